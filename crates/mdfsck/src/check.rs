@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     }
     arguments.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let choice = arguments.sets()?;
-    match plan::plan(&arguments.paths, &choice, arguments.stop.is_given())? {
+    match plan::plan(&arguments.paths, &choice, arguments.stop.until())? {
         Planned::One(paths) => {
             let what = What { named: &arguments.paths, choice: &choice, sets: None, place: None };
             one(&arguments.of(paths), &what)
@@ -214,7 +214,7 @@ fn run_check(
 fn open(arguments: &CheckArguments, what: &What<'_>, progress: &dyn check::Progress) -> Result<Input, Failure> {
     let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
     if let Some(sets) = what.sets {
-        return Input::of_sets(sets, *memory);
+        return Input::of_sets(sets, *memory, arguments.stop.stop());
     }
     let reading = Reading {
         named: what.named,

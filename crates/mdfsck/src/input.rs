@@ -7,7 +7,7 @@ use events::{Clock, Moment};
 use format::log::LogTime;
 use log::{Log, LogError};
 use recovery::{RestoreStart, Stop};
-use source::backup::{BackupLog, ChainSet, Restore, Until};
+use source::backup::{BackupLog, ChainSet, Restore};
 use source::{BackupPages, OpenError, PageSource};
 
 use crate::cli::{RecoveryArguments, StopArguments};
@@ -88,13 +88,7 @@ impl Input {
         }
         let kept = spool::keep_input(&expanded, &reading.spool)?;
         let stop = reading.stop.stop();
-        let time = reading.stop.stop_at.map(|moment| moment.text);
-        let until = match (&stop, &time) {
-            (Some(Stop::At(_)), Some(time)) => Until::Time(std::str::from_utf8(time).unwrap_or_default()),
-            (Some(_), _) => Until::Mark,
-            (None, _) => Until::End,
-        };
-        let restore = Restore::open(&expanded, reading.sets, kept, reading.memory, until)?;
+        let restore = Restore::open(&expanded, reading.sets, kept, reading.memory, reading.stop.until())?;
         for (path, error) in &restore.refused {
             match reading.named.contains(path) {
                 true => return Err(Failure::usage(error)),
@@ -104,13 +98,13 @@ impl Input {
         Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
     }
 
-    /// Opens these backup sets.
+    /// Opens these backup sets, to be restored up to `stop`.
     ///
     /// # Errors
     /// [`OpenError`]; those of their log.
-    pub(crate) fn of_sets(sets: &[ChainSet], memory: Option<u64>) -> Result<Self, Failure> {
+    pub(crate) fn of_sets(sets: &[ChainSet], memory: Option<u64>, stop: Option<Stop>) -> Result<Self, Failure> {
         let restore = Restore::of_sets(&sets.iter().collect::<Vec<_>>(), memory)?;
-        Ok(Self::Backups(Box::new(Backups::of(restore, None)?)))
+        Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
     }
 
     /// The pages as they are stored.
@@ -179,6 +173,11 @@ pub(crate) struct StopMoment {
 }
 
 impl StopMoment {
+    /// As the sets of backups have theirs.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+
     /// As it is shown: with the fraction of a second, if there is one.
     pub(crate) fn shown(&self) -> String {
         let text =

@@ -5,8 +5,7 @@ mod patterns;
 pub(crate) mod plan;
 mod side_by_side;
 
-use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use report::Format;
@@ -19,6 +18,7 @@ use crate::error_log::ErrorLog;
 use crate::failure::{About, Failure, speaking_of, to_stderr, warn};
 use crate::output::Target;
 use crate::progress::Place;
+use crate::terminal;
 use block::Blocks;
 pub(crate) use plan::Planned;
 use plan::{Item, Job, Plan};
@@ -27,7 +27,7 @@ use side_by_side::side_by_side;
 /// Checks all items of a plan. With one of them nothing is added to what its check prints.
 ///
 /// # Errors
-/// If the results cannot be written; of one item, if it cannot be checked.
+/// If the results have no place to go to, or the only item cannot be checked.
 pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) -> Result<u8, Failure> {
     let Plan { mut items, passed_over, notes } = plan;
     notes.iter().for_each(warn);
@@ -42,23 +42,25 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
         drop(ErrorLog::among(path, &inputs)?);
     }
     let view = table_view(&target);
+    let is_quiet = arguments.no_infomsgs && !arguments.wants_summary(terminal::is_stdout());
     let mut status = 0;
-    target.write(|out| {
+    let written = target.write(|out| {
         let run = Run { arguments, choice, items: &items };
         let mut blocks = Blocks::new(arguments.format(), out);
-        let rows = run.rows(&mut blocks)?;
-        status = rows.iter().fold(0, |status, row| status | row.status);
+        let rows = run.rows(&mut blocks, &mut status)?;
         let out = blocks.end();
         match arguments.format() {
             _ if arguments.estimate_only => {}
+            Format::Text if is_quiet && rows.iter().all(is_silent) => {}
             Format::Json => databases::write_json(&rows, &passed_over, status, out)?,
             // Its columns have no place for the table.
             Format::TableResults(_) => to_stderr(|out| databases::write(&rows, view, out)),
             _ => databases::write(&rows, view, out)?,
         }
         Ok(())
-    })?;
-    Ok(status)
+    });
+    // If results could not be shown, the exit status still has them.
+    Ok(status | written.map_or_else(Failure::report, |()| 0))
 }
 
 /// The only item of a plan.
@@ -70,16 +72,17 @@ fn alone(arguments: &CheckArguments, choice: &SetChoice, item: Item) -> Result<u
             warn(format!("checking the backup of '{}': {}", item.name, databases::files(&item.paths, &used)));
             Some(sets)
         }
-        Job::Files { .. } | Job::Backups => None,
+        Job::Files { .. } => None,
     };
     let what = What { named: &arguments.paths, choice, sets: sets.as_deref(), place: None };
     check::one(&arguments.of(item.paths), &what)
 }
 
 fn table_view(target: &Target) -> TableView {
-    let is_terminal = matches!(target, Target::Stdout) && io::stdout().is_terminal();
-    let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    TableView { is_colored: is_terminal && !no_color, has_times: is_terminal }
+    match target {
+        Target::Stdout => TableView { is_colored: terminal::style(None).has_color, has_times: terminal::is_stdout() },
+        _ => TableView::default(),
+    }
 }
 
 /// Several databases that are to be checked.
@@ -91,30 +94,39 @@ struct Run<'a> {
 
 /// Why one of several databases has no row.
 enum Stopped {
-    /// Its results cannot be written.
-    Output(io::Error),
+    /// Its results cannot be written; with the bits of its exit status.
+    Output(io::Error, u8),
     /// Its share of the memory is too small.
     NeedsMemory,
 }
 
 impl Run<'_> {
-    /// Checks all databases.
-    fn rows(&self, blocks: &mut Blocks<'_>) -> io::Result<Vec<Row>> {
+    /// Checks all databases, and adds their bits to `status`. If the results of one cannot be written, the next ones are not
+    /// checked.
+    fn rows(&self, blocks: &mut Blocks<'_>, status: &mut u8) -> io::Result<Vec<Row>> {
         let mut rows = Vec::new();
         if self.arguments.databases > 1 {
             side_by_side(self, |number, results, row| {
+                *status |= row.status;
                 rows.push(row);
                 blocks.block(self.heading(number), |out| io::copy(results, &mut { out }).map(drop))
             })?;
             return Ok(rows);
         }
         for number in 0..self.items.len() {
-            rows.push(blocks.block(self.heading(number), |out| {
-                self.check(number, self.arguments, true, out).map_err(|stopped| match stopped {
-                    Stopped::Output(cause) => cause,
-                    Stopped::NeedsMemory => io::ErrorKind::OutOfMemory.into(),
-                })
-            })?);
+            let row =
+                blocks.block(self.heading(number), |out| match self.check(number, self.arguments, true, out) {
+                    Ok(row) => {
+                        *status |= row.status;
+                        Ok(row)
+                    }
+                    Err(Stopped::Output(cause, bits)) => {
+                        *status |= bits;
+                        Err(cause)
+                    }
+                    Err(Stopped::NeedsMemory) => Err(io::ErrorKind::OutOfMemory.into()),
+                })?;
+            rows.push(row);
         }
         Ok(rows)
     }
@@ -136,11 +148,14 @@ impl Run<'_> {
         is_alone: bool,
         out: &mut dyn Write,
     ) -> Result<Row, Stopped> {
-        let Some(item) = self.items.get(number) else { return Err(Stopped::Output(io::ErrorKind::NotFound.into())) };
+        let Some(item) = self.items.get(number) else { return Err(Stopped::Output(io::ErrorKind::NotFound.into(), 0)) };
+        let refuse = |failure: &Failure, out: &mut dyn Write| {
+            self.refused(number, failure, out).map_err(|cause| Stopped::Output(cause, failure.status))
+        };
         let sets = match &item.job {
-            Job::Refused(failure) => return self.refused(number, failure, out).map_err(Stopped::Output),
+            Job::Refused(failure) => return refuse(failure, out),
             Job::Sets(sets) => Some(sets.as_slice()),
-            Job::Files { .. } | Job::Backups => None,
+            Job::Files { .. } => None,
         };
         let is_beside_others = self.arguments.databases > 1;
         let place = Place { number: number + 1, of: self.items.len(), name: &item.name, is_beside_others };
@@ -152,13 +167,14 @@ impl Run<'_> {
             speaking_of(about(item), || check::check(&arguments, &what, |_| Ok(Out::Among(out, failed))))
         };
         if let Some(cause) = failed {
-            return Err(Stopped::Output(cause));
+            let status = checked.as_ref().map_or_else(|failure| failure.status, |checked| checked.status);
+            return Err(Stopped::Output(cause, status));
         }
         match checked {
             Ok(Checked { row: Some(row), .. }) => Ok(row),
             Ok(Checked { status, .. }) => Ok(Row { status, ..row_without_results(item, Verdict::Incomplete) }),
             Err(failure) if failure.needs_memory && !is_alone => Err(Stopped::NeedsMemory),
-            Err(failure) => self.refused(number, &failure, out).map_err(Stopped::Output),
+            Err(failure) => refuse(&failure, out),
         }
     }
 
@@ -172,6 +188,11 @@ impl Run<'_> {
         let error = Some(failure.text.clone());
         Ok(Row { status: failure.status, error, ..row_without_results(item, Verdict::NotChecked) })
     }
+}
+
+/// Whether WITH NO_INFOMSGS leaves nothing to print.
+fn is_silent(row: &Row) -> bool {
+    row.verdict == Verdict::Sound && row.status == 0
 }
 
 fn about(item: &Item) -> About {

@@ -1,6 +1,7 @@
 //! Which data files are of one database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::DataFile;
@@ -8,25 +9,47 @@ use crate::DataFile;
 /// Groups data files by the database that their headers name, each group by file ID. Copies of a database in folders of their
 /// own are databases of their own, and so are copies of a primary file in one folder. Where it is not clear which files belong
 /// together, they are one group, which cannot be opened.
-pub fn databases(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
+///
+/// A damaged header names no database. Such a file belongs to the only database in its folder if `has_file` says of the primary
+/// file there that its catalog has this file, and nothing else in the folder is without a name; else it stands for itself.
+pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -> bool) -> Vec<Vec<DataFile>> {
     let (bound, unbound): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.binding_guid.is_some());
     let mut by_binding: BTreeMap<Option<[u8; 16]>, Vec<DataFile>> = BTreeMap::new();
     for file in bound {
         by_binding.entry(file.binding_guid).or_default().push(file);
     }
-    let mut groups: Vec<Vec<DataFile>> = by_binding.into_values().collect();
-    let mut alone = Vec::new();
-    for file in unbound {
-        // A damaged header names no database. Only one can be meant, or the file stands for itself.
-        match groups.as_mut_slice() {
-            [group] if group.iter().all(|known| known.file_id != file.file_id) => group.push(file),
-            [] => groups.push(vec![file]),
-            _ => alone.push(vec![file]),
+    let mut databases: Vec<Vec<DataFile>> = by_binding.into_values().flat_map(copies).collect();
+    for (folder, nameless) in by_folder(unbound) {
+        let is_in_it = |files: &Vec<DataFile>| files.iter().any(|file| folder_of(file) == folder);
+        let mut beside = databases.iter().enumerate().filter(|(_, files)| is_in_it(files)).map(|(number, _)| number);
+        let only = match (beside.next(), beside.next()) {
+            (_, Some(_)) => None,
+            (only, None) => only.and_then(|only| databases.get_mut(only)),
+        };
+        match only {
+            Some(known) if is_database(known, &nameless, &folder, has_file) => known.extend(nameless),
+            None if nameless.len() > 1 && is_database(&[], &nameless, &folder, has_file) => databases.push(nameless),
+            _ => databases.extend(nameless.into_iter().map(|file| vec![file])),
         }
     }
-    let mut databases: Vec<Vec<DataFile>> = groups.into_iter().flat_map(copies).chain(alone).collect();
     databases.iter_mut().for_each(|files| files.sort_by(|a, b| (a.file_id, &a.path).cmp(&(b.file_id, &b.path))));
     databases
+}
+
+/// Whether the files are one database by all that is known of those without a name.
+fn is_database(
+    known: &[DataFile],
+    nameless: &[DataFile],
+    folder: &Path,
+    has_file: &dyn Fn(&DataFile, &DataFile) -> bool,
+) -> bool {
+    let mut files = known.iter().chain(nameless);
+    let Some(primary) = files.clone().find(|file| file.file_id == 1 && folder_of(file) == folder) else { return false };
+    let mut seen = BTreeSet::new();
+    let is_new = |file: &DataFile| seen.insert(file.file_id);
+    // If the primary file itself has no name, its catalog must have all others.
+    let is_asked = |file: &&DataFile| file.binding_guid.is_none() || primary.binding_guid.is_none();
+    files.clone().all(is_new) && files.all(|file| file.file_id == 1 || !is_asked(&file) || has_file(primary, file))
 }
 
 /// The copies of a database, each by itself.
@@ -34,15 +57,37 @@ fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     if is_one(&files) {
         return vec![files];
     }
-    let mut by_folder: BTreeMap<Option<PathBuf>, Vec<DataFile>> = BTreeMap::new();
-    for file in files {
-        by_folder.entry(file.path.parent().map(Path::to_owned)).or_default().push(file);
+    let ids: BTreeSet<u16> = files.iter().map(|file| file.file_id).collect();
+    let is_whole = |files: &[DataFile]| is_one(files) && files.len() == ids.len();
+    let (whole, rest): (Vec<_>, Vec<_>) =
+        by_folder(files).into_values().partition(|files| is_whole(files) || files.iter().all(|file| file.file_id == 1));
+    let mut found: Vec<Vec<DataFile>> = whole;
+    // A folder without a primary file has part of a database that is in several.
+    let has_primaries = rest.iter().all(|files| files.iter().any(|file| file.file_id == 1));
+    match has_primaries {
+        true => found.extend(rest),
+        false => found.push(rest.into_iter().flatten().collect()),
     }
-    let in_folders = by_folder.into_values().flat_map(|files| match files.iter().all(|file| file.file_id == 1) {
+    // Of one folder: copies of the primary file.
+    let split = |files: Vec<DataFile>| match files.iter().all(|file| file.file_id == 1) {
         true => files.into_iter().map(|file| vec![file]).collect(),
         false => vec![files],
-    });
-    in_folders.collect()
+    };
+    found.into_iter().flat_map(split).collect()
+}
+
+fn by_folder(files: Vec<DataFile>) -> BTreeMap<PathBuf, Vec<DataFile>> {
+    let mut folders: BTreeMap<PathBuf, Vec<DataFile>> = BTreeMap::new();
+    for file in files {
+        folders.entry(folder_of(&file)).or_default().push(file);
+    }
+    folders
+}
+
+/// The folder of a file, however it was spelled.
+fn folder_of(file: &DataFile) -> PathBuf {
+    let folder = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// Whether no two files have one ID.
@@ -70,9 +115,16 @@ mod tests {
     }
 
     fn grouped(files: &[(&str, u16, Option<u8>)]) -> Vec<Vec<String>> {
+        grouped_if(files, &|_, _| true)
+    }
+
+    fn grouped_if(
+        files: &[(&str, u16, Option<u8>)],
+        has_file: &dyn Fn(&DataFile, &DataFile) -> bool,
+    ) -> Vec<Vec<String>> {
         let files = files.iter().map(|&(path, id, binding)| file(path, id, binding)).collect();
         let names = |group: Vec<DataFile>| group.iter().map(|file| file.path.display().to_string()).collect();
-        databases(files).into_iter().map(names).collect()
+        databases(files, has_file).into_iter().map(names).collect()
     }
 
     #[test]
@@ -93,11 +145,32 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_does_not_split_a_database_that_spans_folders() {
+        let spans = [("x/a.mdf", 1, Some(1)), ("y/a.ndf", 3, Some(1))];
+        let copy = [("z/a.mdf", 1, Some(1)), ("z/a.ndf", 3, Some(1))];
+        assert_eq!(grouped(&[&spans[..], &copy].concat()), [["z/a.mdf", "z/a.ndf"], ["x/a.mdf", "y/a.ndf"]]);
+    }
+
+    #[test]
     fn a_file_with_a_damaged_header_belongs_to_the_only_database_that_lacks_it() {
         assert_eq!(grouped(&[("a.mdf", 1, Some(1)), ("b.ndf", 3, None)]), [["a.mdf", "b.ndf"]]);
         assert_eq!(grouped(&[("a.mdf", 1, None), ("b.ndf", 3, Some(1))]), [["a.mdf", "b.ndf"]]);
+        assert_eq!(grouped(&[("a.mdf", 1, None), ("b.ndf", 3, None)]), [["a.mdf", "b.ndf"]]);
         assert_eq!(grouped(&[("a.mdf", 1, Some(1)), ("b.mdf", 1, None)]), [["a.mdf"], ["b.mdf"]]);
         let several = [("a.mdf", 1, Some(1)), ("b.mdf", 1, Some(2)), ("b.ndf", 3, None)];
         assert_eq!(grouped(&several), [["a.mdf"], ["b.mdf"], ["b.ndf"]]);
+    }
+
+    #[test]
+    fn a_stray_file_with_a_damaged_header_belongs_to_no_database() {
+        let stray = [("a.mdf", 1, Some(1)), ("b.ndf", 3, None)];
+        assert_eq!(grouped_if(&stray, &|_, _| false), [["a.mdf"], ["b.ndf"]], "the catalog has no such file");
+        let elsewhere = [("x/a.mdf", 1, Some(1)), ("y/b.ndf", 3, None)];
+        assert_eq!(grouped(&elsewhere), [["x/a.mdf"], ["y/b.ndf"]], "another folder");
+        let two = [("a.mdf", 1, Some(1)), ("b.ndf", 3, None), ("c.ndf", 3, None)];
+        assert_eq!(grouped(&two), [["a.mdf"], ["b.ndf"], ["c.ndf"]], "which of the two, nothing says");
+        let one_fits = |_: &DataFile, file: &DataFile| file.file_id == 3;
+        let remains = [("a.mdf", 1, Some(1)), ("b.ndf", 3, None), ("c.ndf", 4, None)];
+        assert_eq!(grouped_if(&remains, &one_fits), [["a.mdf"], ["b.ndf"], ["c.ndf"]], "another remains");
     }
 }

@@ -279,6 +279,11 @@ impl CheckArguments {
         for choice in &self.set {
             match choice {
                 SetChoice::Positions(numbers) => positions.extend(numbers),
+                _ if self.stop.is_given() => {
+                    return Err(Failure::usage(
+                        "--set last and --set all check each backup by itself: no --stop-at and no mark beside them",
+                    ));
+                }
                 choice if self.set.len() == 1 => return Ok(choice.clone()),
                 _ => return Err(Failure::usage("--set last and --set all stand alone: no other --set beside them")),
             }

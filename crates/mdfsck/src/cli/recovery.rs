@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use recovery::Stop;
+use source::backup::Until;
 
 use super::RESOURCES;
 use crate::input::StopMoment;
@@ -58,6 +59,15 @@ impl StopArguments {
     /// Whether one of them was given.
     pub(crate) fn is_given(&self) -> bool {
         self.stop_at.is_some() || self.stop_at_mark.is_some() || self.stop_before_mark.is_some()
+    }
+
+    /// How far a restore goes.
+    pub(crate) fn until(&self) -> Until<'_> {
+        match &self.stop_at {
+            Some(moment) => Until::Time(moment.text()),
+            None if self.is_given() => Until::Mark,
+            None => Until::End,
+        }
     }
 
     /// What they say together.

@@ -7,42 +7,58 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::failure::Failure;
 
+/// What a pattern stands for.
+#[derive(Default)]
+pub(super) struct Expanded {
+    /// Files and folders, by name.
+    pub(super) paths: Vec<PathBuf>,
+    /// Folders that may hold what is meant and cannot be read.
+    pub(super) unreadable: Vec<(PathBuf, Failure)>,
+}
+
 /// The files and folders that `path` stands for, if it is a pattern; `None` if it is a path. What exists under this very name is
 /// meant.
 ///
 /// # Errors
 /// If nothing matches.
-pub(super) fn expand(path: &Path) -> Result<Option<Vec<PathBuf>>, Failure> {
+pub(super) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     if !is_pattern(path.as_os_str()) || fs::symlink_metadata(path).is_ok() {
         return Ok(None);
     }
-    let mut found = vec![PathBuf::new()];
+    let (mut found, mut unreadable) = (vec![PathBuf::new()], Vec::new());
     for component in path.components() {
         match component {
             Component::Normal(name) if is_pattern(name) => {
                 let mut matching = Vec::new();
                 for folder in &found {
-                    // A folder that cannot be read may hold what is meant.
-                    let names = names_in(folder).or_else(|cause| match cause.kind() {
-                        io::ErrorKind::PermissionDenied => Err(unreadable(folder, &cause)),
-                        _ => Ok(Vec::new()),
-                    })?;
-                    matching.extend(names.into_iter().filter(|file| matches(name, file)).map(|file| folder.join(file)));
+                    match names_in(folder) {
+                        Ok(names) => {
+                            let names = names.into_iter().filter(|file| matches(name, file));
+                            matching.extend(names.map(|file| folder.join(file)));
+                        }
+                        Err(cause) if is_no_folder(&cause) => {}
+                        Err(cause) => unreadable.push((folder.clone(), cannot_read(folder, &cause))),
+                    }
                 }
                 found = matching;
             }
             component => found.iter_mut().for_each(|path| path.push(component)),
         }
     }
-    found.retain(|path| fs::symlink_metadata(path).is_ok());
+    found.retain(|path| !matches!(fs::symlink_metadata(path), Err(cause) if is_no_folder(&cause)));
     found.sort();
-    match found.is_empty() {
+    match found.is_empty() && unreadable.is_empty() {
         true => Err(Failure::unable(format!("{}: no file has such a name", path.display()))),
-        false => Ok(Some(found)),
+        false => Ok(Some(Expanded { paths: found, unreadable })),
     }
 }
 
-fn unreadable(folder: &Path, cause: &io::Error) -> Failure {
+fn is_no_folder(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+pub(super) fn cannot_read(folder: &Path, cause: &io::Error) -> Failure {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     Failure::unable(format!("{}: cannot be read: {cause}{}", folder.display(), source::remedy(cause)))
 }
 
@@ -122,7 +138,7 @@ mod tests {
         let expand = |pattern: &str| {
             let found = expand(&folder.path().join(pattern)).map_err(|failure| failure.text)?;
             let name = |path: PathBuf| path.strip_prefix(folder.path()).unwrap().display().to_string();
-            Ok::<_, String>(found.map(|found| found.into_iter().map(name).collect::<Vec<_>>()))
+            Ok::<_, String>(found.map(|found| found.paths.into_iter().map(name).collect::<Vec<_>>()))
         };
         assert_eq!(expand("*/full/*.bak"), Ok(Some(vec!["a/full/x.bak".to_owned(), "b/full/y.bak".to_owned()])));
         assert_eq!(expand("?"), Ok(Some(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()])));

@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use source::backup::{self, BackupMedia, BackupPlan, ChainSet, SetChoice, SetPlace};
+use catalog::FileRow;
+use source::backup::{self, BackupMedia, BackupPlan, ChainSet, SetChoice, SetKind, SetPlace, Until};
 use source::{DataFile, Looked, OpenError};
 
 use super::patterns;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::logs;
 
 /// Names in a message at most.
@@ -49,8 +50,6 @@ pub(crate) struct Item {
 pub(crate) enum Job {
     /// Data files, among these paths.
     Files { has_primary: bool },
-    /// Backups of one database, of which the log backups say what belongs together.
-    Backups,
     /// These backup sets.
     Sets(Vec<ChainSet>),
     /// Nothing can be done.
@@ -61,17 +60,18 @@ pub(crate) enum Job {
 ///
 /// # Errors
 /// A pattern without a match.
-pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, is_stopped: bool) -> Result<Planned, Failure> {
+pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> Result<Planned, Failure> {
     let is_each = matches!(choice, SetChoice::Last | SetChoice::All)
         || matches!(choice, SetChoice::Positions(positions) if positions.len() > 1);
     let is_pipe = paths.iter().any(|path| path.as_os_str() == "-");
     let is_file = matches!(paths, [path] if path.is_file());
-    if is_pipe || is_file && !is_each {
+    // A restore to a moment takes all sets of a file, which may be of several databases.
+    if is_pipe || is_file && !is_each && until == Until::End {
         return Ok(Planned::One(paths.to_vec()));
     }
     let mut found = Found::default();
     found.read(paths)?;
-    Ok(found.decide(paths, choice, is_stopped))
+    Ok(found.decide(paths, choice, until))
 }
 
 /// What the paths lead to, whatever belongs together.
@@ -121,6 +121,8 @@ pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure>
 struct Problem {
     path: PathBuf,
     failure: Failure,
+    /// It is a log of the database that was named.
+    is_log: bool,
 }
 
 /// What the paths lead to.
@@ -139,24 +141,48 @@ struct Found {
     backups: Vec<BackupMedia>,
     problems: Vec<Problem>,
     passed_over: Vec<PathBuf>,
-    seen: Seen,
+    /// Databases of which there are copies.
+    copied: HashSet<[u8; 16]>,
+    /// Files that were met, so that a file with two names is looked at once.
+    seen: HashSet<Identity>,
+    /// The files that were named, by whatever name.
+    named_files: HashSet<Identity>,
 }
 
 impl Found {
     fn read(&mut self, paths: &[PathBuf]) -> Result<(), Failure> {
+        let files = paths.iter().filter(|path| !path.is_dir());
+        self.named_files = files.filter_map(|path| identity(path)).collect();
+        let mut unmatched = Vec::new();
         for path in paths {
-            match patterns::expand(path)? {
-                Some(matching) => {
+            match patterns::expand(path) {
+                Ok(Some(expanded)) => {
                     self.has_patterns = true;
-                    for path in matching {
+                    for (folder, failure) in expanded.unreadable {
+                        self.failed(&folder, failure);
+                    }
+                    for path in expanded.paths {
                         if path.is_dir() { self.folder(&path) } else { self.file(&path, false) }
                     }
                 }
-                None if path.is_dir() => self.folder(path),
-                None => self.file(path, true),
+                Ok(None) if path.is_dir() => self.folder(path),
+                Ok(None) => self.file(path, true),
+                Err(failure) => unmatched.push((path, failure)),
             }
         }
-        Ok(())
+        let is_empty = self.places.is_empty() && self.problems.is_empty();
+        // With nothing else there is no table.
+        let alone = if is_empty { unmatched.pop() } else { None };
+        for (path, failure) in unmatched {
+            match alone.is_some() {
+                true => warn(&failure.text),
+                false => {
+                    self.has_patterns = true;
+                    self.failed(path, failure);
+                }
+            }
+        }
+        alone.map_or(Ok(()), |(_, failure)| Err(failure))
     }
 
     fn folder(&mut self, folder: &Path) {
@@ -174,7 +200,7 @@ impl Found {
         for file in &files {
             match fs::metadata(file) {
                 Ok(metadata) if metadata.is_file() => self.file(file, false),
-                // A link that leads nowhere; other files are gone since.
+                // A dangling link; any other file has been deleted since.
                 Err(_) if has_database_name(file) => self.file(file, false),
                 _ => {}
             }
@@ -186,11 +212,14 @@ impl Found {
     }
 
     fn file(&mut self, path: &Path, is_named: bool) {
+        let identity = identity(path);
+        // A file that is named beside its folder is named, however it is spelled.
+        let is_named = is_named || identity.as_ref().is_some_and(|identity| self.named_files.contains(identity));
+        if identity.is_some_and(|identity| !self.seen.insert(identity)) {
+            return;
+        }
         if is_named {
             self.named.insert(path.to_owned());
-        }
-        if !self.seen.is_new(path) {
-            return;
         }
         let place = self.places.len();
         self.places.insert(path.to_owned(), place);
@@ -199,15 +228,12 @@ impl Found {
             Ok(Looked::Log) => self.logs.push(path.to_owned()),
             Ok(Looked::Backup) => match backup::media(path) {
                 Ok(media) if media.sets.is_empty() => self.problem(path, backup::no_set(path)),
-                Ok(media) if media.sets.iter().any(|set| set.is_encrypted) => {
-                    self.problem(path, OpenError::EncryptedBackup { path: path.to_owned() });
-                }
                 Ok(media) => self.backups.push(media),
                 Err(error) => self.problem(path, error),
             },
             Ok(Looked::Refused(error)) if is_named => self.problem(path, error),
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
-            // What an empty or damaged log means, only its database says.
+            // Only its database can say what an empty or damaged log means.
             Ok(Looked::Refused(_)) if has_log_name(path) => {}
             Ok(Looked::Refused(_)) => self.passed_over.push(path.to_owned()),
             Err(error) => self.problem(path, error),
@@ -215,9 +241,13 @@ impl Found {
     }
 
     fn problem(&mut self, path: &Path, error: OpenError) {
+        self.failed(path, error.into());
+    }
+
+    fn failed(&mut self, path: &Path, failure: Failure) {
         let next = self.places.len();
         self.places.entry(path.to_owned()).or_insert(next);
-        self.problems.push(Problem { path: path.to_owned(), failure: error.into() });
+        self.problems.push(Problem { path: path.to_owned(), failure, is_log: has_log_name(path) });
     }
 
     /// The place of its first file.
@@ -226,17 +256,23 @@ impl Found {
     }
 
     /// Whether one database is meant, as always, or several.
-    fn decide(mut self, paths: &[PathBuf], choice: &SetChoice, is_stopped: bool) -> Planned {
+    fn decide(mut self, paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> Planned {
         let mut plan = Plan::default();
         let has_data = !self.data.is_empty();
+        // Nothing in a damaged header says that a file is of the database beside it.
+        let nameless = self.data.iter().filter(|file| file.binding_guid.is_none()).map(|file| file.path.clone());
+        let nameless: HashSet<PathBuf> = nameless.collect();
         self.databases(&mut plan);
-        let is_simple = self.backups(choice, is_stopped, &mut plan);
+        let is_simple = self.backups(choice, until, &mut plan);
         let is_expected = |problem: &Problem| {
             self.named.contains(&problem.path) || has_log_name(&problem.path) || paths.contains(&problem.path)
         };
         let has_found_problems = self.problems.iter().any(|problem| !is_expected(problem));
-        // Secondary files that were named belong to the database that was named, or to none.
-        let is_named = |item: &Item| item.paths.first().is_some_and(|path| self.named.contains(path));
+        // Something can be checked, whatever is wrong with the rest.
+        let has_rows = self.problems.iter().any(|problem| !problem.is_log);
+        // Named secondary files belong to the named database or to none.
+        let is_named =
+            |item: &Item| item.paths.first().is_some_and(|path| self.named.contains(path) && !nameless.contains(path));
         let (mut primaries, mut others) = (0, 0);
         for item in &plan.items {
             match item.job {
@@ -247,18 +283,18 @@ impl Found {
         }
         let is_of_one = primaries == 1 && others == 0;
         let is_one = match plan.items.as_slice() {
-            [_, _, ..] if is_of_one && !has_found_problems => true,
             [] => !has_found_problems,
-            [Item { job: Job::Sets(_), .. }] => is_simple && !has_found_problems,
-            [_] => !has_found_problems,
-            _ => false,
+            _ if has_found_problems || has_rows => false,
+            [Item { job: Job::Sets(_), .. }] => is_simple,
+            [_] => true,
+            [_, _, ..] => is_of_one,
         };
         if is_one {
             let own = plan.items.pop().map(|item| item.paths).filter(|_| self.has_patterns && plan.items.is_empty());
             return Planned::One(own.unwrap_or_else(|| paths.to_vec()));
         }
         self.foreign_logs(has_data, &mut plan);
-        for Problem { path, failure } in std::mem::take(&mut self.problems) {
+        for Problem { path, failure, .. } in std::mem::take(&mut self.problems) {
             plan.items.push(Item { name: file_name(&path), paths: vec![path], job: Job::Refused(failure) });
         }
         plan.items.sort_by_key(|item| self.place(item));
@@ -269,22 +305,36 @@ impl Found {
 
     /// The databases of the data files.
     fn databases(&mut self, plan: &mut Plan) {
-        for files in source::databases(std::mem::take(&mut self.data)) {
+        let groups = source::databases(std::mem::take(&mut self.data), &catalog_has);
+        let mut logs: HashMap<[u8; 16], Vec<&PathBuf>> = HashMap::new();
+        for path in self.logs.iter().filter(|path| self.named.contains(*path)) {
+            if let Some(binding) = log::binding_guid(path) {
+                logs.entry(binding).or_default().push(path);
+            }
+        }
+        let binding = |files: &[DataFile]| files.iter().find_map(|file| file.binding_guid);
+        let mut copies: HashMap<[u8; 16], usize> = HashMap::new();
+        groups.iter().filter_map(|files| binding(files)).for_each(|binding| *copies.entry(binding).or_default() += 1);
+        copies.retain(|_, count| *count > 1);
+        self.copied = copies.into_keys().collect();
+        for files in groups {
             let Some(first) = files.first() else { continue };
             let name = if first.file_id == 1 { source::database_name(&first.path) } else { None };
             let name = name.unwrap_or_else(|| file_name(&first.path));
             let mut paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-            let binding = files.iter().find_map(|file| file.binding_guid);
-            let is_own =
-                |path: &&PathBuf| self.named.contains(*path) && binding.is_some() && log::binding_guid(path) == binding;
-            paths.extend(self.logs.iter().filter(is_own).cloned());
+            let binding = binding(&files);
+            // Of copies of a database each has the logs in its folder.
+            let is_copy = binding.is_some_and(|binding| self.copied.contains(&binding));
+            let is_beside = |path: &Path| files.iter().any(|file| is_same_folder(path, &file.path));
+            let own = binding.and_then(|binding| logs.get(&binding)).into_iter().flatten().copied();
+            paths.extend(own.filter(|path| !is_copy || is_beside(path)).cloned());
             paths.extend(self.folders_of_logs.iter().cloned());
             plan.items.push(Item { name, paths, job: Job::Files { has_primary: first.file_id == 1 } });
         }
     }
 
     /// The restores of the backups; whether they take all sets that were found.
-    fn backups(&mut self, choice: &SetChoice, is_stopped: bool, plan: &mut Plan) -> bool {
+    fn backups(&mut self, choice: &SetChoice, until: Until<'_>, plan: &mut Plan) -> bool {
         if let SetChoice::Positions(positions) = choice {
             let has = |media: &BackupMedia| media.sets.iter().any(|set| positions.contains(&set.position));
             let without: Vec<BackupMedia> = self.backups.extract_if(.., |media| !has(media)).collect();
@@ -294,32 +344,38 @@ impl Found {
             }
         }
         let named = &self.named;
-        let plans = backup::plan(&self.backups, choice, is_stopped, &|path| named.contains(path));
+        let plans = backup::plan(&self.backups, choice, until, &|path| named.contains(path));
         let mut is_simple = matches!(choice, SetChoice::Newest | SetChoice::Positions(_));
         let is_among_others = !plan.items.is_empty() || plans.len() > 1;
-        for BackupPlan { database, restores, with_logs, unused, logs, refused, sets } in plans {
+        for BackupPlan { database, restores, unused, logs, refused_logs, refused, sets } in plans {
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() == sets;
-            let in_use = |(path, _): &SetPlace| restores.iter().flatten().any(|set| set.paths.contains(path));
-            // Other sets of a file that is read are reported when it is.
-            let unused: Vec<SetPlace> = unused.into_iter().filter(|set| !in_use(set)).collect();
+            let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
+            // Other sets in a file that is read are reported during its check, unless log backups follow.
+            let in_use: HashSet<&PathBuf> =
+                restores.iter().filter(|sets| !has_log(sets)).flatten().flat_map(|set| &set.paths).collect();
+            let unused: Vec<SetPlace> = unused.into_iter().filter(|(path, _)| !in_use.contains(path)).collect();
             if !unused.is_empty() {
                 let names = listed(unused.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
-                plan.notes.push(format!(
-                    "{database}: older than the backups that are checked, and not checked: {names}; --set all checks each"
-                ));
+                plan.notes.push(match until {
+                    Until::End => format!(
+                        "{database}: older than the backups that are checked, and not checked: {names}; --set all checks \
+                         each full and differential backup"
+                    ),
+                    _ => format!("{database}: not needed for a restore to this moment, and not checked: {names}"),
+                });
             }
-            let (named_logs, found_logs): (Vec<_>, Vec<_>) =
-                logs.into_iter().partition(|(path, _)| named.contains(path));
             let has_pages = !restores.is_empty();
+            let (named_logs, found_logs): (Vec<_>, Vec<_>) =
+                logs.into_iter().partition(|(path, _)| !has_pages && named.contains(path));
             if !found_logs.is_empty() {
                 let names: BTreeSet<String> = found_logs.iter().map(|(path, _)| path.display().to_string()).collect();
                 plan.notes.push(format!(
-                    "{database}: log backups are checked only together with their full backup{}: {}",
+                    "{database}: log backups are checked only together with a whole full backup{}: {}",
                     if has_pages { ", without --set last and --set all" } else { "" },
                     listed(names.into_iter())
                 ));
             }
-            for (path, position) in named_logs.into_iter().filter(|_| !has_pages) {
+            for (path, position) in named_logs {
                 let failure = match is_among_others {
                     true => Failure::usage(format!(
                         "{}: set {position} is a log backup of a database '{database}' whose full backup was not given; name \
@@ -328,21 +384,20 @@ impl Found {
                     )),
                     false => OpenError::LogBackup { path: path.clone(), position }.into(),
                 };
-                self.problems.push(Problem { path, failure });
+                self.problems.push(Problem { path, failure, is_log: false });
             }
-            let problem = |(path, error): (PathBuf, OpenError)| Problem { path, failure: error.into() };
-            self.problems.extend(refused.into_iter().map(problem));
-            if let Some(paths) = with_logs {
-                plan.items.push(Item { name: database, paths, job: Job::Backups });
-                continue;
-            }
-            for sets in restores {
-                let mut paths: Vec<PathBuf> = Vec::new();
-                for path in sets.iter().flat_map(|set| &set.paths) {
-                    if !paths.contains(path) {
-                        paths.push(path.clone());
-                    }
+            for (path, error) in refused_logs {
+                match named.contains(&path) {
+                    true => self.problems.push(Problem { path, failure: Failure::usage(error), is_log: true }),
+                    false => plan.notes.push(format!("{error}; passed over")),
                 }
+            }
+            let problem = |(path, error): (PathBuf, OpenError)| Problem { path, failure: error.into(), is_log: false };
+            self.problems.extend(refused.into_iter().map(problem));
+            for sets in restores {
+                let mut seen = HashSet::new();
+                let paths = sets.iter().flat_map(|set| &set.paths).filter(|path| seen.insert(*path));
+                let paths: Vec<PathBuf> = paths.cloned().collect();
                 plan.items.push(Item { name: database.clone(), paths, job: Job::Sets(sets) });
             }
         }
@@ -354,38 +409,58 @@ impl Found {
         let used: HashSet<&PathBuf> = plan.items.iter().flat_map(|item| &item.paths).collect();
         let is_left = |path: &&PathBuf| self.named.contains(*path) && !used.contains(path);
         for path in self.logs.iter().filter(is_left) {
+            let is_of_copies = || log::binding_guid(path).is_some_and(|binding| self.copied.contains(&binding));
             let failure = match has_data {
+                true if is_of_copies() => Failure::usage(format!(
+                    "{}: is the log of a database of which there are several copies; put it into the folder of its own copy, or \
+                     leave it out",
+                    path.display()
+                )),
                 true => Failure::usage(format!(
                     "{}: is a log of none of these databases; name the data files of its database too, or leave it out",
                     path.display()
                 )),
                 false => OpenError::Log { path: path.clone() }.into(),
             };
-            self.problems.push(Problem { path: path.clone(), failure });
+            self.problems.push(Problem { path: path.clone(), failure, is_log: true });
         }
     }
 }
 
-/// Files that were met, so that a file with two names is looked at once.
-#[derive(Default)]
-struct Seen {
-    #[cfg(unix)]
-    files: HashSet<(u64, u64)>,
-    #[cfg(not(unix))]
-    files: HashSet<PathBuf>,
+/// Whether the catalog of a database, by its primary file, has a data file: its ID, and its name as far as it is known.
+fn catalog_has(primary: &DataFile, file: &DataFile) -> bool {
+    let Ok(source) = source::DataFiles::open(std::slice::from_ref(&primary.path)) else { return false };
+    let name = file_name(&file.path).to_lowercase();
+    let is_it = |row: &FileRow| {
+        let known = logs::base_name(row).to_lowercase();
+        row.file_id == file.file_id && row.file_type != logs::LOG && (known.is_empty() || known == name)
+    };
+    catalog::load(&source).files.iter().any(is_it)
 }
 
-impl Seen {
-    fn is_new(&mut self, path: &Path) -> bool {
-        #[cfg(unix)]
-        let identity = fs::metadata(path).ok().map(|metadata| {
-            use std::os::unix::fs::MetadataExt as _;
-            (metadata.dev(), metadata.ino())
-        });
-        #[cfg(not(unix))]
-        let identity = fs::canonicalize(path).ok();
-        identity.is_none_or(|identity| self.files.insert(identity))
-    }
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => fs::canonicalize(folder).ok(),
+        _ => fs::canonicalize(".").ok(),
+    };
+    folder(one).is_some_and(|one| Some(one) == folder(other))
+}
+
+/// What two names of a file have in common.
+#[cfg(unix)]
+type Identity = (u64, u64);
+#[cfg(not(unix))]
+type Identity = PathBuf;
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(path: &Path) -> Option<Identity> {
+    fs::canonicalize(path).ok()
 }
 
 /// Names what was passed over, once.

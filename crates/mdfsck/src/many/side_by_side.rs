@@ -93,7 +93,7 @@ struct Shared<'r> {
     share: CheckArguments,
     turn: Mutex<Turn>,
     moved: Condvar,
-    /// Held to write by what needs all memory.
+    /// Write-locked by a database that needs all the memory.
     alone: RwLock<()>,
 }
 
@@ -109,7 +109,7 @@ impl Shared<'_> {
         self.moved.notify_all();
     }
 
-    /// The next database, once not too many before it wait for their turn.
+    /// The next database, as soon as there is room in the queue.
     fn next(&self) -> Option<usize> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let must_wait = |turn: &mut Turn| !turn.is_over && turn.next >= turn.emitted.saturating_add(MOST_AHEAD);
@@ -139,15 +139,15 @@ impl Shared<'_> {
     /// Checks a database; `None` if its share of the memory is too small.
     fn check(&self, number: usize, arguments: &CheckArguments, is_alone: bool) -> Option<Finished> {
         let folder = self.folder();
-        let unkept = |cause: io::Error| {
+        let unkept = |cause: io::Error, status: u8| {
             let folder = folder.display();
             let failure =
                 Failure::unable(format!("{folder}: its results cannot be kept there: {cause}; see --temp-dir"));
-            self.refused(number, &failure)
+            self.refused(number, &Failure { status: failure.status | status, ..failure })
         };
         let mut out = match tempfile::tempfile_in(&folder) {
             Ok(file) => BufWriter::new(file),
-            Err(cause) => return unkept(cause),
+            Err(cause) => return unkept(cause, 0),
         };
         let lines = SpooledTempFile::new_in(KEPT_BYTES, folder.clone());
         let (checked, lines) = keeping(lines, || self.run.check(number, arguments, is_alone, &mut out));
@@ -155,12 +155,13 @@ impl Shared<'_> {
         let row = match checked {
             Ok(row) => row,
             Err(Stopped::NeedsMemory) => return None,
-            Err(Stopped::Output(cause)) => return unkept(cause),
+            Err(Stopped::Output(cause, status)) => return unkept(cause, status),
         };
+        let status = row.status;
         let results = out.into_inner().map_err(io::IntoInnerError::into_error);
         match results.and_then(|mut file| file.rewind().map(|()| file)) {
             Ok(results) => Some(Finished { number, row, results: Box::new(results), lines }),
-            Err(cause) => unkept(cause),
+            Err(cause) => unkept(cause, status),
         }
     }
 

@@ -338,14 +338,122 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 "lab backup",
             )?;
             fs::rename(folder.join("other/full.bak"), folder.join("days/other.bak"))?;
-            let days = check(&["days"]);
+            let days = mdfsck(folder, &["check", "days"]);
             let older =
                 "orders: older than the backups that are checked, and not checked: days/monday.bak, set 1; --set all";
             ensure(text(&days.stderr).contains(older), text(&days.stderr))?;
             ensure(text(&days.stdout).contains("2 databases and backups: 2 sound"), text(&days.stdout))?;
             // Each that is named is checked.
-            let named = check(&["days/monday.bak", "days/full.bak", "days/other.bak"]);
-            ensure(text(&named.stdout).contains("3 databases and backups: 3 sound"), text(&named.stdout))
+            let days = ["days/monday.bak", "days/full.bak", "days/other.bak"];
+            let named = mdfsck(folder, &[&["check"], &days[..]].concat());
+            ensure(text(&named.stdout).contains("3 databases and backups: 3 sound"), text(&named.stdout))?;
+            // Nothing is wrong, and nothing is printed.
+            let silent = check(&days);
+            ensure(silent.status.code() == Some(0) && silent.stdout.is_empty(), text(&silent.stdout))
+        }),
+        ("beside a chain of log backups each full backup that was named is checked, and others are named", |folder| {
+            let lab = ["lab", "chain", "ch", "--sets", "full,log,full,log", "--seed", "5", "--transactions", "60"];
+            ensure(mdfsck(folder, &lab).status.success(), "lab chain")?;
+            let files = ["ch/01_full.bak", "ch/03_full.bak", "ch/02_log.trn", "ch/04_log.trn"];
+            let named = mdfsck(folder, &[&["check"], &files[..]].concat());
+            let (stdout, stderr) = (text(&named.stdout), text(&named.stderr));
+            ensure(named.status.code() == Some(0), stderr.clone())?;
+            ensure(stdout.contains("2 databases and backups: 2 sound"), stdout.clone())?;
+            ensure(stdout.contains("ch/01_full.bak, set 1\n"), stdout)?;
+            ensure(stderr.contains("and not checked: ch/02_log.trn, set 1"), stderr)?;
+            // In a folder the newest counts.
+            let found = mdfsck(folder, &["check", "ch"]);
+            let stderr = text(&found.stderr);
+            ensure(stderr.contains("and not checked: ch/01_full.bak, set 1, ch/02_log.trn, set 1"), stderr.clone())?;
+            ensure(stderr.contains("ch/03_full.bak, set 1; ch/04_log.trn, set 1"), stderr)?;
+            // Each by itself, or all to a moment.
+            refused(&mdfsck(folder, &["check", "ch", "--set", "all", "--stop-at", "2024-01-01"]), 8, &["no --stop-at"])
+        }),
+        ("a file that is missing does not keep the others from being checked", |folder| {
+            make(folder)?;
+            ensure(mdfsck(folder, &["lab", "backup", "a", "-o", "bak"]).status.success(), "lab backup")?;
+            for (given, missing) in [("bak/full.bak", "nosuch.bak"), ("all/a.mdf", "nosuch.mdf")] {
+                let checked = mdfsck(folder, &["check", given, missing]);
+                ensure(checked.status.code() == Some(4), text(&checked.stderr))?;
+                let stdout = text(&checked.stdout);
+                ensure(stdout.contains("1 sound, 1 not checked"), stdout.clone())?;
+                ensure(stdout.contains(&format!("{missing} was not checked: {missing}: cannot be opened")), stdout)?;
+            }
+            Ok(())
+        }),
+        ("a stray file with a damaged header does not make a sound database corrupt", |folder| {
+            make(folder)?;
+            fs::create_dir(folder.join("stray"))?;
+            fs::copy(folder.join("all/a.mdf"), folder.join("stray/a.mdf"))?;
+            for name in ["two", "own"] {
+                let new = ["lab", "new", name, "--size", "4MB", "--files", "2", "--seed", "9"];
+                ensure(mdfsck(folder, &new).status.success(), "lab new")?;
+            }
+            let mut bytes = fs::read(folder.join("two/orders_2.ndf"))?;
+            bytes[..PAGE_BYTES].fill(0);
+            fs::write(folder.join("stray/other.ndf"), &bytes)?;
+            for paths in [&["stray"][..], &["stray/*"], &["stray/a.mdf", "stray/other.ndf"]] {
+                let checked = mdfsck(folder, &[&["check"], paths].concat());
+                let stdout = text(&checked.stdout);
+                ensure(checked.status.code() == Some(4), format!("{paths:?}: {stdout}"))?;
+                ensure(stdout.contains("1 sound, 1 not checked"), format!("{paths:?}: {stdout}"))?;
+            }
+            // A file that the catalog has is of its database, and its damage is found.
+            fs::write(folder.join("own/orders_2.ndf"), &bytes)?;
+            let checked = mdfsck(folder, &["check", "own"]);
+            ensure(checked.status.code().is_some_and(|status| status & 1 == 1), text(&checked.stdout))?;
+            ensure(!text(&checked.stdout).contains("not checked"), text(&checked.stdout))
+        }),
+        ("of copies of a database each has the log in its folder", |folder| {
+            ensure(mdfsck(folder, &["lab", "crash", "x", "--seed", "5"]).status.success(), "lab crash")?;
+            fs::create_dir(folder.join("y"))?;
+            fs::create_dir(folder.join("logs"))?;
+            for (name, to) in [("workload.mdf", "y"), ("workload_log.ldf", "y"), ("workload_log.ldf", "logs")] {
+                fs::copy(folder.join("x").join(name), folder.join(to).join(name))?;
+            }
+            let files = ["x/workload.mdf", "y/workload.mdf", "x/workload_log.ldf", "y/workload_log.ldf"];
+            let both = mdfsck(folder, &[&["check"], &files[..]].concat());
+            ensure(both.status.code() == Some(0), format!("{} {}", text(&both.stdout), text(&both.stderr)))?;
+            let other = mdfsck(folder, &[&["check", "logs/workload_log.ldf"], &files[..]].concat());
+            ensure(other.status.code() == Some(8), text(&other.stdout))?;
+            ensure(text(&other.stdout).contains("several copies"), text(&other.stdout))?;
+            ensure(text(&other.stdout).contains("2 sound, 1 not checked"), text(&other.stdout))
+        }),
+        ("a pattern without a match does not keep the others from being checked", |folder| {
+            make(folder)?;
+            let checked = mdfsck(folder, &["check", "all/a.mdf", "none/*.mdf", "all/c.mdf"]);
+            ensure(checked.status.code() == Some(4), text(&checked.stdout))?;
+            ensure(text(&checked.stdout).contains("2 sound, 1 not checked"), text(&checked.stdout))?;
+            ensure(text(&checked.stdout).contains("none/*.mdf: no file has such a name"), text(&checked.stdout))
+        }),
+        ("a file that is named beside its folder is named, however it is spelled", |folder| {
+            make(folder)?;
+            let backup = ["lab", "backup", "a", "-o", "bak", "--sets", "2"];
+            ensure(mdfsck(folder, &backup).status.success(), "lab backup")?;
+            // In a folder the newest set counts, of a file that is named the first.
+            for named in ["bak/full.bak", "./bak/full.bak", "bak/../bak/full.bak"] {
+                let run = lines(&mdfsck(folder, &["check", "--json", "bak", named])).into_iter().next();
+                let run = run.ok_or("no line")?;
+                ensure(run["sets"][0]["position"] == 1, format!("{named}: {run}"))?;
+            }
+            Ok(())
+        }),
+        #[cfg(target_os = "linux")]
+        ("results of several databases that cannot be written leave the status of what was found", |folder| {
+            make(folder)?;
+            let full = |options: &[&str]| {
+                let out = fs::OpenOptions::new().write(true).open("/dev/full")?;
+                let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+                let output = command.arg("check").args(options).current_dir(folder).stdout(out).output()?;
+                Ok::<_, Failed>(output.status.code())
+            };
+            for options in
+                [&["all/b.mdf"][..], &["all/b.mdf", "all/a.mdf"], &["all/b.mdf", "all/a.mdf", "--databases", "2"]]
+            {
+                let status = full(options)?;
+                ensure(status == Some(1 + 4 + 16), format!("{options:?}: {status:?}"))?;
+            }
+            Ok(())
         }),
         ("of a full backup and its differentials the newest is taken, and the other is named", |folder| {
             make(folder)?;

@@ -111,7 +111,7 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
                 sets.push(Collected { set, is_damaged: true, families: media.families, stripes: Vec::new() });
             }
             let Some(collected) = sets.get_mut(index) else { continue };
-            // Twice in one file it is one.
+            // A set that is in a file twice counts once.
             if collected.stripes.last().is_some_and(|stripe| stripe.path == media.path) {
                 continue;
             }
@@ -130,8 +130,8 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
     join_renamed(finished.collect())
 }
 
-/// Databases that are one, renamed: of one family, one recovery fork and one server, and all backups of one name ended before
-/// those of the other were started. Copies of a database that went on side by side stay apart.
+/// Joins databases that are one under two names: they share family, recovery fork and server, and all backups under one name
+/// ended before the first under the other began. Copies of a database that went on side by side stay apart.
 fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<ChainSet>)> {
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, (_, sets)) in databases.iter().enumerate() {
@@ -200,8 +200,9 @@ fn damaged(media: &BackupMedia) -> HashSet<usize> {
 /// For each differential, the full backup that it names: one, and the number of lookups does not depend on how many there are.
 pub(super) fn bases(sets: &[ChainSet]) -> Vec<Option<usize>> {
     let fulls = || sets.iter().enumerate().filter(|(_, set)| set.set.kind == SetKind::Full);
+    // If there are copies, the first counts.
     let by_guid: HashMap<&str, usize> =
-        fulls().filter_map(|(index, full)| Some((full.set.guid.as_deref()?, index))).collect();
+        fulls().rev().filter_map(|(index, full)| Some((full.set.guid.as_deref()?, index))).collect();
     let mut by_checkpoint: HashMap<Lsn, Vec<usize>> = HashMap::new();
     for (index, full) in fulls() {
         let Some(checkpoint) = full.set.config.checkpoint_lsn else { continue };

@@ -11,7 +11,7 @@ use format::log::block::SECTOR_BYTES;
 use format::log::{Vlf, vlf};
 
 use super::media::Media;
-use super::open::{Group, check_labels, open_all, size_of_files, stripes_of};
+use super::open::{Group, check_labels, open_all, refuse_encrypted, size_of_files, stripes_of};
 use super::room::Room;
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{OpenError, ReadFaults};
@@ -78,6 +78,7 @@ impl BackupLog {
                 let is_wanted = positions.is_empty() || positions.contains(&set.position);
                 if is_wanted && !seen.contains(&(tape, number)) {
                     let group = stripes_of(&labels, set, label);
+                    refuse_encrypted(&labels, &group)?;
                     seen.extend(group.iter().copied());
                     groups.push(group);
                 }

@@ -58,6 +58,9 @@ impl BackupPages {
         (full, differential, logs): (&Group, &Group, &[Group]),
         room: &Room,
     ) -> Result<Self, OpenError> {
+        for group in [full, differential].into_iter().chain(logs) {
+            refuse_encrypted(labels, group)?;
+        }
         let first = labels.first().map(|label| label.path.clone()).unwrap_or_default();
         let failed = |cause| open_error(&first, cause);
         let mut damage: Vec<Damage> = labels.iter().flat_map(|label| label.damage.clone()).collect();
@@ -213,11 +216,11 @@ pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<
     let mut families = BTreeSet::new();
     for label in labels {
         let path = || label.path.clone();
-        if label.sets.iter().any(|set| set.is_encrypted) {
-            return Err(OpenError::EncryptedBackup { path: path() });
-        }
         if label.sets.is_empty() {
             return Err(super::no_set(&label.path));
+        }
+        if label.sets.iter().all(|set| set.is_encrypted) {
+            return Err(OpenError::EncryptedBackup { path: path() });
         }
         if !positions.is_empty() && !label.sets.iter().any(|set| positions.contains(&set.position)) {
             return Err(OpenError::NoSuchSet { path: path(), sets: label.sets.len() });
@@ -232,6 +235,17 @@ pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<
         if let Some(found) = too_old {
             let product = version::product(found).unwrap_or("an old release");
             return Err(OpenError::TooOld { path: path(), version: found, product });
+        }
+    }
+    Ok(())
+}
+
+/// Requires that a set that is read is not encrypted; others of its file may be.
+pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<(), OpenError> {
+    let sets = group.iter().filter_map(|&(media, set)| labels.get(media).map(|label| (label, label.sets.get(set))));
+    for (label, set) in sets {
+        if set.is_some_and(|set| set.is_encrypted) {
+            return Err(OpenError::EncryptedBackup { path: label.path.clone() });
         }
     }
     Ok(())

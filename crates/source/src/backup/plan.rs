@@ -2,11 +2,14 @@
 //! and the log backups that follow, or each set by itself.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::chain_sets::ChainSet;
+use format::Lsn;
+
+use super::chain_sets::{ChainSet, bases};
 use super::open::is_based_on;
+use super::restore::{Until, find_way};
 use super::room::MOST_STRIPES;
 use super::sets::{BackupMedia, SetKind};
 use crate::OpenError;
@@ -14,7 +17,7 @@ use crate::OpenError;
 /// Which sets are to be restored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SetChoice {
-    /// The newest of each database; of a file that was named, its first full backup, as RESTORE has it.
+    /// The newest of each database. A named file counts with its first full backup, as in RESTORE.
     Newest,
     /// Those at these positions.
     Positions(Vec<u16>),
@@ -32,49 +35,58 @@ pub type SetPlace = (PathBuf, u16);
 pub struct BackupPlan {
     /// Name of the database.
     pub database: String,
-    /// The restores: a full backup, or a full backup and a differential of it.
+    /// The restores: a full backup, or a full backup and a differential of it; the first one with the log backups that follow.
     pub restores: Vec<Vec<ChainSet>>,
-    /// All files of the database, if log backups follow: which sets a restore takes, their log sequence numbers say.
-    pub with_logs: Option<Vec<PathBuf>>,
-    /// Sets that are not part of a restore, because others are newer.
+    /// Sets that are not part of a restore, because others are newer or reach as far.
     pub unused: Vec<SetPlace>,
-    /// Log backups that cannot be part of one.
+    /// Log backups without a restore that they could be part of.
     pub logs: Vec<SetPlace>,
+    /// Log backups that cannot be part of the restore, and why.
+    pub refused_logs: Vec<(PathBuf, OpenError)>,
     /// Sets that cannot be restored, and why.
     pub refused: Vec<(PathBuf, OpenError)>,
     /// Sets of the database.
     pub sets: usize,
 }
 
-/// Plans what to restore of `media`. A file for which `is_named` holds was named by itself: each of these is looked at. If
-/// `is_stopped`, all restores end at a moment, so that all sets of a database belong together.
+/// Plans what to restore of `media`. A file for which `is_named` holds was named by itself: each of these is looked at, unless
+/// all restores end at a moment: then all sets of a database belong together.
 pub fn plan(
     media: &[BackupMedia],
     choice: &SetChoice,
-    is_stopped: bool,
+    until: Until<'_>,
     is_named: &dyn Fn(&Path) -> bool,
 ) -> Vec<BackupPlan> {
     /// Databases that every server has, with the IDs of the release's own files.
     const OF_EVERY_SERVER: [&str; 3] = ["master", "model", "msdb"];
-    let mut databases: BTreeMap<(String, Option<String>, String), Vec<ChainSet>> = BTreeMap::new();
+    let mut databases: BTreeMap<(String, Option<String>, String), (Vec<ChainSet>, Vec<ChainSet>)> = BTreeMap::new();
     for set in sets_of(media, choice) {
         let config = &set.set.config;
         let is_of_every = OF_EVERY_SERVER.iter().any(|name| config.database.eq_ignore_ascii_case(name));
         let server = if is_of_every { config.server.clone() } else { String::new() };
         // A restore changes the binding ID, but not the family.
         let id = config.family_id.clone().or_else(|| config.binding_id.clone());
-        databases.entry((config.database.clone(), id, server)).or_default().push(set);
+        let (sets, encrypted) = databases.entry((config.database.clone(), id, server)).or_default();
+        if set.set.is_encrypted { encrypted.push(set) } else { sets.push(set) }
     }
-    let plans = databases.into_iter().map(|((database, ..), sets)| {
-        let planner = Planner { sets: &sets, choice, is_named };
-        BackupPlan { database, sets: sets.len(), ..planner.plan(is_stopped, media) }
+    let media: HashMap<&Path, &BackupMedia> = media.iter().map(|media| (media.path.as_path(), media)).collect();
+    let plans = databases.into_iter().map(|((database, ..), (sets, encrypted))| {
+        let mut plan = Planner::new(&sets, choice, is_named).plan(until, &media);
+        let paths = encrypted.iter().map(first_path);
+        plan.refused.extend(paths.map(|path| (path.clone(), OpenError::EncryptedBackup { path })));
+        // Once for each file.
+        let mut seen = HashSet::new();
+        plan.refused.retain(|(path, _)| seen.insert(path.clone()));
+        BackupPlan { database, sets: sets.len(), ..plan }
     });
     plans.collect()
 }
 
 /// The sets that may be used, stripes put together, in the order of the files in which they start.
 fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
-    let mut sets: Vec<(ChainSet, Vec<u16>, Option<&str>)> = Vec::new();
+    let mut sets: Vec<(ChainSet, HashSet<u16>)> = Vec::new();
+    // The striped sets by GUID and media set: a copy of a stripe belongs to copies of the others.
+    let mut striped: HashMap<(&str, Option<&str>), Vec<usize>> = HashMap::new();
     for media in media {
         for set in &media.sets {
             if let SetChoice::Positions(positions) = choice
@@ -82,22 +94,21 @@ fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
             {
                 continue;
             }
-            // A copy of a stripe belongs to copies of the others.
-            let is_stripe_of = |(known, families, of): &&mut (ChainSet, Vec<u16>, Option<&str>)| {
-                media.families > 1
-                    && set.guid.is_some()
-                    && known.set.guid == set.guid
-                    && *of == media.media_set.as_deref()
-                    && !families.contains(&media.family)
-            };
-            let known = if media.families > 1 { sets.iter_mut().find(is_stripe_of) } else { None };
-            if let Some((known, families, _)) = known {
+            let guid = set.guid.as_deref().filter(|_| media.families > 1);
+            let copies = guid.map(|guid| striped.entry((guid, media.media_set.as_deref())).or_default());
+            let lacks_it =
+                |index: &usize| sets.get(*index).is_some_and(|(_, families)| !families.contains(&media.family));
+            let known = copies.as_ref().and_then(|copies| copies.iter().copied().find(lacks_it));
+            if let Some((known, families)) = known.and_then(|known| sets.get_mut(known)) {
                 known.paths.push(media.path.clone());
                 known.missing_stripes = known.missing_stripes.saturating_sub(1);
                 known.missing.retain(|family| *family != media.family);
                 known.is_damaged |= !media.damage.is_empty();
-                families.push(media.family);
+                families.insert(media.family);
             } else {
+                if let Some(copies) = copies {
+                    copies.push(sets.len());
+                }
                 let first = ChainSet {
                     set: set.clone(),
                     paths: vec![media.path.clone()],
@@ -110,51 +121,103 @@ fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
                         .collect(),
                     is_damaged: !media.damage.is_empty(),
                 };
-                sets.push((first, vec![media.family], media.media_set.as_deref()));
+                sets.push((first, HashSet::from([media.family])));
             }
         }
     }
-    sets.into_iter().map(|(set, ..)| set).collect()
+    sets.into_iter().map(|(set, _)| set).collect()
 }
 
 /// Plans for one database.
 struct Planner<'a> {
     sets: &'a [ChainSet],
+    /// The full backup of each differential.
+    bases: Vec<Option<usize>>,
+    /// The differentials by the LSN of their base.
+    differentials: HashMap<Lsn, Vec<&'a ChainSet>>,
     choice: &'a SetChoice,
     is_named: &'a dyn Fn(&Path) -> bool,
 }
 
-impl Planner<'_> {
-    fn plan(&self, is_stopped: bool, media: &[BackupMedia]) -> BackupPlan {
-        let mut plan = BackupPlan::default();
-        let files: BTreeSet<&PathBuf> = self.sets.iter().flat_map(|set| &set.paths).collect();
-        let media = || media.iter().filter(|media| files.contains(&media.path));
-        let is_of_logs = |media: &BackupMedia| media.sets.iter().all(|set| set.kind == SetKind::Log);
-        let follows = is_stopped || media().any(is_of_logs);
-        let by_position = matches!(self.choice, SetChoice::Newest | SetChoice::Positions(_));
-        if follows && by_position && self.fulls().next().is_some() {
-            plan.with_logs = Some(media().map(|media| media.path.clone()).collect());
-            return plan;
+impl<'a> Planner<'a> {
+    fn new(sets: &'a [ChainSet], choice: &'a SetChoice, is_named: &'a dyn Fn(&Path) -> bool) -> Self {
+        let mut differentials: HashMap<Lsn, Vec<&ChainSet>> = HashMap::new();
+        for set in sets.iter().filter(|set| set.set.kind == SetKind::Differential) {
+            let lsns: HashSet<Lsn> = set.set.files.iter().filter_map(|file| file.differential_base_lsn).collect();
+            lsns.into_iter().for_each(|lsn| differentials.entry(lsn).or_default().push(set));
         }
-        plan.logs = self.sets.iter().filter(|set| set.set.kind == SetKind::Log).filter_map(place).collect();
-        for set in self.wanted() {
+        Self { sets, bases: bases(sets), differentials, choice, is_named }
+    }
+
+    fn plan(&self, until: Until<'_>, media: &HashMap<&Path, &BackupMedia>) -> BackupPlan {
+        let mut plan = BackupPlan::default();
+        let by_position = matches!(self.choice, SetChoice::Newest | SetChoice::Positions(_));
+        let follows = until != Until::End || self.has_file_of_logs();
+        if follows && by_position && self.fulls().next().is_some() {
+            let way = find_way(&self.labels(media), &[], until);
+            match way.and_then(|way| way.map_or(Ok(None), |way| way.ends_by(until).map(|()| Some(way)))) {
+                Ok(Some(way)) => (plan.restores, plan.refused_logs) = (vec![way.sets], way.refused),
+                // Without log, each full backup still has its pages.
+                Ok(None) => {}
+                Err(_) if until == Until::End => {}
+                Err(error) => {
+                    let full = self.fulls().next().map(first_path).unwrap_or_default();
+                    plan.refused.push((full, error));
+                    return plan;
+                }
+            }
+        }
+        let has_way = !plan.restores.is_empty();
+        let on_way = places(&plan.restores);
+        let is_left = |set: &ChainSet| {
+            let is_on_it = place(set).is_some_and(|place| on_way.contains(&place));
+            has_way && (is_on_it || until != Until::End || !self.is_named(set))
+        };
+        for (index, set) in self.wanted().into_iter().filter(|(_, set)| !is_left(set)) {
             let restore = match set.set.kind {
-                SetKind::Differential => self.with_base(set),
+                SetKind::Differential => self.with_base(index, set),
                 _ if by_position => Ok(self.with_newest_differential(set)),
                 _ => Ok(vec![set.clone()]),
             };
             match restore {
                 Ok(restore) => plan.restores.push(restore),
-                // Once for each file.
-                Err(_) if plan.refused.iter().any(|(path, _)| *path == first_path(set)) => {}
                 Err(error) => plan.refused.push((first_path(set), error)),
             }
         }
-        self.rest(&mut plan);
+        self.rest(&mut plan, has_way);
         plan
     }
 
-    fn fulls(&self) -> impl DoubleEndedIterator<Item = &ChainSet> {
+    /// Whether there is a file that holds log of the database and nothing else of it.
+    fn has_file_of_logs(&self) -> bool {
+        let mut files: HashMap<&PathBuf, bool> = HashMap::new();
+        for set in self.sets {
+            for path in &set.paths {
+                *files.entry(path).or_insert(true) &= set.set.kind == SetKind::Log;
+            }
+        }
+        files.into_values().any(|is_of_logs| is_of_logs)
+    }
+
+    /// The files of the database, each with its sets of it only.
+    fn labels(&self, media: &HashMap<&Path, &BackupMedia>) -> Vec<BackupMedia> {
+        let guids: HashSet<&str> = self.sets.iter().filter_map(|set| set.set.guid.as_deref()).collect();
+        let known = places(&[self.sets]);
+        let mut seen = HashSet::new();
+        let paths = self.sets.iter().flat_map(|set| &set.paths).filter(|path| seen.insert(path.as_path()));
+        let labels = paths.filter_map(|path| media.get(path.as_path())).map(|label| {
+            let mut label = (*label).clone();
+            let path = label.path.clone();
+            label.sets.retain(|set| match &set.guid {
+                Some(guid) => guids.contains(guid.as_str()),
+                None => known.contains(&(path.clone(), set.position)),
+            });
+            label
+        });
+        labels.collect()
+    }
+
+    fn fulls(&self) -> impl DoubleEndedIterator<Item = &'a ChainSet> {
         self.sets.iter().filter(|set| set.set.kind == SetKind::Full)
     }
 
@@ -162,53 +225,55 @@ impl Planner<'_> {
         set.paths.iter().any(|path| (self.is_named)(path))
     }
 
-    /// The sets that are to be restored, each by itself.
-    fn wanted(&self) -> Vec<&ChainSet> {
+    /// The sets that are to be restored, each by itself, with their indexes.
+    fn wanted(&self) -> Vec<(usize, &'a ChainSet)> {
         let has_pages = |set: &&ChainSet| matches!(set.set.kind, SetKind::Full | SetKind::Differential);
-        let with_pages = || self.sets.iter().filter(has_pages);
-        let is_last = |set: &&ChainSet| {
-            let in_file = with_pages().filter(|other| other.paths.first() == set.paths.first());
-            in_file.map(|other| other.set.position).max() == Some(set.set.position)
-        };
-        match self.choice {
-            SetChoice::All => with_pages().collect(),
-            SetChoice::Last => with_pages().filter(is_last).collect(),
-            SetChoice::Newest | SetChoice::Positions(_) => {
-                let found = self.fulls().filter(|set| !self.is_named(set));
-                // Of copies the first one that is whole.
-                let newest = found.rev().max_by_key(|set| (age(set), Reverse(set.missing_stripes)));
-                let is_wanted = |set: &&ChainSet| match self.is_named(set) {
-                    true => self.is_first(set),
-                    false => newest.is_some_and(|newest| std::ptr::eq(newest, *set)),
-                };
-                self.fulls().filter(is_wanted).collect()
+        // The first full backup of each file, and the last set with pages.
+        let (mut firsts, mut lasts) = (HashMap::new(), HashMap::new());
+        for set in self.sets.iter().filter(has_pages) {
+            let (path, position) = (set.paths.first(), set.set.position);
+            let last = lasts.entry(path).or_insert(position);
+            *last = position.max(*last);
+            if set.set.kind == SetKind::Full {
+                let first = firsts.entry(path).or_insert(position);
+                *first = position.min(*first);
             }
         }
-    }
-
-    /// Whether RESTORE would take this set of its file.
-    fn is_first(&self, set: &ChainSet) -> bool {
-        let mut in_file = self.fulls().filter(|other| other.paths.first() == set.paths.first());
-        matches!(self.choice, SetChoice::Positions(_)) || in_file.all(|other| other.set.position >= set.set.position)
+        let is_at = |places: &HashMap<_, u16>, set: &ChainSet| {
+            places.get(&set.paths.first()).is_some_and(|position| *position == set.set.position)
+        };
+        let found = self.fulls().filter(|set| !self.is_named(set));
+        // If there are copies, the first whole one counts.
+        let newest = found.rev().max_by_key(|set| (age(set), Reverse(set.missing_stripes)));
+        let is_wanted = |set: &ChainSet| match self.choice {
+            SetChoice::All => has_pages(&set),
+            SetChoice::Last => has_pages(&set) && is_at(&lasts, set),
+            _ if set.set.kind != SetKind::Full => false,
+            _ if !self.is_named(set) => newest.is_some_and(|newest| std::ptr::eq(newest, set)),
+            SetChoice::Positions(_) => true,
+            // RESTORE would take this set of its file.
+            SetChoice::Newest => is_at(&firsts, set),
+        };
+        self.sets.iter().enumerate().filter(|(_, set)| is_wanted(set)).collect()
     }
 
     /// A full backup, with the newest differential of it.
     fn with_newest_differential(&self, full: &ChainSet) -> Vec<ChainSet> {
-        // In a file that was named, a differential behind the full backup counts only if its position was given.
+        // In a file that was named, a differential after the full backup counts only if its position was given.
         let is_left = |set: &ChainSet| {
             *self.choice == SetChoice::Newest && self.is_named(set) && set.paths.first() == full.paths.first()
         };
-        let is_of_it = |set: &&ChainSet| {
-            set.set.kind == SetKind::Differential && is_based_on(&set.set, &full.set) && !is_left(set)
-        };
-        let of_it = self.sets.iter().filter(is_of_it);
-        let newest = of_it.rev().max_by_key(|set| (age(set), Reverse(set.missing_stripes)));
-        std::iter::once(full).chain(newest).cloned().collect()
+        let is_of_it = |set: &&&ChainSet| is_based_on(&set.set, &full.set) && !is_left(set);
+        let known = full.set.config.checkpoint_lsn.and_then(|lsn| self.differentials.get(&lsn));
+        let newest = known.into_iter().flatten().filter(is_of_it).rev();
+        let newest = newest.max_by_key(|set| (age(set), Reverse(set.missing_stripes)));
+        std::iter::once(full).chain(newest.copied()).cloned().collect()
     }
 
     /// A differential, with the full backup that it is based on.
-    fn with_base(&self, differential: &ChainSet) -> Result<Vec<ChainSet>, OpenError> {
-        match self.fulls().find(|full| is_based_on(&differential.set, &full.set)) {
+    fn with_base(&self, index: usize, differential: &ChainSet) -> Result<Vec<ChainSet>, OpenError> {
+        let base = self.bases.get(index).copied().flatten();
+        match base.and_then(|base| self.sets.get(base)) {
             Some(full) => Ok(vec![full.clone(), differential.clone()]),
             None => Err(self.without_base(differential)),
         }
@@ -223,28 +288,36 @@ impl Planner<'_> {
     }
 
     /// What no restore takes.
-    fn rest(&self, plan: &mut BackupPlan) {
-        let used: BTreeSet<SetPlace> = plan.restores.iter().flatten().filter_map(place).collect();
+    fn rest(&self, plan: &mut BackupPlan, has_way: bool) {
+        let used = places(&plan.restores);
         let newest = plan.restores.iter().flatten().map(age).max();
-        for set in self.sets {
+        let refused_logs: HashSet<PathBuf> = plan.refused_logs.iter().map(|(path, _)| path.clone()).collect();
+        let refused: HashSet<PathBuf> = plan.refused.iter().map(|(path, _)| path.clone()).collect();
+        for (index, set) in self.sets.iter().enumerate() {
             let Some((path, position)) = place(set).filter(|place| !used.contains(place)) else { continue };
-            let is_refused = plan.refused.iter().any(|(known, _)| *known == path);
             let is_missed = || self.is_named(set) || Some(age(set)) > newest;
             match set.set.kind {
-                SetKind::Log => {}
-                _ if is_refused => {}
+                SetKind::Log if !has_way => plan.logs.push((path, position)),
+                SetKind::Log if refused_logs.contains(&path) => {}
+                _ if refused.contains(&path) => {}
                 SetKind::Other(_) => {
                     let kind = set.set.kind.name();
                     plan.refused.push((path.clone(), OpenError::UnsupportedSet { path, position, kind }));
                 }
-                // If its full backup is gone, as are others of that time, only a newer one is missed.
-                SetKind::Differential if self.with_base(set).is_err() && is_missed() => {
+                // Old differentials often outlive their full backup; only a newer one is reported.
+                SetKind::Differential if self.bases.get(index).copied().flatten().is_none() && is_missed() => {
                     plan.refused.push((path, self.without_base(set)));
                 }
                 _ => plan.unused.push((path, position)),
             }
         }
     }
+}
+
+/// The places of all sets of some restores.
+fn places<S: AsRef<[ChainSet]>>(restores: &[S]) -> HashSet<SetPlace> {
+    let sets = restores.iter().flat_map(AsRef::as_ref);
+    sets.flat_map(|set| set.paths.iter().map(|path| (path.clone(), set.set.position))).collect()
 }
 
 /// When a backup was taken; log sequence numbers start again when a database is restored to an earlier moment.
@@ -262,8 +335,6 @@ fn place(set: &ChainSet) -> Option<SetPlace> {
 
 #[cfg(test)]
 mod tests {
-    use format::Lsn;
-
     use super::super::chain::tests::set;
     use super::super::config::BackupFile;
     use super::*;
@@ -296,7 +367,7 @@ mod tests {
 
     /// The files and positions of each restore, and what is not used.
     fn planned(media: &[BackupMedia], choice: &SetChoice, is_named: bool) -> (Vec<String>, Vec<String>, usize) {
-        let plans = plan(media, choice, false, &|_| is_named);
+        let plans = plan(media, choice, Until::End, &|_| is_named);
         let text = |set: &ChainSet| format!("{}:{}", set.paths[0].display(), set.set.position);
         let restores = plans.iter().flat_map(|plan| &plan.restores);
         let restores = restores.map(|sets| sets.iter().map(text).collect::<Vec<_>>().join("+")).collect();
@@ -376,10 +447,62 @@ mod tests {
     #[test]
     fn log_backups_leave_the_choice_to_their_log_sequence_numbers() {
         let media = [file("a", vec![full(1, 2)]), file("b", vec![set(SetKind::Log, 210, 220).set])];
-        let plans = plan(&media, &SetChoice::Newest, false, &|_| true);
-        assert_eq!(plans[0].with_logs.as_deref(), Some(&["a".into(), "b".into()][..]));
-        let plans = plan(&media, &SetChoice::All, false, &|_| true);
+        let plans = plan(&media, &SetChoice::Newest, Until::End, &|_| true);
+        let restores: Vec<_> = plans[0].restores.iter().flatten().flat_map(|set| &set.paths).collect();
+        assert_eq!(restores, ["a", "b"].map(Path::new));
+        let plans = plan(&media, &SetChoice::All, Until::End, &|_| true);
         assert_eq!((plans[0].restores.len(), plans[0].logs.len()), (1, 1));
+    }
+
+    /// A set of the database `name`, at a position of its file.
+    fn of_database(mut set: super::super::BackupSet, name: &str, position: u16) -> super::super::BackupSet {
+        set.guid = Some(format!("{name} {:?} {:?}", set.kind, set.config.first_lsn));
+        (set.config.database, set.position) = (name.to_owned(), position);
+        set
+    }
+
+    #[test]
+    fn databases_that_share_a_device_have_a_chain_each() {
+        let log = |name| of_database(set(SetKind::Log, 205, 230).set, name, 1);
+        let media = [
+            file("device", vec![of_database(full(1, 2), "A", 1), of_database(full(2, 2), "B", 2)]),
+            file("a.trn", vec![log("A")]),
+            file("b.trn", vec![log("B")]),
+        ];
+        for is_named in [false, true] {
+            let (restores, unused, refused) = planned(&media, &SetChoice::Newest, is_named);
+            assert_eq!(restores, ["device:1+a.trn:1", "device:2+b.trn:1"]);
+            assert_eq!((unused.len(), refused), (0, 0));
+        }
+    }
+
+    #[test]
+    fn beside_a_chain_each_named_full_backup_is_a_restore_and_others_are_unused() {
+        let log = |from| of_database(set(SetKind::Log, from, from + 125).set, "A", 1);
+        let media = [
+            file("monday", vec![of_database(full(1, 1), "A", 1)]),
+            file("1.trn", vec![log(105)]),
+            file("tuesday", vec![of_database(full(1, 2), "A", 1)]),
+            file("2.trn", vec![log(205)]),
+        ];
+        let (restores, unused, refused) = planned(&media, &SetChoice::Newest, true);
+        assert_eq!((restores, refused), (vec!["tuesday:1+2.trn:1".to_owned(), "monday:1".to_owned()], 0));
+        assert_eq!(unused, ["1.trn:1"]);
+        let (restores, unused, _) = planned(&media, &SetChoice::Newest, false);
+        assert_eq!((restores.len(), unused), (1, vec!["monday:1".to_owned(), "1.trn:1".to_owned()]));
+        // A restore to a moment is one, whatever was named.
+        let plans = plan(&media, &SetChoice::Newest, Until::Time("2024-01-01 12:00:00"), &|_| true);
+        let restores: Vec<_> = plans[0].restores.iter().map(|sets| sets[0].paths[0].display().to_string()).collect();
+        assert_eq!(restores, ["monday"]);
+    }
+
+    #[test]
+    fn an_encrypted_set_does_not_refuse_the_others_of_its_file() {
+        let mut encrypted = of_database(full(1, 1), "A", 1);
+        encrypted.is_encrypted = true;
+        let media = [file("a", vec![encrypted, of_database(full(2, 2), "A", 2)])];
+        let (restores, _, refused) = planned(&media, &SetChoice::Newest, true);
+        assert_eq!((restores, refused), (vec!["a:2".to_owned()], 1));
     }
 
     #[test]
@@ -390,7 +513,7 @@ mod tests {
             stripe
         };
         let media = [stripe("a1", 1), stripe("a2", 2), stripe("b1", 1)];
-        let plans = plan(&media, &SetChoice::Newest, false, &|_| false);
+        let plans = plan(&media, &SetChoice::Newest, Until::End, &|_| false);
         let restores: Vec<_> = plans[0].restores.iter().flatten().map(|set| set.paths.len()).collect();
         assert_eq!((restores, plans[0].unused.len()), (vec![2], 1), "the whole one");
     }

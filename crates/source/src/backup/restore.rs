@@ -1,8 +1,8 @@
 //! What RESTORE would make of backups: the sets that it needs, their pages, and the log that is to be applied.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::Lsn;
@@ -11,7 +11,7 @@ use super::chain::{Chain, DatabaseChains, chains};
 use super::chain_sets::ChainSet;
 use super::log_parts::BackupLog;
 use super::media::Media;
-use super::open::{Group, check_labels, choose, open_all, size_of_files, stripes_of};
+use super::open::{Group, check_labels, choose, open_all, size_of_files};
 use super::pages::BackupPages;
 use super::room::Room;
 use super::sets::{BackupMedia, BackupSet, SetKind};
@@ -73,12 +73,9 @@ impl Restore {
             }
             false => choose_chain(&labels, positions, until)?,
         };
-        if let (Until::Time(time), Some(set)) = (until, chosen.base_set(&labels))
-            && let Some(finished) = set.config.finished.clone().filter(|finished| finished.as_str() > time)
-        {
+        if let Some(set) = chosen.base_set(&labels) {
             let tape = chosen.base().first().and_then(|&(tape, _)| labels.get(tape));
-            let path = tape.map(|label| label.path.clone()).unwrap_or_default();
-            return Err(OpenError::EndsLater { path, position: set.position, finished });
+            ends_by(set, until, tape.map(|label| label.path.as_path()).unwrap_or(Path::new("")))?;
         }
         Self::assemble(media, &labels, chosen, &room)
     }
@@ -103,13 +100,7 @@ impl Restore {
         let room = Room::new(granted, size_of_files(&paths, None));
         let (media, labels) = open_all(&paths, None, &room)?;
         check_labels(&labels, &[])?;
-        let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| group_of(&labels, set));
-        let chosen = Chosen {
-            full: of_kind(SetKind::Full).next().unwrap_or_default(),
-            differential: of_kind(SetKind::Differential).next().unwrap_or_default(),
-            logs: of_kind(SetKind::Log).collect(),
-            refused: Vec::new(),
-        };
+        let chosen = Chosen::of(&labels, sets, Vec::new());
         Self::assemble(media, &labels, chosen, &room)
     }
 
@@ -136,6 +127,18 @@ struct Chosen {
 }
 
 impl Chosen {
+    /// These sets, by their places in `labels`.
+    fn of(labels: &[BackupMedia], sets: &[&ChainSet], refused: Vec<(PathBuf, OpenError)>) -> Self {
+        let groups = Groups::of(labels);
+        let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| groups.of_set(set));
+        Self {
+            full: of_kind(SetKind::Full).next().unwrap_or_default(),
+            differential: of_kind(SetKind::Differential).next().unwrap_or_default(),
+            logs: of_kind(SetKind::Log).collect(),
+            refused,
+        }
+    }
+
     /// The last set with pages: its log is the start of the log to apply.
     fn base(&self) -> &Group {
         if self.differential.is_empty() { &self.full } else { &self.differential }
@@ -148,26 +151,56 @@ impl Chosen {
 
 /// Chooses the sets of a restore with log backups.
 fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Chosen, OpenError> {
+    match find_way(labels, positions, until)? {
+        Some(Way { sets, refused }) => Ok(Chosen::of(labels, &sets.iter().collect::<Vec<_>>(), refused)),
+        // Without a full backup: says what is missing.
+        None => {
+            let (full, differential) = choose(labels, positions)?;
+            Ok(Chosen { full, differential, logs: Vec::new(), refused: Vec::new() })
+        }
+    }
+}
+
+/// The sets of a restore with log backups, and the log backups that cannot be part of it.
+pub(super) struct Way {
+    pub(super) sets: Vec<ChainSet>,
+    pub(super) refused: Vec<(PathBuf, OpenError)>,
+}
+
+impl Way {
+    /// Requires that the last set with pages is not newer than the moment at which the restore ends.
+    pub(super) fn ends_by(&self, until: Until<'_>) -> Result<(), OpenError> {
+        let base = self.sets.iter().rfind(|set| set.set.kind != SetKind::Log);
+        base.map_or(Ok(()), |base| ends_by(&base.set, until, &first_path(base)))
+    }
+}
+
+fn ends_by(set: &BackupSet, until: Until<'_>, path: &Path) -> Result<(), OpenError> {
+    let Until::Time(time) = until else { return Ok(()) };
+    match set.config.finished.clone().filter(|finished| finished.as_str() > time) {
+        Some(finished) => Err(OpenError::EndsLater { path: path.to_owned(), position: set.position, finished }),
+        None => Ok(()),
+    }
+}
+
+/// Finds the sets of a restore with log backups; `None` without a whole full backup.
+pub(super) fn find_way(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Option<Way>, OpenError> {
     let databases = chains(&candidates(labels, positions, until));
     let Some((at, database)) = databases.iter().enumerate().rev().find(|(_, database)| !database.chains.is_empty())
     else {
         let mut sets = databases.iter().flat_map(|database| &database.sets);
-        if let Some(full) = sets.find(|set| set.set.kind == SetKind::Full && set.missing_stripes > 0) {
-            return Err(stripes_missing(full));
-        }
-        // Without a full backup: says what is missing.
-        let (full, differential) = choose(labels, positions)?;
-        return Ok(Chosen { full, differential, logs: Vec::new(), refused: Vec::new() });
+        let full = sets.find(|set| set.set.kind == SetKind::Full && set.missing_stripes > 0);
+        return full.map_or(Ok(None), |full| Err(stripes_missing(full)));
     };
     let Some(chain) = database.newest() else { return Err(OpenError::Nothing) };
-    let sets: Vec<&ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).collect();
-    let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| group_of(labels, set));
-    let full = sets.first().map(|set| set.paths.first().cloned().unwrap_or_default()).unwrap_or_default();
+    let sets: Vec<ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).cloned().collect();
+    let full = sets.first().map(first_path).unwrap_or_default();
     let reached = sets.last().and_then(|set| set.set.config.last_lsn).unwrap_or_default();
-    let unused = database.sets.iter().enumerate().filter(|(number, _)| !chain.steps.contains(number));
+    let steps: HashSet<usize> = chain.steps.iter().copied().collect();
+    let unused = database.sets.iter().enumerate().filter(|(number, _)| !steps.contains(number));
     let mut refused: Vec<(PathBuf, OpenError)> = Vec::new();
     for (_, unused) in unused.filter(|(_, set)| set.set.kind == SetKind::Log) {
-        let (path, position) = (unused.paths.first().cloned().unwrap_or_default(), unused.set.position);
+        let (path, position) = (first_path(unused), unused.set.position);
         let first = unused.set.config.first_lsn.unwrap_or_default();
         let config = &unused.set.config;
         if let Some(left_at) = chain.line.left_at(config).filter(|_| !chain.line.has(config)) {
@@ -183,16 +216,15 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
     }
     for (_, other) in databases.iter().enumerate().filter(|(number, _)| *number != at) {
         refused.extend(other.sets.iter().map(|set| {
-            let (path, position) = (set.paths.first().cloned().unwrap_or_default(), set.set.position);
+            let (path, position) = (first_path(set), set.set.position);
             (path.clone(), OpenError::OtherDatabaseSet { path, position, other: full.clone() })
         }));
     }
-    Ok(Chosen {
-        full: of_kind(SetKind::Full).next().unwrap_or_default(),
-        differential: of_kind(SetKind::Differential).next().unwrap_or_default(),
-        logs: of_kind(SetKind::Log).collect(),
-        refused,
-    })
+    Ok(Some(Way { sets, refused }))
+}
+
+fn first_path(set: &ChainSet) -> PathBuf {
+    set.paths.first().cloned().unwrap_or_default()
 }
 
 /// The media, with the sets only that a restore up to `until` may use. What is damaged is reported by a check, so that it
@@ -234,9 +266,46 @@ fn stripes_missing(set: &ChainSet) -> OpenError {
     }
 }
 
-fn group_of(labels: &[BackupMedia], wanted: &ChainSet) -> Group {
-    let path = wanted.paths.first();
-    let label = labels.iter().find(|label| Some(&label.path) == path);
-    let set = label.and_then(|label| label.sets.iter().find(|set| set.position == wanted.set.position));
-    set.zip(label).map(|(set, label)| stripes_of(labels, set, label)).unwrap_or_default()
+/// Where the stripes of sets are.
+struct Groups<'l> {
+    labels: &'l [BackupMedia],
+    by_path: HashMap<&'l Path, usize>,
+    /// The stripes of each set, by its media set and its GUID.
+    by_guid: HashMap<(Option<&'l str>, &'l str), Group>,
+}
+
+impl<'l> Groups<'l> {
+    fn of(labels: &'l [BackupMedia]) -> Self {
+        let (mut by_path, mut by_guid) = (HashMap::new(), HashMap::<_, Group>::new());
+        for (number, label) in labels.iter().enumerate() {
+            by_path.entry(label.path.as_path()).or_insert(number);
+            for (index, set) in label.sets.iter().enumerate() {
+                let Some(guid) = set.guid.as_deref() else { continue };
+                let group = by_guid.entry((label.media_set.as_deref(), guid)).or_default();
+                // A set that is in a file twice counts once.
+                if group.last().is_none_or(|(last, _)| *last != number) {
+                    group.push((number, index));
+                }
+            }
+        }
+        Self { labels, by_path, by_guid }
+    }
+
+    /// The stripes of a set.
+    fn of_set(&self, wanted: &ChainSet) -> Group {
+        let number = wanted.paths.first().and_then(|path| self.by_path.get(path.as_path())).copied();
+        let Some((number, label)) = number.and_then(|number| Some((number, self.labels.get(number)?))) else {
+            return Group::new();
+        };
+        let Some(index) = label.sets.iter().position(|set| set.position == wanted.set.position) else {
+            return Group::new();
+        };
+        let guid = label.sets.get(index).and_then(|set| set.guid.as_deref());
+        let stripes = guid.and_then(|guid| self.by_guid.get(&(label.media_set.as_deref(), guid)));
+        // A copy of a stripe is not another one.
+        let is_its = |&&(number, _): &&(usize, usize)| {
+            self.labels.get(number).is_some_and(|label| wanted.paths.contains(&label.path))
+        };
+        stripes.map_or_else(|| vec![(number, index)], |stripes| stripes.iter().filter(is_its).copied().collect())
+    }
 }
