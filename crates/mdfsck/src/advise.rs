@@ -11,6 +11,7 @@ use source::backup;
 use crate::check::{self, What};
 use crate::cli::AdviseArguments;
 use crate::failure::{Failure, warn};
+use crate::many::plan::{Item, Job};
 use crate::many::{Planned, plan};
 use crate::output::{self, Target};
 use crate::{chain, nice, spool};
@@ -26,8 +27,19 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
     check.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let choice = check.sets()?;
     let named = check.paths.clone();
-    match plan::plan(&named, &choice, check.stop.is_given())? {
+    let mut sets = None;
+    match plan::plan(&named, &choice, check.stop.until())? {
         Planned::One(paths) => check.paths = paths,
+        Planned::Several(plan::Plan { mut items, notes, .. }) if items.len() == 1 => {
+            notes.iter().for_each(warn);
+            let Some(Item { paths, job, .. }) = items.pop() else { return Ok(Failure::UNABLE) };
+            check.paths = paths;
+            match job {
+                Job::Refused(failure) => return Err(failure),
+                Job::Sets(chosen) => sets = Some(chosen),
+                Job::Files { .. } => {}
+            }
+        }
         Planned::Several(plan) => {
             let names: Vec<&str> = plan.items.iter().map(|item| item.name.as_str()).collect();
             return Err(Failure::usage(format!(
@@ -37,7 +49,7 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
         }
     }
     let (backups, unread) = backups(arguments)?;
-    let what = What { named: &named, choice: &choice, sets: None, place: None };
+    let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None };
     let shown: Vec<String> = named.iter().map(|path| source::argument(path)).collect();
     let shown = shown.join(" ");
     let (status, (plan, report)) = check::judge(&check, &what, |report, source, database| {
