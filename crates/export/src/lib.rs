@@ -16,6 +16,7 @@ mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plain;
+mod salvage;
 mod table;
 mod target;
 mod text_file;
@@ -24,5 +25,6 @@ mod tsql;
 pub use layout::{Field, Kind, Layout};
 pub use names::stems;
 pub use out::{Gap, GapReason};
+pub use salvage::{SalvageFiles, SalvageForm, write_salvaged};
 pub use table::{Destination, EachRow, Form, SqlFrame, TableSource, Written, write_rows, write_table};
 pub use target::{Partial, partial};

@@ -88,7 +88,7 @@ pub struct Request<'a> {
     pub reached: &'a PageSet,
     /// What was found in one go for several tables; `None`: the files are searched for this table.
     pub unreached: Option<&'a Unreached>,
-    /// Rows that it read, by partition.
+    /// Rows that it read, by partition; or one number for all.
     pub rows_read: &'a [u64],
     /// Hand out deleted rows too.
     pub ghosts: bool,
@@ -362,7 +362,8 @@ impl<'a> Pass<'a> {
     fn finish(self) -> Salvaged {
         let Request { source, database, table, damaged, rows_read, .. } = *self.request;
         let known_lost = self.missing();
-        let losses = losses(source, database, table, damaged, Some(rows_read));
+        let by_partition = (rows_read.len() == table.partitions.len()).then_some(rows_read);
+        let losses = losses(source, database, table, damaged, by_partition);
         Salvaged { known_lost, losses, ..self.salvaged }
     }
 }
