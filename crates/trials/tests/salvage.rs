@@ -1,6 +1,8 @@
 //! What damage costs a table, and what of its rows can be had nevertheless.
 #![allow(clippy::unwrap_used)]
 
+#[path = "salvage/files.rs"]
+mod files;
 #[path = "salvage/found.rs"]
 mod found;
 #[path = "salvage/losses.rs"]
