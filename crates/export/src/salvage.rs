@@ -34,7 +34,8 @@ pub enum SalvageForm {
 }
 
 /// Columns in front of those of the table, in both files.
-const IN_FRONT: [(&str, Kind); 3] = [("_page", Kind::Text), ("_slot", Kind::Integer { bits: 32 }), ("_why", Kind::Text)];
+const IN_FRONT: [(&str, Kind); 3] =
+    [("_page", Kind::Text), ("_slot", Kind::Integer { bits: 32 }), ("_why", Kind::Text)];
 
 /// Salvages a table into files.
 ///
@@ -113,7 +114,12 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     let mut ids: Vec<u32> = named.iter().map(|field| field.column_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    SqlFrame { before, insert: format!("INSERT INTO {name} ({}) VALUES\n", names.join(", ")), columns: ids, after: String::new() }
+    SqlFrame {
+        before,
+        insert: format!("INSERT INTO {name} ({}) VALUES\n", names.join(", ")),
+        columns: ids,
+        after: String::new(),
+    }
 }
 
 /// Both files at once.

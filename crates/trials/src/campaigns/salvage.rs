@@ -304,8 +304,9 @@ fn is_part(row: &Row, before: &Row) -> bool {
     let is_none = |value: &Option<String>| {
         value.as_ref().is_some_and(|text| text.starts_with('<') && text.ends_with(")>") || text == "<NotInAnyIndex>")
     };
-    row.len() == before.len() && row.iter().zip(before).all(|(now, then)| {
-        // An index stores computed columns that the table does not.
-        now == then || is_none(now) || then.as_deref() == Some("<NotStored>")
-    })
+    row.len() == before.len()
+        && row.iter().zip(before).all(|(now, then)| {
+            // An index stores computed columns that the table does not.
+            now == then || is_none(now) || then.as_deref() == Some("<NotStored>")
+        })
 }

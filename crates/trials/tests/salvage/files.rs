@@ -44,7 +44,8 @@ fn doubtful_and_rebuilt_rows_have_files_of_their_own_with_place_and_reason() {
             memory: 1 << 20,
         };
         let salvaged = write_salvaged(&request, form, &files(folder.path(), extension)).unwrap();
-        let read = |suffix: &str| std::fs::read_to_string(folder.path().join(format!("dbo.orders.{suffix}.{extension}"))).ok();
+        let read =
+            |suffix: &str| std::fs::read_to_string(folder.path().join(format!("dbo.orders.{suffix}.{extension}"))).ok();
         (salvaged, read("doubtful"), read("rebuilt"))
     };
     let lost = [pages[3], pages[8]];
@@ -59,7 +60,9 @@ fn doubtful_and_rebuilt_rows_have_files_of_their_own_with_place_and_reason() {
     assert!(second.starts_with(",,\"page lost, values from ix_orders_customer, ix_orders_ordered_at\","), "{second}");
     let (_, doubtful, _) = written(SalvageForm::Sql, "sql", &lost);
     let doubtful = doubtful.unwrap();
-    assert!(doubtful.contains("INTO [dbo].[orders.doubtful]\nFROM (SELECT 1 AS [_one]) AS n LEFT JOIN [dbo].[orders] AS t ON 1 = 0;"));
+    assert!(doubtful.contains(
+        "INTO [dbo].[orders.doubtful]\nFROM (SELECT 1 AS [_one]) AS n LEFT JOIN [dbo].[orders] AS t ON 1 = 0;"
+    ));
     assert!(doubtful.contains("INSERT INTO [dbo].[orders.doubtful] ([_page], [_slot], [_why], [order_id], "));
     let (salvaged, doubtful, rebuilt) = written(SalvageForm::Csv, "csv", &[]);
     assert_eq!((salvaged.doubtful, doubtful, rebuilt), (0, None, None), "no rows, no files");
