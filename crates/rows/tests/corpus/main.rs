@@ -6,6 +6,8 @@
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
+mod known;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -33,6 +35,7 @@ fn main() {
             trials.push(Trial::test(format!("rows: {path}"), move || all_rows(&full, &counts)));
         }
     }
+    trials.extend(known::trials(&files));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
