@@ -112,6 +112,7 @@ fn kind_of(column: &RowsetColumn, user: i32) -> Kind {
             user_type::HIERARCHYID => Kind::HierarchyId,
             user_type::GEOMETRY => Kind::Shape { is_geography: false },
             user_type::GEOGRAPHY => Kind::Shape { is_geography: true },
+            user_type::VECTOR => Kind::AsStored,
             _ if info.xtype == xtype::CLR => Kind::AsStored,
             _ => plain(info),
         },

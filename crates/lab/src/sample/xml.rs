@@ -55,8 +55,8 @@ impl Writer {
             self.tokens.push(ATTRIBUTE);
             self.number(number);
             self.characters(TEXT, value);
-            self.text +=
-                &format!(" {name}=\"{}\"", value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;"));
+            let escaped = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+            self.text += &format!(" {name}=\"{escaped}\"");
         }
         if !element.attributes.is_empty() {
             self.tokens.push(END_OF_ATTRIBUTES);

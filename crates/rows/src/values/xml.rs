@@ -356,10 +356,10 @@ impl<'b> Document<'b, '_> {
                 b'&' => self.into.extend_from_slice(b"&amp;"),
                 b'<' => self.into.extend_from_slice(b"&lt;"),
                 b'>' => self.into.extend_from_slice(b"&gt;"),
-                b'\r' => self.into.extend_from_slice(b"&#x0D;"),
+                b'\r' => self.into.extend_from_slice(b"&#xD;"),
                 b'"' if is_value => self.into.extend_from_slice(b"&quot;"),
-                b'\n' if is_value => self.into.extend_from_slice(b"&#x0A;"),
-                b'\t' if is_value => self.into.extend_from_slice(b"&#x09;"),
+                b'\n' if is_value => self.into.extend_from_slice(b"&#xA;"),
+                b'\t' if is_value => self.into.extend_from_slice(b"&#x9;"),
                 other => self.into.push(*other),
             }
         }
