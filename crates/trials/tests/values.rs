@@ -1,8 +1,7 @@
-//! Rows that the lab writes are read back as the generator's own, value for value, in every form of row.
+//! How rows are read: in order, past damage, of pages with any bytes, and how fast.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, reason = "a failed expectation is a failed test")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -12,76 +11,6 @@ use lab::description::{Column, Description, Index, Values};
 use lab::{SqlType, Version};
 use rows::{Order, RangeCounts, Reader, Scan, ScanOptions, Table, Value, Why};
 use source::DataFiles;
-use trials::plain::plain;
-
-/// A row as text, by column.
-type PlainRow = Vec<Option<String>>;
-
-fn read(files: &DataFiles, database: &catalog::Database, table: &Table) -> Vec<PlainRow> {
-    let options = ScanOptions::default();
-    let (mut scan, mut reader) =
-        (Scan::new(files, database, table, options), Reader::new(files, database, table, options));
-    let mut rows = Vec::new();
-    while let Some(range) = scan.next_range() {
-        let counts = reader.read(&range, &mut |row| {
-            rows.push(row.values.iter().map(plain).collect());
-            Ok(())
-        });
-        let counts = counts.unwrap();
-        assert!(counts.damaged_pages.is_empty() && counts.skipped_slots == 0, "{}: {counts:?}", table.name);
-    }
-    rows
-}
-
-fn every_value_is_the_generators(version: Version) {
-    let folder = tempfile::tempdir().unwrap();
-    let description = lab::every_type::types(version, 7);
-    let written = lab::write(&description, folder.path()).unwrap();
-    let files = DataFiles::open(&written.files).unwrap();
-    let database = catalog::load(&files);
-    let mut wrong = BTreeMap::<String, Vec<String>>::new();
-    for truth in lab::truth::truth(&description) {
-        let is_it = |id: &i32| database.objects[id].name == truth.table;
-        let id = Table::list(&database).into_iter().find(is_it).unwrap();
-        let table = Table::of(&database, id).unwrap();
-        let mut found = read(&files, &database, &table);
-        let mut expected = truth.rows.clone();
-        found.sort();
-        expected.sort();
-        assert_eq!(found.len(), expected.len(), "rows of {}", truth.table);
-        for (found, expected) in found.iter().zip(&expected) {
-            for ((column, found), expected) in table.columns.iter().zip(found).zip(expected) {
-                if found != expected {
-                    let what = format!("{}.{} {}", truth.table, column.name, column.info.declaration());
-                    wrong.entry(what).or_default().push(format!("{found:?}, not {expected:?}"));
-                }
-            }
-        }
-    }
-    let shown: Vec<String> =
-        wrong.iter().map(|(what, all)| format!("{what}: {} as {}", all.len(), all[0].chars().take(200).collect::<String>())).collect();
-    assert!(shown.is_empty(), "{version:?}:\n{}", shown.join("\n"));
-}
-
-#[test]
-fn values_of_2005_are_the_generators() {
-    every_value_is_the_generators(Version::V611);
-}
-
-#[test]
-fn values_of_2008_are_the_generators() {
-    every_value_is_the_generators(Version::V661);
-}
-
-#[test]
-fn values_of_2016_are_the_generators() {
-    every_value_is_the_generators(Version::V852);
-}
-
-#[test]
-fn values_of_2022_are_the_generators() {
-    every_value_is_the_generators(Version::V957);
-}
 
 /// All tables of a database; what their ranges say.
 fn read_all(path: &Path) -> RangeCounts {
