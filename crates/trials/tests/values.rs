@@ -1,6 +1,12 @@
 //! How rows are read: in order, past damage, of pages with any bytes, and how fast.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, reason = "a failed expectation is a failed test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed expectation is a failed test"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -56,8 +62,7 @@ fn no_bytes_of_sound_looking_pages_make_the_reader_panic_or_hang() {
         let mut bytes = sound.clone();
         for _ in 0..200 {
             let page = 10 + random(&mut state) % (bytes.len() / PAGE_BYTES - 10);
-            let page: &mut [u8; PAGE_BYTES] =
-                bytes[page * PAGE_BYTES..].first_chunk_mut().unwrap();
+            let page: &mut [u8; PAGE_BYTES] = bytes[page * PAGE_BYTES..].first_chunk_mut().unwrap();
             // Half of them in the header or the slot array, where most harm can be done.
             let at = match random(&mut state) % 4 {
                 0 => random(&mut state) % 60,

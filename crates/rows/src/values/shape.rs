@@ -139,8 +139,10 @@ struct Shapes {
 impl Shapes {
     /// The shapes, each after the one that holds it.
     fn of(figures: &[u8], shapes: &[u8], points: usize) -> Option<Self> {
-        let mut starts: Vec<usize> =
-            figures.chunks_exact(FIGURE_BYTES).map(|figure| u32_at(figure, 1).map(|at| at as usize)).collect::<Option<_>>()?;
+        let mut starts: Vec<usize> = figures
+            .chunks_exact(FIGURE_BYTES)
+            .map(|figure| u32_at(figure, 1).map(|at| at as usize))
+            .collect::<Option<_>>()?;
         starts.push(points);
         if !starts.is_sorted() {
             return None;

@@ -13,19 +13,33 @@ const KNOWN: &[Known] = &[
         "tschareck__LinqWorkshop/NORTHWND.zip.d/NORTHWND.MDF",
         "dbo.Orders",
         ("OrderID", "10248"),
-        &[("CustomerID", "VINET"), ("OrderDate", "1996-07-04 00:00:00"), ("Freight", "32.3800"), ("ShipRegion", "NULL")],
+        &[
+            ("CustomerID", "VINET"),
+            ("OrderDate", "1996-07-04 00:00:00"),
+            ("Freight", "32.3800"),
+            ("ShipRegion", "NULL"),
+        ],
     ),
     (
         "tschareck__LinqWorkshop/NORTHWND.zip.d/NORTHWND.MDF",
         "dbo.Categories",
         ("CategoryID", "1"),
-        &[("CategoryName", "Beverages"), ("Description", "Soft drinks, coffees, teas, beers, and ales"), ("Picture", "10746 bytes")],
+        &[
+            ("CategoryName", "Beverages"),
+            ("Description", "Soft drinks, coffees, teas, beers, and ales"),
+            ("Picture", "10746 bytes"),
+        ],
     ),
     (
         "tschareck__LinqWorkshop/NORTHWND.zip.d/NORTHWND.MDF",
         "dbo.Employees",
         ("EmployeeID", "2"),
-        &[("LastName", "Fuller"), ("BirthDate", "1952-02-19 00:00:00"), ("ReportsTo", "NULL"), ("Photo", "21626 bytes")],
+        &[
+            ("LastName", "Fuller"),
+            ("BirthDate", "1952-02-19 00:00:00"),
+            ("ReportsTo", "NULL"),
+            ("Photo", "21626 bytes"),
+        ],
     ),
     (
         "tschareck__LinqWorkshop/NORTHWND.zip.d/NORTHWND.MDF",
@@ -93,7 +107,9 @@ fn matches(files: &Path, (path, name, (key, wanted), values): &Known) -> Result<
     while let Some(range) = scan.next_range() {
         let read = reader.read(&range, &mut |row| {
             if found.is_none() && text(&row.values[key]) == *wanted {
-                found = Some(values.iter().map(|(name, _)| place(name).map(|at| text(&row.values[at]))).collect::<Vec<_>>());
+                found = Some(
+                    values.iter().map(|(name, _)| place(name).map(|at| text(&row.values[at]))).collect::<Vec<_>>(),
+                );
             }
             Ok(())
         });
