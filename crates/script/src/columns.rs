@@ -41,7 +41,10 @@ impl Script<'_> {
         if has(status::FILESTREAM) {
             text.push_str(" FILESTREAM");
         }
-        if let Some(collation) = self.collation(facts) {
+        // A column of an alias type has the collation of the type.
+        if column.user_type <= SYSNAME
+            && let Some(collation) = self.collation(facts)
+        {
             text.push_str(&collation);
         }
         if column.is_sparse() {
@@ -107,7 +110,7 @@ impl Script<'_> {
         }
     }
 
-    fn built_in(&self, facts: &ColumnFacts) -> String {
+    pub(crate) fn built_in(&self, facts: &ColumnFacts) -> String {
         let info = TypeInfo { length: declared_length(facts.info), ..facts.info };
         match info.xtype {
             xtype::CLR => format!("varbinary(max) {}", comment("a CLR type whose name is not in the catalog")),

@@ -13,6 +13,7 @@ mod indexes;
 mod modules;
 mod names;
 mod tables;
+mod types;
 #[cfg(test)]
 mod tests;
 

@@ -78,6 +78,14 @@ fn tables_of_adventure_works_have_alias_types_computed_columns_and_texts_off_the
     ] {
         assert!(header.contains(part), "{part} in\n{header}");
     }
+    let product = table(&database, "Product");
+    assert!(script.create_table(product).unwrap().contains("[Name] [dbo].[Name] NOT NULL"));
+    assert_eq!(
+        script.prerequisites(product),
+        "IF SCHEMA_ID(N'SalesLT') IS NULL EXEC (N'CREATE SCHEMA [SalesLT]');\n\
+         IF TYPE_ID(N'[dbo].[Name]') IS NULL CREATE TYPE [dbo].[Name] FROM nvarchar(50) NULL;\n"
+    );
+    assert_eq!(script.prerequisites(table(&database, "BuildVersion")), "");
     let details = script.foreign_keys(table(&database, "SalesOrderDetail")).concat();
     assert!(details.contains("ON DELETE CASCADE") && !details.contains("ON UPDATE"), "{details}");
     let modules = script.definitions();
