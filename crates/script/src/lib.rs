@@ -13,9 +13,9 @@ mod indexes;
 mod modules;
 mod names;
 mod tables;
-mod types;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use definitions::{ColumnFacts, Definitions, IndexFacts, ModuleText, UserType};
 pub use modules::Module;
