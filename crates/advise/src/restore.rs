@@ -194,9 +194,10 @@ fn proof(usable: &Usable) -> String {
 fn tail(name: &str, file: &str) -> Vec<String> {
     vec![
         "USE [master];".to_owned(),
-        "-- The tail of the log: everything since the last log backup. The database is offline from here on."
+        "-- The tail of the log: everything since the last log backup, to a file that does not exist yet. The database is\n\
+         -- offline from here on."
             .to_owned(),
-        format!("BACKUP LOG {name} TO DISK = {file}\n    WITH INIT, NORECOVERY;"),
+        format!("BACKUP LOG {name} TO DISK = {file}\n    WITH NORECOVERY;"),
     ]
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
+#[cfg(feature = "lab")]
+mod advise;
 mod backups;
 #[cfg(feature = "lab")]
 mod bench;
@@ -157,6 +159,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(bench::measurements());
     all.extend(looks::looks());
     all.extend(chains::with_chains());
+    all.extend(advise::with_advice());
     all.extend(many::with_many());
     all.extend(with_lab_databases());
     all.extend(terminal::with_terminal());

@@ -196,6 +196,9 @@ pub(super) fn write_end(
     if let Some(page) = page {
         lines.command(&format!("mdfsck page {}:{} {paths}", page.file, page.page), "the page")?;
     }
+    if !report.findings.is_empty() && !is_pipe(paths) {
+        lines.command(&format!("mdfsck advise {paths}"), "what to do, in order")?;
+    }
     lines.command(&format!("mdfsck check --format text {arguments}"), "all of DBCC's lines")
 }
 
