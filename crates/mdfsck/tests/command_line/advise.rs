@@ -135,7 +135,9 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let output = mdfsck(folder, &["advise", "hurt", "--backups", "backups", "--json"]);
                 let shown = text(&output.stdout);
                 ensure(!shown.contains("restore_pages") && !shown.contains("PAGE ="), format!("{page}: {shown}"))?;
-                ensure(shown.contains("\"action\":\"restore_database\"") || page == 0, format!("{page}: {shown}"))?;
+                // A check of data files does not read the map of minimally logged extents.
+                let is_seen = page != 7;
+                ensure(shown.contains("\"action\":\"restore_database\"") == is_seen, format!("{page}: {shown}"))?;
             }
             Ok(())
         }),
