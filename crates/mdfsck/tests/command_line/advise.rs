@@ -27,7 +27,9 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 ensure(actions(&lines) == steps, format!("{kind}: {:?}", actions(&lines)))?;
                 let named = lines.iter().filter(|line| line["kind"] == "step");
                 let is_told = |step: &Value| {
-                    ["reason", "risk", "title"].iter().all(|key| step[*key].as_str().is_some_and(|text| !text.is_empty()))
+                    ["reason", "risk", "title"]
+                        .iter()
+                        .all(|key| step[*key].as_str().is_some_and(|text| !text.is_empty()))
                         && step["findings"].as_array().is_some_and(|ids| !ids.is_empty())
                 };
                 ensure(named.clone().all(is_told), format!("{kind}: {lines:?}"))?;
@@ -68,7 +70,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             run(folder, &["lab", "backup", "sound", "-o", "backups"])?;
             for kind in ["bit-rot", "torn-write", "swapped-pages", "zeroed-extent"] {
                 run(folder, &["lab", "damage", "sound", "-o", kind, "--kind", kind, "--seed", "5"])?;
-                let (was, is) = (fs::read(folder.join("sound/orders.mdf"))?, fs::read(folder.join(kind).join("orders.mdf"))?);
+                let (was, is) =
+                    (fs::read(folder.join("sound/orders.mdf"))?, fs::read(folder.join(kind).join("orders.mdf"))?);
                 let pages = was.chunks_exact(PAGE_BYTES).zip(is.chunks_exact(PAGE_BYTES)).enumerate();
                 let changed: Vec<String> =
                     pages.filter(|(_, (was, is))| was != is).map(|(page, _)| format!("1:{page}")).collect();
@@ -110,7 +113,10 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             ensure(is_named && said["reason"].as_str().is_some_and(|why| why.contains(&page)), said.to_string())?;
             spoil(folder, "here/01_full.bak", &page)?;
             let none = advise(folder, &["hurt", "--backups", "here"])?;
-            ensure(!actions(&none).iter().any(|action| action.starts_with("restore")), format!("{:?}", actions(&none)))?;
+            ensure(
+                !actions(&none).iter().any(|action| action.starts_with("restore")),
+                format!("{:?}", actions(&none)),
+            )?;
             ensure(none.iter().filter(|line| line["kind"] == "rejected").count() == 2, format!("{none:?}"))?;
             ensure(none.iter().any(|line| line["kind"] == "loss"), format!("{none:?}"))
         }),
@@ -203,7 +209,8 @@ fn in_full_recovery(file: &Path) {
 /// Backups of a database in use in `here`, and the database as they leave it, with a damaged page, in `hurt`. Returns the page.
 fn in_use(folder: &Path) -> Result<String, Failed> {
     run(folder, &["lab", "chain", "here", "--sets", "full,log,full,log,log"])?;
-    let backups = ["01_full.bak", "02_log.trn", "03_full.bak", "04_log.trn", "05_log.trn"].map(|name| format!("here/{name}"));
+    let backups =
+        ["01_full.bak", "02_log.trn", "03_full.bak", "04_log.trn", "05_log.trn"].map(|name| format!("here/{name}"));
     let paths: Vec<&str> = backups.iter().map(String::as_str).collect();
     run(folder, &[&["extract"], &paths[..], &["--recovered", "-o", "data"]].concat())?;
     in_full_recovery(&folder.join("data/workload.recovered.mdf"));
