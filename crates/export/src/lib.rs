@@ -16,7 +16,9 @@ mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plain;
+mod preview;
 mod salvage;
+mod script_frame;
 mod table;
 mod target;
 mod text_file;
@@ -25,6 +27,8 @@ mod tsql;
 pub use layout::{Field, Kind, Layout};
 pub use names::stems;
 pub use out::{Gap, GapReason};
+pub use preview::{Previewed, cells, write_some};
 pub use salvage::{SalvageFiles, SalvageForm, write_salvaged};
+pub use script_frame::{foreign_keys, frame};
 pub use table::{Destination, EachRow, Form, SqlFrame, TableSource, Written, write_rows, write_table};
 pub use target::{Partial, partial};

@@ -6,6 +6,8 @@ use catalog::Database;
 
 /// Bytes of a name without its end; file systems take 255 in all.
 const MOST_BYTES: usize = 180;
+/// Ends of the names of the other files of a table.
+const OTHER_FILES: [&str; 3] = [".unreadable", ".doubtful", ".rebuilt"];
 /// Names that Windows keeps for devices.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
@@ -25,7 +27,10 @@ fn of_names(names: impl Iterator<Item = (i32, String)>) -> BTreeMap<i32, String>
     for (_, stem) in &stems {
         *count.entry(stem.to_lowercase()).or_default() += 1;
     }
-    let is_alone = |stem: &str| count.get(&stem.to_lowercase()) == Some(&1);
+    let is_alone = |stem: &str| {
+        let folded = stem.to_lowercase();
+        count.get(&folded) == Some(&1) && !OTHER_FILES.iter().any(|end| folded.ends_with(end))
+    };
     // An object id behind `~`, which no safe name has, makes it one of a kind.
     stems
         .into_iter()
@@ -70,6 +75,13 @@ mod tests {
             assert_eq!(safe(name), expected);
         }
         assert!(safe(&"ß".repeat(128)).len() <= MOST_BYTES);
+    }
+
+    #[test]
+    fn a_table_named_as_the_second_file_of_another_has_a_name_of_its_own() {
+        let names = [(1, "dbo.a"), (2, "dbo.a.Unreadable")].map(|(id, name)| (id, name.to_owned()));
+        let stems = of_names(names.into_iter());
+        assert_eq!(stems.values().map(String::as_str).collect::<Vec<_>>(), ["dbo.a", "dbo.a.Unreadable~2"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod check;
 mod examples;
+mod export;
 mod others;
 mod recovery;
 pub(crate) mod usage;
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 
 pub(crate) use check::{CheckArguments, Constraints, ProgressKind};
 use examples::*;
+pub(crate) use export::{ExportArguments, ExportFormat, RowsArguments, RowsFormat};
 pub(crate) use others::{
     AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments,
     EventsFormat, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments,
@@ -146,6 +148,17 @@ pub(crate) enum Command {
     #[command(after_long_help = EXTRACT_EXAMPLES)]
     Extract(ExtractArguments),
 
+    /// Write the rows of tables to files: CSV, Parquet, JSON lines or T-SQL
+    ///
+    /// Reads data files or backups without SQL Server and writes one file per table, in the order of the clustered key where its
+    /// tree is sound. What cannot be read is listed: which page or value, and why.
+    #[command(after_long_help = EXPORT_EXAMPLES)]
+    Export(ExportArguments),
+
+    /// Show the first rows of a table
+    #[command(after_long_help = ROWS_EXAMPLES)]
+    Rows(RowsArguments),
+
     /// Explain a check, a message or a limit
     ///
     /// Says what must be true, what breaks it, and what to do; of a message that no check gives, what it means, what to look at,
@@ -210,6 +223,7 @@ impl Command {
             Self::Info(arguments) => arguments.json,
             Self::Tables(arguments) => arguments.json,
             Self::Lint(arguments) => arguments.json,
+            Self::Export(arguments) => arguments.json,
             Self::Page(arguments) => arguments.json,
             Self::Log(arguments) => arguments.json,
             Self::Audit(arguments) => arguments.json,

@@ -14,6 +14,7 @@ mod error_log;
 mod event_files;
 mod events;
 mod explain;
+mod export;
 mod extract;
 mod failure;
 mod folders;
@@ -30,6 +31,7 @@ mod output;
 mod page;
 mod progress;
 mod recover;
+mod rows;
 mod scope;
 mod size;
 mod spool;
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         Command::Log(arguments) => self::log::run(&arguments),
         Command::Checkpoints(arguments) => self::checkpoints::run(&arguments),
         Command::Events(arguments) => self::events::run(&arguments),
+        Command::Export(arguments) => self::export::run(&arguments),
+        Command::Rows(arguments) => self::rows::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),

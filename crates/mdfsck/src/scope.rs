@@ -61,6 +61,49 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     Err(unknown(text))
 }
 
+/// The failure to find a table, with the names that are nearest to the one given.
+pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Failure {
+    const SHOWN: usize = 3;
+    let unknown = unknown(given);
+    if failure.text != unknown.text {
+        return failure;
+    }
+    let name = parts(given).and_then(|parts| parts.last().cloned()).unwrap_or_default().to_lowercase();
+    let is_user = |object: &&Object| object.type_code.trim() == "U";
+    let distance = |object: &Object| distance(&name, &object.name.to_lowercase());
+    let mut near: Vec<(usize, String)> = database
+        .objects
+        .values()
+        .filter(is_user)
+        .map(|object| (distance(object), format!("{}.{}", database.schema_name(object), object.name)))
+        .filter(|(distance, _)| *distance <= name.chars().count() / 3 + 1)
+        .collect();
+    near.sort();
+    let near: Vec<&str> = near.iter().take(SHOWN).map(|(_, name)| name.as_str()).collect();
+    let end = match near.as_slice() {
+        [] => "'mdfsck tables' lists all".to_owned(),
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    Failure::usage(format!("{} {end}", unknown.text))
+}
+
+/// Letters to change, add or remove to get from one name to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut before = i;
+        let mut next = vec![i + 1];
+        for (to, above) in b.iter().zip(row.iter().skip(1)) {
+            let left = next.last().copied().unwrap_or(0);
+            next.push((before + usize::from(from != *to)).min(above + 1).min(left + 1));
+            before = *above;
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
 /// Message 2501.
 fn unknown(name: &str) -> Failure {
     Failure::usage(format!("Cannot find a table or object with the name \"{name}\". Check the system catalog."))
@@ -155,6 +198,18 @@ mod tests {
             "Cannot find a table or object with the name \"x\". Check the system catalog."
         );
         assert_eq!(table(&Database::default(), "x").unwrap_err().status, 4, "the catalog is lost");
+    }
+
+    #[test]
+    fn near_names_are_offered_for_one_that_does_not_exist() {
+        let database = database();
+        let text = |given: &str| nearest(table(&database, given).unwrap_err(), &database, given).text;
+        assert!(text("Ordrs").ends_with("did you mean Sales.Orders or dbo.Orders?"), "{}", text("Ordrs"));
+        assert!(text("Nothing at all").ends_with("'mdfsck tables' lists all"));
+        assert_eq!(
+            [distance("abc", "abc"), distance("abc", "abd"), distance("", "ab"), distance("kitten", "sitting")],
+            [0, 1, 2, 3]
+        );
     }
 
     #[test]

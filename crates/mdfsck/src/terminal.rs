@@ -22,6 +22,11 @@ pub(crate) fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }
 
+/// The width of the terminal that stdout is.
+pub(crate) fn columns() -> usize {
+    terminal_size_of(io::stdout()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns))
+}
+
 /// How a summary may look on stdout, or in a file.
 pub(crate) fn style(output: Option<&Path>) -> Style {
     if output.is_some() || !is_stdout() {

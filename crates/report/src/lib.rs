@@ -21,6 +21,7 @@ pub mod errorlog;
 pub mod estimate;
 pub mod events;
 pub mod explain;
+pub mod export;
 pub mod html;
 pub mod info;
 pub mod json;

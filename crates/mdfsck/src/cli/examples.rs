@@ -206,3 +206,24 @@ Examples:
   mdfsck man | man -l -
   mdfsck man check > mdfsck-check.1
   mdfsck man lab new > mdfsck-lab-new.1";
+
+pub(super) const EXPORT_EXAMPLES: &str = "\
+Exit status (bits, they add):
+   0  everything is in the files   4  could not read the files or write the results
+  16  incomplete: something could  8  wrong usage
+      not be read, and is listed
+
+Examples:
+  mdfsck export sales.mdf -o rows
+          all user tables as CSV, one file each
+  mdfsck export sales.bak -o rows --format parquet --table Sales.Orders
+          one table of a backup, for pandas, Polars or DuckDB
+  mdfsck export /data/sales -o rows --format sql --definitions
+          scripts that make the tables with their rows, and procedures, functions, views and triggers";
+
+pub(super) const ROWS_EXAMPLES: &str = "\
+Examples:
+  mdfsck rows Sales.Orders sales.mdf
+          the first 20 rows
+  mdfsck rows Orders sales.bak --limit 1000 --format csv > orders.csv
+          a part of a table in a backup";

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{advise, audit, backup, chains, checkpoints, events, explain, lines, log};
+use super::{advise, audit, backup, chains, checkpoints, events, explain, export, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -25,12 +25,13 @@ enum AnyLine {
     Events(events::EventLine<'static>),
     Checkpoints(checkpoints::CheckpointsLine<'static>),
     Explain(explain::ExplainLine),
+    Export(export::ExportLine<'static>),
     Media(backup::Media<'static>),
     Chains(chains::Chains<'static>),
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 7] = [
+const KINDS_OF_LINES: [(&str, &str); 8] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
     ("AuditLine", " of `mdfsck audit`"),
@@ -38,6 +39,7 @@ const KINDS_OF_LINES: [(&str, &str); 7] = [
     ("EventLine", " of `mdfsck events`"),
     ("CheckpointsLine", " of `mdfsck checkpoints`"),
     ("ExplainLine", " of `mdfsck explain`"),
+    ("ExportLine", " of `mdfsck export`"),
 ];
 
 impl<T: JsonSchema> JsonSchema for Named<'_, T> {

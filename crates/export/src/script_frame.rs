@@ -1,0 +1,77 @@
+//! What stands around the rows of a table in a script.
+
+use catalog::Database;
+use format::types::xtype;
+use rows::{Place, Table};
+use script::{Definitions, Script, comment, quote};
+
+use crate::table::SqlFrame;
+
+/// Bits of syscolpars.status: a period column of a temporal table, which the server fills
+/// (docs/format/catalog.md#syscolpars).
+const PERIOD: u32 = 0x3000_0000;
+
+/// `CREATE TABLE` before the rows; keys, indexes and checks behind them. Foreign keys are not here: they need other tables.
+/// `None` if the catalog does not have the table.
+pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> Option<SqlFrame> {
+    let script = Script::new(database, definitions);
+    let id = table.object_id;
+    let name = script.table_name(id)?;
+    let status = |column: u32| {
+        let columns = database.columns.get(&id).into_iter().flatten();
+        columns.filter(|known| known.id == column).map(|known| known.status).next().unwrap_or(0)
+    };
+    let is_inserted = |column: &&rows::Column| {
+        matches!(column.place, Place::Stored | Place::Encrypted)
+            && column.info.xtype != xtype::TIMESTAMP
+            && status(column.id) & PERIOD == 0
+    };
+    let mut columns: Vec<u32> = table.columns.iter().filter(is_inserted).map(|column| column.id).collect();
+    columns.sort_unstable();
+    let names: Vec<String> = table.columns.iter().filter(is_inserted).map(|column| quote(&column.name)).collect();
+    let mut before = String::from("SET NOCOUNT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n");
+    before.push_str(&script.create_table(id)?);
+    before.push_str("GO\n");
+    let left_out: Vec<&str> = table
+        .columns
+        .iter()
+        .filter(|column| !is_inserted(column) && column.place == Place::Stored)
+        .map(|column| column.name.as_str())
+        .collect();
+    if !left_out.is_empty() {
+        let text = format!("not inserted, as the server makes their values: {}", left_out.join(", "));
+        before.push_str(&format!("{}\n", comment(&text)));
+    }
+    let encrypted: Vec<&str> = table
+        .columns
+        .iter()
+        .filter(|column| column.place == Place::Encrypted)
+        .map(|column| column.name.as_str())
+        .collect();
+    if !encrypted.is_empty() {
+        let text = format!("encrypted by the client, inserted as the bytes that are stored: {}", encrypted.join(", "));
+        before.push_str(&format!("{}\n", comment(&text)));
+    }
+    let has_identity = database.identities.iter().any(|identity| identity.table_id == id);
+    let mut after = String::new();
+    if has_identity {
+        before.push_str(&format!("SET IDENTITY_INSERT {name} ON;\nGO\n"));
+        after.push_str(&format!("SET IDENTITY_INSERT {name} OFF;\nGO\n"));
+    }
+    for statement in script.keys(id).into_iter().chain(script.indexes(id)).chain(script.checks(id)) {
+        after.push_str(&statement);
+        after.push_str("GO\n");
+    }
+    let insert = match columns.is_empty() {
+        true => format!("INSERT INTO {name} DEFAULT VALUES"),
+        false => format!("INSERT INTO {name} ({}) VALUES\n", names.join(", ")),
+    };
+    Some(SqlFrame { before, insert, columns, after })
+}
+
+/// The foreign keys of tables, to be added when all of them are there. Empty if there are none.
+pub fn foreign_keys(database: &Database, definitions: &Definitions, tables: &[i32]) -> String {
+    let script = Script::new(database, definitions);
+    let statements = tables.iter().flat_map(|id| script.foreign_keys(*id));
+    statements.map(|statement| format!("{statement}GO\n")).collect()
+}

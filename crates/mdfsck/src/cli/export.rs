@@ -1,0 +1,94 @@
+//! The options of `export` and `rows`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{DatabaseArguments, OUTPUT, RESOURCES, StopArguments};
+
+#[derive(Args)]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
+
+    /// Folder for the files; created if missing
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
+    pub(crate) output: PathBuf,
+
+    /// Export only this table, by name or object ID; repeatable
+    #[arg(long, value_name = "[SCHEMA.]NAME")]
+    pub(crate) table: Vec<String>,
+
+    /// Form of the files
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv", help_heading = OUTPUT)]
+    pub(crate) format: ExportFormat,
+
+    /// Also write procedures, functions, views and triggers, to the folder definitions in DIR
+    #[arg(long)]
+    pub(crate) definitions: bool,
+
+    /// Include system tables
+    #[arg(long)]
+    pub(crate) system: bool,
+
+    /// Replace files of an earlier export
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) force: bool,
+
+    /// Maximum number of threads (0 = one per processor)
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
+    pub(crate) maxdop: u16,
+
+    /// Print one JSON object per table, and a summary
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) json: bool,
+}
+
+/// Form of the files of an export.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// RFC 4180; NULL is an empty field, an empty text ""
+    Csv,
+    /// For pandas, Polars, DuckDB, Spark
+    #[cfg(feature = "parquet")]
+    Parquet,
+    /// One JSON object per row
+    Jsonl,
+    /// CREATE TABLE, INSERT, keys, indexes
+    Sql,
+}
+
+#[derive(Args)]
+pub(crate) struct RowsArguments {
+    /// The table, by name or object ID
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+
+    #[command(flatten)]
+    pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
+
+    /// Rows at most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: u64,
+
+    /// Form of the rows
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
+    pub(crate) format: RowsFormat,
+}
+
+/// Form of rows on standard output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum RowsFormat {
+    /// An aligned table
+    Text,
+    /// As export writes it
+    Csv,
+    /// One JSON object per row
+    Jsonl,
+}

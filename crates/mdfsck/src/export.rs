@@ -1,0 +1,236 @@
+//! `mdfsck export`: the rows of tables as files.
+
+mod definitions;
+mod plan;
+
+use std::path::Path;
+use std::thread;
+
+use ::export::{Destination, Form, TableSource, Written};
+use ::rows::{NoRows, ScanOptions, Table};
+use catalog::Database;
+use check::Silent;
+use report::export::{Definition, Exported};
+use script::Definitions;
+use source::PageSource;
+
+use self::plan::Plan;
+use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
+use crate::failure::{Failure, report_read_faults, warn};
+use crate::input::{Input, Reading};
+use crate::recover::Outcome;
+use crate::spool::Spool;
+use crate::{output, recover, size};
+
+/// Memory without `--memory`.
+const DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
+/// What the program takes whatever the number of threads.
+const BASE_BYTES: u64 = 24 << 20;
+/// What a thread takes that makes text: pages of a range, and text.
+const TEXT_THREAD_BYTES: u64 = 8 << 20;
+/// What a thread takes that makes row groups: their values, and these encoded.
+const GROUP_THREAD_BYTES: u64 = 24 << 20;
+/// Most bytes of a backup from standard input that are kept.
+const SPOOL_BYTES: u64 = 100 << 30;
+
+/// Opens the database, recovers it, and calls `work` with its pages and catalog.
+pub(crate) fn with_database(
+    options: &DatabaseArguments,
+    stop: &StopArguments,
+    work: impl FnOnce(&dyn PageSource, &Database) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    let reading = Reading {
+        named: &options.paths,
+        sets: &options.set,
+        direct: false,
+        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
+        memory: options.recovery.memory,
+        stop,
+    };
+    let input = Input::open(&options.paths, &reading)?;
+    let source = input.pages();
+    let as_stored = catalog::load(source);
+    let mut recovered: Outcome<'_> = input.recover(&options.paths, &options.recovery, &as_stored, || false)?;
+    recovered.keep_at_most(options.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES) / 4)?;
+    let (pages, database) = recovered.view(source, as_stored);
+    recover::warn_if_not_recovered(pages, &database, "exported");
+    if database.boot.is_none() {
+        return Err(Failure::unable("the boot page (1:9) is damaged: the catalog cannot be found"));
+    }
+    if database.is_encrypted {
+        return Err(Failure::unable(
+            "the database is encrypted (TDE): its rows cannot be read without the key; restore it on a server that has the certificate",
+        ));
+    }
+    for gap in &database.gaps {
+        warn(format!("system table {} cannot be read whole: tables, columns or rows may be missing", gap.table));
+    }
+    let status = if database.gaps.is_empty() { 0 } else { Failure::INCOMPLETE };
+    let status = status | work(pages, &database)?;
+    Ok(status | recover::report_doubts(&recovered) | report_read_faults(&pages.read_faults()))
+}
+
+pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
+    let threads = threads(arguments)?;
+    with_database(&arguments.database, &arguments.stop, |pages, database| {
+        let plan = Plan::new(arguments, pages, database)?;
+        let needs_texts = arguments.definitions || arguments.format == ExportFormat::Sql;
+        let texts = needs_texts.then(|| Definitions::load(pages, database));
+        let run = Run { arguments, pages, database, plan: &plan, texts: texts.as_ref(), threads };
+        run.write()
+    })
+}
+
+/// How many threads the grant is enough for.
+fn threads(arguments: &ExportArguments) -> Result<usize, Failure> {
+    let granted = arguments.database.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
+    let each = match arguments.format {
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => GROUP_THREAD_BYTES,
+        _ => TEXT_THREAD_BYTES,
+    };
+    let most = granted.saturating_sub(BASE_BYTES) / each;
+    if most == 0 {
+        let least = size::text(BASE_BYTES + each);
+        return Err(Failure::small_grant(format!("--memory: at least {least} are needed")));
+    }
+    let wanted = match arguments.maxdop {
+        0 => thread::available_parallelism().map_or(1, |count| count.get() as u64),
+        count => u64::from(count),
+    };
+    Ok(wanted.min(most) as usize)
+}
+
+struct Run<'a> {
+    arguments: &'a ExportArguments,
+    pages: &'a dyn PageSource,
+    database: &'a Database,
+    plan: &'a Plan,
+    texts: Option<&'a Definitions>,
+    threads: usize,
+}
+
+impl Run<'_> {
+    fn write(&self) -> Result<u8, Failure> {
+        let mut tables = Vec::new();
+        for planned in &self.plan.tables {
+            let exported = match &planned.table {
+                Ok(table) => self.table(table, &planned.destination)?,
+                Err(why) => nothing(planned.object_id, &planned.name, why),
+            };
+            if self.arguments.json {
+                output::print(|out| report::export::write_json(&exported, out))?;
+            }
+            tables.push(exported);
+        }
+        let definitions = match (self.arguments.definitions, self.texts) {
+            (true, Some(texts)) => definitions::write(self.database, texts, self.plan)?,
+            _ => Vec::new(),
+        };
+        self.foreign_keys()?;
+        self.report(&tables, &definitions)
+    }
+
+    /// Writes the rows of a table.
+    fn table(&self, table: &Table, destination: &Destination) -> Result<Exported, Failure> {
+        let form = self.form(table)?;
+        let source = TableSource { pages: self.pages, database: self.database, table, options: ScanOptions::default() };
+        let written = ::export::write_table(source, form, destination, self.threads, &|_| {});
+        let written = written.map_err(|cause| output::unwritable(&destination.rows, &cause))?;
+        Ok(exported(table, destination, written))
+    }
+
+    fn form(&self, table: &Table) -> Result<Form, Failure> {
+        Ok(match self.arguments.format {
+            ExportFormat::Csv => Form::Csv,
+            ExportFormat::Jsonl => Form::JsonLines,
+            #[cfg(feature = "parquet")]
+            ExportFormat::Parquet => Form::Parquet,
+            ExportFormat::Sql => {
+                let frame = self.texts.and_then(|texts| ::export::frame(self.database, texts, table));
+                let missing = || {
+                    let name = table.full_name();
+                    Failure::unable(format!("{name}: the catalog has no columns of it; csv and jsonl need none"))
+                };
+                Form::Sql(frame.ok_or_else(missing)?)
+            }
+        })
+    }
+
+    /// The foreign keys of all tables, to be added when their rows are there.
+    fn foreign_keys(&self) -> Result<(), Failure> {
+        let (Some(path), Some(texts)) = (&self.plan.foreign_keys, self.texts) else { return Ok(()) };
+        let tables: Vec<i32> = self.plan.tables.iter().map(|planned| planned.object_id).collect();
+        let text = ::export::foreign_keys(self.database, texts, &tables);
+        if text.is_empty() { Ok(()) } else { definitions::write_file(path, self.plan.replaces, &text) }
+    }
+
+    fn report(&self, tables: &[Exported], definitions: &[Definition]) -> Result<u8, Failure> {
+        let is_complete = tables.iter().all(Exported::is_complete)
+            && definitions.iter().all(|definition| definition.file.is_ok())
+            && self.database.gaps.is_empty();
+        let folder = self.arguments.output.display().to_string();
+        output::print(|out| match self.arguments.json {
+            true => {
+                report::export::write_definitions_json(definitions, out)?;
+                report::export::write_summary_json(tables, is_complete, out)
+            }
+            false => report::export::write_text(tables, definitions, &folder, out),
+        })?;
+        if tables.iter().any(|table| !table.left_out.is_empty()) {
+            warn(
+                "incomplete: the rows of some pages are not in the files; 'mdfsck check' reports what is wrong with them",
+            );
+        }
+        Ok(if is_complete { 0 } else { Failure::INCOMPLETE })
+    }
+}
+
+fn exported(table: &Table, destination: &Destination, written: Written) -> Exported {
+    let counts = written.counts;
+    let left_out = counts.damaged_pages.iter().map(|(page, why)| (*page, why.to_string()));
+    Exported {
+        object: table.full_name(),
+        object_id: table.object_id,
+        file: Ok(file_name(&destination.rows)),
+        rows: written.rows,
+        doubtful: 0,
+        rebuilt: 0,
+        known_lost: 0,
+        bytes: written.bytes,
+        order: written.order.to_string(),
+        computed_columns: ::export::Layout::of(table).computed,
+        unreadable_values: written.unreadable_values,
+        unreadable_file: file_name(&destination.unreadable),
+        altered_texts: counts.altered_texts,
+        values_as_stored: counts.values_as_stored,
+        left_out: left_out.collect(),
+        records_left_out: counts.skipped_slots,
+    }
+}
+
+/// A table without a file.
+fn nothing(object_id: i32, name: &str, why: &NoRows) -> Exported {
+    Exported {
+        object: name.to_owned(),
+        object_id,
+        file: Err(why.to_string()),
+        rows: 0,
+        doubtful: 0,
+        rebuilt: 0,
+        known_lost: 0,
+        bytes: 0,
+        order: String::new(),
+        computed_columns: Vec::new(),
+        unreadable_values: 0,
+        unreadable_file: String::new(),
+        altered_texts: 0,
+        values_as_stored: 0,
+        left_out: Vec::new(),
+        records_left_out: 0,
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,153 @@
+//! Which tables go to which files; all that can be refused is refused before anything is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ::export::{Destination, partial, stems};
+use ::rows::{NoRows, Table};
+use catalog::Database;
+use source::PageSource;
+
+use crate::cli::{ExportArguments, ExportFormat};
+use crate::failure::Failure;
+use crate::output::{refuse_database_files, refuse_sql_server_file, unwritable};
+use crate::scope;
+
+/// Folder of procedures, functions, views and triggers.
+const DEFINITIONS: &str = "definitions";
+
+/// What is written where.
+pub(super) struct Plan {
+    /// The tables in order.
+    pub(super) tables: Vec<Planned>,
+    /// The folder of definitions.
+    pub(super) definitions: PathBuf,
+    /// The file of foreign keys, of a script.
+    pub(super) foreign_keys: Option<PathBuf>,
+    /// Files are replaced.
+    pub(super) replaces: bool,
+}
+
+/// A table and its file.
+pub(super) struct Planned {
+    pub(super) object_id: i32,
+    pub(super) name: String,
+    pub(super) table: Result<Table, NoRows>,
+    pub(super) destination: Destination,
+}
+
+impl Plan {
+    /// Makes the folder.
+    ///
+    /// # Errors
+    /// A table that does not exist; a file that does, or is one of the database's; a folder that cannot be written.
+    pub(super) fn new(
+        arguments: &ExportArguments,
+        pages: &dyn PageSource,
+        database: &Database,
+    ) -> Result<Self, Failure> {
+        let all = objects(database);
+        let wanted = match arguments.table.as_slice() {
+            [] => {
+                let system = all.iter().filter(|_| arguments.system).copied();
+                let mut seen = BTreeSet::new();
+                Table::list(database).into_iter().chain(system).filter(|id| seen.insert(*id)).collect()
+            }
+            names => {
+                let mut ids = Vec::new();
+                for name in names {
+                    let id = scope::table(database, name).map_err(|failure| scope::nearest(failure, database, name))?;
+                    if !ids.contains(&id) {
+                        ids.push(id);
+                    }
+                }
+                ids
+            }
+        };
+        // Names depend on all objects: those of other runs are the same.
+        let named: Vec<i32> =
+            all.iter().copied().chain(wanted.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
+        let stems = stems(database, &named);
+        let is_asked = !arguments.table.is_empty();
+        let planned = |id: &i32| planned(*id, database, &stems, arguments);
+        let mut tables: Vec<Planned> = wanted.iter().map(planned).collect();
+        // Of system objects only those that have rows are meant, unless they were named.
+        tables.retain(|planned| is_asked || !matches!(planned.table, Err(NoRows::NoTable)));
+        let folder = &arguments.output;
+        let plan = Self {
+            tables,
+            definitions: folder.join(DEFINITIONS),
+            foreign_keys: (arguments.format == ExportFormat::Sql).then(|| folder.join("foreign-keys.sql")),
+            replaces: arguments.force,
+        };
+        plan.refuse(pages)?;
+        fs::create_dir_all(folder).map_err(|cause| unwritable(folder, &cause))?;
+        Ok(plan)
+    }
+
+    /// Refuses what must not be overwritten.
+    fn refuse(&self, pages: &dyn PageSource) -> Result<(), Failure> {
+        let inputs: Vec<&Path> = pages.files().iter().map(|file| file.path.as_path()).collect();
+        let files = self.tables.iter().filter(|planned| planned.table.is_ok());
+        let files = files.flat_map(|planned| [&planned.destination.rows, &planned.destination.unreadable]);
+        for path in files.chain(&self.foreign_keys) {
+            for path in [path.clone(), partial(path)] {
+                refuse_database_files("--output", &path, &inputs)?;
+                refuse_sql_server_file(&path)?;
+            }
+            self.refuse_existing(path)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a file that is there, unless files are replaced, and anything there that is no file.
+    pub(super) fn refuse_existing(&self, path: &Path) -> Result<(), Failure> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if self.replaces && found.is_file() => Ok(()),
+            Ok(_) if self.replaces => {
+                Err(Failure::usage(format!("{}: is no plain file and will not be replaced", path.display())))
+            }
+            Ok(_) => {
+                let text = format!("{}: exists; --force replaces it, or name another folder", path.display());
+                Err(Failure::usage(text))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// All objects with rows, by schema and name.
+fn objects(database: &Database) -> Vec<i32> {
+    let ids: BTreeSet<i32> = database.rowsets.iter().map(|rowset| rowset.object_id).collect();
+    let mut ids: Vec<i32> = ids.into_iter().filter(|id| database.objects.contains_key(id)).collect();
+    let name = |id: &i32| {
+        let object = database.objects.get(id);
+        object.map(|object| (database.schema_name(object).to_owned(), object.name.clone()))
+    };
+    ids.sort_by_key(name);
+    ids
+}
+
+fn planned(id: i32, database: &Database, stems: &BTreeMap<i32, String>, arguments: &ExportArguments) -> Planned {
+    let stem = stems.get(&id).cloned().unwrap_or_else(|| format!("object.{id}"));
+    let end = match arguments.format {
+        ExportFormat::Csv => "csv",
+        ExportFormat::Jsonl => "jsonl",
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => "parquet",
+        ExportFormat::Sql => "sql",
+    };
+    let object = database.objects.get(&id);
+    let name = object.map(|object| format!("{}.{}", database.schema_name(object), object.name));
+    Planned {
+        object_id: id,
+        name: name.unwrap_or_else(|| format!("object {id}")),
+        table: Table::of(database, id),
+        destination: Destination {
+            rows: arguments.output.join(format!("{stem}.{end}")),
+            unreadable: arguments.output.join(format!("{stem}.unreadable.csv")),
+            replaces: arguments.force,
+        },
+    }
+}

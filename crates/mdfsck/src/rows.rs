@@ -1,0 +1,67 @@
+//! `mdfsck rows`: the first rows of a table.
+
+use ::export::{TableSource, cells, write_some};
+use ::rows::{RangeCounts, ScanOptions, Table};
+
+use crate::cli::{RowsArguments, RowsFormat};
+use crate::export::with_database;
+use crate::failure::{Failure, warn};
+use crate::{output, scope, terminal};
+
+pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
+    with_database(&arguments.database, &arguments.stop, |pages, database| {
+        let name = &arguments.table;
+        let id = scope::table(database, name).map_err(|failure| scope::nearest(failure, database, name))?;
+        let table = Table::of(database, id).map_err(|why| Failure::unable(format!("{name}: {why}")))?;
+        let source = TableSource { pages, database, table: &table, options: ScanOptions::default() };
+        let (counts, gaps) = match arguments.format {
+            RowsFormat::Text => (text(source, arguments.limit)?, 0),
+            RowsFormat::Csv | RowsFormat::Jsonl => {
+                let mut read = None;
+                let is_json = arguments.format == RowsFormat::Jsonl;
+                output::print(|out| {
+                    let (previewed, gaps) = write_some(source, is_json, arguments.limit, out)?;
+                    read = Some((previewed.counts, gaps.len() as u64));
+                    Ok(())
+                })?;
+                read.unwrap_or_default()
+            }
+        };
+        Ok(report(&table, &counts, gaps))
+    })
+}
+
+/// Prints an aligned table; returns what was read.
+fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
+    let (names, rows, previewed) = cells(source, limit).map_err(Failure::unable)?;
+    let columns = terminal::is_stdout().then(terminal::columns);
+    output::print(|out| {
+        report::export::write_rows(&names, &rows, columns, out)?;
+        let count = previewed.rows;
+        match previewed.has_more {
+            true => writeln!(out, "({count} rows; there are more, --limit shows them)"),
+            false => writeln!(out, "({count} {})", if count == 1 { "row" } else { "rows" }),
+        }
+    })?;
+    Ok(previewed.counts)
+}
+
+/// What of the pages read is not shown; the status for it.
+fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
+    let name = table.full_name();
+    for (page, why) in counts.damaged_pages.iter().take(3) {
+        warn(format!("{name}: the rows of page {page} are not shown: {why}"));
+    }
+    match counts.damaged_pages.len().saturating_sub(3) {
+        0 => {}
+        more => warn(format!("{name}: the rows of {more} more pages are not shown")),
+    }
+    if counts.skipped_slots > 0 {
+        warn(format!("{name}: {} records on sound pages cannot be read", counts.skipped_slots));
+    }
+    if gaps > 0 {
+        warn(format!("{name}: {gaps} values cannot be had and stand as NULL"));
+    }
+    let is_whole = counts.damaged_pages.is_empty() && counts.skipped_slots == 0 && gaps == 0;
+    if is_whole { 0 } else { Failure::INCOMPLETE }
+}

@@ -1,0 +1,282 @@
+//! What `mdfsck export` wrote.
+
+use std::io;
+
+use format::PageId;
+
+use crate::json::export as lines;
+use crate::json::{VERSION, line};
+use crate::text_table::{TextTable, printable};
+
+/// Pages that are listed for each table.
+const MOST_PAGES: usize = 1000;
+/// Pages that a person is shown for each table.
+const SHOWN_PAGES: usize = 3;
+const MEGABYTE: u64 = 1 << 20;
+
+/// A table, and the file with its rows.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// Its name with schema.
+    pub object: String,
+    /// Object id.
+    pub object_id: i32,
+    /// The file's name, or why there is none.
+    pub file: Result<String, String>,
+    /// Rows in the file.
+    pub rows: u64,
+    /// Rows in the second file.
+    pub doubtful: u64,
+    /// Rows in the third file.
+    pub rebuilt: u64,
+    /// Rows that are known to be lost.
+    pub known_lost: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// The order of the rows.
+    pub order: String,
+    /// Columns that stand in no file.
+    pub computed_columns: Vec<String>,
+    /// Values that stand as NULL and are not.
+    pub unreadable_values: u64,
+    /// The file that lists them.
+    pub unreadable_file: String,
+    /// Texts with U+FFFD.
+    pub altered_texts: u64,
+    /// Values as stored.
+    pub values_as_stored: u64,
+    /// Pages whose rows are not in the file, and why.
+    pub left_out: Vec<(PageId, String)>,
+    /// Records on sound pages that are not in the file.
+    pub records_left_out: u64,
+}
+
+impl Exported {
+    /// Everything that the table has is in the file.
+    pub fn is_complete(&self) -> bool {
+        self.file.is_ok() && self.left_out.is_empty() && self.records_left_out == 0 && self.unreadable_values == 0
+    }
+}
+
+/// A procedure, function, view or trigger.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name with schema.
+    pub object: String,
+    /// `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
+    pub type_name: &'static str,
+    /// The file's name, or why there is none.
+    pub file: Result<String, &'static str>,
+}
+
+/// Writes the line of a table.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(table: &Exported, out: &mut dyn io::Write) -> io::Result<()> {
+    let left_out = table.left_out.iter().take(MOST_PAGES);
+    let left_out = left_out.map(|(page, why)| lines::PageLeftOut { page: address(*page), why: why.clone() });
+    let exported = lines::ExportedTable {
+        v: VERSION,
+        object: &table.object,
+        object_id: table.object_id,
+        file: table.file.as_deref().ok(),
+        reason: table.file.as_ref().err().map(String::as_str),
+        rows: table.rows,
+        doubtful: table.doubtful,
+        rebuilt: table.rebuilt,
+        known_lost: table.known_lost,
+        bytes: table.bytes,
+        order: &table.order,
+        computed_columns: &table.computed_columns,
+        unreadable_values: table.unreadable_values,
+        altered_texts: table.altered_texts,
+        values_as_stored: table.values_as_stored,
+        pages_left_out: table.left_out.len() as u64,
+        left_out: left_out.collect(),
+        records_left_out: table.records_left_out,
+    };
+    line(&lines::ExportLine::Table(exported), out)
+}
+
+fn address(page: PageId) -> String {
+    format!("{}:{}", page.file, page.page)
+}
+
+/// Writes the lines of definitions.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_definitions_json(definitions: &[Definition], out: &mut dyn io::Write) -> io::Result<()> {
+    definitions.iter().try_for_each(|definition| {
+        let exported = lines::ExportedDefinition {
+            v: VERSION,
+            object: &definition.object,
+            type_name: definition.type_name,
+            file: definition.file.as_deref().ok(),
+            reason: definition.file.as_ref().err().copied(),
+        };
+        line(&lines::ExportLine::Definition(exported), out)
+    })
+}
+
+/// Writes the last line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_summary_json(tables: &[Exported], is_complete: bool, out: &mut dyn io::Write) -> io::Result<()> {
+    let written = || tables.iter().filter(|table| table.file.is_ok());
+    let summary = lines::ExportSummary {
+        tables: written().count() as u64,
+        not_readable: tables.iter().filter(|table| table.file.is_err()).count() as u64,
+        rows: written().map(|table| table.rows).sum(),
+        bytes: written().map(|table| table.bytes).sum(),
+        complete: is_complete,
+    };
+    line(&lines::ExportLine::Summary(summary), out)
+}
+
+/// Writes all for people: a line per table, what is missing, the totals.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_text(
+    tables: &[Exported],
+    definitions: &[Definition],
+    folder: &str,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut list = TextTable::new(&[1, 2]);
+    list.row(["table", "rows", "MB", "file"]);
+    for table in tables {
+        match &table.file {
+            Ok(file) => list.row([&table.object, &table.rows.to_string(), &megabytes(table.bytes), file]),
+            Err(why) => list.row([&table.object, "-", "-", &format!("none: {why}")]),
+        }
+    }
+    list.write(0, out)?;
+    for definition in definitions.iter().filter(|definition| definition.file.is_err()) {
+        let why = definition.file.as_ref().err().copied().unwrap_or_default();
+        writeln!(out, "{}: no file: {why}", printable(&definition.object))?;
+    }
+    for table in tables.iter().filter(|table| table.file.is_ok()) {
+        let object = printable(&table.object);
+        remarks(table).iter().try_for_each(|remark| writeln!(out, "{object}: {remark}"))?;
+    }
+    let written: Vec<&Exported> = tables.iter().filter(|table| table.file.is_ok()).collect();
+    let rows: u64 = written.iter().map(|table| table.rows).sum();
+    let bytes: u64 = written.iter().map(|table| table.bytes).sum();
+    let texts = definitions.iter().filter(|definition| definition.file.is_ok()).count();
+    let texts = if definitions.is_empty() { String::new() } else { format!(", {}", count(texts as u64, "definition")) };
+    let tables = count(written.len() as u64, "table");
+    writeln!(out, "{tables}, {}, {} MB{texts} in {}", count(rows, "row"), megabytes(bytes), printable(folder))
+}
+
+/// What the reader must know of a file.
+fn remarks(table: &Exported) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !table.left_out.is_empty() {
+        let shown: Vec<String> =
+            table.left_out.iter().take(SHOWN_PAGES).map(|(page, why)| format!("{page}: {why}")).collect();
+        let more = match table.left_out.len().saturating_sub(SHOWN_PAGES) {
+            0 => String::new(),
+            more => format!("; and {more} more, which --json lists"),
+        };
+        let pages = count(table.left_out.len() as u64, "page");
+        remarks.push(format!("the rows of {pages} are not in the file ({}{more})", shown.join("; ")));
+    }
+    if table.records_left_out > 0 {
+        let records = count(table.records_left_out, "record");
+        remarks.push(format!("{records} on sound pages cannot be read and {} left out", are(table.records_left_out)));
+    }
+    if table.unreadable_values > 0 {
+        let values = count(table.unreadable_values, "value");
+        let stand = if table.unreadable_values == 1 { "stands" } else { "stand" };
+        remarks.push(format!("{values} cannot be had and {stand} as NULL; {} lists them", table.unreadable_file));
+    }
+    if table.altered_texts > 0 {
+        remarks.push(format!("{} with U+FFFD in place of what is no character", count(table.altered_texts, "text")));
+    }
+    if table.values_as_stored > 0 {
+        let values = count(table.values_as_stored, "CLR value");
+        remarks.push(format!("{values} as the bytes that are stored, because no published form can express them"));
+    }
+    if !table.computed_columns.is_empty() {
+        let columns = table.computed_columns.join(", ");
+        remarks.push(format!("computed when read and therefore not in the file: {}", printable(&columns)));
+    }
+    remarks
+}
+
+fn are(count: u64) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+fn count(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / MEGABYTE as f64)
+}
+
+/// Writes rows as an aligned table, at most `columns` wide where it is for a terminal. NULL stands as itself.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_rows(
+    names: &[String],
+    rows: &[Vec<Option<String>>],
+    columns: Option<usize>,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    use crate::text_table::{padded, width};
+    const LEAST: usize = 8;
+    const MOST: usize = 40;
+    let cell = |value: &Option<String>| {
+        let text = value.as_deref().unwrap_or("NULL");
+        let one_line: String = text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).collect();
+        printable(&one_line).into_owned()
+    };
+    let head: Vec<String> = names.iter().map(|name| printable(name).into_owned()).collect();
+    let body: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    let most = |nth: usize| {
+        let cells = body.iter().filter_map(|row| row.get(nth)).chain(head.get(nth));
+        cells.map(|cell| width(cell)).max().unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = (0..head.len()).map(most).collect();
+    if let Some(columns) = columns {
+        // The widest give way first.
+        let mut limit = MOST;
+        let total = |widths: &[usize], limit: usize| widths.iter().map(|width| (*width).min(limit) + 2).sum::<usize>();
+        while limit > LEAST && total(&widths, limit) > columns {
+            limit -= 1;
+        }
+        widths.iter_mut().for_each(|width| *width = (*width).min(limit));
+    }
+    for row in std::iter::once(&head).chain(&body) {
+        let mut text = String::new();
+        for (cell, columns) in row.iter().zip(&widths) {
+            text.push_str(&padded(&cut(cell, *columns), *columns + 2));
+        }
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The start of a text that is too wide, with an ellipsis.
+fn cut(text: &str, columns: usize) -> String {
+    use crate::text_table::width;
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if width(&kept) + width(c.encode_utf8(&mut [0; 4])) + 1 > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('\u{2026}');
+    kept
+}
