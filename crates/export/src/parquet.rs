@@ -53,8 +53,8 @@ impl File {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<(Partial, u64)> {
-        self.writer.finish().map_err(failure)?;
+    fn finish(self) -> io::Result<(Partial, u64)> {
+        // This writes the end of the file.
         Ok((self.writer.into_inner().map_err(failure)?, self.rows))
     }
 }

@@ -81,8 +81,8 @@ pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Fai
     near.sort();
     let near: Vec<&str> = near.iter().take(SHOWN).map(|(_, name)| name.as_str()).collect();
     let end = match near.as_slice() {
-        [] => "'mdfsck tables' lists all".to_owned(),
-        near => format!("did you mean {}?", near.join(" or ")),
+        [] => "'mdfsck tables' lists all.".to_owned(),
+        near => format!("Did you mean {}?", near.join(" or ")),
     };
     Failure::usage(format!("{} {end}", unknown.text))
 }
@@ -204,8 +204,8 @@ mod tests {
     fn near_names_are_offered_for_one_that_does_not_exist() {
         let database = database();
         let text = |given: &str| nearest(table(&database, given).unwrap_err(), &database, given).text;
-        assert!(text("Ordrs").ends_with("did you mean Sales.Orders or dbo.Orders?"), "{}", text("Ordrs"));
-        assert!(text("Nothing at all").ends_with("'mdfsck tables' lists all"));
+        assert!(text("Ordrs").ends_with("Did you mean Sales.Orders or dbo.Orders?"), "{}", text("Ordrs"));
+        assert!(text("Nothing at all").ends_with("'mdfsck tables' lists all."));
         assert_eq!(
             [distance("abc", "abc"), distance("abc", "abd"), distance("", "ab"), distance("kitten", "sitting")],
             [0, 1, 2, 3]
