@@ -23,9 +23,10 @@ const PLACES: [(&str, &str); 7] = [
     (" ID", " counts.rows-fewer"),
 ];
 
-const GUIDES: [&str; 7] = [
+const GUIDES: [&str; 8] = [
     include_str!("../../../../docs/guides/README.md"),
     include_str!("../../../../docs/guides/corrupt.md"),
+    include_str!("../../../../docs/guides/export.md"),
     include_str!("../../../../docs/guides/schedule.md"),
     include_str!("../../../../docs/guides/snapshots.md"),
     include_str!("../../../../docs/guides/not-verified.md"),

@@ -13,6 +13,8 @@ mod browser;
 mod chains;
 mod database;
 mod explain;
+#[cfg(feature = "lab")]
+mod export;
 mod forms;
 #[cfg(feature = "lab")]
 mod guides;
@@ -156,6 +158,7 @@ fn ensure(condition: bool, what: impl Into<String>) -> Result<(), Failed> {
 fn with_lab() -> Vec<(&'static str, Test)> {
     let mut all = logs::with_logs();
     all.extend(guides::guides());
+    all.extend(export::exports());
     all.extend(bench::measurements());
     all.extend(looks::looks());
     all.extend(chains::with_chains());

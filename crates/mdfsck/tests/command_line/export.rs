@@ -1,0 +1,136 @@
+//! `mdfsck export` and `mdfsck rows`: files that are whole or not there, and the same whatever the way.
+
+use std::fs;
+use std::path::Path;
+
+use format::page::PAGE_BYTES;
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use super::{Test, ensure, mdfsck, refused, text};
+
+pub(crate) fn exports() -> Vec<(&'static str, Test)> {
+    vec![
+        ("an export has the same bytes for every number of threads and grant", same_bytes),
+        ("files that exist are refused before anything is written, and replaced with --force", existing_files),
+        ("a table that does not exist is refused with near names", near_names),
+        ("rows of a damaged page are left out and said", left_out),
+        ("rows shows as many rows as asked for", some_rows),
+        ("csv and json lines have as many rows as the summary says", counts),
+    ]
+}
+
+fn sample(folder: &Path) -> Result<(), Failed> {
+    ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")
+}
+
+fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, Failed> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push((name, fs::read(&path)?));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn same_bytes(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    for format in ["csv", "jsonl", "sql", "parquet"] {
+        let mut first = None;
+        for (number, options) in [&["--maxdop", "1"], &["--maxdop", "3"], &["--memory", "256MB"]].iter().enumerate() {
+            let out = format!("{format}{number}");
+            let output = mdfsck(folder, &[&["export", "s", "-o", &out, "--format", format], &options[..]].concat());
+            ensure(matches!(output.status.code(), Some(0 | 16)), text(&output.stderr))?;
+            let made = files(&folder.join(out))?;
+            ensure(made.len() >= 8 && made.iter().all(|(name, _)| !name.ends_with(".partial")), format)?;
+            ensure(*first.get_or_insert_with(|| made.clone()) == made, format!("{format} {options:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn existing_files(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    fs::create_dir(folder.join("out"))?;
+    fs::write(folder.join("out/dbo.visits.csv"), "mine")?;
+    refused(&mdfsck(folder, &["export", "s", "-o", "out"]), 8, &["dbo.visits.csv", "--force"])?;
+    ensure(files(&folder.join("out"))?.len() == 1, "nothing else is written")?;
+    let output = mdfsck(folder, &["export", "s", "-o", "out", "--force"]);
+    ensure(matches!(output.status.code(), Some(0 | 16)), text(&output.stderr))?;
+    ensure(fs::read(folder.join("out/dbo.visits.csv"))?.len() > 100, "it is replaced")?;
+    // A file of the database is never replaced, whatever its name.
+    fs::create_dir(folder.join("in"))?;
+    fs::copy(folder.join("s/orders.mdf"), folder.join("in/dbo.visits.csv"))?;
+    refused(&mdfsck(folder, &["export", "s", "-o", "in", "--force"]), 8, &["SQL Server file"])
+}
+
+fn near_names(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    for command in [&["export", "s", "-o", "out", "--table", "Ordrs"][..], &["rows", "Ordrs", "s"]] {
+        refused(&mdfsck(folder, command), 8, &["\"Ordrs\"", "Did you mean dbo.orders?"])?;
+    }
+    ensure(!folder.join("out").exists(), "nothing is made")
+}
+
+fn lines(bytes: &[u8]) -> Result<Vec<Value>, Failed> {
+    Ok(text(bytes).lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
+
+fn table<'l>(lines: &'l [Value], name: &str) -> Result<&'l Value, Failed> {
+    lines.iter().find(|line| line["object"] == name).ok_or_else(|| format!("no line of {name}").into())
+}
+
+fn left_out(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    let sound = lines(&mdfsck(folder, &["export", "s", "-o", "a", "--json", "--table", "order_lines"]).stdout)?;
+    let rows = table(&sound, "dbo.order_lines")?["rows"].as_u64().unwrap_or(0);
+    let mut bytes = fs::read(folder.join("s/orders.mdf"))?;
+    let listed = fs::read_to_string(folder.join("a/dbo.order_lines.csv"))?;
+    ensure(listed.lines().count() as u64 == rows + 1, "a line per row and one of names")?;
+    // Some page of the table: each data page is tried until an export misses rows.
+    for page in 100..bytes.len() / PAGE_BYTES {
+        let at = page * PAGE_BYTES;
+        if bytes[at + 1] != 1 || bytes[at + 3] != 0 {
+            continue;
+        }
+        bytes[at + 4000] ^= 0xFF;
+        fs::write(folder.join("d.mdf"), &bytes)?;
+        bytes[at + 4000] ^= 0xFF;
+        let args = ["export", "d.mdf", "-o", "b", "--force", "--json", "--table", "order_lines"];
+        let output = mdfsck(folder, &args);
+        let damaged = lines(&output.stdout)?;
+        let line = table(&damaged, "dbo.order_lines")?;
+        if line["rows"].as_u64() < Some(rows) {
+            ensure(output.status.code() == Some(16), "status 16")?;
+            ensure(line["left_out"][0]["page"] == format!("1:{page}"), line.to_string())?;
+            return ensure(line["pages_left_out"] == 1, line.to_string());
+        }
+    }
+    Err("no page of the table was found".into())
+}
+
+fn some_rows(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    let count = |args: &[&str]| text(&mdfsck(folder, args).stdout).lines().count();
+    ensure(count(&["rows", "orders", "s"]) == 22, "names, 20 rows, how many there are")?;
+    ensure(count(&["rows", "orders", "s", "--limit", "3", "--format", "csv"]) == 4, "names and 3 rows")?;
+    ensure(count(&["rows", "orders", "s", "--limit", "3", "--format", "jsonl"]) == 3, "3 rows")
+}
+
+fn counts(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    let output = mdfsck(folder, &["export", "s", "-o", "j", "--format", "jsonl", "--json"]);
+    let all = lines(&output.stdout)?;
+    let summary = all.last().ok_or("no lines")?;
+    ensure(summary["kind"] == "summary", summary.to_string())?;
+    let mut rows = 0;
+    for line in all.iter().filter(|line| line["kind"] == "table") {
+        let file = folder.join("j").join(line["file"].as_str().unwrap_or_default());
+        let exported = lines(&fs::read(file)?)?;
+        ensure(Some(exported.len() as u64) == line["rows"].as_u64(), line.to_string())?;
+        rows += exported.len() as u64;
+    }
+    ensure(Some(rows) == summary["rows"].as_u64() && rows > 1000, summary.to_string())
+}
