@@ -2,6 +2,7 @@
 
 mod definitions;
 mod plan;
+mod salvage;
 
 use std::path::Path;
 use std::thread;
@@ -118,10 +119,17 @@ impl Run<'_> {
                 Ok(table) => self.table(table, &planned.destination)?,
                 Err(why) => nothing(planned.object_id, &planned.name, why),
             };
-            if self.arguments.json {
+            if self.arguments.json && !self.arguments.damaged {
                 output::print(|out| report::export::write_json(&exported, out))?;
             }
             tables.push(exported);
+        }
+        if self.arguments.damaged {
+            let granted = self.arguments.database.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
+            salvage::salvage(self, granted, &mut tables)?;
+            if self.arguments.json {
+                output::print(|out| tables.iter().try_for_each(|table| report::export::write_json(table, out)))?;
+            }
         }
         let definitions = match (self.arguments.definitions, self.texts) {
             (true, Some(texts)) => definitions::write(self.database, texts, self.plan)?,
@@ -178,9 +186,10 @@ impl Run<'_> {
             false => report::export::write_text(tables, definitions, &folder, out),
         })?;
         if tables.iter().any(|table| !table.left_out.is_empty()) {
-            warn(
-                "incomplete: the rows of some pages are not in the files; 'mdfsck check' reports what is wrong with them",
-            );
+            let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages what can be had of them" };
+            warn(format!(
+                "incomplete: the rows of some pages are not in the files; 'mdfsck check' reports what is wrong with them{salvage}"
+            ));
         }
         Ok(if is_complete { 0 } else { Failure::INCOMPLETE })
     }

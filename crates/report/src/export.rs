@@ -185,6 +185,25 @@ fn remarks(table: &Exported) -> Vec<String> {
         let pages = count(table.left_out.len() as u64, "page");
         remarks.push(format!("the rows of {pages} are not in the file ({}{more})", shown.join("; ")));
     }
+    let beside = |suffix: &str| match table.file.as_deref().unwrap_or_default().rsplit_once('.') {
+        Some((name, end)) => format!("{name}.{suffix}.{end}"),
+        None => suffix.to_owned(),
+    };
+    if table.doubtful > 0 {
+        remarks.push(format!(
+            "{} in {}: not proven, with the reason of each",
+            count(table.doubtful, "row"),
+            beside("doubtful")
+        ));
+    }
+    if table.rebuilt > 0 {
+        let rows = count(table.rebuilt, "row");
+        remarks
+            .push(format!("{rows} of lost pages in {}: the columns that nonclustered indexes have", beside("rebuilt")));
+    }
+    if table.known_lost > 0 {
+        remarks.push(format!("{} known to be lost", count(table.known_lost, "row")));
+    }
     if table.records_left_out > 0 {
         let records = count(table.records_left_out, "record");
         remarks.push(format!("{records} on sound pages cannot be read and {} left out", are(table.records_left_out)));

@@ -30,6 +30,17 @@ pub(crate) struct ExportArguments {
     #[arg(long)]
     pub(crate) definitions: bool,
 
+    /// Also write what can be salvaged of damaged tables, to files of its own: NAME.doubtful and NAME.rebuilt
+    ///
+    /// Doubtful are whole records of damaged pages, and rows of pages that no index or IAM page leads to any more. Rebuilt are
+    /// rows of lost pages, put together from nonclustered indexes.
+    #[arg(long)]
+    pub(crate) damaged: bool,
+
+    /// With --damaged: deleted rows that are still on their pages, as doubtful
+    #[arg(long, requires = "damaged")]
+    pub(crate) ghosts: bool,
+
     /// Include system tables
     #[arg(long)]
     pub(crate) system: bool,

@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) definitions: PathBuf,
     /// The file of foreign keys, of a script.
     pub(super) foreign_keys: Option<PathBuf>,
+    /// There are files of salvaged rows.
+    salvages: bool,
     /// Files are replaced.
     pub(super) replaces: bool,
 }
@@ -78,6 +80,7 @@ impl Plan {
         let plan = Self {
             tables,
             definitions: folder.join(DEFINITIONS),
+            salvages: arguments.damaged,
             foreign_keys: (arguments.format == ExportFormat::Sql).then(|| folder.join("foreign-keys.sql")),
             replaces: arguments.force,
         };
@@ -90,8 +93,14 @@ impl Plan {
     fn refuse(&self, pages: &dyn PageSource) -> Result<(), Failure> {
         let inputs: Vec<&Path> = pages.files().iter().map(|file| file.path.as_path()).collect();
         let files = self.tables.iter().filter(|planned| planned.table.is_ok());
-        let files = files.flat_map(|planned| [&planned.destination.rows, &planned.destination.unreadable]);
-        for path in files.chain(&self.foreign_keys) {
+        let own = |to: &Destination| [to.rows.clone(), to.unreadable.clone()];
+        let files = files.flat_map(|planned| {
+            let beside = super::salvage::files(&planned.destination);
+            let beside = [own(&beside.doubtful), own(&beside.rebuilt)].into_iter().flatten();
+            own(&planned.destination).into_iter().chain(beside.filter(|_| self.salvages))
+        });
+        for path in files.chain(self.foreign_keys.clone()) {
+            let path = &path;
             for path in [path.clone(), partial(path)] {
                 refuse_database_files("--output", &path, &inputs)?;
                 refuse_sql_server_file(&path)?;

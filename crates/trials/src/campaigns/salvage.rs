@@ -282,7 +282,8 @@ fn judge(files: &MemoryFiles, database: &Database, whole: &Whole, damaged: &BTre
     let is_open = |place: &RecordId, before: &Row| {
         !read.rows.contains_key(place) && kept.doubtful.get(place).is_none_or(|row| row != before)
     };
-    let open: Vec<&Row> = whole.rows.iter().filter(|(place, before)| is_open(place, before)).map(|(_, row)| row).collect();
+    let open: Vec<&Row> =
+        whole.rows.iter().filter(|(place, before)| is_open(place, before)).map(|(_, row)| row).collect();
     // A row of few columns may look like several that are lost.
     if let Some(row) = kept.rebuilt.iter().find(|row| !open.iter().any(|before| is_part(row, before))) {
         return Err(format!("put together from indexes, but not lost: {row:?}"));

@@ -1,0 +1,83 @@
+//! `export --damaged`: the rows that the ordinary files leave out.
+
+use std::path::{Path, PathBuf};
+
+use ::export::{Destination, SalvageFiles, SalvageForm, write_salvaged};
+use ::rows::salvage::{PageSet, Request, Unreached};
+use ::rows::{Scan, ScanOptions, Table};
+use format::PageId;
+use report::export::Exported;
+
+use super::Run;
+use crate::cli::ExportFormat;
+use crate::failure::Failure;
+use crate::output;
+
+/// Share of the grant for what is lost: the rest is for the pages.
+const SHARE: u64 = 4;
+/// Pages that nothing leads to and that are kept at once.
+const MOST_STRAYS: usize = 100_000;
+
+/// The files of salvaged rows beside the file of a table.
+pub(super) fn files(destination: &Destination) -> SalvageFiles {
+    let beside = |suffix: &str| Destination {
+        rows: named(&destination.rows, suffix),
+        unreadable: named(&destination.unreadable, suffix),
+        replaces: destination.replaces,
+    };
+    SalvageFiles { doubtful: beside("doubtful"), rebuilt: beside("rebuilt") }
+}
+
+/// `dbo.Orders.csv` with `doubtful`: `dbo.Orders.doubtful.csv`.
+fn named(path: &Path, suffix: &str) -> PathBuf {
+    let end = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    path.with_extension(format!("{suffix}.{end}"))
+}
+
+/// Salvages the tables whose files were written, and adds what was found to `exported`, which is parallel to the plan.
+pub(super) fn salvage(run: &Run<'_>, memory: u64, exported: &mut [Exported]) -> Result<(), Failure> {
+    let readable = || {
+        run.plan.tables.iter().enumerate().filter_map(|(at, planned)| Some((at, planned, planned.table.as_ref().ok()?)))
+    };
+    let mut reached = PageSet::of(run.pages);
+    for (_, _, table) in readable() {
+        let mut scan = Scan::new(run.pages, run.database, table, ScanOptions::default());
+        while let Some(range) = scan.next_range() {
+            for page in range.pages.iter().chain(range.lost.iter().map(|(page, _)| page)) {
+                reached.insert(*page);
+            }
+        }
+    }
+    let tables: Vec<Table> = readable().map(|(_, _, table)| table.clone()).collect();
+    let unreached = Unreached::find(run.pages, run.database, &tables, &reached, MOST_STRAYS);
+    let form = match run.arguments.format {
+        ExportFormat::Csv => SalvageForm::Csv,
+        ExportFormat::Jsonl => SalvageForm::JsonLines,
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => SalvageForm::Parquet,
+        ExportFormat::Sql => SalvageForm::Sql,
+    };
+    for (at, planned, table) in readable() {
+        let Some(exported) = exported.get_mut(at) else { continue };
+        let damaged: Vec<PageId> = exported.left_out.iter().map(|(page, _)| *page).collect();
+        let request = Request {
+            source: run.pages,
+            database: run.database,
+            table,
+            damaged: &damaged,
+            reached: &reached,
+            unreached: Some(&unreached),
+            rows_read: &[exported.rows],
+            ghosts: run.arguments.ghosts,
+            memory: usize::try_from(memory / SHARE).unwrap_or(usize::MAX),
+        };
+        let files = files(&planned.destination);
+        let salvaged = write_salvaged(&request, form, &files);
+        let salvaged = salvaged.map_err(|cause| output::unwritable(&files.doubtful.rows, &cause))?;
+        exported.doubtful = salvaged.doubtful + salvaged.deleted;
+        exported.rebuilt = salvaged.rebuilt.rows;
+        exported.known_lost = salvaged.known_lost;
+        salvaged.rebuilt.missing.iter().for_each(|why| crate::failure::warn(format!("{}: {why}", table.full_name())));
+    }
+    Ok(())
+}
