@@ -1,7 +1,6 @@
 //! `mdfsck advise`.
 
 use std::fs;
-use std::path::PathBuf;
 
 use advise::backups::Backups;
 use advise::{Plan, Request};
@@ -89,7 +88,7 @@ fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure>
     if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return Err(Failure::file_exists(path));
     }
-    Target::at(path).map(Some)
+    Target::at_new(path).map(Some)
 }
 
 /// The backups that were given, and the bits of the exit status for those that cannot be read.
@@ -97,8 +96,8 @@ fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure
     if arguments.backups.is_empty() {
         return Ok((None, 0));
     }
-    let paths: Vec<PathBuf> = chain::find_all(&arguments.backups)?;
-    let (mut media, mut status) = (Vec::new(), 0);
+    let (paths, mut status) = chain::find_all(&arguments.backups);
+    let mut media = Vec::new();
     for path in &paths {
         match backup::media(path) {
             Ok(read) if read.sets.is_empty() => {

@@ -54,7 +54,7 @@ pub(crate) fn of_log(
 }
 
 /// Runs `audit` on another thread while `recover` runs on this one; with one thread, or if no other can be started, `audit` runs
-/// when `recover` asks for its result. What it asks, once its pages are made, is whether pages are newer than the log.
+/// when `recover` asks for its result. It asks, once its pages are made, whether any page is newer than the log.
 pub(crate) fn beside<T>(
     threads: u16,
     audit: impl Fn() -> Option<Arc<LogAudit>> + Sync,

@@ -13,6 +13,7 @@ use source::backup::{self, DatabaseChains};
 
 use crate::cli::ChainArguments;
 use crate::failure::{Failure, report_read_faults, warn};
+use crate::many::plan;
 use crate::output::{self, Target};
 use verify::Verifier;
 
@@ -21,8 +22,8 @@ const MAX_DEPTH: usize = 8;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let script_file = script_file(arguments)?;
-    let paths = find_all(&arguments.paths)?;
-    let (mut media, mut status) = (Vec::new(), 0);
+    let (paths, mut status) = find_all(&arguments.paths);
+    let mut media = Vec::new();
     for path in &paths {
         match backup::media(path) {
             Ok(read) if read.sets.is_empty() => {
@@ -61,17 +62,19 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
             script::write(found, out)
         })
     };
-    match (script_file, &arguments.script) {
-        (None, Some(_)) => output::print(|out| write_script(out))?,
-        (target, _) => {
-            output::print(|out| print(&found, arguments.json, out))?;
-            target.map_or(Ok(()), |target| target.write(write_script))?;
-        }
-    }
     for media in &media {
         status |= report_read_faults(&media.read_faults);
     }
-    Ok(status)
+    let written = match (script_file, &arguments.script) {
+        (None, Some(_)) => output::print(|out| write_script(out)),
+        (target, _) => {
+            // The script is there even if nobody reads the list.
+            let scripted = target.map_or(Ok(()), |target| target.write(write_script));
+            status |= scripted.map_or_else(Failure::report, |()| 0);
+            output::print(|out| print(&found, arguments.json, out))
+        }
+    };
+    Ok(status | written.map_or_else(Failure::report, |()| 0))
 }
 
 fn print(found: &[Found<'_>], is_json: bool, out: &mut dyn io::Write) -> io::Result<()> {
@@ -99,7 +102,7 @@ fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
     if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return Err(Failure::file_exists(path));
     }
-    Target::at(path).map(Some)
+    Target::at_new(path).map(Some)
 }
 
 /// What is to be said of a database, with the bits of the exit status.
@@ -144,37 +147,82 @@ fn look<'a>(
     (found, status)
 }
 
-/// The files that were named, and the backup files in the folders that were, each once.
-///
-/// # Errors
-/// A folder that cannot be read.
-pub(crate) fn find_all(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut paths = Vec::new();
+/// The files that were named, and the backup files in the folders that were, each once; with the bits of the exit status for
+/// what cannot be read, which is reported.
+pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, u8) {
+    let mut search = Search::default();
     for path in named {
         match path.is_dir() {
-            true => find(path, MAX_DEPTH, &mut paths)?,
-            false => paths.push(path.clone()),
+            true => search.folder(path, MAX_DEPTH),
+            false => search.paths.push(path.clone()),
         }
     }
+    let Search { mut paths, status } = search;
     paths.sort();
     // A link beside its target is the same file.
     let mut seen = BTreeSet::new();
     paths.retain(|path| fs::canonicalize(path).map_or(true, |file| seen.insert(file)));
-    Ok(paths)
+    (paths, status)
 }
 
-/// The backup files in a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a
-/// circle.
-fn find(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::unable(format!("{}: {error}", folder.display()));
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let kind = entry.file_type().map_err(failed)?;
-        if kind.is_dir() && depth > 0 {
-            find(&entry.path(), depth - 1, paths)?;
-        } else if entry.path().is_file() && source::is_backup(&entry.path()) {
-            paths.push(entry.path());
+/// Backup files that were found, and the bits of the exit status for what could not be read.
+#[derive(Default)]
+struct Search {
+    paths: Vec<PathBuf>,
+    status: u8,
+}
+
+impl Search {
+    /// Searches a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a circle.
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(cause) => return self.unread(folder, &cause),
+        };
+        for entry in entries {
+            let (path, kind) = match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
+                Ok(found) => found,
+                Err(cause) => {
+                    self.unread(folder, &cause);
+                    continue;
+                }
+            };
+            match (kind.is_dir(), depth.checked_sub(1)) {
+                (true, Some(depth)) => self.folder(&path, depth),
+                (true, None) => {
+                    warn(format!(
+                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; name it too",
+                        path.display()
+                    ));
+                    self.status |= Failure::UNABLE;
+                }
+                (false, _) => self.file(path),
+            }
         }
     }
-    Ok(())
+
+    fn file(&mut self, path: PathBuf) {
+        match fs::metadata(&path) {
+            // A pipe, a link to a folder.
+            Ok(metadata) if !metadata.is_file() => {}
+            // A link that leads nowhere: what it was is known by its name only.
+            Err(cause) if plan::has_backup_name(&path) => self.unread(&path, &cause),
+            Err(_) => {}
+            Ok(_) => match source::starts_backup(&path) {
+                Ok(true) => self.paths.push(path),
+                // Its start may be damaged.
+                Ok(false) if plan::is_lost_backup(&path) => {
+                    warn(backup::no_set(&path));
+                    self.status |= Failure::UNABLE;
+                }
+                Ok(false) => {}
+                Err(cause) => self.unread(&path, &cause),
+            },
+        }
+    }
+
+    fn unread(&mut self, path: &Path, cause: &io::Error) {
+        warn(format!("{}: cannot be read: {cause}{}", path.display(), source::remedy(cause)));
+        self.status |= Failure::UNABLE;
+    }
 }

@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     {
         return Ok(status);
     }
+    error_log::refuse_results(arguments.errorlog_line.as_deref(), arguments.output.as_deref())?;
     arguments.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let choice = arguments.sets()?;
     match plan::plan(&arguments.paths, &choice, arguments.stop.until())? {

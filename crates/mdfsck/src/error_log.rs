@@ -23,6 +23,26 @@ pub(crate) enum ErrorLog {
     File(PathBuf, File),
 }
 
+/// Requires that the line does not go to the file of the results, which is replaced at the end.
+///
+/// # Errors
+/// If both are one file.
+pub(crate) fn refuse_results(line: Option<&Path>, output: Option<&Path>) -> Result<(), Failure> {
+    let (Some(line), Some(output)) = (line, output) else { return Ok(()) };
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        path.canonicalize().ok().or_else(|| Some(folder.canonicalize().ok()?.join(path.file_name()?)))
+    };
+    let is_file = |path: &Path| path.as_os_str() != "-" && !path.exists() || path.is_file();
+    if is_file(line) && (line == output || place(line).is_some() && place(line) == place(output)) {
+        return Err(Failure::usage(format!(
+            "--errorlog-line {}: is the file of --output, which is replaced; name another file",
+            line.display()
+        )));
+    }
+    Ok(())
+}
+
 impl ErrorLog {
     /// The file at `path`, or stderr for `-`. Opened before the run, so that a path that cannot be written does not cost a
     /// night.

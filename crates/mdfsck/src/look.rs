@@ -34,17 +34,26 @@ fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failur
     let mut status = 0;
     for (number, paths) in databases.iter().enumerate() {
         if number > 0 && !arguments.json {
-            output::print(|out| writeln!(out))?;
+            status |= output::print(|out| writeln!(out)).map_or_else(Failure::report, |()| 0);
         }
-        status |= database(arguments, paths).unwrap_or_else(Failure::report);
+        status |= database(arguments, paths).unwrap_or_else(|failure| refused(arguments, failure));
     }
     if !backups.is_empty() {
         if !databases.is_empty() && !arguments.json {
-            output::print(|out| writeln!(out))?;
+            status |= output::print(|out| writeln!(out)).map_or_else(Failure::report, |()| 0);
         }
-        status |= labels(arguments, &backups)?;
+        status |= labels(arguments, &backups).unwrap_or_else(|failure| refused(arguments, failure));
     }
-    Ok(problems.into_iter().fold(status, |status, problem| status | problem.report()))
+    Ok(problems.into_iter().fold(status, |status, problem| status | refused(arguments, problem)))
+}
+
+/// Reports why one of several cannot be shown: on stderr, and in its place as a line of JSON.
+fn refused(arguments: &InfoArguments, failure: Failure) -> u8 {
+    let written = match arguments.json && !failure.text.is_empty() {
+        false => Ok(()),
+        true => output::print(|out| report::json::write_failure(&failure.text, failure.status, out)),
+    };
+    failure.report() | written.map_or_else(Failure::report, |()| 0)
 }
 
 /// The facts of a database.

@@ -48,6 +48,7 @@ use failure::{Failure, warn};
 
 fn main() -> ExitCode {
     survive_size_limits();
+    raise_file_limit();
     let arguments = match arguments::typed() {
         Ok(arguments) => cli::usage::arguments(arguments.into_iter()),
         Err(failure) => return ExitCode::from(failure.report()),
@@ -100,6 +101,19 @@ fn survive_size_limits() {
     // Without the handler the signal has its usual effect.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met);
 }
+
+/// Allows as many open files as the system does: a restore reads all its log backups, and the usual limit is for shells.
+#[cfg(unix)]
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // What cannot be raised stays.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// No such limit on this system.
+#[cfg(not(unix))]
+fn raise_file_limit() {}
 
 /// No such signal on this system.
 #[cfg(not(unix))]

@@ -26,6 +26,8 @@ pub(crate) enum Target {
     Direct(PathBuf, File),
     /// A file that is replaced or created.
     File(PathBuf),
+    /// A file that is created, and never replaced.
+    New(PathBuf),
 }
 
 impl Target {
@@ -68,6 +70,17 @@ impl Target {
         Ok(Self::File(file))
     }
 
+    /// The same, for a file that must not be there when it is written either.
+    ///
+    /// # Errors
+    /// As [`Self::at`].
+    pub(crate) fn at_new(path: &Path) -> Result<Self, Failure> {
+        Ok(match Self::at(path)? {
+            Self::File(path) => Self::New(path),
+            target => target,
+        })
+    }
+
     /// Writes the results, all or none: a file is replaced only when everything is on disk.
     ///
     /// # Errors
@@ -80,7 +93,11 @@ impl Target {
                 let written = write(&mut out).and_then(|()| out.flush());
                 written.map_err(|cause| if is_closed(&cause) { Failure::quiet() } else { unwritable(&path, &cause) })
             }
-            Self::File(path) => replace(&path, write).map_err(|cause| unwritable(&path, &cause)),
+            Self::File(path) => replace(&path, true, write).map_err(|cause| unwritable(&path, &cause)),
+            Self::New(path) => replace(&path, false, write).map_err(|cause| match cause.kind() {
+                io::ErrorKind::AlreadyExists => Failure::file_exists(&path),
+                _ => unwritable(&path, &cause),
+            }),
         }
     }
 }
@@ -131,14 +148,18 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn replace(path: &Path, may_replace: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let file = beside(path)?;
     let mut out = BufWriter::new(file.as_file());
     write(&mut out)?;
     out.flush()?;
     drop(out);
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|failed| failed.error)?;
+    match may_replace {
+        true => file.persist(path),
+        false => file.persist_noclobber(path),
+    }
+    .map_err(|failed| failed.error)?;
     // The new name must be on disk too. Not every system can sync a folder.
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();

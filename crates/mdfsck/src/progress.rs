@@ -176,7 +176,7 @@ impl Lines {
     }
 }
 
-/// What is said of a phase of which `done` of `pages` pages are done, `elapsed` after its start.
+/// The line for a phase with `done` of `pages` pages done, `elapsed` after its start.
 fn line(json: bool, name: &'static str, (done, pages): (u64, u64), elapsed: Duration) -> String {
     let has_length = pages > 0;
     let percent = has_length.then(|| done.min(pages) * 100 / pages);
@@ -196,7 +196,7 @@ fn line(json: bool, name: &'static str, (done, pages): (u64, u64), elapsed: Dura
 impl Progress for Lines {
     fn phase(&self, name: &'static str, pages: u64) {
         let Ok(mut current) = self.phase.lock() else { return };
-        // What is announced again goes on.
+        // A phase that is announced again continues.
         if pages == 0 && current.as_ref().is_some_and(|phase| phase.name == name) {
             return;
         }

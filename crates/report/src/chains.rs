@@ -76,6 +76,8 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     text.points(out)?;
     match found.verified.is_empty() {
         _ if database.chains.is_empty() => {}
+        // Without a path there is nothing that could be verified.
+        _ if found.usable_path().0.is_none() => writeln!(out, "  by their labels; pages were not read")?,
         true => writeln!(out, "  by their labels; pages were not read (--verify reads them)")?,
         false => writeln!(out, "  by their labels; the backups of each path below were read and checked")?,
     }
@@ -318,7 +320,7 @@ fn missing_text(missing: Missing) -> String {
 
 /// Why no restore can use a set.
 fn unused_text(reason: Unused, set: &ChainSet) -> String {
-    let kept = "no backup here that it continues from";
+    let kept = "the backup before it is missing";
     match reason {
         Unused::Damaged => "damaged".to_owned(),
         Unused::StripesMissing => stripes_text(set),

@@ -283,7 +283,7 @@ pub fn write_json(rows: &[Row], passed_over: &[PathBuf], status: u8, out: &mut d
     crate::json::line(&Line::Databases(line), out)
 }
 
-/// Writes, for a database that could not be checked, what is in the place of its lines.
+/// Writes, for a database that could not be checked, the lines that stand for its results.
 ///
 /// # Errors
 /// Those of `out`.

@@ -174,7 +174,7 @@ pub enum Looked {
     Refused(OpenError),
 }
 
-/// Looks what the file at `path` is.
+/// Finds out what the file at `path` is.
 ///
 /// # Errors
 /// [`OpenError`] if it cannot be read.

@@ -416,8 +416,13 @@ pub fn argument(path: &Path) -> String {
 pub fn remedy(cause: &io::Error) -> &'static str {
     /// ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows.
     const IN_USE: [i32; 2] = [32, 33];
+    /// EMFILE of Unix.
+    const TOO_MANY_FILES: i32 = 24;
     match cause.kind() {
         io::ErrorKind::PermissionDenied => "; run mdfsck as a user who may read it",
+        _ if cfg!(unix) && cause.raw_os_error() == Some(TOO_MANY_FILES) => {
+            "; a restore reads all its backups at once: raise the limit on open files (ulimit -n)"
+        }
         _ if cfg!(windows) && cause.raw_os_error().is_some_and(|code| IN_USE.contains(&code)) => {
             "; another program has it open, most likely SQL Server: check a backup, or the file in a shadow copy of its volume"
         }

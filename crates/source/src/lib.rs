@@ -32,6 +32,7 @@ pub use positioned::{ReadAt, read_fully_at};
 pub use throttle::Throttled;
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use format::page::PAGE_BYTES;
@@ -165,9 +166,15 @@ pub fn is_data_file(path: &Path) -> bool {
 
 /// Whether the file at `path` is a backup, by its content.
 pub fn is_backup(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file()) && starts_backup(path).unwrap_or(false)
+}
+
+/// Whether a regular file begins like a backup.
+///
+/// # Errors
+/// Those of the system: then it is not known.
+pub fn starts_backup(path: &Path) -> io::Result<bool> {
     let mut start = [0; 8];
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let read =
-        if is_file { File::open(path).and_then(|file| positioned::read_fully_at(&file, &mut start, 0)) } else { Ok(0) };
-    matches!(read.map(|read| identify(start.get(..read).unwrap_or_default())), Ok(FileKind::Backup(_)))
+    let read = positioned::read_fully_at(&File::open(path)?, &mut start, 0)?;
+    Ok(matches!(identify(start.get(..read).unwrap_or_default()), FileKind::Backup(_)))
 }

@@ -174,8 +174,8 @@ pub(crate) struct CheckArguments {
 
     /// Leave out informational messages
     ///
-    /// Findings and nonzero error counts remain; for a sound database there is no output at all. What could not be
-    /// verified is still reported.
+    /// Findings and nonzero error counts remain; for a sound database nothing goes to standard output. What could not be
+    /// verified is still reported. Standard error still says which backups were chosen, and whether a log was applied.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_infomsgs: bool,
 

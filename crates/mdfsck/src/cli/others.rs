@@ -210,7 +210,7 @@ pub(crate) struct PageArguments {
     #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
 
-    /// Print CSV, as DBCC PAGE WITH TABLERESULTS; of a recovered page as recovery leaves it
+    /// Print CSV, as DBCC PAGE WITH TABLERESULTS; a recovered page is printed as recovery leaves it
     #[arg(long)]
     pub(crate) tableresults: bool,
 }
@@ -357,7 +357,7 @@ pub(crate) struct ChainArguments {
     #[arg(long)]
     pub(crate) verify: bool,
 
-    /// Write RESTORE statements for the latest point, or that of --at, to FILE, or instead of all else to standard output (-)
+    /// Write RESTORE statements for the latest point, or that of --at, to FILE; with -, to standard output in place of the list
     ///
     /// They are for a person to review: paths are those that mdfsck was given, MOVE options are comments. No existing file is
     /// overwritten.

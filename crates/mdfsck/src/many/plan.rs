@@ -494,6 +494,17 @@ fn has_database_name(path: &Path) -> bool {
     has_extension(path, &EXTENSIONS)
 }
 
+/// Whether a file is named like a backup.
+pub(crate) fn has_backup_name(path: &Path) -> bool {
+    has_extension(path, &["bak", "trn", "dif", "diff"])
+}
+
+/// Whether a file that does not begin like a backup may be one with a damaged start: by its name, unless it is text, which other
+/// programs call .bak too, or a data file.
+pub(crate) fn is_lost_backup(path: &Path) -> bool {
+    has_backup_name(path) && !is_text(path) && !source::is_data_file(path)
+}
+
 fn has_log_name(path: &Path) -> bool {
     has_extension(path, &["ldf"]) || logs::is_log(path)
 }

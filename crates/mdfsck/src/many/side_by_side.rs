@@ -44,7 +44,8 @@ pub(super) fn side_by_side(
     run: &Run<'_>,
     mut emit: impl FnMut(usize, &mut dyn Read, Row) -> io::Result<()>,
 ) -> io::Result<()> {
-    let workers = usize::from(run.arguments.databases).min(run.items.len()).max(1);
+    let most = run.arguments.databases.min(threads(run.arguments));
+    let workers = usize::from(most).min(run.items.len()).max(1);
     let shared = Shared {
         run,
         share: share(run.arguments, workers),
@@ -54,9 +55,15 @@ pub(super) fn side_by_side(
     };
     thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
+        let mut started = 0;
         for _ in 0..workers {
             let (shared, sender) = (&shared, sender.clone());
-            thread::Builder::new().spawn_scoped(scope, move || shared.work(&sender))?;
+            match thread::Builder::new().spawn_scoped(scope, move || shared.work(&sender)) {
+                Ok(_) => started += 1,
+                Err(cause) if started == 0 => return Err(cause),
+                // The others do its work.
+                Err(_) => break,
+            }
         }
         drop(sender);
         let (mut waiting, mut written) = (BTreeMap::new(), Ok(()));
@@ -76,13 +83,17 @@ pub(super) fn side_by_side(
     })
 }
 
+/// The threads of a run.
+fn threads(arguments: &CheckArguments) -> u16 {
+    let processors = thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX));
+    if arguments.maxdop == 0 { processors } else { arguments.maxdop }
+}
+
 /// What one of several databases may use.
 fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
     let mut share = arguments.clone();
     let workers = u16::try_from(workers).unwrap_or(u16::MAX);
-    let processors = thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX));
-    let threads = if arguments.maxdop == 0 { processors } else { arguments.maxdop };
-    share.maxdop = (threads / workers).max(1);
+    share.maxdop = (threads(arguments) / workers).max(1);
     share.recovery.memory = arguments.recovery.memory.map(|memory| memory / u64::from(workers));
     share.io_limit = arguments.io_limit.map(|limit| (limit / u64::from(workers)).max(1));
     share

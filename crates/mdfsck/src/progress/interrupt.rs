@@ -1,4 +1,4 @@
-//! Ctrl+C leaves no half bar behind.
+//! Ctrl+C clears the bar.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
@@ -13,14 +13,14 @@ use super::{TICK, replace_bar};
 pub(super) fn clear_bar_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let told = [SIGINT, SIGTERM].map(|signal| (signal, Arc::new(AtomicBool::new(false))));
-        let watched = told.clone();
+        let flags = [SIGINT, SIGTERM].map(|signal| (signal, Arc::new(AtomicBool::new(false))));
+        let watched = flags.clone();
         // Without the thread the signals must keep their effect.
         let watcher = thread::Builder::new().name("signals".to_owned()).spawn(move || {
             loop {
                 thread::park_timeout(TICK);
-                for (signal, is_told) in &watched {
-                    if is_told.load(Ordering::Relaxed) {
+                for (signal, is_raised) in &watched {
+                    if is_raised.load(Ordering::Relaxed) {
                         replace_bar(None);
                         let _ = low_level::emulate_default_handler(*signal);
                     }
@@ -28,9 +28,9 @@ pub(super) fn clear_bar_on_signals() {
             }
         });
         if watcher.is_ok() {
-            for (signal, is_told) in told {
-                let _ = flag::register_conditional_default(signal, Arc::clone(&is_told));
-                let _ = flag::register(signal, is_told);
+            for (signal, is_raised) in flags {
+                let _ = flag::register_conditional_default(signal, Arc::clone(&is_raised));
+                let _ = flag::register(signal, is_raised);
             }
         }
     });

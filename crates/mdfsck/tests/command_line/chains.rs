@@ -108,11 +108,68 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 ensure(latest.starts_with("-- Restores") && !latest.contains("STOPAT"), latest)
             },
         ),
+        ("chain reports what it cannot read or search, and goes on", |folder| {
+            make(folder, &[])?;
+            let (status, whole) = chain(folder, &["here"])?;
+            ensure(status == 0, whole.clone())?;
+            fs::write(folder.join("here/lost.bak"), [0; 9000])?;
+            fs::write(folder.join("here/settings.bak"), "[settings]\nof = \"another program\"\n")?;
+            fs::create_dir_all(folder.join("here/1/2/3/4/5/6/7/8/9"))?;
+            let output = mdfsck(folder, &["chain", "here"]);
+            let stderr = text(&output.stderr);
+            ensure(output.status.code() == Some(4) && text(&output.stdout) == whole, stderr.clone())?;
+            ensure(
+                stderr.contains("here/lost.bak: is not a SQL Server backup, or its start is damaged"),
+                stderr.clone(),
+            )?;
+            ensure(stderr.contains("here/1/2/3/4/5/6/7/8/9: is more than 8 folders deep"), stderr.clone())?;
+            ensure(!stderr.contains("settings.bak"), stderr)?;
+            let missing = mdfsck(folder, &["chain", "here", "nowhere"]);
+            ensure(missing.status.code() == Some(4) && text(&missing.stdout) == whole, text(&missing.stderr))
+        }),
+        #[cfg(unix)]
+        ("chain goes on beside a folder and a backup that cannot be read", |folder| {
+            use std::os::unix::fs::PermissionsExt;
+            make(folder, &[])?;
+            fs::create_dir(folder.join("here/lost+found"))?;
+            fs::copy(folder.join("here/01_full.bak"), folder.join("here/z.bak"))?;
+            let allow = |path: &str, mode| fs::set_permissions(folder.join(path), fs::Permissions::from_mode(mode));
+            allow(".", 0o755)?;
+            allow("here/lost+found", 0o000)?;
+            allow("here/z.bak", 0o000)?;
+            let Some(run) = who_may_not_read(folder, &folder.join("here/z.bak")) else { return Ok(()) };
+            let output = run(&["chain", "here"])?;
+            let stderr = text(&output.stderr);
+            allow("here/lost+found", 0o755)?;
+            ensure(output.status.code() == Some(4), stderr.clone())?;
+            ensure(text(&output.stdout).contains("can be restored until"), text(&output.stdout))?;
+            ensure(stderr.contains("here/lost+found: cannot be read: "), stderr.clone())?;
+            ensure(stderr.contains("here/z.bak: cannot be read: "), stderr)
+        }),
+        #[cfg(target_os = "linux")]
+        ("chain --script FILE is written even if the list cannot be", |folder| {
+            make(folder, &[])?;
+            let full = fs::OpenOptions::new().write(true).open("/dev/full")?;
+            let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+            let output =
+                command.args(["chain", "here", "--script", "a.sql"]).current_dir(folder).stdout(full).output()?;
+            ensure(output.status.code() == Some(4), text(&output.stderr))?;
+            ensure(fs::read_to_string(folder.join("a.sql"))?.contains("RESTORE DATABASE"), "the script")
+        }),
+        ("chain --verify without a path does not offer --verify", |folder| {
+            make(folder, &[])?;
+            let (status, output) = chain(folder, &["here", "--verify", "--at", "2020-01-01"])?;
+            ensure(status == 16 && output.contains("pages were not read") && !output.contains("--verify"), output)
+        }),
         ("a file name that sqlcmd would change is not written into statements", |folder| {
             make(folder, &[])?;
             fs::rename(folder.join("here/01_full.bak"), folder.join("here/$(x).bak"))?;
             let (status, script) = chain(folder, &["here", "--script", "-"])?;
-            ensure(status == 0 && script.contains("cannot be restored") && !script.contains("RESTORE D"), script)
+            ensure(
+                status == 0 && script.contains("cannot be restored") && !script.contains("RESTORE D"),
+                script.clone(),
+            )?;
+            ensure(!script.contains("$("), script)
         }),
         ("chain names the stripe that is missing, and takes a copy of a stripe for a copy", |folder| {
             make(folder, &["--stripes", "2"])?;

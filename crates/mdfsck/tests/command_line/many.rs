@@ -369,6 +369,37 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             // Each by itself, or all to a moment.
             refused(&mdfsck(folder, &["check", "ch", "--set", "all", "--stop-at", "2024-01-01"]), 8, &["no --stop-at"])
         }),
+        ("databases that share a backup device are each checked with their log backups", |folder| {
+            for (name, seed) in [("x", "4"), ("y", "5")] {
+                let lab = ["lab", "chain", name, "--sets", "full,log", "--seed", seed, "--transactions", "60"];
+                ensure(mdfsck(folder, &lab).status.success(), "lab chain")?;
+                fs::rename(folder.join(name).join("02_log.trn"), folder.join(name).join(format!("{name}.trn")))?;
+            }
+            // The second set of the device, from its start on.
+            let mut device = fs::read(folder.join("x/01_full.bak"))?;
+            let second = fs::read(folder.join("y/01_full.bak"))?;
+            let at = second.chunks(512).position(|sector| sector.starts_with(b"SSET")).ok_or("no set")? * 512;
+            let position = device.len() + 0x3E;
+            device.extend(&second[at..]);
+            device[position..position + 2].copy_from_slice(&2u16.to_le_bytes());
+            fs::write(folder.join("device.bak"), device)?;
+            let paths = ["device.bak", "x/x.trn", "y/y.trn"];
+            let all = lines(&mdfsck(folder, &[&["check", "--json"], &paths[..]].concat()));
+            let mut runs: Vec<String> = all
+                .iter()
+                .filter(|line| line["kind"] == "run")
+                .map(|run| {
+                    let set = |number: usize| {
+                        format!("{} {}", run["sets"][number]["paths"][0], run["sets"][number]["position"])
+                    };
+                    format!("{}, {}", set(0), set(1))
+                })
+                .collect();
+            runs.sort();
+            let expected = ["\"device.bak\" 1, \"x/x.trn\" 1", "\"device.bak\" 2, \"y/y.trn\" 1"];
+            ensure(runs == expected, format!("{runs:?}"))?;
+            ensure(all.last().is_some_and(|last| last["exit_status"] == 0), format!("{:?}", all.last()))
+        }),
         ("a file that is missing does not keep the others from being checked", |folder| {
             make(folder)?;
             ensure(mdfsck(folder, &["lab", "backup", "a", "-o", "bak"]).status.success(), "lab backup")?;
@@ -418,6 +449,33 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(other.status.code() == Some(8), text(&other.stdout))?;
             ensure(text(&other.stdout).contains("several copies"), text(&other.stdout))?;
             ensure(text(&other.stdout).contains("2 sound, 1 not checked"), text(&other.stdout))
+        }),
+        ("info --json has an error line for what cannot be shown, and its bits", |folder| {
+            make(folder)?;
+            fs::write(folder.join("all/empty.bak"), "")?;
+            let info = mdfsck(folder, &["info", "--json", "all"]);
+            ensure(info.status.code() == Some(4), text(&info.stderr))?;
+            let all = lines(&info);
+            ensure(kinds(&all, &["info", "error"]) == ["info", "info", "info", "error"], text(&info.stdout))
+        }),
+        ("the line for the error log does not go to the file of the results", |folder| {
+            make(folder)?;
+            for path in ["out.txt", "./out.txt"] {
+                let both = ["check", "all/a.mdf", "--output", "out.txt", "--errorlog-line", path];
+                refused(&mdfsck(folder, &both), 8, &["--errorlog-line", "is the file of --output"])?;
+                ensure(!folder.join("out.txt").exists(), "nothing is written")?;
+            }
+            Ok(())
+        }),
+        #[cfg(target_os = "linux")]
+        ("a restore may open as many files as the system allows", |folder| {
+            let sets = format!("full{}", ",log".repeat(60));
+            let lab = ["lab", "chain", "ch", "--sets", &sets, "--transactions", "61"];
+            ensure(mdfsck(folder, &lab).status.success(), "lab chain")?;
+            let mut shell = Command::new("sh");
+            let script = format!("ulimit -S -n 40; exec {} check ch", env!("CARGO_BIN_EXE_mdfsck"));
+            let output = shell.args(["-c", &script]).current_dir(folder).output()?;
+            ensure(output.status.code() == Some(0), text(&output.stderr))
         }),
         ("a pattern without a match does not keep the others from being checked", |folder| {
             make(folder)?;

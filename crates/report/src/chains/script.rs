@@ -31,7 +31,9 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         (Some(path), _) if path.omitted > 0 => Some("there are too many log backups".to_owned()),
         (Some(path), _) => unquotable(database, path),
     };
+    let mut text = Vec::new();
     if let (None, Some(path)) = (&unusable, path) {
+        let out: &mut dyn io::Write = &mut text;
         writeln!(out, "-- Restores the database {name} of {} to {to}.", printable(&database.server))?;
         match verified {
             Some(verified) => {
@@ -48,20 +50,33 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         )?;
         writeln!(
             out,
-            "-- find them there too. To place the database's files elsewhere, make MOVE lines statements and edit them."
+            "-- find them there too. To place the database's files elsewhere, uncomment and edit the MOVE lines."
         )?;
         writeln!(
             out,
-            "-- WITH REPLACE is not given: a database that must not be overwritten stays. If the old one still works, back up"
+            "-- WITH REPLACE is not given: an existing database is not overwritten. If the old one still works, back up"
         )?;
         writeln!(out, "-- the tail of its log first (BACKUP LOG ... WITH NORECOVERY).")?;
         writeln!(out, "USE [master];")?;
         let stops = |moment: &Moment| found.detour.as_ref().map_or(moment.stops, |detour| detour.stops);
         let stop = found.at.as_ref().filter(|(_, moment)| stops(moment));
-        return statements(database, path, stop.map(|(time, _)| time.as_str()), out);
+        statements(database, path, stop.map(|(time, _)| time.as_str()), out)?;
     }
-    let reason = unusable.unwrap_or_default();
-    writeln!(out, "-- The database {name} cannot be restored to {to}: {}.", printable(&reason))
+    // sqlcmd replaces variables everywhere, also in comments.
+    let unusable = unusable.or_else(|| has_variable(&text).then(|| format!("a name has {VARIABLE}")));
+    match unusable {
+        None => out.write_all(&text),
+        Some(reason) => {
+            let line = format!("-- The database {name} cannot be restored to {to}: {}.", printable(&reason));
+            writeln!(out, "{}", line.replace("$(", "$ ("))
+        }
+    }
+}
+
+const VARIABLE: &str = "a dollar sign before a parenthesis, which sqlcmd would replace";
+
+fn has_variable(text: &[u8]) -> bool {
+    text.windows(2).any(|pair| pair == b"$(")
 }
 
 fn statements(database: &DatabaseChains, path: &Chain, stop: Option<&str>, out: &mut dyn io::Write) -> io::Result<()> {
@@ -106,10 +121,10 @@ fn unquotable(database: &DatabaseChains, path: &Chain) -> Option<String> {
     let files: Vec<&PathBuf> = sets.flat_map(|set| &set.paths).collect();
     let is_plain = |name: &str| !name.contains("$(") && !name.chars().any(char::is_control);
     if !is_plain(&database.database) {
-        return Some("its name has control characters or $(, which sqlcmd would replace".to_owned());
+        return Some(format!("its name has control characters or {VARIABLE}"));
     }
     let bad = files.into_iter().find(|file| disk(file).is_none_or(|disk| !is_plain(&disk)));
-    bad.map(|file| format!("the name {} is not plain text, or has $(, which sqlcmd would replace", file.display()))
+    bad.map(|file| format!("the name {} is not plain text, or has {VARIABLE}", file.display()))
 }
 
 /// The full path of a file; `None` if its name is no text.

@@ -57,7 +57,7 @@ pub struct DatabaseChains {
     pub newest: Option<usize>,
     /// The moments that can be restored on the way that the database went last, by time.
     pub points: Vec<Span>,
-    /// Those that only lead to what a restore left behind.
+    /// Moments that lie only on abandoned paths.
     pub left_points: Vec<Span>,
     /// Sets that some restore needs, but not the newest chain.
     pub beside: Vec<Beside>,
@@ -89,6 +89,15 @@ pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
     by_database(media).into_iter().map(|(database, sets)| of_database(database, sets)).collect()
 }
 
+/// The same, whatever is damaged; of copies a sound one counts.
+pub(super) fn chains_of_damaged(media: &[BackupMedia]) -> Vec<DatabaseChains> {
+    let as_sound = |(database, mut sets): (String, Vec<ChainSet>)| {
+        sets.iter_mut().for_each(|set| set.is_damaged = false);
+        of_database(database, sets)
+    };
+    by_database(media).into_iter().map(as_sound).collect()
+}
+
 fn of_database(database: String, sets: Vec<ChainSet>) -> DatabaseChains {
     let model = Model::of(&sets);
     let mut most = usize::MAX;
@@ -116,7 +125,8 @@ fn of_database(database: String, sets: Vec<ChainSet>) -> DatabaseChains {
     DatabaseChains { database, server, chains, newest, points, left_points, beside, unused, reasons, sets }
 }
 
-/// The newest chain, unless the database left its end by a restore and others say how it went on.
+/// The newest chain, unless a restore took the database off that path and another chain shows how it
+/// continued.
 fn newest_of(chains: &[Chain]) -> Option<usize> {
     let left: HashSet<&Option<String>> = chains.iter().flat_map(|chain| chain.line.left()).collect();
     let is_left = |chain: &Chain| chain.line.last().is_some_and(|fork| left.contains(&fork.id));

@@ -337,6 +337,7 @@ fn place(set: &ChainSet) -> Option<SetPlace> {
 mod tests {
     use super::super::chain::tests::set;
     use super::super::config::BackupFile;
+    use super::super::damage::{Damage, DamageKind};
     use super::*;
 
     /// A full backup taken on this day.
@@ -494,6 +495,19 @@ mod tests {
         let plans = plan(&media, &SetChoice::Newest, Until::Time("2024-01-01 12:00:00"), &|_| true);
         let restores: Vec<_> = plans[0].restores.iter().map(|sets| sets[0].paths[0].display().to_string()).collect();
         assert_eq!(restores, ["monday"]);
+    }
+
+    #[test]
+    fn of_copies_in_a_chain_a_sound_one_counts() {
+        let log = || of_database(set(SetKind::Log, 105, 230).set, "A", 1);
+        let mut cut = file("1.trn", vec![log()]);
+        cut.damage.push(Damage { path: "1.trn".into(), at: 0, kind: DamageKind::Truncated });
+        let full = file("full", vec![of_database(full(1, 1), "A", 1)]);
+        let (restores, unused, _) =
+            planned(&[full.clone(), cut.clone(), file("2.trn", vec![log()])], &SetChoice::Newest, false);
+        assert_eq!((restores, unused), (vec!["full:1+2.trn:1".to_owned()], vec!["1.trn:1".to_owned()]));
+        let (restores, ..) = planned(&[full, cut], &SetChoice::Newest, false);
+        assert_eq!(restores, ["full:1+1.trn:1"], "without a sound one its damage is reported by a check");
     }
 
     #[test]

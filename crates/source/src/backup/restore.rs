@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use format::Lsn;
 
-use super::chain::{Chain, DatabaseChains, chains};
+use super::chain::{Chain, DatabaseChains, chains_of_damaged};
 use super::chain_sets::ChainSet;
 use super::log_parts::BackupLog;
 use super::media::Media;
@@ -80,7 +80,7 @@ impl Restore {
         Self::assemble(media, &labels, chosen, &room)
     }
 
-    /// Opens the sets of a chain that [`chains`] found, for a restore to its end. The memory kept is at most `granted` bytes.
+    /// Opens the sets of a chain that [`super::chains`] found, for a restore to its end. The memory kept is at most `granted` bytes.
     ///
     /// # Errors
     /// [`OpenError`] if a file of it cannot be read, or is not what it was.
@@ -185,7 +185,8 @@ fn ends_by(set: &BackupSet, until: Until<'_>, path: &Path) -> Result<(), OpenErr
 
 /// Finds the sets of a restore with log backups; `None` without a whole full backup.
 pub(super) fn find_way(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Option<Way>, OpenError> {
-    let databases = chains(&candidates(labels, positions, until));
+    // What is damaged is reported by a check, so that it does not matter here.
+    let databases = chains_of_damaged(&candidates(labels, positions, until));
     let Some((at, database)) = databases.iter().enumerate().rev().find(|(_, database)| !database.chains.is_empty())
     else {
         let mut sets = databases.iter().flat_map(|database| &database.sets);
@@ -227,15 +228,13 @@ fn first_path(set: &ChainSet) -> PathBuf {
     set.paths.first().cloned().unwrap_or_default()
 }
 
-/// The media, with the sets only that a restore up to `until` may use. What is damaged is reported by a check, so that it
-/// does not matter here.
+/// The media, with the sets only that a restore up to `until` may use.
 fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Vec<BackupMedia> {
     let mut labels = labels.to_vec();
     let fulls = |labels: &[BackupMedia], is_wanted: &dyn Fn(&BackupSet) -> bool| {
         labels.iter().flat_map(|label| &label.sets).filter(|set| set.kind == SetKind::Full && is_wanted(set)).count()
     };
     for label in &mut labels {
-        label.damage.clear();
         label.sets.retain(|set| positions.is_empty() || positions.contains(&set.position));
     }
     let oldest = labels.iter().flat_map(|label| &label.sets).filter(|set| set.kind == SetKind::Full);

@@ -15,7 +15,7 @@ pub struct Moment {
     /// Whether its log goes on beyond the moment, so that the restore has to stop there. Otherwise it is the moment of a full
     /// or differential backup.
     pub stops: bool,
-    /// Whether only what a restore left behind has it.
+    /// Whether it lies only on a path that a restore abandoned.
     pub is_left: bool,
     /// What is missing, if there is no path.
     pub missing: Option<Missing>,
