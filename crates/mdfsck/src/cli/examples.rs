@@ -6,7 +6,7 @@ pub(super) const ABOUT: &str =
 pub(super) const LONG_ABOUT: &str = "\
 Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.
 
-mdfsck reads the .mdf and .ndf files of one database, or a backup of it. It opens them shared and read-only and never writes \
+mdfsck reads the .mdf and .ndf files of databases, or backups of them, any number at once. It opens them shared and read-only and never writes \
 to them. Findings are printed in DBCC's own words, and each is a proof: what could not be verified is listed separately, with \
 the reason, and is never called an error.";
 
