@@ -59,7 +59,9 @@ pub fn plan(
 ) -> Vec<BackupPlan> {
     /// Databases that every server has, with the IDs of the release's own files.
     const OF_EVERY_SERVER: [&str; 3] = ["master", "model", "msdb"];
-    let mut databases: BTreeMap<(String, Option<String>, String), (Vec<ChainSet>, Vec<ChainSet>)> = BTreeMap::new();
+    /// Name, family and server of a database.
+    type Key = (String, Option<String>, String);
+    let mut databases: BTreeMap<Key, (Vec<ChainSet>, Vec<ChainSet>)> = BTreeMap::new();
     for set in sets_of(media, choice) {
         let config = &set.set.config;
         let is_of_every = OF_EVERY_SERVER.iter().any(|name| config.database.eq_ignore_ascii_case(name));
