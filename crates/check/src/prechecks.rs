@@ -43,11 +43,18 @@ impl Ended {
 
     /// Whether an owner is one of them. If the row of its rowset is missing, the id of its unit decides.
     pub(crate) fn contains(&self, owner: &Owner) -> bool {
-        let is_of = |object_id: &i32| {
-            let unit = AllocUnitId::from_header(0, object_id.cast_unsigned());
-            owner.object_id == *object_id || owner.object_id == 0 && owner.alloc_unit == unit
-        };
-        self.0.iter().any(is_of)
+        self.0.iter().any(|object_id| Self::is_of(*object_id, owner))
+    }
+
+    fn is_of(object_id: i32, owner: &Owner) -> bool {
+        let unit = AllocUnitId::from_header(0, object_id.cast_unsigned());
+        owner.object_id == object_id || owner.object_id == 0 && owner.alloc_unit == unit
+    }
+
+    /// The name of the system table that a finding is about.
+    pub(crate) fn name(&self, finding: &Finding) -> String {
+        let named = finding.owner.and_then(|owner| self.0.iter().find(|id| Self::is_of(**id, &owner)));
+        named.map_or_else(|| "system tables".to_owned(), |id| format!("object ID {id}"))
     }
 
     /// Whether a finding goes beyond what a server reports here. Findings in other tables stay.

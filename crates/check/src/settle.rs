@@ -42,6 +42,10 @@ pub(crate) fn settle(
     let mut first_limit = None;
     for finding in findings.into_sorted().filter(|finding| is_asked_for(context, finding)) {
         let Some(finding) = checks.proven(context, sums, finding, coverage) else { continue };
+        if context.ended.leaves_out(&finding) {
+            coverage.note(&limits::CATALOG_AFTER_PRE_CHECK, context.ended.name(&finding), 1);
+            continue;
+        }
         if let Some(limit) = doubts.limit(&finding) {
             finding.page.into_iter().for_each(|page| demoted_pages.insert(page));
             first_limit.get_or_insert(limit);
@@ -141,7 +145,7 @@ fn needs_the_log(context: &Context<'_>) -> bool {
 }
 
 fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
-    if context.options.physical_only && !finding.check.physical_only || context.ended.leaves_out(finding) {
+    if context.options.physical_only && !finding.check.physical_only {
         return false;
     }
     let phase = finding.check.phase;

@@ -64,7 +64,8 @@ fn missing_files(source: &dyn PageSource, database: &Database) -> Option<Warning
     let is_or_are = if given == 1 { "is" } else { "are" };
     let missing = listed(&missing);
     let text = match source.backup() {
-        Some(_) => format!("the backup holds {given} of {all} data files: {missing} is missing"),
+        Some(_) if all - given == 1 => format!("the backup holds {given} of {all} data files: {missing} is missing"),
+        Some(_) => format!("the backup holds {given} of {all} data files: {missing} are missing"),
         None => format!("{} {is_or_are} {given} of {all} data files; give {missing} too", listed(&names)),
     };
     Some(warning(limits::FILE_NOT_GIVEN.id, text))
@@ -96,6 +97,13 @@ pub(crate) fn cut(file: &DataFile) -> Option<String> {
     let is_cut = file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none();
     is_cut.then(|| {
         let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
+        if file.header_pages.is_none() {
+            return format!(
+                "{}: has {bytes} bytes, which are no whole pages of {PAGE_BYTES} bytes, and no header says its size: the file \
+                 was cut; copy or restore it again",
+                file.path.display()
+            );
+        }
         format!(
             "{}: has {bytes} bytes, but its header says {claimed} pages ({} bytes): the file was cut; copy or restore it \
              again",

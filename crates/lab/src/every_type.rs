@@ -241,7 +241,7 @@ fn long_values() -> Vec<Column> {
         )
     };
     let bytes = |name, ty: SqlType| {
-        let value = |length: usize| (0..length).map(|at| (at * 31 >> 3) as u8).collect::<Vec<u8>>();
+        let value = |length: usize| (0..length).map(|at| ((at * 31) >> 3) as u8).collect::<Vec<u8>>();
         listed(name, ty, LENGTHS.map(|length| Sample::bytes(ty, &value(length))))
     };
     let overflow = |name, ty: SqlType| {

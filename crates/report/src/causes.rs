@@ -13,14 +13,27 @@ pub(crate) fn is_root(limit: &Limit) -> bool {
     ROOTS.contains(&limit)
 }
 
+/// Not given, and not because of a stripe: no file of the backup would help.
+static OTHERWISE_MISSING: [&Limit; 8] = [
+    &limits::CATALOG_ENCRYPTED,
+    &limits::TABLE_MEMORY_OPTIMIZED,
+    &limits::FILESTREAM_FILES,
+    &limits::ROWS_NOT_IN_FILES,
+    &limits::TREE_KEY_BOUNDS_LOST,
+    &limits::LOB_OUT_OF_SCOPE,
+    &limits::CONSTRAINT_OUT_OF_SCOPE,
+    &limits::ENCRYPTED_PAGES,
+];
+
 /// What was not verified: what is to be shown, and what only follows from a stripe that is missing. Where there are findings,
 /// damage may be the cause as well.
 pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     let lacks_stripes = report.not_verified.iter().any(|entry| entry.limit == &limits::BACKUP_STRIPES);
     report.not_verified.iter().partition(|entry| match entry.limit.kind {
-        _ if !lacks_stripes || is_root(entry.limit) => true,
+        _ if !lacks_stripes || is_root(entry.limit) || OTHERWISE_MISSING.contains(&entry.limit) => true,
         LimitKind::Damaged => !report.findings.is_empty(),
-        LimitKind::Unreadable | LimitKind::NotGiven => false,
+        LimitKind::Unreadable => !report.read_errors.is_empty(),
+        LimitKind::NotGiven => false,
         LimitKind::InFlight | LimitKind::Undocumented | LimitKind::Unsupported => true,
     })
 }

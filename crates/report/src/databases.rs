@@ -244,7 +244,7 @@ fn forms(row: &Row) -> Vec<String> {
     forms
 }
 
-/// A size with two or three digits.
+/// A size in the largest unit of which it has ten or more, rounded up.
 fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("TB", 40), ("GB", 30), ("MB", 20)];
     let (name, shift) = UNITS.into_iter().find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("MB", 20));

@@ -1,5 +1,6 @@
 //! The line about a run that DBCC writes to the error log and the event log: 8957.
 
+use check::registry::Class;
 use check::{ErrorCounts, Report, Scope};
 
 use crate::listing::Listing;
@@ -51,7 +52,13 @@ pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<
     let with: Vec<&str> = with.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect();
     let with = if with.is_empty() { String::new() } else { format!(" WITH {}", with.join(", ")) };
     let (command, target) = (options.scope.command(), message::target(report, table));
-    let (who, errors) = (statement.who, counts.allocation + counts.consistency);
+    let who = statement.who;
+    // Errors that stop the check are counted neither as allocation nor as consistency errors.
+    let uncounted = || report.findings.iter().filter(|finding| finding.check.class == Class::Uncounted).count() as u64;
+    let errors = match counts.allocation + counts.consistency {
+        0 => uncounted(),
+        errors => errors,
+    };
     let seconds = report.statistics.seconds as u64;
     let mut text = format!(
         "DBCC {command} ({target}){with} executed by {who} found {errors} errors and repaired 0 errors. Elapsed time: {} hours \

@@ -59,7 +59,7 @@ pub fn write(
     head::write_end(report, commands, (example.as_ref(), limit), &mut lines)
 }
 
-/// Writes the verdict and the findings of one of several databases, and a blank line after them.
+/// Writes the results of one of several databases without the commands that show more, and a blank line after them.
 ///
 /// # Errors
 /// Those of `out`.
@@ -67,5 +67,7 @@ pub fn write_verdict(report: &Report, view: View, style: Style, out: &mut dyn io
     let mut lines = Lines::new(style, out);
     head::write(report, &mut lines)?;
     findings::write(report, view.max_findings.unwrap_or(MOST_FINDINGS), &mut lines)?;
+    not_verified::write(report, &mut lines)?;
+    head::write_beyond(report, &mut lines)?;
     lines.blank()
 }

@@ -116,11 +116,14 @@ impl Rows<'_> {
             self.summary(&message::broker_count(kind), 0)?;
         }
         self.findings(&listing.unattributed)?;
-        if let Some(warning) = message::catalog_updated(report) {
-            self.row(&Row { level: LEVEL, ..informational(&warning, 0) })?;
+        let is_checkcatalog = report.options.scope == Scope::Catalog;
+        match message::catalog_updated(report) {
+            // CHECKCATALOG prints it as information.
+            Some(warning) if is_checkcatalog && !view.no_infomsgs => self.summary(&warning, 0)?,
+            Some(warning) if !is_checkcatalog => self.row(&Row { level: LEVEL, ..informational(&warning, 0) })?,
+            _ => {}
         }
         let counts = listing.unattributed.counts;
-        let is_checkcatalog = report.options.scope == Scope::Catalog;
         if counts.any() && !is_checkcatalog {
             self.summary(&message::found_unattributed(command, counts), 0)?;
         }
@@ -157,6 +160,11 @@ impl Rows<'_> {
         // 8928 gets the parent from the message that says so of the same page, which follows it.
         let mut waiting: Vec<Cow<'_, Finding>> = Vec::new();
         for finding in self.gate.pass(self.report, group) {
+            if finding.page.is_none() {
+                self.page_of_findings(&std::mem::take(&mut waiting))?;
+                self.page_of_findings(&[finding])?;
+                continue;
+            }
             if waiting.last().is_some_and(|before| before.page != finding.page || before.owner != finding.owner) {
                 self.page_of_findings(&waiting)?;
                 waiting.clear();

@@ -260,9 +260,13 @@ impl Checker<'_> {
     }
 
     /// Whether pages that are in no chain may be in the unknown part of one: one of the pages names a unit with such a chain, or
-    /// cannot be trusted to name any. What a damaged IAM page listed is in no chain any more: as on a server it has no owner.
+    /// cannot be trusted to name any. Any page may be, if IAM pages were left out. What a damaged IAM page listed is in no chain any
+    /// more: as on a server it has no owner.
     fn may_be_of_unknown_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
-        let Chains { may_have_more, broken, partial, .. } = self.chains;
+        let Chains { may_have_more, broken, partial, has_surplus, .. } = self.chains;
+        if *has_surplus {
+            return true;
+        }
         let is_open =
             |unit: UnitIndex| *may_have_more && broken.binary_search(&unit).is_ok() || partial.contains(&unit);
         (*may_have_more && !broken.is_empty() || !partial.is_empty())

@@ -52,9 +52,11 @@ pub(super) struct Chains {
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
     /// There may be IAM pages of which nothing is known: pages that the system could not read, that are beyond the end of a
-    /// file, that a damaged PFS page does not name, or that were left out as more than any database has. A damaged page is
-    /// none of them: it is known to be no IAM page any more.
+    /// file or in a file that was not given, that a damaged PFS page does not name, or that were left out as more than any
+    /// database has. A damaged page is none of them: it is known to be no IAM page any more.
     pub(super) may_have_more: bool,
+    /// IAM pages were left out, as more than any database has: their units may be unknown too.
+    pub(super) has_surplus: bool,
     /// The interval of each IAM page.
     pub(super) intervals: Intervals,
 }
@@ -128,7 +130,14 @@ pub(super) fn follow(
     let knows_pfs =
         files.iter().all(|file| (0..file.pages).step_by(PFS_PAGES as usize).all(|page| file.pfs_is_known(page)));
     let chains = Chains {
-        may_have_more: follower.surplus > 0 || !follower.unread.is_empty() || follower.leads_out || !knows_pfs,
+        may_have_more: follower.surplus > 0
+            || !follower.unread.is_empty()
+            || follower.leads_out
+            || !knows_pfs
+            // The pointer of a damaged IAM page may have led there.
+            || missing_files(source, database).next().is_some()
+            || source.files().iter().any(|file| file.header_pages.is_some_and(|pages| file.pages < pages)),
+        has_surplus: follower.surplus > 0,
         pages: follower.sound.into_values().collect(),
         broken: follower.broken.union(&follower.cut).copied().collect(),
         partial: follower.partial,
@@ -278,8 +287,7 @@ const DATA: u8 = 0;
 
 /// Whether `file_id` is a data file that the catalog knows and that was not given.
 fn is_missing(source: &dyn PageSource, database: &Database, file_id: u16) -> bool {
-    source.file(file_id).is_none()
-        && database.files.iter().any(|file| file.file_id == file_id && file.file_type == DATA)
+    missing_files(source, database).any(|file| file.file_id == file_id)
 }
 
 /// The data files that the catalog knows and that were not given.

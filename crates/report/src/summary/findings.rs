@@ -129,8 +129,9 @@ fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Pl
         }
     }
     let mut places: Vec<(Place, Found)> = places.into_iter().collect();
-    // Where there are only consequences, the causes elsewhere come first.
-    places.sort_by_key(|(_, found)| found.cause_count == 0);
+    // What keeps the catalog from being read comes first; where there are only consequences, the causes elsewhere do.
+    let is_primitive = |found: &Found| found.causes.iter().any(|finding| finding.check.phase == Phase::Primitive);
+    places.sort_by_key(|(_, found)| (!is_primitive(found), found.cause_count == 0));
     places
 }
 

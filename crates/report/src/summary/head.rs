@@ -111,6 +111,10 @@ fn verdict(report: &Report) -> (Tone, &'static str, String) {
                 let allowed = counted(allowed, "thing that", "things that");
                 (Tone::Good, "SOUND", format!("no errors; not verified: {allowed} --allow accepts"))
             }
+            (0, _) => {
+                let text = "no errors found, but files could not be read completely";
+                (Tone::Doubtful, "INCOMPLETE", text.to_owned())
+            }
             (things, _) => {
                 let things = counted(things, "thing", "things");
                 (Tone::Doubtful, "INCOMPLETE", format!("no errors found, but {things} could not be verified{failed}"))
@@ -118,8 +122,12 @@ fn verdict(report: &Report) -> (Tone, &'static str, String) {
         };
     }
     let tables = report.findings.groups().iter().filter_map(|group| group.object_id).collect::<BTreeSet<_>>().len();
+    let is_of_all = report.findings.groups().iter().all(|group| group.object_id.is_some());
     let tables = match tables {
         0 => String::new(),
+        tables if !is_of_all => {
+            format!(" in {} and outside of objects", counted(tables as u64, "object", "objects"))
+        }
         tables => format!(" in {}", counted(tables as u64, "object", "objects")),
     };
     let errors = match (counts.allocation, counts.consistency) {
@@ -192,7 +200,12 @@ pub(super) fn write_end(
     } else if let Some(limit) = limit {
         lines.command(&format!("mdfsck explain {}", limit.id), "what it means")?;
     }
-    let page = example.and_then(|finding| finding.page).filter(|_| !is_pipe(paths));
+    let is_inside = |page: &PageId| {
+        let mut files = report.files.iter();
+        files.any(|file| file.file_id == page.file && page.page < file.pages)
+    };
+    let pages = example.map(|finding| [finding.page, finding.ref_page]).into_iter().flatten().flatten();
+    let page = pages.into_iter().find(is_inside).filter(|_| !is_pipe(paths));
     if let Some(page) = page {
         lines.command(&format!("mdfsck page {}:{} {paths}", page.file, page.page), "the page")?;
     }

@@ -166,6 +166,9 @@ limits! {
     CATALOG_ENCRYPTED = "catalog.encrypted", NotGiven, "catalog",
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
+    CATALOG_AFTER_PRE_CHECK = "catalog.after-pre-check", Damaged, "catalog",
+        "more is wrong with this table, whose pre-check failed: a server does not look any further, and its messages are not listed",
+        action "Restore from a backup; no repair exists for a critical system table.";
     CATALOG_FIRST_PAGE = "catalog.first-page", Damaged, "catalog",
         "the page to which dbi_firstSysIndexes of boot page (1:9) leads is not the first page of this table",
         action "Restore from a backup; no repair exists for the boot page.";
