@@ -56,7 +56,7 @@ pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<
     // Errors that stop the check are counted neither as allocation nor as consistency errors.
     let uncounted = || report.findings.iter().filter(|finding| finding.check.class == Class::Uncounted).count() as u64;
     let errors = match counts.allocation + counts.consistency {
-        0 => uncounted(),
+        0 if table.is_none() => uncounted(),
         errors => errors,
     };
     let seconds = report.statistics.seconds as u64;

@@ -29,7 +29,10 @@ fn database(units: &[(AllocUnitId, u32)]) -> Database {
 
 /// The survey, the checks that failed, and the limits noted.
 fn surveyed(file: &TestFile, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
-    let database = database(units);
+    surveyed_as(file, database(units))
+}
+
+fn surveyed_as(file: &TestFile, database: Database) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
     let (mut findings, mut coverage) =
         (FindingCollector::new(1 << 20, &TempStore::new(None, 1 << 20)), Coverage::default());
     let survey = survey(file, &database, &mut Units::of(&database), &mut findings, &mut coverage);
@@ -136,6 +139,23 @@ fn what_a_damaged_iam_page_listed_has_no_owner() {
     assert_eq!(survey.broken_chains, BTreeSet::from([0]));
     assert!(found.contains(registry::EXTENT_UNOWNED.id) && found.contains(registry::PAGE_UNOWNED.id), "{found:?}");
     assert!(!limits.contains(limits::ALLOCATION_OWNER_UNKNOWN.id), "{limits:?}");
+}
+
+#[test]
+fn what_a_damaged_iam_page_may_have_led_to_in_a_missing_file_is_not_called_unowned() {
+    let mut file = Maps::sound().file();
+    file.pages.get_mut(&IAM).unwrap()[5000] ^= 1;
+    let other = catalog::FileRow {
+        file_id: FILE + 1,
+        filegroup: 1,
+        file_type: 0,
+        state: 0,
+        logical_name: "other".to_owned(),
+        physical_name: "other.ndf".to_owned(),
+    };
+    let (_, found, limits) = surveyed_as(&file, Database { files: vec![other], ..database(ONE) });
+    assert!(!found.contains(registry::EXTENT_UNOWNED.id) && !found.contains(registry::PAGE_UNOWNED.id), "{found:?}");
+    assert!(limits.contains(limits::ALLOCATION_OWNER_UNKNOWN.id), "{limits:?}");
 }
 
 #[test]

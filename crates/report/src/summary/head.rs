@@ -6,7 +6,7 @@ use std::io;
 use check::registry::Check;
 use check::registry::limits::Limit;
 use check::{Finding, RecoveryState, Report, Scope};
-use format::version;
+use format::{PageId, version};
 
 use super::Commands;
 use super::lines::{Lines, Tone, counted, duration, grouped};
@@ -201,8 +201,9 @@ pub(super) fn write_end(
         lines.command(&format!("mdfsck explain {}", limit.id), "what it means")?;
     }
     let is_inside = |page: &PageId| {
-        let mut files = report.files.iter();
-        files.any(|file| file.file_id == page.file && page.page < file.pages)
+        let files = &report.database.files;
+        !page.is_none()
+            && (files.is_empty() || files.iter().any(|file| file.file_id == page.file && page.page < file.pages))
     };
     let pages = example.map(|finding| [finding.page, finding.ref_page]).into_iter().flatten().flatten();
     let page = pages.into_iter().find(is_inside).filter(|_| !is_pipe(paths));

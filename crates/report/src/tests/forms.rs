@@ -122,6 +122,15 @@ fn the_line_of_the_error_log_says_who_what_and_how_long() {
 }
 
 #[test]
+fn errors_that_stop_a_check_are_errors_in_the_line_of_the_error_log() {
+    let mut report = crate::fixture::report("a", 5);
+    let loops = Finding::new(&registry::PRIMITIVE_LOOP).number("object_id", 5_u32).page(PageId::new(1, 16));
+    report.findings = vec![loops].into();
+    let lines = errorlog::lines(&report, Statement { who: "sa", no_infomsgs: false, data_purity: false });
+    assert!(lines[0].contains(" found 1 errors and repaired 0 errors."), "{lines:?}");
+}
+
+#[test]
 fn each_table_of_checktable_has_its_line_and_an_incomplete_run_says_so() {
     let mut report = case_16();
     report.rowsets.push(rowset("Sales", "a\nb", 5, (1, 1)));
