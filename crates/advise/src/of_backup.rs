@@ -37,7 +37,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
     source.sql = vec![
         format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
         "-- If it is sound, take a new full backup:".to_owned(),
-        format!("-- BACKUP DATABASE ... TO DISK = ... WITH CHECKSUM; then 'mdfsck check' of the new file"),
+        "-- BACKUP DATABASE ... TO DISK = ... WITH CHECKSUM; then 'mdfsck check' of the new file".to_owned(),
     ];
     source.rests_on.clone_from(&ids);
     source.pages = pages.iter().copied().collect();

@@ -167,7 +167,7 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
     }
     if let RowFault::Constraint { name } = fault {
         step.sql.push("-- Afterwards:".to_owned());
-        step.sql.push(format!("DBCC CHECKCONSTRAINTS ({});", quote_text(&format!("{}", quote(name)))));
+        step.sql.push(format!("DBCC CHECKCONSTRAINTS ({});", quote_text(&quote(name))));
     }
     step.pages = rows.records.iter().map(|record| record.page).collect::<BTreeSet<PageId>>().into_iter().collect();
     step.rests_on.clone_from(&rows.ids);

@@ -56,9 +56,9 @@ pub(crate) struct AdviceLoss<'a> {
     pub(crate) object: &'a str,
     /// The pages, side by side in the order of the rows on them.
     pub(crate) pages: Vec<String>,
-    /// At least so many rows.
+    /// The least number of rows that are lost.
     pub(crate) rows: u64,
-    /// At most so many rows; null if nothing limits it.
+    /// The greatest number of rows that are lost; null if nothing limits it.
     pub(crate) most_rows: Option<u64>,
     /// The key that the lost rows follow, or begin with; null for a heap, or if there is none.
     pub(crate) first_key: Option<&'a str>,
