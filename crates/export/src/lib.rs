@@ -27,7 +27,7 @@ mod tsql;
 pub use layout::{Field, Kind, Layout};
 pub use names::stems;
 pub use out::{Gap, GapReason};
-pub use preview::{Previewed, cells, write_some};
+pub use preview::{Cells, Previewed, cells, write_some};
 pub use salvage::{SalvageFiles, SalvageForm, write_salvaged};
 pub use script_frame::{foreign_keys, frame};
 pub use table::{Destination, EachRow, Form, SqlFrame, TableSource, Written, write_rows, write_table};

@@ -49,11 +49,14 @@ pub fn write_some(
     Ok((read, valve.gaps))
 }
 
+/// Rows of cells; `None` is NULL.
+pub type Cells = Vec<Vec<Option<String>>>;
+
 /// At most `limit` rows as texts of one line, `None` for NULL; and the names of the columns.
 ///
 /// # Errors
 /// Those of the reader.
-pub fn cells(source: TableSource<'_>, limit: u64) -> io::Result<(Vec<String>, Vec<Vec<Option<String>>>, Previewed)> {
+pub fn cells(source: TableSource<'_>, limit: u64) -> io::Result<(Vec<String>, Cells, Previewed)> {
     let layout = Layout::of(source.table);
     let names = layout.fields.iter().map(|field| field.name.clone()).collect();
     let mut rows = Vec::new();

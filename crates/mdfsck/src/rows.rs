@@ -31,8 +31,16 @@ pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
     })
 }
 
+/// Rows of an aligned table at most: the width of a column is known only after the last row.
+const MOST_ALIGNED_ROWS: u64 = 10_000;
+
 /// Prints an aligned table; returns what was read.
 fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
+    if limit > MOST_ALIGNED_ROWS {
+        return Err(Failure::usage(format!(
+            "--limit {limit}: a table on the terminal has at most {MOST_ALIGNED_ROWS} rows; add --format csv or jsonl"
+        )));
+    }
     let (names, rows, previewed) = cells(source, limit).map_err(Failure::unable)?;
     let columns = terminal::is_stdout().then(terminal::columns);
     output::print(|out| {

@@ -27,7 +27,7 @@ pub(crate) struct RowBuilder<'a> {
 /// A vector without elements for values of another lifetime, in the same memory.
 fn emptied<'b>(mut values: Vec<Value<'_>>) -> Vec<Value<'b>> {
     values.clear();
-    values.into_iter().filter_map(|_| None).collect()
+    values.into_iter().map(|_| Value::Null).collect()
 }
 
 impl<'a> RowBuilder<'a> {

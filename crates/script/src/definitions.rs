@@ -100,6 +100,9 @@ const SYSISCOLS: i32 = 55;
 const SYSOBJVALUES: i32 = 60;
 const SYSCLSOBJS: i32 = 64;
 
+/// Gets the values of a row of a base table, by the columns that were asked for.
+type Visit<'a, D> = dyn FnMut(&mut D, &[Option<&[u8]>]) + 'a;
+
 impl Definitions {
     /// Reads them. What cannot be read is missing; [`Self::incomplete`] names its tables.
     pub fn load(source: &dyn PageSource, database: &Database) -> Self {
@@ -127,7 +130,7 @@ impl Definitions {
         database: &Database,
         (object_id, table): (i32, &'static str),
         columns: &[&'static str],
-        visit: &mut dyn FnMut(&mut Self, &[Option<&[u8]>]),
+        visit: &mut Visit<'_, Self>,
     ) {
         let read = read_base_table(source, database, object_id, columns, |_, values| visit(self, values));
         if read.is_err() {

@@ -1,12 +1,6 @@
 //! How rows are read: in order, past damage, of pages with any bytes, and how fast.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a failed expectation is a failed test"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failed expectation is a failed test")]
 
 use std::fs;
 use std::path::Path;

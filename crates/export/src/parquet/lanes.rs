@@ -91,7 +91,7 @@ impl Lanes {
                 Value::Null => Ok(0),
                 value => lane.add(value, left, scratch)?,
             };
-            let is_value = matches!(added, Ok(_) if !matches!(value, Value::Null));
+            let is_value = added.is_ok() && !matches!(value, Value::Null);
             lane.levels.push(i16::from(is_value));
             match added {
                 Ok(added) => {

@@ -94,7 +94,7 @@ fn places(row: Hash, cells: usize) -> [usize; PLACES] {
     let mut at = [0; PLACES];
     for (number, place) in at.iter_mut().enumerate() {
         word = mix(word.wrapping_add(number as u64));
-        *place = number * third + (u128::from(word) * third as u128 >> 64) as usize;
+        *place = number * third + ((u128::from(word) * third as u128) >> 64) as usize;
     }
     at
 }

@@ -105,6 +105,9 @@ struct Refused {
     rows: u16,
 }
 
+/// A slot and its record.
+type SlotBytes = (u16, Vec<u8>);
+
 fn refused_slots(page: Page<'_>, rowset: &Rowset, between: &Between, scratch: &mut LeafScratch) -> Refused {
     let key = if rowset.index_id > 0 { rowset.layout.key(Level::Leaf) } else { Vec::new() };
     let bound = |bytes: &Option<Vec<u8>>| bytes.clone().filter(|bytes| Record::data(bytes).is_ok());
@@ -115,7 +118,7 @@ fn refused_slots(page: Page<'_>, rowset: &Rowset, between: &Between, scratch: &m
     };
     let mut refused = Refused::default();
     // The record accepted last, and the one before it.
-    let (mut last, mut earlier): (Option<(u16, Vec<u8>)>, Option<(u16, Vec<u8>)>) = (None, None);
+    let (mut last, mut earlier): (Option<SlotBytes>, Option<SlotBytes>) = (None, None);
     each_slot(page, rowset, scratch, &mut |slot, content| {
         let Slot::Record(record) = content else { return refused.slots.push(slot) };
         if matches!(record.kind(), RecordKind::ForwardingStub) && rowset.index_id == 0 {

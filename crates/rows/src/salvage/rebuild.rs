@@ -69,6 +69,9 @@ pub struct Rebuilt {
     pub missing: Vec<String>,
 }
 
+/// Gives a damaged page of a partition as its proven rows.
+pub(crate) type Mended<'a> = dyn Fn(PageId, usize, &PageBytes) -> Option<Box<PageBytes>> + 'a;
+
 /// What rows are put together from, and what is known of the table's own rows.
 pub(crate) struct Rebuild<'a> {
     pub(crate) pages: &'a dyn PageSource,
@@ -76,7 +79,7 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) table: &'a Table,
     pub(crate) indexes: &'a [IndexTable<'a>],
     /// Gives a damaged page of the table as its proven rows.
-    pub(crate) mended: &'a dyn Fn(PageId, usize, &PageBytes) -> Option<Box<PageBytes>>,
+    pub(crate) mended: &'a Mended<'a>,
     /// Bytes of memory.
     pub(crate) memory: usize,
 }

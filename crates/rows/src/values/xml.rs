@@ -112,7 +112,7 @@ impl<'b> Document<'b, '_> {
                 self.qualified.clear();
             }
             token::ELEMENT => {
-                self.to_content()?;
+                self.begin_content()?;
                 let name = self.qualified_name()?;
                 self.into.push(b'<');
                 self.put_name(name);
@@ -144,14 +144,14 @@ impl<'b> Document<'b, '_> {
                 self.state = State::Content;
             }
             token::COMMENT => {
-                self.to_content()?;
+                self.begin_content()?;
                 self.into.extend_from_slice(b"<!--");
                 let units = self.units()?;
                 self.put_plain(units);
                 self.into.extend_from_slice(b"-->");
             }
             token::INSTRUCTION => {
-                self.to_content()?;
+                self.begin_content()?;
                 let name = self.name()?;
                 self.into.extend_from_slice(b"<?");
                 self.put_plain(name);
@@ -164,7 +164,7 @@ impl<'b> Document<'b, '_> {
             }
             // SQL Server serializes it as text.
             token::CDATA => {
-                self.to_content()?;
+                self.begin_content()?;
                 let units = self.units()?;
                 self.put_text(units);
             }
@@ -177,7 +177,7 @@ impl<'b> Document<'b, '_> {
     /// A value of an attribute or of the content.
     fn value(&mut self, token: u8) -> Result<(), Unreadable> {
         if self.state == State::Tag {
-            self.to_content()?;
+            self.begin_content()?;
         }
         let is_text = matches!(token, 0x0D | 0x0E | 0x10 | 0x11 | 0x16 | 0x18);
         if !is_text && self.after_item {
@@ -257,7 +257,7 @@ impl<'b> Document<'b, '_> {
     }
 
     /// Ends a tag that is open.
-    fn to_content(&mut self) -> Result<(), Unreadable> {
+    fn begin_content(&mut self) -> Result<(), Unreadable> {
         if self.state == State::Value {
             return Err(Unreadable::Impossible);
         }
