@@ -32,8 +32,7 @@ pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     report.not_verified.iter().partition(|entry| match entry.limit.kind {
         _ if !lacks_stripes || is_root(entry.limit) || OTHERWISE_MISSING.contains(&entry.limit) => true,
         LimitKind::Damaged => !report.findings.is_empty(),
-        LimitKind::Unreadable => !report.read_errors.is_empty(),
-        LimitKind::NotGiven => false,
+        LimitKind::Unreadable | LimitKind::NotGiven => false,
         LimitKind::InFlight | LimitKind::Undocumented | LimitKind::Unsupported => true,
     })
 }

@@ -46,7 +46,8 @@ impl Script<'_> {
 /// The schemas of the alias types of a table's columns.
 fn columns_of_types<'s>(script: &'s Script<'_>, object_id: i32) -> impl Iterator<Item = &'s str> {
     let columns = script.database.columns.get(&object_id).into_iter().flatten();
-    let types = columns.filter_map(|column| script.definitions.types.get(&column.user_type));
+    let own = columns.filter(|column| column.user_type > LAST_OF_SERVER);
+    let types = own.filter_map(|column| script.definitions.types.get(&column.user_type));
     types.filter_map(|found| script.database.schemas.get(&found.schema_id).map(String::as_str))
 }
 

@@ -59,8 +59,7 @@ fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     }
     let ids: BTreeSet<u16> = files.iter().map(|file| file.file_id).collect();
     let is_whole = |files: &[DataFile]| is_one(files) && files.len() == ids.len();
-    let (whole, rest): (Vec<_>, Vec<_>) =
-        by_folder(files).into_values().partition(|files| is_whole(files) || files.iter().all(|file| file.file_id == 1));
+    let (whole, rest): (Vec<_>, Vec<_>) = by_folder(files).into_values().partition(|files| is_whole(files));
     let mut found: Vec<Vec<DataFile>> = whole;
     // A folder without a primary file has part of a database that is in several.
     let has_primaries = rest.iter().all(|files| files.iter().any(|file| file.file_id == 1));

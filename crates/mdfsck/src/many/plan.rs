@@ -348,7 +348,8 @@ impl Found {
         let mut is_simple = matches!(choice, SetChoice::Newest | SetChoice::Positions(_));
         let is_among_others = !plan.items.is_empty() || plans.len() > 1;
         for BackupPlan { database, restores, unused, logs, refused_logs, refused, sets } in plans {
-            is_simple &= restores.iter().map(Vec::len).sum::<usize>() == sets;
+            // A named log that does not follow is refused with the backups that it was named with.
+            is_simple &= restores.iter().map(Vec::len).sum::<usize>() + refused_logs.len() == sets;
             let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
             // Other sets in a file that is read are reported during its check, unless log backups follow.
             let in_use: HashSet<&PathBuf> =

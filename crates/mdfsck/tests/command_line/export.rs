@@ -101,7 +101,8 @@ fn left_out(folder: &Path) -> Result<(), Failed> {
         let args = ["export", "d.mdf", "-o", "b", "--force", "--json", "--table", "order_lines"];
         let output = mdfsck(folder, &args);
         let damaged = lines(&output.stdout)?;
-        let line = table(&damaged, "dbo.order_lines")?;
+        // A page of the catalog: the table is not found, or not its columns.
+        let Ok(line) = table(&damaged, "dbo.order_lines") else { continue };
         if line["rows"].as_u64() < Some(rows) {
             ensure(output.status.code() == Some(16), "status 16")?;
             ensure(line["left_out"][0]["page"] == format!("1:{page}"), line.to_string())?;

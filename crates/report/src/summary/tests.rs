@@ -203,14 +203,18 @@ fn more_findings_than_are_shown() {
 }
 
 #[test]
-fn one_of_several_databases_has_its_verdict_and_findings_only() {
+fn one_of_several_databases_has_no_commands_as_their_table_follows() {
     let mut report = case_16();
     report.not_verified = vec![not_verified(&limits::INDEX_DAMAGED, "dbo.T")];
     let mut out = Vec::new();
     super::write_verdict(&report, View::default(), Style { columns: 80, has_color: false }, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("NOT SOUND   3 consistency errors") && text.contains("  8939  page (1:392)"), "{text}");
-    assert!(!text.contains("Not verified") && !text.contains("mdfsck check") && text.ends_with("\n\n"), "{text}");
+    assert!(
+        text.contains("Not verified   1 thing\n  the table or the index itself is damaged (index.damaged)"),
+        "{text}"
+    );
+    assert!(!text.contains("mdfsck check") && text.ends_with("\n\n"), "{text}");
 }
 
 #[test]
