@@ -1,6 +1,6 @@
 //! What damage has cost, and the cheapest way back: from the findings of a check to an ordered plan.
 //!
-//! [`plan`] sorts the findings by what settles them ([`damage`]), asks the backups for copies of the damaged pages
+//! [`plan`] sorts the findings by what settles them (`damage`), asks the backups for copies of the damaged pages
 //! ([`backups`]), and puts the steps in order, the cheapest first. Nothing is run: a plan is for a person to review.
 
 // Indexing is used only where an earlier test proved the place; each such line says which.

@@ -286,8 +286,8 @@ mod tests {
         {
             assert_eq!(text(|out| date(out, day)), expected);
         }
-        for day in (693_595..3_652_059).step_by(37) {
-            let (year, month, of_month) = format::types::civil(day - 693_595);
+        for day in (0..3_652_059).step_by(37) {
+            let (year, month, of_month) = format::types::civil(day);
             assert_eq!(civil(day as u32), (year as u32, month, of_month), "{day}");
         }
     }
