@@ -4,7 +4,7 @@ use std::io;
 
 use catalog::{Level, Stored};
 use format::compressed::Doubt as ColumnDoubt;
-use format::record::Record;
+use format::record::{Record, RecordKind};
 use source::PageSource;
 
 use crate::blob::{Blob, Blobs};
@@ -55,6 +55,7 @@ impl<'a> RowBuilder<'a> {
                 Some(stored) => match stored.stored(Level::Leaf, record) {
                     Stored::Null => Value::Null,
                     Stored::Plain(bytes) => scalar(column.kind, bytes, at, work),
+                    Stored::Complex(bytes) if is_back_pointer(record, bytes) => scalar(column.kind, &[], at, work),
                     Stored::Complex(pointer) => off_row(column, pointer, at, (blobs, blob, work), &mut longs),
                     Stored::Absent => match column.absent {
                         Absent::Null => Value::Null,
@@ -86,6 +87,13 @@ impl<'a> RowBuilder<'a> {
         counts.altered_texts += longs.iter().filter(|long| long.was_altered()).count() as u64;
         result
     }
+}
+
+/// Whether these bytes are the back pointer of a moved row, its last variable column. Trailing empty columns are omitted, so
+/// that it stands in the place of the first of them (docs/format/forwarding.md#back-pointer).
+fn is_back_pointer(record: &Record<'_>, bytes: &[u8]) -> bool {
+    record.kind() == RecordKind::Forwarded
+        && record.variable(record.variable_count()).is_some_and(|(last, _)| std::ptr::eq(last, bytes))
 }
 
 /// A bit of a default has a byte of its own.

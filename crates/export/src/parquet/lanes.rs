@@ -138,7 +138,7 @@ fn empty(part: Part) -> Data {
     match part {
         Part::Bool => Data::Bool(Vec::new()),
         Part::Int32 | Part::Date | Part::Rest | Part::Offset => Data::Int32(Vec::new()),
-        Part::Int64 | Part::TimeMicros | Part::TimeNanos | Part::Moment => Data::Int64(Vec::new()),
+        Part::Int64 | Part::TimeMicros | Part::Moment => Data::Int64(Vec::new()),
         Part::Real => Data::Real(Vec::new()),
         Part::Float => Data::Float(Vec::new()),
         Part::Fixed(bytes) => Data::Fixed(Vec::new(), bytes),
@@ -227,7 +227,7 @@ fn number(value: &Value<'_>, part: Part) -> Option<i64> {
         (Value::Decimal { unscaled, .. }, Part::Int32 | Part::Int64) => i64::try_from(*unscaled).ok(),
         (Value::Date(day), Part::Date) => Some(i64::from(*day) - EPOCH_DAY),
         (Value::Time(time), Part::TimeMicros) => Some((time.ticks / 10) as i64),
-        (Value::Time(time), Part::TimeNanos) => Some((time.ticks * 100) as i64),
+        (Value::Time(time), Part::Rest) => Some((time.ticks % 10) as i64),
         (Value::DateTime(moment), part) => part_of_moment(*moment, part),
         (Value::DateTimeOffset { offset_minutes, .. }, Part::Offset) => Some(i64::from(*offset_minutes)),
         (Value::DateTimeOffset { utc, .. }, part) => part_of_moment(*utc, part),
@@ -243,7 +243,7 @@ fn part_of_moment(moment: DateTime, part: Part) -> Option<i64> {
     }
 }
 
-/// A decimal as a big-endian number of so many bytes, a uniqueidentifier in the order of its text.
+/// A decimal as a big-endian number of this many bytes, a uniqueidentifier in the order of its text.
 fn fixed(to: &mut Vec<u8>, length: usize, value: &Value<'_>) -> Option<usize> {
     match value {
         Value::Guid(bytes) => to.extend_from_slice(&digits::guid_bytes(bytes)),

@@ -30,7 +30,7 @@ pub(super) enum Part {
     Bool,
     Int32,
     Int64,
-    /// A decimal of so many bytes.
+    /// A decimal of this many bytes.
     Fixed(usize),
     Real,
     Float,
@@ -38,8 +38,6 @@ pub(super) enum Part {
     Date,
     /// Microseconds since midnight.
     TimeMicros,
-    /// Nanoseconds since midnight.
-    TimeNanos,
     /// Microseconds since 1970-01-01; of a datetimeoffset in UTC.
     Moment,
     /// The hundreds of nanoseconds that microseconds do not have, 0 to 9.
@@ -87,8 +85,8 @@ fn another(names: &mut BTreeSet<String>, name: &str, end: &str) -> String {
 /// The columns of a value, with the ends of their names. Microseconds are what all readers take; where a type has one digit more,
 /// a second column has it, so that nothing is lost.
 fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
-    let moment = |digits: u8| {
-        let mut parts = vec![(Part::Moment, "")];
+    let with_rest = |part: Part, digits: u8| {
+        let mut parts = vec![(part, "")];
         parts.extend((digits > MICRO_DIGITS).then_some((Part::Rest, "_100ns")));
         parts
     };
@@ -102,11 +100,10 @@ fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
         Kind::Real => Part::Real,
         Kind::Float => Part::Float,
         Kind::Date => Part::Date,
-        Kind::Time { digits } if digits > MICRO_DIGITS => Part::TimeNanos,
-        Kind::Time { .. } => Part::TimeMicros,
-        Kind::DateTime { digits } => return moment(digits),
+        Kind::Time { digits } => return with_rest(Part::TimeMicros, digits),
+        Kind::DateTime { digits } => return with_rest(Part::Moment, digits),
         Kind::DateTimeOffset { digits } => {
-            let mut parts = moment(digits);
+            let mut parts = with_rest(Part::Moment, digits);
             parts.push((Part::Offset, "_offset"));
             return parts;
         }
@@ -117,7 +114,7 @@ fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
     vec![(part, "")]
 }
 
-/// The fewest bytes that hold a decimal of so many digits.
+/// The fewest bytes that hold a decimal of this many digits.
 fn bytes_of(precision: u8) -> usize {
     let bits = (10f64.powi(i32::from(precision.min(38))).log2() + 1.0).ceil();
     (bits as usize).div_ceil(8).clamp(1, 16)
@@ -145,7 +142,6 @@ fn column(name: &str, field: &Field, part: Part) -> Result<Type> {
         Part::Float => (Physical::DOUBLE, None, None),
         Part::Date => (Physical::INT32, Some(LogicalType::Date), None),
         Part::TimeMicros => (Physical::INT64, Some(LogicalType::time(false, TimeUnit::MICROS)), None),
-        Part::TimeNanos => (Physical::INT64, Some(LogicalType::time(false, TimeUnit::NANOS)), None),
         Part::Moment => {
             let is_utc = matches!(field.kind, Kind::DateTimeOffset { .. });
             (Physical::INT64, Some(LogicalType::timestamp(is_utc, TimeUnit::MICROS)), None)
