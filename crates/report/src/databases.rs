@@ -172,7 +172,12 @@ pub fn write(rows: &[Row], view: TableView, out: &mut dyn io::Write) -> io::Resu
     writeln!(out, "{}", totals(rows))?;
     for (row, label) in rows.iter().zip(&labels) {
         match (&row.error, row.verdict) {
-            (Some(error), _) => writeln!(out, "{label} was not checked: {}", printable(error))?,
+            (Some(error), _) => {
+                // A label that is the path, or ends it, says it already.
+                let path = names(&row.paths);
+                let own = error.strip_prefix(&format!("{path}: ")).filter(|_| path.ends_with(label.as_str()));
+                writeln!(out, "{label} was not checked: {}", printable(own.unwrap_or(error)))?;
+            }
             // A label that is the path says it already.
             (None, Verdict::NotSound) if *label != names(&row.paths) => {
                 writeln!(out, "{label} is not sound: {}", printable(&names(&row.paths)))?;
@@ -343,7 +348,7 @@ HR        NOT SOUND         4             8  41 GB  none
 x.bak     NOT CHECKED       -             -  41 GB  -
 3 databases and backups: 1 sound, 1 not sound, 1 not checked
 HR is not sound: /data/hr.mdf
-x.bak was not checked: /data/x.bak: is empty
+x.bak was not checked: is empty
 ";
         assert_eq!(text(&rows, TableView::default()), expected);
         let copies = [row("HR", "/a/hr.mdf", Verdict::NotSound), row("HR", "/b/hr.mdf", Verdict::NotSound)];

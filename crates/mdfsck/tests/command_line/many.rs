@@ -230,15 +230,15 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(all.status.code() == Some(17 + 4), text(&all.stderr))?;
             ensure(stdout.contains("1 sound, 1 not sound, 2 not checked"), stdout.clone())?;
             ensure(
-                stdout.contains("c.mdf was not checked: all/c.mdf: cannot be opened: Permission denied"),
+                stdout.contains("c.mdf was not checked: cannot be opened: Permission denied"),
                 stdout.clone(),
             )?;
-            ensure(stdout.contains("dangling.mdf was not checked: all/dangling.mdf: is a symbolic link to"), stdout)?;
+            ensure(stdout.contains("dangling.mdf was not checked: is a symbolic link to"), stdout)?;
             // A folder beside others.
             fs::create_dir(folder.join("closed"))?;
             allow("closed", 0o000)?;
             let all = run(&["check", "closed", "all"])?;
-            ensure(text(&all.stdout).contains("closed was not checked: closed: cannot be opened"), text(&all.stdout))?;
+            ensure(text(&all.stdout).contains("closed was not checked: cannot be opened"), text(&all.stdout))?;
             refused(&run(&["check", "closed"])?, 4, &["closed", "Permission denied"])?;
             let info = run(&["info", "all"])?;
             ensure(
@@ -408,7 +408,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 ensure(checked.status.code() == Some(4), text(&checked.stderr))?;
                 let stdout = text(&checked.stdout);
                 ensure(stdout.contains("1 sound, 1 not checked"), stdout.clone())?;
-                ensure(stdout.contains(&format!("{missing} was not checked: {missing}: cannot be opened")), stdout)?;
+                ensure(stdout.contains(&format!("{missing} was not checked: cannot be opened")), stdout)?;
             }
             Ok(())
         }),
