@@ -173,12 +173,13 @@ pub fn write(rows: &[Row], view: TableView, out: &mut dyn io::Write) -> io::Resu
     for (row, label) in rows.iter().zip(&labels) {
         match (&row.error, row.verdict) {
             (Some(error), _) => {
-                // A label that is the path, or ends it, says it already.
+                // A label that ends the path and an error that begins with it say the same.
                 let path = names(&row.paths);
-                let own = error.strip_prefix(&format!("{path}: ")).filter(|_| path.ends_with(label.as_str()));
-                writeln!(out, "{label} was not checked: {}", printable(own.unwrap_or(error)))?;
+                let of_path = error.strip_prefix(&format!("{path}: ")).filter(|_| path.ends_with(label.as_str()));
+                let (named, why) =
+                    of_path.map_or((label.clone(), error.as_str()), |why| (printable(&path).into(), why));
+                writeln!(out, "{named} was not checked: {}", printable(why))?;
             }
-            // A label that is the path says it already.
             (None, Verdict::NotSound) if *label != names(&row.paths) => {
                 writeln!(out, "{label} is not sound: {}", printable(&names(&row.paths)))?;
             }
@@ -348,7 +349,7 @@ HR        NOT SOUND         4             8  41 GB  none
 x.bak     NOT CHECKED       -             -  41 GB  -
 3 databases and backups: 1 sound, 1 not sound, 1 not checked
 HR is not sound: /data/hr.mdf
-x.bak was not checked: is empty
+/data/x.bak was not checked: is empty
 ";
         assert_eq!(text(&rows, TableView::default()), expected);
         let copies = [row("HR", "/a/hr.mdf", Verdict::NotSound), row("HR", "/b/hr.mdf", Verdict::NotSound)];
