@@ -1,4 +1,4 @@
-//! A test of the crate's own structure: modules import downwards only.
+//! A test of the structure of this crate and of `rows`: modules import downwards only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -108,8 +108,11 @@ fn modules_of_different_subjects_never_import_each_other_in_a_circle() {
     let roots = names_of_root(&std::fs::read_to_string(source.join("lib.rs")).unwrap());
     let mut imports = Imports::new();
     add_folder(&source, None, &roots, &mut imports);
-    assert!(imports.len() > 50, "the modules of the crate were found");
-    assert!(imports["checks"].contains_key("tree") && imports["tree"].contains_key("page_check"));
+    let (least, (above, below)) = match env!("CARGO_PKG_NAME") {
+        "mdfsck-check" => (50, ("tree", "page_check")),
+        _ => (10, ("salvage", "leaf")),
+    };
+    assert!(imports.len() > least && imports[above].contains_key(below), "the modules of the crate were found");
     if let Some(cycle) = cycle(&imports) {
         let files: Vec<&String> = cycle.windows(2).filter_map(|pair| imports.get(&pair[0])?.get(&pair[1])).collect();
         panic!("{} (by {files:?})", cycle.join(" -> "));

@@ -27,12 +27,22 @@ impl CollationId {
         self.0 & 0x10000 != 0
     }
 
-    /// Index of the locale.
+    /// Index of the locale; that of UTF-8 collations is none of those that are known.
     pub fn locale(self) -> u8 {
         self.0 as u8
     }
 
-    /// 0 for collations without a number in their name, 1 for _90, 2 for _100, 3 for _140.
+    /// The family: collations whose names begin alike, whether they are UTF-8 or not.
+    pub fn family(self) -> u8 {
+        self.locale() & 0x7F
+    }
+
+    /// Whether char and varchar are UTF-8 (from SQL Server 2019 on).
+    pub fn is_utf8(self) -> bool {
+        self.0 & 0x80 != 0
+    }
+
+    /// 0 for collations without a number in their name, 1 for _90, 2 for _100, 3 for _140, 4 for _160.
     fn generation(self) -> u32 {
         self.0 >> 17 & 7
     }
@@ -50,8 +60,8 @@ impl CollationId {
     /// The name, where the id says it for certain; `None` for locales whose name is not known here, for most SQL collations,
     /// and with bits of more than one meaning.
     pub fn name(self) -> Option<String> {
-        const KNOWN_BITS: u32 = 0xFF0F_FAFF;
-        let locale = match self.locale() {
+        const KNOWN_BITS: u32 = 0xFF0F_F9FF;
+        let family = match self.family() {
             LATIN1_GENERAL => "Latin1_General",
             0x15 => "Cyrillic_General",
             TURKISH => "Turkish",
@@ -69,9 +79,10 @@ impl CollationId {
             _ => return None,
         }
         let generation = ["", "_90", "_100", "_140"].get(self.generation() as usize)?;
-        let mut name = format!("{locale}{generation}");
+        let mut name = format!("{family}{generation}");
         if self.is_bin2() || self.is_bin() {
             name.push_str(if self.is_bin2() { "_BIN2" } else { "_BIN" });
+            name.push_str(if self.is_utf8() { "_UTF8" } else { "" });
             return Some(name);
         }
         let ignores = |bit: u32| self.0 & bit != 0;
@@ -79,7 +90,8 @@ impl CollationId {
         name.push_str(if ignores(0x2000) { "_AI" } else { "_AS" });
         name.push_str(if ignores(0x4000) { "" } else { "_KS" });
         name.push_str(if ignores(0x8000) { "" } else { "_WS" });
-        name.push_str(if self.0 & 0x200 != 0 { "_VSS" } else { "" });
+        name.push_str(if self.0 & 0x100 != 0 { "_SC" } else { "" });
+        name.push_str(if self.is_utf8() { "_UTF8" } else { "" });
         Some(name)
     }
 

@@ -7,18 +7,28 @@
 #![warn(clippy::indexing_slicing)]
 
 mod blob;
+mod counts;
+#[cfg(test)]
+#[path = "../../check/src/imports.rs"]
+mod imports;
+mod index_columns;
+mod leaf;
 mod long;
 pub mod loss;
+mod maps;
+mod page_set;
 mod plan;
 mod reader;
 mod row;
 pub mod salvage;
 mod scan;
 mod table;
+mod tree;
 mod value;
 mod values;
 
-pub use reader::{Doubt, RangeCounts, Reader, Row, Why};
+pub use counts::{RangeCounts, Why};
+pub use reader::{Doubt, Reader, Row};
 pub use scan::{NoKeyOrder, Order, RANGE_PAGES, Range, Scan, ScanOptions};
 pub use table::{Column, NoRows, Place, Table};
 pub use value::{DateTime, LongValue, ReadLong, TimeOfDay, Unreadable, Value};

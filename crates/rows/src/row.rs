@@ -8,9 +8,10 @@ use format::record::{Record, RecordKind};
 use source::PageSource;
 
 use crate::blob::{Blob, Blobs};
+use crate::counts::RangeCounts;
 use crate::long::{LONG_BYTES, LongSource};
-use crate::plan::{Absent, ColumnPlan, Kind, Plan};
-use crate::reader::RangeCounts;
+use crate::plan::{Absent, ColumnPlan, Plan};
+use crate::values::kind::Kind;
 use crate::values::text::{Form, TextStream};
 use crate::values::{Piece, Work, scalar};
 use crate::{LongValue, Unreadable, Value};

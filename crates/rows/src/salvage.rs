@@ -1,18 +1,16 @@
 //! Rows that the ordinary reading of a table leaves out, and what can be said of them.
 
 mod difference;
-pub(crate) mod freed;
+mod ghosts;
 mod identity;
-pub(crate) mod index_columns;
-pub(crate) mod leaf;
 mod mend;
 mod overlay;
 mod owned;
 mod page_reader;
 mod rebuild;
+mod request;
 mod run;
 mod strays;
-pub(crate) mod tree;
 
 use std::io;
 
@@ -21,9 +19,10 @@ use format::{PageId, RecordId};
 use crate::value::Value;
 
 pub use rebuild::Rebuilt;
-pub use run::{Doubtful, Request, Salvaged, Sink};
+pub use request::{Doubtful, Request, Salvaged, Sink};
 
-pub use strays::{PageSet, Stray, Strays, Unreached, strays};
+pub use crate::page_set::PageSet;
+pub use strays::{Stray, Strays, Unreached, strays};
 
 /// Whose rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,8 +12,8 @@ use source::PageSource;
 use self::allocated::Allocated;
 use self::leaves::Leaves;
 use crate::Table;
-use crate::reader::Why;
-use crate::salvage::PageSet;
+use crate::counts::Why;
+use crate::page_set::PageSet;
 
 /// Pages of a range at most.
 pub const RANGE_PAGES: usize = 128;

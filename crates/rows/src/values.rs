@@ -2,6 +2,7 @@
 
 pub(crate) mod code_page;
 mod hierarchy;
+pub(crate) mod kind;
 mod moment;
 mod number;
 mod shape;
@@ -11,7 +12,7 @@ mod xml;
 
 use std::ops::Range;
 
-use crate::plan::Kind;
+use self::kind::Kind;
 use crate::{Unreadable, Value};
 
 /// Values of a row that had to be converted, until the row is whole.

@@ -10,10 +10,10 @@ use format::{PAGE_BYTES, Page, PageId, PageType};
 use source::PageSource;
 
 use super::{ColumnSource, CountBasis, KeyBound, KeyValue, Loss, LostRows, RecoverableColumn, WhichRows};
-use crate::salvage::index_columns::{Origin, key_columns, sources};
-use crate::salvage::leaf::LeafScratch;
-use crate::salvage::tree::{by_links, each_leaf, edge_row};
+use crate::index_columns::{Origin, key_columns, sources};
+use crate::leaf::LeafScratch;
 use crate::table::Table;
+use crate::tree::{by_links, each_leaf, edge_row};
 
 /// What the loss of these leaf pages of a table costs; pages that lie side by side are one loss. `rows_read` are the rows of
 /// each of the table's partitions that the other pages have, if they were counted.
@@ -52,7 +52,7 @@ fn recoverable(database: &Database, table: &Table) -> Vec<RecoverableColumn> {
     let sources = sources(database, table.object_id);
     let mut all: Vec<RecoverableColumn> = Vec::new();
     for column in &table.columns {
-        let has = |source: &&crate::salvage::index_columns::Source<'_>| {
+        let has = |source: &&crate::index_columns::Source<'_>| {
             source.origins.iter().any(|(_, origin)| *origin == Origin::Column(column.id))
         };
         let best = sources.iter().filter(has).min_by_key(|source| (source.index.is_filtered(), source.index.index_id));

@@ -9,7 +9,7 @@ use format::types::xtype;
 use format::{Page, PageId, RecordId};
 
 use super::difference::{Hash, hash};
-use super::index_columns::{Origin, key_columns};
+use crate::index_columns::{Origin, key_columns};
 
 /// The columns of an index, or of its table, that identify a row.
 pub(crate) struct Identity<'a> {

@@ -14,7 +14,7 @@ use format::slots::MAX_SLOTS;
 use format::types::{fixed_length, xtype};
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 
-use super::leaf::{LeafScratch, Slot, each_slot, is_row};
+use crate::leaf::{LeafScratch, Slot, each_slot, is_row};
 
 /// A page that can be read as if it were sound.
 pub(crate) struct Mended {

@@ -14,13 +14,13 @@ use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
 use source::PageSource;
 
 use super::difference::{Difference, Hash};
-use super::freed::{InUse, Maps};
 use super::identity::{Identity, each_index_row};
-use super::index_columns::{Origin, Source, sources};
-use super::leaf::{LeafScratch, Slot, each_slot};
 use super::owned::Owned;
 use super::strays::each_leaf_page;
 use super::{ReadPage, Which};
+use crate::index_columns::{Origin, Source, sources};
+use crate::leaf::{LeafScratch, Slot, each_slot};
+use crate::maps::{InUse, Maps};
 use crate::table::{Column, Table};
 use crate::value::Value;
 
@@ -199,7 +199,7 @@ impl Rebuild<'_> {
                                 differences.iter_mut().for_each(|difference| difference.take(hash));
                             }
                             Some(_) => {}
-                            None => is_nameless |= super::leaf::is_row(&record),
+                            None => is_nameless |= crate::leaf::is_row(&record),
                         }
                     });
                 }

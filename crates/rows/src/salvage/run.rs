@@ -5,119 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use catalog::{AllocUnit, Database, Fetched, Rowset, UnitKind, fetch};
-use format::protection::ProtectionFault;
-use format::record::{Record, RecordKind};
-use format::slots::SlotOrder;
-use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
-use source::PageSource;
+use format::{AllocUnitId, Page, PageBytes, PageId};
 
-use super::freed::{InUse, Maps};
-use super::leaf::{LeafScratch, is_leaf_of};
+use super::ghosts::ghosts_alone;
 use super::mend::{Between, Mended, mend};
 use super::overlay::Overlay;
-use super::rebuild::{IndexTable, Rebuild, Rebuilt, index_tables};
-use super::strays::{PageSet, Stray, Unreached, each_leaf_page, strays};
-use super::tree::{Beside, beside, edge_row};
+use super::rebuild::{IndexTable, Rebuild, index_tables};
+use super::request::{Doubtful, Request, Salvaged, Sink};
+use super::strays::{Stray, each_leaf_page, strays};
 use super::{ReadPage, Which};
-use crate::loss::{Loss, losses};
-use crate::table::Table;
+use crate::leaf::{LeafScratch, is_leaf_of};
+use crate::loss::losses;
+use crate::maps::{InUse, Maps};
+use crate::tree::{Beside, beside, edge_row};
 use crate::value::{Unreadable, Value};
 
 /// Pages of a table that nothing leads to and that are kept at once.
 const MOST_STRAYS: usize = 100_000;
-
-/// Why a row is not among those of the table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Doubtful {
-    /// Its page is not as it was written, and its record is whole.
-    Damaged(ProtectionFault),
-    /// Its page is sound, names the table, and no tree or IAM page leads to it.
-    NotReached {
-        /// The maps say that the page is in use; if not, neither of them can be read.
-        is_allocated: bool,
-    },
-    /// Its page is not as it was written, and nothing leads to it.
-    DamagedAndNotReached,
-    /// It was deleted, and is still on its page.
-    Deleted,
-}
-
-impl Doubtful {
-    /// The reason in a few words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Damaged(ProtectionFault::Checksum { .. }) => "wrong page checksum, record whole",
-            Self::Damaged(ProtectionFault::Torn { .. }) => "torn page, record whole",
-            Self::NotReached { is_allocated: true } => "no tree or IAM page leads to the page",
-            Self::NotReached { is_allocated: false } => {
-                "no tree or IAM page leads to the page, and no PFS or GAM page says whether it is in use"
-            }
-            Self::DamagedAndNotReached => "damaged page that no tree or IAM page leads to, record whole",
-            Self::Deleted => "deleted",
-        }
-    }
-}
-
-/// Where salvaged rows go. All have the table's columns.
-pub trait Sink {
-    /// A row that is not proven to be one of today.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    fn doubtful(&mut self, place: RecordId, why: Doubtful, values: &[Value<'_>]) -> io::Result<()>;
-
-    /// A row of a lost page as far as nonclustered indexes have it; `indexes` are their names.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    fn rebuilt(&mut self, indexes: &str, values: &[Value<'_>]) -> io::Result<()>;
-}
-
-/// What to salvage.
-#[derive(Clone, Copy)]
-pub struct Request<'a> {
-    /// The pages.
-    pub source: &'a dyn PageSource,
-    /// The catalog.
-    pub database: &'a Database,
-    /// The table.
-    pub table: &'a Table,
-    /// Leaf pages of the table that the ordinary reading left out as damaged.
-    pub damaged: &'a [PageId],
-    /// All leaf pages that it met, damaged ones too; those of other tables may be among them.
-    pub reached: &'a PageSet,
-    /// What was found in one go for several tables; `None`: the files are searched for this table.
-    pub unreached: Option<&'a Unreached>,
-    /// Rows that it read, by partition; or one number for all.
-    pub rows_read: &'a [u64],
-    /// Hand out deleted rows too.
-    pub ghosts: bool,
-    /// Bytes of memory for what is lost.
-    pub memory: usize,
-}
-
-/// What was salvaged.
-#[derive(Clone, Default, Debug)]
-pub struct Salvaged {
-    /// Rows handed out as doubtful, deleted ones left out.
-    pub doubtful: u64,
-    /// Deleted rows handed out.
-    pub deleted: u64,
-    /// Rows put together from indexes.
-    pub rebuilt: Rebuilt,
-    /// Slots in use on damaged pages whose records are not proven whole.
-    pub unproven: u64,
-    /// Sound pages that name the table, and that nothing leads to.
-    pub strays: u64,
-    /// Pages that name the table and were freed: rows of the past, which are not handed out.
-    pub freed: u64,
-    /// Pages with the image of another page, whose rows are not rows of the table.
-    pub foreign: u64,
-    /// Rows that the catalog counts, and that are neither read nor handed out as doubtful or rebuilt.
-    pub known_lost: u64,
-    /// What the damaged pages cost.
-    pub losses: Vec<Loss>,
-}
 
 /// Hands out what the ordinary reading of a table leaves out.
 ///
@@ -370,50 +274,4 @@ impl<'a> Pass<'a> {
 
 fn has_impossible(values: &[Value<'_>]) -> bool {
     values.iter().any(|value| matches!(value, Value::Unreadable(Unreadable::Impossible)))
-}
-
-/// A sound page whose deleted rows are rows, and that has no others; `None` if there are none.
-fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option<Box<PageBytes>> {
-    /// Bits of the first byte that say what a record is, in uncompressed and in compressed ones.
-    const KIND: u8 = 0x0E;
-    const COMPRESSED_KIND: u8 = 0x1C;
-    let mut order = SlotOrder::default();
-    order.load(Page::new(&bytes));
-    let mut found = false;
-    let spans: Vec<(u16, u16, bool)> = order
-        .entries()
-        .iter()
-        .enumerate()
-        .map(|(position, entry)| {
-            let space = order.space(Page::new(&bytes), position);
-            let is_ghost = match rowset.is_row_compressed() {
-                true => {
-                    format::compressed::CdKind::of(space.first().copied().unwrap_or_default())
-                        == format::compressed::CdKind::GhostData
-                }
-                false => Record::data(space)
-                    .is_ok_and(|record| record.kind() == RecordKind::GhostData && !record.is_ghost_forwarded()),
-            };
-            (entry.slot, entry.offset, is_ghost)
-        })
-        .collect();
-    for (slot, offset, is_ghost) in spans {
-        found |= is_ghost;
-        let at = match is_ghost {
-            true => usize::from(offset)..usize::from(offset) + 1,
-            false => format::PAGE_BYTES - 2 - 2 * usize::from(slot)..format::PAGE_BYTES - 2 * usize::from(slot),
-        };
-        for byte in bytes.get_mut(at)? {
-            *byte = match (is_ghost, rowset.is_row_compressed()) {
-                (true, true) => *byte & !COMPRESSED_KIND,
-                (true, false) => *byte & !KIND,
-                (false, _) => 0,
-            };
-        }
-    }
-    // The image is not that of the file any more, and has no protection.
-    if let Some(flags) = bytes.get_mut(4..6) {
-        flags.fill(0);
-    }
-    found.then_some(bytes)
 }

@@ -7,41 +7,12 @@ use catalog::{Database, UnitKind};
 use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-use super::freed::{InUse, Maps};
+use crate::maps::{InUse, Maps};
+use crate::page_set::PageSet;
 use crate::table::Table;
 
 /// Pages that are read at once.
 const BATCH: u32 = 64;
-
-/// A set of pages: one bit for each page of the files.
-#[derive(Clone, Debug, Default)]
-pub struct PageSet {
-    files: Vec<(u16, Vec<u64>)>,
-}
-
-impl PageSet {
-    /// An empty set of the pages of a source: a bit for each takes one byte of memory for 64 KB of the files.
-    pub fn of(source: &dyn PageSource) -> Self {
-        let bits = |pages: u32| vec![0; (pages as usize).div_ceil(64)];
-        Self { files: source.files().iter().map(|file| (file.file_id, bits(file.pages))).collect() }
-    }
-
-    /// Adds a page; false if it was there already. Pages outside the files are ignored.
-    pub fn insert(&mut self, page: PageId) -> bool {
-        let bits = self.files.iter_mut().find(|(file, _)| *file == page.file).map(|(_, bits)| bits);
-        let Some(word) = bits.and_then(|bits| bits.get_mut(page.page as usize / 64)) else { return false };
-        let bit = 1 << (page.page % 64);
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
-    }
-
-    /// Whether a page is in it.
-    pub fn contains(&self, page: PageId) -> bool {
-        let bits = self.files.iter().find(|(file, _)| *file == page.file).map(|(_, bits)| bits);
-        bits.and_then(|bits| bits.get(page.page as usize / 64)).is_some_and(|word| word & 1 << (page.page % 64) != 0)
-    }
-}
 
 /// A leaf page that nothing leads to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -8,9 +8,9 @@ use format::{Page, PageId, PageType};
 use source::PageSource;
 
 use super::names;
-use crate::reader::Why;
-use crate::salvage::PageSet;
-use crate::salvage::freed::{InUse, Maps};
+use crate::counts::Why;
+use crate::maps::{InUse, Maps};
+use crate::page_set::PageSet;
 
 /// Walks the pages of a unit, each once.
 pub(super) struct Allocated<'a> {

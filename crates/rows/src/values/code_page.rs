@@ -19,22 +19,20 @@ pub(crate) enum CodePage {
     Unknown,
 }
 
-/// Bits of a collation id (docs/format/collations.md#ids).
-mod bits {
-    /// Supplementary characters, and perhaps UTF-8: a published UTF-8 collation has it too.
-    pub(super) const SUPPLEMENTARY: u32 = 0x100;
-    /// Not described.
-    pub(super) const UNKNOWN: u32 = 0x00F0_0400;
-}
+/// Bits of a collation id whose meaning is not known (docs/format/collations.md#ids).
+const UNDESCRIBED: u32 = 0x00E0_0400;
 
 impl CodePage {
     /// The code page of a collation.
     pub(crate) fn of(collation: CollationId) -> Self {
-        if collation.0 & (bits::SUPPLEMENTARY | bits::UNKNOWN) != 0 {
+        if collation.0 & UNDESCRIBED != 0 {
             return Self::Unknown;
         }
+        if collation.is_utf8() {
+            return Self::Windows(encoding_rs::UTF_8);
+        }
         match collation.0 >> 24 {
-            0 => by_locale(collation.locale()),
+            0 => by_family(collation.family()),
             sort_id => by_sort_id(sort_id as u8),
         }
     }
@@ -74,24 +72,26 @@ impl CodePage {
     }
 }
 
-/// Code pages of Windows collations.
-fn by_locale(locale: u8) -> CodePage {
-    CodePage::Windows(match locale {
-        1 => encoding_rs::WINDOWS_1256,
-        3 => encoding_rs::BIG5,
+/// Code pages of Windows collations, by the families that share a beginning of their names
+/// (docs/format/collations.md#families). Families for Unicode alone have none.
+fn by_family(family: u8) -> CodePage {
+    CodePage::Windows(match family {
+        1 | 2 | 37 | 80 | 81 => encoding_rs::WINDOWS_1256,
+        3 | 47 | 51 | 52 | 62 | 65 | 66 | 69 | 70 => encoding_rs::BIG5,
+        4 | 13 | 19 | 20 | 22..=24 | 28 | 42 | 76 | 78 | 88 => encoding_rs::WINDOWS_1250,
+        6 | 21 | 27 | 55 | 57 | 58 | 77 | 79 | 84 | 100 => encoding_rs::WINDOWS_1251,
         7 => encoding_rs::WINDOWS_1253,
-        // Latin1_General and French.
-        8 | 11 => encoding_rs::WINDOWS_1252,
+        5 | 8..=11 | 14 | 15 | 38 | 40 | 41 | 71 | 74 | 75 | 82 | 83 | 86 | 87 | 93 | 96 | 97 => {
+            encoding_rs::WINDOWS_1252
+        }
         12 => encoding_rs::WINDOWS_1255,
-        16 => encoding_rs::SHIFT_JIS,
-        17 => encoding_rs::EUC_KR,
-        19 => encoding_rs::WINDOWS_1250,
-        21 => encoding_rs::WINDOWS_1251,
+        16 | 43 | 48 | 72 | 73 => encoding_rs::SHIFT_JIS,
+        17 | 64 => encoding_rs::EUC_KR,
         25 => encoding_rs::WINDOWS_874,
-        26 => encoding_rs::WINDOWS_1254,
-        31 => encoding_rs::WINDOWS_1257,
+        26 | 56 | 99 => encoding_rs::WINDOWS_1254,
+        29..=31 => encoding_rs::WINDOWS_1257,
         32 => encoding_rs::WINDOWS_1258,
-        36 => encoding_rs::GBK,
+        36 | 46 | 49 | 50 | 67 | 68 => encoding_rs::GBK,
         _ => return CodePage::Unknown,
     })
 }
@@ -137,10 +137,30 @@ mod tests {
     }
 
     #[test]
+    fn utf8_collations_are_told_from_those_with_supplementary_characters() {
+        assert_eq!(text(0x4_D188, "Zürich 東京 😀".as_bytes()).as_deref(), Ok("Zürich 東京 😀"), "_100_CI_AS_SC_UTF8");
+        assert_eq!(text(0x4_0888, "日本".as_bytes()).as_deref(), Ok("日本"), "Latin1_General_100_BIN2_UTF8");
+        assert_eq!(text(0x4_D108, b"Z\xFCrich").as_deref(), Ok("Zürich"), "Latin1_General_100_CI_AS_SC");
+        assert_eq!(text(0x6_D348, b"\x93\xFA\x96\x7B").as_deref(), Ok("日本"), "Japanese_XJIS_140_CI_AS");
+        let mut into = Vec::new();
+        let page = CodePage::of(CollationId(0x4_D188));
+        assert_eq!((page.decode(b"Z\xFCrich", &mut into), into.as_slice()), (Ok(true), "Z\u{FFFD}rich".as_bytes()));
+    }
+
+    #[test]
+    fn families_of_one_language_share_its_code_page() {
+        assert_eq!(text(0xD028, b"ma\xF1ana").as_deref(), Ok("mañana"), "Modern_Spanish_CI_AS");
+        assert_eq!(text(0xD004, b"\xC8esko").as_deref(), Ok("Česko"), "Czech_CI_AS");
+        assert_eq!(text(0xD01B, b"\xB3\xE6\xE0").as_deref(), Ok("іжа"), "Ukrainian_CI_AS");
+        assert_eq!(text(0x4_D043, b"\xD6\xD0").as_deref(), Ok("中"), "Chinese_Simplified_Pinyin_100_CI_AS");
+    }
+
+    #[test]
     fn without_a_certain_code_page_only_ascii_is_text() {
-        assert_eq!(text(0x4_D108, b"plain").as_deref(), Ok("plain"));
-        assert_eq!(text(0x4_D108, b"Z\xFCrich"), Err(Unreadable::Undocumented), "may be UTF-8");
-        assert_eq!(text(0xD0FF, b"\xFC"), Err(Unreadable::Undocumented), "a locale that is not known");
+        assert_eq!(text(0xD07F, b"plain").as_deref(), Ok("plain"));
+        assert_eq!(text(0xD07F, b"Z\xFCrich"), Err(Unreadable::Undocumented), "a family that is not known");
+        assert_eq!(text(0xD408, b"\xFC"), Err(Unreadable::Undocumented), "a bit that is not known");
+        assert_eq!(text(0x2_D035, b"\xFC"), Err(Unreadable::Undocumented), "Indic_General_90, for Unicode alone");
     }
 
     #[test]

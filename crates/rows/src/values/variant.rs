@@ -5,8 +5,8 @@ use format::collation::CollationId;
 use format::types::{TypeInfo, xtype};
 
 use super::code_page::CodePage;
+use super::kind::{Kind, plain};
 use crate::Unreadable;
-use crate::plan::{Kind, plain};
 
 /// Its kind and its bytes.
 pub(super) fn inside(bytes: &[u8]) -> Result<(Kind, &[u8]), Unreadable> {

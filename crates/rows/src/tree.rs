@@ -7,7 +7,7 @@ use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-use super::leaf::{LeafScratch, Slot, each_slot, is_leaf_of, is_row};
+use crate::leaf::{LeafScratch, Slot, each_slot, is_leaf_of, is_row};
 
 /// No B-tree is deeper: one of 8 KB pages over 2^31 pages stays far below.
 const MAX_DEPTH: usize = 32;
