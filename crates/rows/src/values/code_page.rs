@@ -20,7 +20,7 @@ pub(crate) enum CodePage {
 }
 
 /// Bits of a collation id whose meaning is not known (docs/format/collations.md#ids).
-const UNDESCRIBED: u32 = 0x00E0_0400;
+const UNDESCRIBED: u32 = 0x00F0_0400;
 
 impl CodePage {
     /// The code page of a collation.
