@@ -20,6 +20,8 @@ pub fn phase_words(name: &'static str) -> &'static str {
         "compare" => "comparing indexes with tables",
         "catalog" => "checking the catalog",
         "constraints" => "checking constraints",
+        "export" => "exporting rows",
+        "salvage" => "looking for rows of damaged pages",
         "container" => "checking the rest of the backup",
         name => name,
     }

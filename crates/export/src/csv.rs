@@ -6,14 +6,15 @@ use format::RecordId;
 use rows::Value;
 
 use crate::digits;
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::out::{GapReason, Out};
 use crate::plain;
 use crate::text_file::RowText;
 
 /// Writes rows as CSV.
 pub(crate) struct Csv {
-    sources: Vec<usize>,
+    /// Where the value is, and what it is.
+    fields: Vec<(usize, Kind)>,
     head: Vec<u8>,
 }
 
@@ -27,7 +28,7 @@ impl Csv {
             text(&mut head, field.name.as_bytes());
         }
         head.extend_from_slice(b"\r\n");
-        Self { sources: layout.fields.iter().map(|field| field.source).collect(), head }
+        Self { fields: layout.fields.iter().map(|field| (field.source, field.kind)).collect(), head }
     }
 }
 
@@ -38,13 +39,14 @@ impl RowText for Csv {
 
     fn row(&self, place: RecordId, values: &[Value<'_>], out: &mut Out<'_>) -> io::Result<()> {
         out.begin_row(place);
-        for (at, source) in self.sources.iter().enumerate() {
+        for (at, (source, kind)) in self.fields.iter().enumerate() {
             if at > 0 {
                 out.bytes().push(b',');
             }
             match values.get(*source).unwrap_or(&Value::Null) {
                 Value::Null => {}
                 Value::Text(value) => text(out.bytes(), value.as_bytes()),
+                Value::Bytes(bytes) if *kind == Kind::Variant => digits::hex_literal(out.bytes(), bytes),
                 Value::Bytes([]) => out.bytes().extend_from_slice(b"\"\""),
                 Value::Bytes(bytes) => digits::hex(out.bytes(), bytes),
                 Value::LongText(value) => {

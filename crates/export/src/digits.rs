@@ -7,6 +7,7 @@ const PAIRS: &[u8; 200] =
 5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const NEGATIVE_ZERO: &[u8] = b"-0.0";
 /// Ticks (100 ns) of a second.
 const TICKS_PER_SECOND: u64 = 10_000_000;
 const MINUTES_PER_DAY: i64 = 24 * 60;
@@ -174,6 +175,12 @@ pub(crate) fn guid_bytes(b: &[u8; 16]) -> [u8; 16] {
     [b3, b2, b1, b0, b5, b4, b7, b6, b8, b9, b10, b11, b12, b13, b14, b15]
 }
 
+/// Bytes as a constant of T-SQL, which tells them from a text: `0x00FF`.
+pub(crate) fn hex_literal(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(b"0x");
+    hex(out, bytes);
+}
+
 /// Hexadecimal capitals.
 pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() * 2);
@@ -224,10 +231,14 @@ fn base64_group(out: &mut Vec<u8>, group: &[u8]) {
     }
 }
 
-/// The shortest digits that mean the same number: as they are between 10^-5 and 10^16, otherwise with an exponent.
+/// The shortest digits that mean the same number: as they are between 10^-5 and 10^16, otherwise with an exponent. Many readers
+/// take `-0` for an integer, which loses its sign.
 pub(crate) fn float(out: &mut Vec<u8>, n: f64) {
     use std::io::Write;
     let magnitude = n.abs();
+    if magnitude == 0.0 && n.is_sign_negative() {
+        return out.extend_from_slice(NEGATIVE_ZERO);
+    }
     // Writing to memory does not fail.
     let _ = match magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !n.is_finite() {
         true => write!(out, "{n}"),
@@ -239,6 +250,9 @@ pub(crate) fn float(out: &mut Vec<u8>, n: f64) {
 pub(crate) fn real(out: &mut Vec<u8>, n: f32) {
     use std::io::Write;
     let magnitude = n.abs();
+    if magnitude == 0.0 && n.is_sign_negative() {
+        return out.extend_from_slice(NEGATIVE_ZERO);
+    }
     let _ = match magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !n.is_finite() {
         true => write!(out, "{n}"),
         false => write!(out, "{n:e}"),
@@ -328,7 +342,8 @@ mod tests {
         assert_eq!(text(|out| float(out, 0.1)), "0.1");
         assert_eq!(text(|out| float(out, 1e300)), "1e300");
         assert_eq!(text(|out| float(out, -5e-324)), "-5e-324");
-        assert_eq!(text(|out| float(out, -0.0)), "-0");
+        assert_eq!(text(|out| float(out, -0.0)), "-0.0");
+        assert_eq!(text(|out| real(out, -0.0)), "-0.0");
         assert_eq!(text(|out| real(out, 16_777_216.0)), "16777216");
         for n in [f64::MAX, f64::MIN_POSITIVE, 1.0 / 3.0, 123_456.789, 9_007_199_254_740_993.0] {
             assert_eq!(text(|out| float(out, n)).parse::<f64>().unwrap().to_bits(), n.to_bits());

@@ -6,15 +6,15 @@ use format::RecordId;
 use rows::Value;
 
 use crate::digits::{self, Base64};
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::out::{GapReason, Out};
 use crate::plain;
 use crate::text_file::RowText;
 
 /// Writes rows as JSON.
 pub(crate) struct JsonLines {
-    /// Where the value is, and what stands before it: `,"name":`.
-    fields: Vec<(usize, Vec<u8>)>,
+    /// Where the value is, what it is, and what stands before it: `,"name":`.
+    fields: Vec<(usize, Kind, Vec<u8>)>,
 }
 
 impl JsonLines {
@@ -23,7 +23,7 @@ impl JsonLines {
             let mut before = vec![if at == 0 { b'{' } else { b',' }, b'"'];
             escaped(&mut before, field.name.as_bytes());
             before.extend_from_slice(b"\":");
-            (field.source, before)
+            (field.source, field.kind, before)
         };
         Self { fields: layout.fields.iter().enumerate().map(field).collect() }
     }
@@ -39,16 +39,16 @@ impl RowText for JsonLines {
         if self.fields.is_empty() {
             out.bytes().push(b'{');
         }
-        for (at, (source, before)) in self.fields.iter().enumerate() {
+        for (at, (source, kind, before)) in self.fields.iter().enumerate() {
             out.bytes().extend_from_slice(before);
-            value(at, values.get(*source).unwrap_or(&Value::Null), out)?;
+            value(at, *kind, values.get(*source).unwrap_or(&Value::Null), out)?;
         }
         out.bytes().extend_from_slice(b"}\n");
         out.relieve()
     }
 }
 
-fn value(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
+fn value(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
     match value {
         Value::Null => out.bytes().extend_from_slice(b"null"),
         Value::Bit(bit) => out.bytes().extend_from_slice(if *bit { b"true" } else { b"false" }),
@@ -58,6 +58,12 @@ fn value(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
         Value::Text(text) => {
             out.bytes().push(b'"');
             escaped(out.bytes(), text.as_bytes());
+            out.bytes().push(b'"');
+        }
+        // Nothing else says that it is not a text.
+        Value::Bytes(bytes) if kind == Kind::Variant => {
+            out.bytes().push(b'"');
+            digits::hex_literal(out.bytes(), bytes);
             out.bytes().push(b'"');
         }
         Value::Bytes(bytes) => {

@@ -49,18 +49,30 @@ impl Partial {
     /// If not all of it is on disk, or a file of that name was made meanwhile.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(file) = self.file.take() else { return Ok(self.bytes) };
-        let renamed = file.sync_all().and_then(|()| {
+        let partial = partial(&self.path);
+        let named = file.sync_all().and_then(|()| {
             drop(file);
-            if !self.replaces {
-                // A file that was made meanwhile is not replaced.
-                File::create_new(&self.path)?;
-            }
-            fs::rename(partial(&self.path), &self.path)
+            if self.replaces { fs::rename(&partial, &self.path) } else { give_new_name(&partial, &self.path) }
         });
-        if renamed.is_err() {
-            let _ = fs::remove_file(partial(&self.path));
+        if named.is_err() {
+            let _ = fs::remove_file(&partial);
         }
-        renamed.map(|()| self.bytes)
+        named.map(|()| self.bytes)
+    }
+}
+
+/// Renames a file, unless there is one of that name by now.
+fn give_new_name(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        // The file is whole under both names: one that stays is overwritten by the next run.
+        Ok(()) => {
+            let _ = fs::remove_file(from);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // The file system has no second names.
+        Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
     }
 }
 

@@ -76,8 +76,7 @@ fn literal(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::R
             true
         }
         Value::Bytes(bytes) => {
-            out.bytes().extend_from_slice(b"0x");
-            digits::hex(out.bytes(), bytes);
+            digits::hex_literal(out.bytes(), bytes);
             true
         }
         Value::LongText(long) => {
@@ -145,30 +144,37 @@ fn starts_as_wkb(long: LongValue<'_>) -> bool {
     is_wkb(&start)
 }
 
-/// A value of a sql_variant, with a base type that holds it.
+/// Characters of UTF-16 that a sql_variant takes as nvarchar.
+const MOST_VARIANT_CHARS: usize = 4000;
+
+/// A value of a sql_variant, with a base type that holds it. Rows of an INSERT are typed as those of a UNION: without the outer
+/// CAST all values of the column would become one type.
 fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
+    if matches!(value, Value::Null | Value::Unreadable(_)) {
+        return literal(at, Kind::Text, value, out);
+    }
+    out.bytes().extend_from_slice(b"CAST(");
     let base = match value {
-        Value::Bit(_) => "bit",
-        Value::Integer(n) if i32::try_from(*n).is_err() => "bigint",
-        Value::Real(_) => "real",
-        Value::Date(_) => "date",
-        Value::Time(time) => return cast(at, value, &format!("time({})", time.digits), out),
-        Value::DateTime(moment) => {
-            let digits = moment.time.digits;
-            return cast(
-                at,
-                value,
-                &if digits == 3 { "datetime".to_owned() } else { format!("datetime2({digits})") },
-                out,
-            );
-        }
-        Value::DateTimeOffset { utc, .. } => {
-            return cast(at, value, &format!("datetimeoffset({})", utc.time.digits), out);
-        }
-        Value::Guid(_) => "uniqueidentifier",
-        _ => return literal(at, Kind::Text, value, out),
+        Value::Bit(_) => Some("bit".to_owned()),
+        Value::Integer(n) if i32::try_from(*n).is_err() => Some("bigint".to_owned()),
+        Value::Real(_) => Some("real".to_owned()),
+        Value::Date(_) => Some("date".to_owned()),
+        Value::Time(time) => Some(format!("time({})", time.digits)),
+        Value::DateTime(moment) if moment.time.digits == 3 => Some("datetime".to_owned()),
+        Value::DateTime(moment) => Some(format!("datetime2({})", moment.time.digits)),
+        Value::DateTimeOffset { utc, .. } => Some(format!("datetimeoffset({})", utc.time.digits)),
+        Value::Guid(_) => Some("uniqueidentifier".to_owned()),
+        // A literal that is long, or put together, is of a max type, which a sql_variant does not take.
+        Value::Text(text) if text.encode_utf16().count() > MOST_VARIANT_CHARS => Some("varchar(8000)".to_owned()),
+        Value::Text(_) => Some(format!("nvarchar({MOST_VARIANT_CHARS})")),
+        _ => None,
     };
-    cast(at, value, base, out)
+    match base {
+        Some(base) => cast(at, value, &base, out)?,
+        None => literal(at, Kind::Text, value, out)?,
+    }
+    out.bytes().extend_from_slice(b" AS sql_variant)");
+    Ok(())
 }
 
 fn cast(at: usize, value: &Value<'_>, base: &str, out: &mut Out<'_>) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::thread;
 use ::export::{Destination, Form, TableSource, Written};
 use ::rows::{NoRows, ScanOptions, Table};
 use catalog::Database;
-use check::Silent;
+use check::Progress;
 use report::export::{Definition, Exported};
 use script::Definitions;
 use source::PageSource;
@@ -19,9 +19,10 @@ use self::plan::Plan;
 use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::input::{Input, Reading};
+use crate::progress::without_bar;
 use crate::recover::Outcome;
 use crate::spool::Spool;
-use crate::{output, recover, size};
+use crate::{output, progress, recover, size};
 
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
@@ -34,23 +35,27 @@ const GROUP_THREAD_BYTES: u64 = 24 << 20;
 /// Most bytes of a backup from standard input that are kept.
 const SPOOL_BYTES: u64 = 100 << 30;
 
-/// Opens the database, recovers it, and calls `work` with its pages and catalog.
+/// Opens the database, recovers it, and calls `work` with its pages, its catalog and the listener, which `work` drops before it
+/// prints.
 pub(crate) fn with_database(
     options: &DatabaseArguments,
     stop: &StopArguments,
-    work: impl FnOnce(&dyn PageSource, &Database) -> Result<u8, Failure>,
+    listener: Box<dyn Progress>,
+    work: impl FnOnce(&dyn PageSource, &Database, Box<dyn Progress>) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
     let reading = Reading {
         named: &options.paths,
         sets: &options.set,
         direct: false,
-        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
+        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: listener.as_ref() },
         memory: options.recovery.memory,
         stop,
     };
     let input = Input::open(&options.paths, &reading)?;
     let source = input.pages();
+    listener.phase("load", 0);
     let as_stored = catalog::load(source);
+    listener.phase("recover", 0);
     let mut recovered: Outcome<'_> = input.recover(&options.paths, &options.recovery, &as_stored, || false)?;
     recovered.keep_at_most(options.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES) / 4)?;
     let (pages, database) = recovered.view(source, as_stored);
@@ -67,18 +72,21 @@ pub(crate) fn with_database(
         warn(format!("system table {} cannot be read whole: tables, columns or rows may be missing", gap.table));
     }
     let status = if database.gaps.is_empty() { 0 } else { Failure::INCOMPLETE };
-    let status = status | work(pages, &database)?;
+    let status = status | work(pages, &database, listener)?;
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&pages.read_faults()))
 }
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
     let threads = threads(arguments)?;
-    with_database(&arguments.database, &arguments.stop, |pages, database| {
+    let listener = progress::listener(arguments.progress, None);
+    with_database(&arguments.database, &arguments.stop, listener, |pages, database, listener| {
         let plan = Plan::new(arguments, pages, database)?;
         let needs_texts = arguments.definitions || arguments.format == ExportFormat::Sql;
         let texts = needs_texts.then(|| Definitions::load(pages, database));
         let run = Run { arguments, pages, database, plan: &plan, texts: texts.as_ref(), threads };
-        run.write()
+        let (tables, definitions) = run.write(listener.as_ref())?;
+        drop(listener);
+        run.report(&tables, &definitions)
     })
 }
 
@@ -112,23 +120,31 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn write(&self) -> Result<u8, Failure> {
+    /// Writes all files.
+    fn write(&self, progress: &dyn Progress) -> Result<(Vec<Exported>, Vec<Definition>), Failure> {
+        let print_line = |table: &Exported| {
+            let mut printed = Ok(());
+            without_bar(|| printed = output::print(|out| report::export::write_json(table, out)));
+            printed
+        };
+        progress.phase("export", self.plan.pages(self.database));
         let mut tables = Vec::new();
         for planned in &self.plan.tables {
             let exported = match &planned.table {
-                Ok(table) => self.table(table, &planned.destination)?,
+                Ok(table) => self.table(table, &planned.destination, progress)?,
                 Err(why) => nothing(planned.object_id, &planned.name, why),
             };
             if self.arguments.json && !self.arguments.damaged {
-                output::print(|out| report::export::write_json(&exported, out))?;
+                print_line(&exported)?;
             }
             tables.push(exported);
         }
         if self.arguments.damaged {
             let granted = self.arguments.database.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
+            progress.phase("salvage", 0);
             salvage::salvage(self, granted, &mut tables)?;
             if self.arguments.json {
-                output::print(|out| tables.iter().try_for_each(|table| report::export::write_json(table, out)))?;
+                tables.iter().try_for_each(print_line)?;
             }
         }
         let definitions = match (self.arguments.definitions, self.texts) {
@@ -136,14 +152,19 @@ impl Run<'_> {
             _ => Vec::new(),
         };
         self.foreign_keys()?;
-        self.report(&tables, &definitions)
+        Ok((tables, definitions))
     }
 
     /// Writes the rows of a table.
-    fn table(&self, table: &Table, destination: &Destination) -> Result<Exported, Failure> {
+    fn table(
+        &self,
+        table: &Table,
+        destination: &Destination,
+        progress: &dyn Progress,
+    ) -> Result<Exported, Failure> {
         let form = self.form(table)?;
         let source = TableSource { pages: self.pages, database: self.database, table, options: ScanOptions::default() };
-        let written = ::export::write_table(source, form, destination, self.threads, &|_| {});
+        let written = ::export::write_table(source, form, destination, self.threads, &|pages| progress.advance(pages));
         let written = written.map_err(|cause| output::unwritable(&destination.rows, &cause))?;
         Ok(exported(table, destination, written))
     }

@@ -190,10 +190,7 @@ impl Lane {
                     other => {
                         scratch.clear();
                         match other {
-                            Value::Bytes(bytes) => {
-                                scratch.extend_from_slice(b"0x");
-                                digits::hex(scratch, bytes);
-                            }
+                            Value::Bytes(bytes) => digits::hex_literal(scratch, bytes),
                             other => plain::write(scratch, other, b'T'),
                         }
                         scratch

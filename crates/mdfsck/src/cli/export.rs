@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{DatabaseArguments, OUTPUT, RESOURCES, StopArguments};
+use super::{DatabaseArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct ExportArguments {
@@ -56,6 +56,10 @@ pub(crate) struct ExportArguments {
     /// Print one JSON object per table, and a summary
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
+
+    /// Progress display on stderr
+    #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
+    pub(crate) progress: ProgressKind,
 }
 
 /// Form of the files of an export.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::export::{Destination, partial, stems};
 use ::rows::{NoRows, Table};
-use catalog::Database;
+use catalog::{Database, UnitKind};
 use source::PageSource;
 
 use crate::cli::{ExportArguments, ExportFormat};
@@ -87,6 +87,15 @@ impl Plan {
         plan.refuse(pages)?;
         fs::create_dir_all(folder).map_err(|cause| unwritable(folder, &cause))?;
         Ok(plan)
+    }
+
+    /// Pages with the rows of the tables, as the catalog counts them.
+    pub(super) fn pages(&self, database: &Database) -> u64 {
+        let tables = self.tables.iter().filter_map(|planned| planned.table.as_ref().ok());
+        let rowsets = tables.flat_map(|table| &table.partitions).filter_map(|at| database.rowsets.get(*at));
+        let units = rowsets.flat_map(|rowset| &rowset.units).filter_map(|at| database.units.get(*at));
+        let in_row = units.filter(|unit| unit.kind == UnitKind::InRow);
+        in_row.fold(0, |sum, unit| sum.saturating_add_signed(unit.data_pages.max(0)))
     }
 
     /// Refuses what must not be overwritten.

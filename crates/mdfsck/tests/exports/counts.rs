@@ -1,0 +1,70 @@
+//! Rows in the files of an export against those that an independent reader counted.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use libtest_mimic::{Failed, Trial};
+use serde_json::Value;
+
+use crate::{ensure, export};
+
+/// Rows of tables by object id.
+type Counts = BTreeMap<i64, u64>;
+
+pub(crate) fn trials(files: &Path, lists: &Path) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for list in LISTS {
+        for (path, counts) in expected(&lists.join(list)) {
+            let full = files.join(&path);
+            trials.push(Trial::test(format!("counts: {path}"), move || as_counted(&full, &counts)));
+        }
+    }
+    trials
+}
+
+pub(crate) const LISTS: [&str; 3] = ["expected.tsv.gz", "expected2.tsv.gz", "expected-backups.tsv.gz"];
+
+/// Live rows of heaps and clustered indexes by file.
+pub(crate) fn expected(list: &Path) -> BTreeMap<String, Counts> {
+    let mut text = String::new();
+    let file = fs::File::open(list).expect("a list of the corpus");
+    GzDecoder::new(file).read_to_string(&mut text).expect("text");
+    let mut files: BTreeMap<String, Counts> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [path, _, _, object, _, _, _, "0" | "1", _, _, _, live, ..] = columns.as_slice() else { continue };
+        let (Ok(object), Ok(live)) = (object.parse(), live.parse::<u64>()) else { continue };
+        *files.entry((*path).to_owned()).or_default().entry(object).or_default() += live;
+    }
+    files
+}
+
+/// The rows that the export says, those of its files, and those that were counted are the same.
+fn as_counted(path: &Path, expected: &Counts) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = export(path, folder.path(), &["--format", "jsonl", "--json", "--system"]);
+    ensure(output.status.code() == Some(0), String::from_utf8_lossy(&output.stderr))?;
+    let mut written = Counts::new();
+    for line in String::from_utf8(output.stdout)?.lines() {
+        let line: Value = serde_json::from_str(line)?;
+        let (Some(id), Some(file)) = (line["object_id"].as_i64(), line["file"].as_str()) else { continue };
+        let rows = rows_of(&folder.path().join(file))?;
+        ensure(line["rows"].as_u64() == Some(rows), format!("{file} has {rows} rows: {line}"))?;
+        written.insert(id, rows);
+    }
+    let differs = |(id, counted): &(&i64, &u64)| written.get(id) != Some(*counted);
+    let wrong: Vec<String> = expected
+        .iter()
+        .filter(differs)
+        .map(|(id, counted)| format!("object {id}: {counted} rows counted, {:?} exported", written.get(id)))
+        .collect();
+    ensure(wrong.is_empty(), wrong.join("\n"))
+}
+
+/// A line is a row: JSON has no other line breaks.
+fn rows_of(path: &Path) -> Result<u64, Failed> {
+    Ok(fs::read(path)?.iter().filter(|byte| **byte == b'\n').count() as u64)
+}

@@ -1,0 +1,56 @@
+//! What `mdfsck export` writes: as many rows as an independent reader counted, and values that programs which know nothing of
+//! mdfsck read back: Python's csv and json, pandas, Polars, DuckDB, PyArrow, and for scripts two parsers of T-SQL.
+//!
+//! Real database files are looked for in `target/corpus` (see CONTRIBUTING.md), the programs are installed into `target/read-back`
+//! with pip. Where either cannot be had, one ignored test says so.
+
+#![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
+
+mod counts;
+mod environment;
+mod read_back;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    match corpus() {
+        Some((files, lists)) => trials.extend(counts::trials(&files, &lists)),
+        None => trials.push(skipped("counts: skipped, no real database files in target/corpus")),
+    }
+    trials.extend(read_back::trials(&arguments));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A test that says why others are not there.
+fn skipped(why: &str) -> Trial {
+    Trial::test(why, || Ok(())).with_ignored_flag(true)
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The real files, and the folder of the lists of what was counted in them.
+fn corpus() -> Option<(PathBuf, PathBuf)> {
+    if std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
+        return None;
+    }
+    let lists = std::env::var_os("MDFSCK_CORPUS_LISTS").map(PathBuf::from);
+    let (files, lists) = (workspace().join("target/corpus"), lists.unwrap_or(workspace().join("../shared/corpus")));
+    (files.is_dir() && lists.join("expected.tsv.gz").is_file()).then_some((files, lists))
+}
+
+/// Exports a database.
+fn export(database: &Path, to: &Path, options: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+    command.arg("export").arg(database).arg("--output").arg(to).args(options).output().expect("mdfsck runs")
+}
+
+fn ensure(holds: bool, otherwise: impl Into<String>) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(otherwise.into().into()) }
+}
