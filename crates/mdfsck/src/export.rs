@@ -47,7 +47,11 @@ pub(crate) fn with_database(
         named: &options.paths,
         sets: &options.set,
         direct: false,
-        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: listener.as_ref() },
+        spool: Spool {
+            directory: options.recovery.temp_dir.as_deref(),
+            limit: SPOOL_BYTES,
+            progress: listener.as_ref(),
+        },
         memory: options.recovery.memory,
         stop,
     };
@@ -156,12 +160,7 @@ impl Run<'_> {
     }
 
     /// Writes the rows of a table.
-    fn table(
-        &self,
-        table: &Table,
-        destination: &Destination,
-        progress: &dyn Progress,
-    ) -> Result<Exported, Failure> {
+    fn table(&self, table: &Table, destination: &Destination, progress: &dyn Progress) -> Result<Exported, Failure> {
         let form = self.form(table)?;
         let source = TableSource { pages: self.pages, database: self.database, table, options: ScanOptions::default() };
         let written = ::export::write_table(source, form, destination, self.threads, &|pages| progress.advance(pages));
