@@ -35,18 +35,36 @@ impl<S: CheckSums> Swept<S> {
 
     /// Writes them.
     pub(crate) fn write(&self, context: &Context<'_>, to: &mut dyn Write) -> Result<(), SumsError> {
-        let mut to = Output::new(&context.hash, context.space, to);
-        self.tallies.write(&mut to)?;
-        self.sums.write(&mut to)?;
+        let mut to = Output::new(&context.hash, &[], context.space, to);
+        self.put(&mut to)?;
         to.finish()
     }
 
     /// Reads what a run over the same database with the same seed wrote.
     pub(crate) fn read(context: &Context<'_>, from: &mut dyn Read) -> Result<Self, SumsError> {
-        let mut from = Input::new(&context.hash, context.space, context.units.list().len(), from);
-        let (tallies, sums) = Wire::read(&mut from)?;
+        let mut from = Input::new(&context.hash, &[], (context.space, context.units.list().len()), from);
+        let this = Self::take(&mut from)?;
         from.finish()?;
+        Ok(this)
+    }
+
+    /// Writes them after what was written before.
+    pub(crate) fn put(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.tallies.write(to)?;
+        self.sums.write(to)
+    }
+
+    /// Reads what [`Self::put`] wrote.
+    pub(crate) fn take(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let (tallies, sums) = Wire::read(from)?;
         Ok(Self { tallies, sums })
+    }
+
+    /// Puts what is kept as it came into an order that does not depend on threads, and drops lists that are not whole: equal
+    /// pages then give equal bytes.
+    pub(crate) fn put_in_order(&mut self, context: &Context<'_>) {
+        self.tallies.put_in_order();
+        self.sums.put_in_order(context.space);
     }
 
     /// Adds what another thread, or another batch, has.
@@ -174,6 +192,18 @@ macro_rules! check_list {
                 );)*
             }
 
+            /// Lets the checks of pages compare what the pages of one part show, before it is written.
+            #[allow(dead_code, reason = "a list of a test is not swept in parts")]
+            pub(crate) fn end_part(
+                &self,
+                context: &$crate::context::Context<'_>,
+                swept: &mut $crate::check_list::Swept<$sums>,
+                findings: &mut $crate::ledger::FindingCollector,
+            ) {
+                let _ = (context, &swept.tallies, &findings);
+                $($crate::page_check::PageCheck::end_part(&self.$of_pages, context, &mut swept.sums.$of_pages, findings);)*
+            }
+
             /// Settles the checks of pages; `judged` are the units all of whose pages were seen or are known to be damaged.
             pub(crate) fn settle_pages(
                 &self,
@@ -229,6 +259,18 @@ macro_rules! check_list {
             fn merge(&mut self, other: Self) {
                 $(self.$of_pages.merge(other.$of_pages);)*
                 $(self.$of_rows.merge(other.$of_rows);)*
+            }
+
+            fn put_in_order(&mut self, space: &$crate::spill::TempStore) {
+                let _ = space;
+                $($crate::sums::CheckSums::put_in_order(&mut self.$of_pages, space);)*
+                $($crate::sums::CheckSums::put_in_order(&mut self.$of_rows, space);)*
+            }
+
+            fn gather(&mut self, space: &$crate::spill::TempStore) {
+                let _ = space;
+                $($crate::sums::CheckSums::gather(&mut self.$of_pages, space);)*
+                $($crate::sums::CheckSums::gather(&mut self.$of_rows, space);)*
             }
 
             fn facts(&self, space: &$crate::spill::TempStore) -> impl std::fmt::Debug + '_ {

@@ -110,6 +110,10 @@ impl CheckSums for Sums {
         self.heads.merge(other.heads);
     }
 
+    fn put_in_order(&mut self, _: &TempStore) {
+        self.heads.put_in_order();
+    }
+
     fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         (&self.units, &self.unverified, self.heads.seen())
     }

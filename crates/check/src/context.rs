@@ -16,6 +16,7 @@ use crate::in_flight::InFlight;
 use crate::options::{Options, Scope};
 use crate::per_unit::PerUnit;
 use crate::prechecks::Ended;
+use crate::ranges::{FileRange, Ranges};
 use crate::spill::TempStore;
 use crate::survey::Survey;
 use crate::taken::Taken;
@@ -30,6 +31,10 @@ pub(crate) struct Context<'a> {
     pub(crate) survey: Survey,
     /// The number of the current batch, and of how many; `None` when the run has no batches.
     pub(crate) batch: Option<(u32, u32)>,
+    /// The pages that are swept; `None` for all.
+    pub(crate) range: Option<FileRange>,
+    /// The ranges of the parts, as far as they are known: of a part its own, and all when parts are merged.
+    pub(crate) ranges: Ranges,
     /// Pages whose unit is not the one that the maps name; known after the sweep.
     pub(crate) taken: Taken,
     /// What the log of a backup still changes; `None` for data files.
@@ -93,11 +98,13 @@ impl<'a> Context<'a> {
             units,
             survey,
             batch: None,
+            range: None,
+            ranges: Ranges::default(),
             taken: Taken::default(),
             keys,
             rows_hold_versions,
             space,
-            hash: FactHash::new(options.hash_seed),
+            hash: options.fact_hash(),
         };
         if context.is_clean() {
             context.ended = Ended::by(source, database);

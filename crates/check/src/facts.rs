@@ -76,11 +76,13 @@ pub fn run_with_sums_carried(
     options: &Options,
     mut change: impl FnMut(&mut Vec<u8>),
 ) -> Result<Report, SumsError> {
-    run_with(source, database, options, &Silent, |context, swept| {
-        let mut bytes = Vec::new();
-        swept.write(context, &mut bytes)?;
-        change(&mut bytes);
-        Swept::read(context, &mut bytes.as_slice())
+    run_with(source, database, options, &Silent, |run, context, checks| {
+        run.sweep(context, checks, |context, swept| {
+            let mut bytes = Vec::new();
+            swept.write(context, &mut bytes)?;
+            change(&mut bytes);
+            Swept::read(context, &mut bytes.as_slice())
+        })
     })
 }
 
@@ -106,4 +108,4 @@ fn text(swept: Swept<impl CheckSums>, findings: FindingCollector, space: &TempSt
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

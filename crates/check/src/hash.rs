@@ -3,10 +3,14 @@
 //! Sums wrap and add; they never XOR, under which two equal surplus facts would cancel. The key is new in every run, so
 //! that no file can be made whose facts cancel, and a chance miss (2^-64 per comparison, or less) does not repeat.
 
+mod key;
+
 use std::hash::{BuildHasher, RandomState};
 
 use format::bytes::unsigned;
 use format::{PageId, RecordId};
+
+pub use key::HashKey;
 
 /// Hashes facts under the run's key.
 #[derive(Clone, Copy)]
@@ -309,10 +313,19 @@ impl FactHash {
     pub(crate) fn new(seed: Option<u64>) -> Self {
         let random = RandomState::new();
         let mut drawn = 0u64;
-        let mut draw = || {
+        Self::drawn(|| {
             drawn += 1;
             seed.map_or_else(|| random.hash_one(drawn), |seed| spread(seed, drawn))
-        };
+        })
+    }
+
+    /// A hash under a key that several processes share.
+    pub(crate) fn of_key(key: &HashKey) -> Self {
+        let mut stream = key.stream();
+        Self::drawn(|| stream.next().unwrap_or_default())
+    }
+
+    fn drawn(mut draw: impl FnMut() -> u64) -> Self {
         let key = [(); 4].map(|()| draw());
         let mut draw_some = || [(); INNER + 1].map(|()| draw());
         let (first, second) = (draw_some(), draw_some());

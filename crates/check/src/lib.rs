@@ -50,12 +50,14 @@ mod outcome;
 mod page_check;
 mod page_lsn;
 mod page_records;
+pub mod part;
 mod partitions;
 mod per_unit;
 mod pinpoint;
 mod prechecks;
 mod progress;
 mod purity;
+mod ranges;
 mod reckon;
 pub mod registry;
 mod report;
@@ -83,6 +85,7 @@ mod unmatched;
 mod values;
 mod warnings;
 mod wire;
+mod witness;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use catalog_rules::{CatalogReference, catalog_references};
@@ -92,11 +95,13 @@ pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use facts::{facts, facts_of_pages, run_with_sums_carried};
 pub use finding::{Finding, Names, Owner, Value};
 pub use findings::{ErrorCounts, Findings, Group};
+pub use hash::HashKey;
 pub use log_audit::{LogAudit, LogAuditDoubt, LogAuditDoubtKind};
 pub use options::{
     DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,
 };
 pub use progress::{Progress, Silent, phase_words};
+pub use ranges::FileRange;
 pub use report::{
     BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts,
     Sample, Statistics, UnitFileTotals, UnitTotals, Warning,

@@ -99,6 +99,10 @@ impl CheckSums for Sums {
         self.parity.merge(other.parity);
     }
 
+    fn put_in_order(&mut self, _: &TempStore) {
+        self.parity.put_in_order();
+    }
+
     fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.units
     }

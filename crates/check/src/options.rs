@@ -7,6 +7,7 @@ use std::thread;
 use catalog::Database;
 use format::Lsn;
 
+use crate::hash::{FactHash, HashKey};
 use crate::log_audit::LogAudit;
 use crate::registry::limits::{self, Limit};
 
@@ -96,6 +97,8 @@ pub struct Options {
     /// Seed of the key under which facts are hashed; a new one in every run when `None`, so that no file can be made whose
     /// facts cancel. A fixed one is for tests that must repeat.
     pub hash_seed: Option<u64>,
+    /// The key itself, where sums are carried from one process to another; it goes before the seed.
+    pub hash_key: Option<HashKey>,
     /// Limits that whoever asks accepts. They are reported all the same, as allowed; the check does not depend on them.
     pub allowed: Vec<&'static Limit>,
     /// What recovery from a log did to the pages before this run; `None` if no log was looked for.
@@ -212,6 +215,11 @@ impl Options {
             0 => thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         }
+    }
+
+    /// The hash of facts.
+    pub(crate) fn fact_hash(&self) -> FactHash {
+        self.hash_key.as_ref().map_or_else(|| FactHash::new(self.hash_seed), FactHash::of_key)
     }
 
     /// Whether data purity is checked.

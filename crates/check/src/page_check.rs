@@ -59,6 +59,9 @@ pub(crate) trait PageCheck: Default + Sync {
     /// Compares what cannot wait for other batches, and gives back what it takes; when the sweep of a batch has ended.
     fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
+    /// Compares what the pages of one part of the database show by themselves, before its sums are written.
+    fn end_part(&self, _: &Context<'_>, _: &mut Self::Sums, _: &mut FindingCollector) {}
+
     /// Compares the sums, after the sweep, and takes a second look where they differ. `judged` are the units of which all
     /// pages were seen, or are known to be damaged, by ascending ordinal.
     fn settle(

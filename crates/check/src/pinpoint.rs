@@ -6,6 +6,7 @@ use std::ops::Range;
 use format::record::Record;
 use format::{Page, PageBytes, PageId, RecordId};
 
+use crate::audit::PageContent;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::ledger::FindingCollector;
@@ -138,12 +139,21 @@ pub(crate) fn look(
     target: &mut Target,
     id: PageId,
 ) -> Result<Option<(UnitIndex, Box<PageBytes>)>, Unread> {
+    Ok(look_at_content(context, target, id)?.map(|(unit, _, bytes)| (unit, bytes)))
+}
+
+/// The same with what its audit found.
+pub(crate) fn look_at_content(
+    context: &Context<'_>,
+    target: &mut Target,
+    id: PageId,
+) -> Result<Option<(UnitIndex, PageContent, Box<PageBytes>)>, Unread> {
     if !context.source.contains(id) {
         return Ok(None);
     }
     let mut bytes = context.source.read_page(id).ok_or(Unread)?;
     match target.look(context, id, &mut bytes) {
-        Verdict::Sound(unit, _) => Ok(Some((unit, bytes))),
+        Verdict::Sound(unit, content) => Ok(Some((unit, content, bytes))),
         Verdict::Unread => Err(Unread),
         Verdict::Bad | Verdict::Passed => Ok(None),
     }

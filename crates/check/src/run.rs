@@ -25,7 +25,9 @@ use crate::progress::Progress;
 use crate::report::{BackupSummary, BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
 use crate::row_check::Stage;
 use crate::spill::TempStore;
+use crate::survey::Survey;
 use crate::units::Units;
+use crate::witness::{Fingerprint, Witness};
 use crate::{
     broker, catalog_rules, columns, container, encryption, inventory, metadata, prechecks, reckon, settle, survey,
     sweep, system, warnings,
@@ -36,7 +38,9 @@ use crate::{
 /// Never fails: pages that cannot be read are in [`Report::read_errors`], what could not be verified in
 /// [`Report::not_verified`].
 pub fn run(source: &dyn PageSource, database: &Database, options: &Options, progress: &dyn Progress) -> Report {
-    let Ok(report) = run_with(source, database, options, progress, |_, swept| Ok::<_, Infallible>(swept));
+    let Ok(report) = run_with(source, database, options, progress, |run, context, checks| {
+        run.sweep(context, checks, |_, swept| Ok::<_, Infallible>(swept))
+    });
     report
 }
 
@@ -59,13 +63,13 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
 }
 
-/// The same as [`run`]. `carry` is given what the sweep of each batch added up, and gives it back.
+/// The same as [`run`]; `sweep` gives what a pass over the pages adds up.
 pub(crate) fn run_with<E>(
     source: &dyn PageSource,
     database: &Database,
     options: &Options,
     progress: &dyn Progress,
-    carry: impl FnMut(&Context<'_>, Swept<Sums>) -> Result<Swept<Sums>, E>,
+    sweep: impl FnOnce(&mut Run<'_>, &mut Context<'_>, &Checks) -> Result<Swept<Sums>, E>,
 ) -> Result<Report, E> {
     let counters = system::counters();
     let metered = Metered::new(source);
@@ -83,6 +87,7 @@ pub(crate) fn run_with<E>(
         phases: Phases::new(&metered.meter, &space),
         findings: FindingCollector::new(needs.bytes_for_findings(options), &space),
         coverage: Coverage::default(),
+        fingerprint: Fingerprint::default(),
         read_errors: Vec::new(),
         outcome: Outcome::default(),
         service_broker: Vec::new(),
@@ -93,27 +98,48 @@ pub(crate) fn run_with<E>(
     }
     let mut context = run.survey();
     let mut checks = Checks::new(&context);
-    let mut swept = run.sweep(&mut context, &checks, carry)?;
+    let mut swept = sweep(&mut run, &mut context, &checks)?;
     run.reckon(&context, &mut checks, &mut swept);
     run.catalog();
     run.beyond(&context, &mut checks, &mut swept);
     Ok(run.settle(&context, &checks, swept))
 }
 
+/// Reads the maps; units that only they name join the others. What was read is told only where the run's key is known to other
+/// processes.
+pub(crate) fn survey_of(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    units: &mut Units,
+    (findings, coverage): (&mut FindingCollector, &mut Coverage),
+) -> (Survey, Fingerprint) {
+    match &options.hash_key {
+        None => (survey::survey(source, database, units, findings, coverage), Fingerprint::default()),
+        Some(key) => {
+            let witness = Witness::new(source, key);
+            let survey = survey::survey(&witness, database, units, findings, coverage);
+            let fingerprint = witness.fingerprint();
+            (survey, fingerprint)
+        }
+    }
+}
+
 /// A run: what it has, and what came of it so far. Its methods are its phases, in their order.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     source: &'a dyn PageSource,
     meter: &'a Meter,
     database: &'a Database,
     options: &'a Options,
-    progress: &'a dyn Progress,
+    pub(crate) progress: &'a dyn Progress,
     space: &'a TempStore,
     needs: MemoryBudget,
     /// The system's counters at the start.
     counters: Vec<(&'static str, u64)>,
     phases: Phases<'a>,
-    findings: FindingCollector,
+    pub(crate) findings: FindingCollector,
     coverage: Coverage,
+    /// What the maps say, if the run's key is known to other processes.
+    pub(crate) fingerprint: Fingerprint,
     read_errors: Vec<String>,
     outcome: Outcome,
     service_broker: Vec<BrokerCount>,
@@ -145,13 +171,15 @@ impl<'a> Run<'a> {
         if !options.physical_only {
             columns::anti_matter(database, &units, &mut self.findings, &mut self.coverage);
         }
-        let survey = survey::survey(source, database, &mut units, &mut self.findings, &mut self.coverage);
+        let results = (&mut self.findings, &mut self.coverage);
+        let (survey, fingerprint) = survey_of((source, database), options, &mut units, results);
+        self.fingerprint = fingerprint;
         self.phases.end("survey", self.space);
         Context::new(source, database, options, units, survey, self.space)
     }
 
-    /// One pass over the pages of each batch.
-    fn sweep<E>(
+    /// One pass over the pages of each batch. `carry` is given what it added up, and gives it back.
+    pub(crate) fn sweep<E>(
         &mut self,
         context: &mut Context<'_>,
         checks: &Checks,
@@ -168,8 +196,7 @@ impl<'a> Run<'a> {
             };
             self.phases.end("sweep", self.space);
             let mut part = carry(context, part)?;
-            self.progress.phase("compare", 0);
-            checks.end_batch(context, &mut part, &mut self.findings);
+            self.end_batch(context, checks, &mut part);
             swept.merge(part);
             if batch + 1 < batches {
                 self.phases.end("compare", self.space);
@@ -178,6 +205,18 @@ impl<'a> Run<'a> {
         context.batch = None;
         context.taken = swept.tallies.take_taken();
         Ok(swept)
+    }
+
+    fn end_batch(&mut self, context: &Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
+        self.progress.phase("compare", 0);
+        checks.end_batch(context, swept, &mut self.findings);
+    }
+
+    /// Ends a sweep that was made in parts by others.
+    pub(crate) fn end_parts(&mut self, context: &mut Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
+        self.phases.end("sweep", self.space);
+        self.end_batch(context, checks, swept);
+        context.taken = swept.tallies.take_taken();
     }
 
     fn results(&mut self) -> Results<'_> {

@@ -31,6 +31,20 @@ pub(crate) trait Fact: Copy {
 
     /// Reads what [`Self::write`] wrote.
     fn read(bytes: &[u8]) -> Option<Self>;
+
+    /// Appends it to `out`; it may be shorter where it is like the fact `before`.
+    fn pack(&self, _before: Option<&Self>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + Self::BYTES, 0);
+        self.write(out.get_mut(start..).unwrap_or_default());
+    }
+
+    /// Reads what [`Self::pack`] wrote after the same fact. `take` fills what it is given with the next bytes.
+    fn unpack(_before: Option<&Self>, take: &mut dyn FnMut(&mut [u8]) -> Option<()>) -> Option<Self> {
+        let mut bytes = vec![0; Self::BYTES];
+        take(&mut bytes)?;
+        Self::read(&bytes)
+    }
 }
 
 /// Writes a page's address after `out`, as [`PageId::read`] reads it.
@@ -156,15 +170,46 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
-    /// Calls `visit` with each fact, in no order. Facts that cannot be read back are lost, and `space` has the error.
+    /// Calls `visit` with each fact, in the order in which they came if that was ascending. Facts that cannot be read back are
+    /// lost, and `space` has the error.
     pub(crate) fn each(&self, space: &TempStore, mut visit: impl FnMut(F)) {
-        self.kept.iter().copied().for_each(&mut visit);
         if let Some(Spilled { file, segments }) = &self.spilled {
             let end = segments.last().map_or(0, |(_, end)| *end);
-            if let Err(error) = read_facts(file, 0..end, space, visit) {
+            if let Err(error) = read_facts(file, 0..end, space, &mut visit) {
                 space.failed(&error);
             }
         }
+        self.kept.iter().copied().for_each(visit);
+    }
+
+    /// The facts of several runs as one, ascending by page.
+    pub(crate) fn in_order(mut runs: Vec<Self>, limit: usize, space: &TempStore) -> Self {
+        let mut all = Self::default();
+        if runs.iter().all(|run| run.spilled.is_none()) {
+            all.kept = runs.pop().map(|run| run.kept).unwrap_or_default();
+            runs.into_iter().for_each(|run| all.kept.extend(run.kept));
+            all.kept.sort_unstable_by_key(Fact::page);
+            return all;
+        }
+        let mut windows = Windows::new(runs, limit, space);
+        let mut in_window = Vec::new();
+        while let Some(window) = windows.advance() {
+            in_window.extend(window.facts());
+            in_window.sort_unstable_by_key(Fact::page);
+            for fact in in_window.drain(..) {
+                all.push(fact);
+                all.bound(limit, space);
+            }
+        }
+        all
+    }
+
+    /// Adds the facts of another run.
+    pub(crate) fn append(&mut self, other: &Self, limit: usize, space: &TempStore) {
+        other.each(space, |fact| {
+            self.push(fact);
+            self.bound(limit, space);
+        });
     }
 
     /// Makes room for new facts, up to `limit` in all: a vector that grows by itself would take twice as much.
@@ -315,13 +360,26 @@ pub(crate) struct Window<'a, F> {
 impl<F: Fact> Window<'_, F> {
     /// The fact about a page, if the page is in the window and has one.
     pub(crate) fn get(&self, page: PageId) -> Option<F> {
-        if self.start.is_some_and(|start| page <= start) || self.end.is_some_and(|end| page > end) {
+        if !self.contains(page) {
             return None;
         }
         self.cursors.iter().find_map(|cursor| {
             let at = cursor.window.binary_search_by_key(&page, Fact::page).ok()?;
             cursor.window.get(at).copied()
         })
+    }
+
+    /// All facts of the pages in the window.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = F> + '_ {
+        let (start, end) = (self.start, self.end);
+        let is_inside =
+            move |fact: &&F| start.is_none_or(|start| fact.page() > start) && end.is_none_or(|end| fact.page() <= end);
+        self.cursors.iter().flat_map(|cursor| &cursor.window).filter(is_inside).copied()
+    }
+
+    /// Whether a page is in the window.
+    pub(crate) fn contains(&self, page: PageId) -> bool {
+        self.start.is_none_or(|start| page > start) && self.end.is_none_or(|end| page <= end)
     }
 
     /// The pages before the window, and its last one; `None` for no bound.

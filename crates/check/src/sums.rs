@@ -10,6 +10,12 @@ pub(crate) trait CheckSums: Wire + Send + Sized {
     /// Adds what another thread, or another part of the tables, has; in any order.
     fn merge(&mut self, other: Self);
 
+    /// Puts what is kept as it came into an order that does not depend on threads, and drops lists that are not whole.
+    fn put_in_order(&mut self, _: &TempStore) {}
+
+    /// Joins what was kept apart by threads or parts, so that many of them take no more memory than one.
+    fn gather(&mut self, _: &TempStore) {}
+
     /// What it holds, for tests that compare two ways to the same sums.
     fn facts(&self, space: &TempStore) -> impl Debug + '_;
 }

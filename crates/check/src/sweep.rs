@@ -40,7 +40,7 @@ pub(crate) fn sweep<C: CheckList>(
     meter: &Meter,
     progress: &dyn Progress,
 ) -> Swept<C::Sums> {
-    let chunks = Chunks::of(&context.survey.files);
+    let chunks = Chunks::of(&context.survey.files, context.range);
     progress.phase("sweep", chunks.pages());
     let sweep = Sweep {
         context,

@@ -39,11 +39,16 @@ impl Taken {
 
     /// All pages in order, to be looked up; none if they are too many.
     pub(crate) fn sorted(mut self) -> Self {
+        self.put_in_order();
+        self
+    }
+
+    /// Sorts the pages; none remain if they are too many.
+    pub(crate) fn put_in_order(&mut self) {
         if !self.is_whole() {
             self.pages.clear();
         }
         self.pages.sort_unstable();
-        self
     }
 
     /// The unit of a page, of [`Self::sorted`] ones.

@@ -180,6 +180,11 @@ impl Tallies {
         self.has_unread_shared |= other.has_unread_shared;
     }
 
+    /// Puts lists into an order that does not depend on threads.
+    pub(crate) fn put_in_order(&mut self) {
+        self.taken.put_in_order();
+    }
+
     /// The pages of extents that several units claim, to be looked up.
     pub(crate) fn take_taken(&mut self) -> Taken {
         let taken = std::mem::take(&mut self.taken).sorted();

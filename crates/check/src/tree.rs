@@ -61,9 +61,17 @@ impl PageCheck for Trees {
 
     fn end_batch(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut FindingCollector) {
         links::join_neighbors(context, sums);
-        if !context.options.physical_only {
-            bounds::check(context, swept, sums, findings);
+        if context.options.physical_only {
+            return;
         }
+        match context.ranges.is_empty() {
+            true => bounds::check(context, swept, sums, findings),
+            false => bounds::check_between_parts(context, swept, sums, findings),
+        }
+    }
+
+    fn end_part(&self, context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
+        bounds::check_part(context, sums, findings);
     }
 
     fn settle(

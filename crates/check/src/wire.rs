@@ -4,7 +4,7 @@
 //! error. Reading makes nothing larger than what was read.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 
 use format::{PageId, RecordId};
@@ -50,13 +50,21 @@ const FRAME_BYTES: usize = 1 << 16;
 const LENGTH_BYTES: usize = 4;
 const HASH_BYTES: usize = 16;
 
-/// The hash of the frame of a number.
-fn hash_of(hash: &FactHash, number: u64, frame: &[u8]) -> [u8; HASH_BYTES] {
+/// A hash of bytes under the run's key.
+pub type Digest = [u8; HASH_BYTES];
+
+/// The hash of a frame after the one with the hash `before`, so that the last one tells of all.
+pub(crate) fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest {
     let mut hasher = hash.hasher();
-    hasher.add_bytes(&number.to_le_bytes());
+    hasher.add_bytes(before);
     hasher.add_bytes(frame);
     let (first, second) = hasher.finish();
     (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
+}
+
+/// What the hash of the first frame is of besides it.
+fn start_of(hash: &FactHash, head: &[u8]) -> Digest {
+    hash_of(hash, &[0; HASH_BYTES], head)
 }
 
 /// Where sums are written to.
@@ -66,14 +74,15 @@ pub(crate) struct Output<'a> {
     space: &'a TempStore,
     to: &'a mut dyn Write,
     frame: Vec<u8>,
-    frames: u64,
+    /// The hash of the last frame.
+    last: Digest,
     written: u64,
 }
 
 impl<'a> Output<'a> {
-    /// Nothing written yet.
-    pub(crate) fn new(hash: &'a FactHash, space: &'a TempStore, to: &'a mut dyn Write) -> Self {
-        Self { hash, space, to, frame: Vec::new(), frames: 0, written: 0 }
+    /// Nothing written yet. What is written can be read only by who knows the same `head`.
+    pub(crate) fn new(hash: &'a FactHash, head: &[u8], space: &'a TempStore, to: &'a mut dyn Write) -> Self {
+        Self { hash, space, to, frame: Vec::new(), last: start_of(hash, head), written: 0 }
     }
 
     /// Writes bytes.
@@ -92,12 +101,11 @@ impl<'a> Output<'a> {
 
     fn end_frame(&mut self) -> Result<(), SumsError> {
         let length = (self.frame.len() as u32).to_le_bytes();
-        let hash = hash_of(self.hash, self.frames, &self.frame);
-        for part in [&length[..], &self.frame, &hash] {
+        self.last = hash_of(self.hash, &self.last, &self.frame);
+        for part in [&length[..], &self.frame, &self.last] {
             self.to.write_all(part).map_err(|error| SumsError::Io { at: self.written, error })?;
             self.written += part.len() as u64;
         }
-        self.frames += 1;
         self.frame.clear();
         Ok(())
     }
@@ -122,14 +130,30 @@ pub(crate) struct Input<'a> {
     frame: Vec<u8>,
     /// Bytes of the frame that were taken.
     taken: usize,
-    frames: u64,
+    /// The hash of the last frame.
+    last: Digest,
     read: u64,
 }
 
 impl<'a> Input<'a> {
-    /// Nothing read yet, in a run of this number of units.
-    pub(crate) fn new(hash: &'a FactHash, space: &'a TempStore, units: usize, from: &'a mut dyn Read) -> Self {
-        Self { hash, space, units, from, frame: Vec::new(), taken: 0, frames: 0, read: 0 }
+    /// Nothing read yet of what was written with the same `head`, in a run of this number of units.
+    pub(crate) fn new(
+        hash: &'a FactHash,
+        head: &[u8],
+        (space, units): (&'a TempStore, usize),
+        from: &'a mut dyn Read,
+    ) -> Self {
+        Self { hash, space, units, from, frame: Vec::new(), taken: 0, last: start_of(hash, head), read: 0 }
+    }
+
+    /// Reads all frames, whatever they hold: whether they are as they were written. Returns the hash of the last one, which is
+    /// equal for equal bytes only.
+    pub(crate) fn verify(mut self) -> Result<Digest, SumsError> {
+        while {
+            self.next_frame()?;
+            !self.frame.is_empty()
+        } {}
+        Ok(self.last)
     }
 
     /// What was read is not what a run like this one writes.
@@ -155,11 +179,11 @@ impl<'a> Input<'a> {
         self.fill(&mut frame)?;
         let mut hash = [0; HASH_BYTES];
         self.fill(&mut hash)?;
-        if hash != hash_of(self.hash, self.frames, &frame) {
+        self.last = hash_of(self.hash, &self.last, &frame);
+        if hash != self.last {
             return Err(self.damaged("the hash of a frame"));
         }
         (self.frame, self.taken) = (frame, 0);
-        self.frames += 1;
         Ok(())
     }
 
@@ -405,6 +429,17 @@ impl<K: Wire + Ord, V: Wire> Wire for BTreeMap<K, V> {
     }
 }
 
+impl<T: Wire + Ord> Wire for BTreeSet<T> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.len() as u64).write(to)?;
+        self.iter().try_for_each(|value| value.write(to))
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(Vec::<T>::read(from)?.into_iter().collect())
+    }
+}
+
 impl<A: Wire, B: Wire> Wire for (A, B) {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         self.0.write(to)?;
@@ -434,12 +469,15 @@ const SHARE: usize = 16;
 /// Each fact after a byte that says that there is one.
 impl<F: Fact> Wire for Run<F> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
-        let mut bytes = vec![0; F::BYTES];
+        let (mut bytes, mut before) = (Vec::new(), None);
         let mut result = Ok(());
         self.each(to.space, |fact| {
             if result.is_ok() {
-                fact.write(&mut bytes);
-                result = to.put(&[1]).and_then(|()| to.put(&bytes));
+                bytes.clear();
+                bytes.push(1);
+                fact.pack(before.as_ref(), &mut bytes);
+                result = to.put(&bytes);
+                before = Some(fact);
             }
         });
         result?;
@@ -450,17 +488,32 @@ impl<F: Fact> Wire for Run<F> {
     }
 
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
-        let limit = (from.space.memory_bytes() / SHARE / size_of::<F>()).max(1);
-        let mut run = Self::default();
-        let mut bytes = Vec::with_capacity(F::BYTES);
+        let limit = limit_of::<F>(from.space);
+        let (mut run, mut before) = (Self::default(), None);
         while bool::read(from)? {
-            bytes.clear();
-            from.take(F::BYTES, |piece| bytes.extend_from_slice(piece))?;
-            run.push(F::read(&bytes).ok_or_else(|| from.damaged("a fact"))?);
+            let mut failed = None;
+            let fact = F::unpack(before.as_ref(), &mut |bytes| {
+                let mut places = bytes.iter_mut();
+                let length = places.len();
+                let filled =
+                    from.take(length, |piece| places.by_ref().zip(piece).for_each(|(place, byte)| *place = *byte));
+                filled.map_err(|error| failed = Some(error)).ok()
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            let fact = fact.ok_or_else(|| from.damaged("a fact"))?;
+            run.push(fact);
             run.bound(limit, from.space);
+            before = Some(fact);
         }
         Ok(run)
     }
+}
+
+/// How many facts of a run are kept while others are read.
+pub(crate) fn limit_of<F>(space: &TempStore) -> usize {
+    (space.memory_bytes() / SHARE / size_of::<F>()).max(1)
 }
 
 #[cfg(test)]

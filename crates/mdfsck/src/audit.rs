@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let log = recover::open(&logs, &database).map_err(|refusal| cannot_compare(&logs, refusal))?;
     let audit = audit::audit(source, &database, &log, memory).map_err(|refusal| cannot_compare(&logs, refusal))?;
     let mut report = check::report_of_audit(source, &database, &audit);
-    report.read_errors.extend(source.read_faults().failed.into_iter().map(|failed| failed.text));
+    report.read_errors.extend(source.read_faults().failed.into_iter().map(|failed| failed.text()));
     output::print(|out| match arguments.json {
         true => report::audit::write_json(&report, &audit, out),
         false => report::audit::write_text(&report, &audit, out),

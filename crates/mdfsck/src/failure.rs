@@ -112,7 +112,7 @@ impl From<log::LogError> for Failure {
 /// Reports failed reads, one line per file; returns the status for them.
 pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
     faults.healed.iter().for_each(warn);
-    faults.failed.iter().for_each(|failed| warn(&failed.text));
+    faults.failed.iter().for_each(|failed| warn(failed.text()));
     if faults.failed.is_empty() { 0 } else { Failure::UNABLE }
 }
 

@@ -27,6 +27,7 @@ mod plan;
 mod records;
 mod restore;
 mod room;
+mod seen;
 mod sets;
 mod version;
 mod xpress;
@@ -40,6 +41,7 @@ pub use log_parts::{BackupLog, LogPart, LogSet};
 pub use pages::{BackupPages, SetLabel, UsedSet};
 pub use plan::{BackupPlan, SetChoice, SetPlace, plan};
 pub use restore::{Restore, Until};
+pub use seen::{ContainerSeen, Runs};
 pub use sets::{BackupMedia, BackupSet, SetKind};
 
 use std::fs::File;

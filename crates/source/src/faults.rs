@@ -31,8 +31,40 @@ pub struct ReadFaults {
 pub struct FailedReads {
     /// The file.
     pub path: PathBuf,
+    /// What each place says of itself, by offset.
+    pub places: BTreeMap<u64, String>,
+    /// Further places.
+    pub unlisted: u64,
+}
+
+impl FailedReads {
     /// One line: the first place, its cause, the number of places.
-    pub text: String,
+    pub fn text(&self) -> String {
+        let places = self.places.len() as u64 + self.unlisted;
+        let first = self.places.first_key_value().map_or("", |(_, text)| text);
+        if places > 1 { format!("{first} ({places} places in all)") } else { first.to_owned() }
+    }
+}
+
+impl ReadFaults {
+    /// Adds those that another process met. A place that both met counts once.
+    pub fn merge(&mut self, other: Self) {
+        for failed in other.failed {
+            match self.failed.iter_mut().find(|own| own.path == failed.path) {
+                Some(own) => {
+                    own.places.extend(failed.places);
+                    while own.places.len() > MAX_PLACES {
+                        own.places.pop_last();
+                        own.unlisted += 1;
+                    }
+                    own.unlisted += failed.unlisted;
+                }
+                None => self.failed.push(failed),
+            }
+        }
+        self.failed.sort_by(|one, other| one.path.cmp(&other.path));
+        self.healed.extend(other.healed);
+    }
 }
 
 /// The reads of one file.
@@ -88,12 +120,13 @@ impl Reads {
     /// Adds the failed reads of the file at `path` to `faults`.
     pub(crate) fn add_to(&self, path: &Path, faults: &mut ReadFaults) {
         self.memory(|memory| {
-            let places = memory.failed.len() as u64 + memory.unlisted;
-            if let Some((&offset, cause)) = memory.failed.first_key_value() {
-                let cause = io::Error::new(cause.kind(), cause.to_string());
-                let error = ReadError::Io { path: path.to_owned(), offset, cause };
-                let text = if places > 1 { format!("{error} ({places} places in all)") } else { error.to_string() };
-                faults.failed.push(FailedReads { path: path.to_owned(), text });
+            if !memory.failed.is_empty() {
+                let text = |(&offset, cause): (&u64, &io::Error)| {
+                    let cause = io::Error::new(cause.kind(), cause.to_string());
+                    (offset, ReadError::Io { path: path.to_owned(), offset, cause }.to_string())
+                };
+                let places = memory.failed.iter().map(text).collect();
+                faults.failed.push(FailedReads { path: path.to_owned(), places, unlisted: memory.unlisted });
             }
             if memory.healed > 0 {
                 let (count, cause) = (memory.healed, &memory.healed_cause);
@@ -154,8 +187,21 @@ mod tests {
         }
         assert_eq!(attempts, 10_000 + 2 * MAX_IN_VAIN);
         let faults = faults(&reads);
-        assert!(faults.failed[0].text.starts_with("a.mdf: cannot read at byte 0: Input/output error"), "{faults:?}");
-        assert!(faults.failed[0].text.ends_with("(10000 places in all)"), "{faults:?}");
+        assert!(faults.failed[0].text().starts_with("a.mdf: cannot read at byte 0: Input/output error"), "{faults:?}");
+        assert!(faults.failed[0].text().ends_with("(10000 places in all)"), "{faults:?}");
+    }
+
+    #[test]
+    fn what_several_processes_met_is_what_one_would_have_met() {
+        let met = |places: &[u64]| {
+            let reads = Reads::default();
+            places.iter().for_each(|place| reads.failed(place * 8192, &io::Error::from_raw_os_error(5)));
+            faults(&reads)
+        };
+        let mut all = met(&[3, 7]);
+        all.merge(met(&[7, 1]));
+        assert_eq!(all, met(&[1, 3, 7]));
+        assert!(all.failed[0].text().ends_with("(3 places in all)"), "{}", all.failed[0].text());
     }
 
     #[test]

@@ -82,6 +82,14 @@ impl DeferredValues {
         }
     }
 
+    /// Sorts the values; none remain if they are too many.
+    pub(super) fn put_in_order(&mut self) {
+        if !self.is_whole() {
+            self.list.clear();
+        }
+        self.list.sort_unstable();
+    }
+
     fn is_whole(&self) -> bool {
         self.seen.iter().sum::<u64>() <= MOST as u64
     }

@@ -5,9 +5,9 @@ use super::*;
 use crate::run::run;
 
 /// A database of the lab, with so many of its pages damaged and not protected.
-fn database_of_lab(damaged: usize) -> MemoryFiles {
+pub(crate) fn database_of_lab(damaged: usize, bytes: u64) -> MemoryFiles {
     let folder = tempfile::tempdir().unwrap();
-    let description = lab::orders::orders(Version::V852, 3, 2 << 20);
+    let description = lab::orders::orders(Version::V852, 3, bytes);
     let paths = lab::write(&description, folder.path()).unwrap().files;
     let mut files: Vec<_> = paths.into_iter().map(|path| (path.clone(), std::fs::read(&path).unwrap())).collect();
     let mut left = damaged;
@@ -25,7 +25,7 @@ fn database_of_lab(damaged: usize) -> MemoryFiles {
 }
 
 /// All that a report says but what the run cost.
-fn said(report: &Report) -> String {
+pub(crate) fn said(report: &Report) -> String {
     let findings: Vec<String> = report.findings.into_iter().map(|finding| format!("{finding:?}")).collect();
     let Report { rowsets, beyond, not_verified, notes, read_errors, file_totals, statistics, .. } = report;
     let counts =
@@ -42,7 +42,7 @@ fn all() -> Options {
 #[test]
 fn sums_that_are_written_and_read_after_the_sweep_give_the_same_report() {
     for damaged in [0, 60] {
-        let files = database_of_lab(damaged);
+        let files = database_of_lab(damaged, 2 << 20);
         let database = catalog::load(&files);
         for options in [
             all(),
@@ -62,7 +62,7 @@ fn sums_that_are_written_and_read_after_the_sweep_give_the_same_report() {
 
 #[test]
 fn sums_that_were_cut_or_changed_or_are_of_another_run_are_an_error() {
-    let files = database_of_lab(0);
+    let files = database_of_lab(0, 2 << 20);
     let database = catalog::load(&files);
     let carried = |seed, change: &mut dyn FnMut(&mut Vec<u8>)| {
         let options = Options { hash_seed: Some(seed), ..all() };

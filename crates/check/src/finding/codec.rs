@@ -1,4 +1,4 @@
-//! Findings as bytes, for temporary files.
+//! Findings as bytes: for temporary files of this process, and for other processes.
 
 use std::cmp::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +10,7 @@ use format::{AllocUnitId, PageId};
 use super::{Finding, Owner, Value};
 use crate::registry::{self, limits};
 use crate::spill::{Item, page_to};
+use crate::wire::{Input, Output, SumsError, Wire};
 
 /// Names of evidence, by number: as many as the program's text has.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
@@ -97,6 +98,89 @@ impl Item for Finding {
             finding.evidence.push((name, value));
         }
         Some(finding)
+    }
+}
+
+/// More names than the program's text has.
+const MOST_NAMES: usize = 1024;
+/// Longer than any of them.
+const MOST_NAME_BYTES: usize = 64;
+
+/// The name with this text, which another process of this program wrote.
+fn name(text: String) -> Option<&'static str> {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.iter().find(|known| **known == text) {
+        return Some(known);
+    }
+    if names.len() >= MOST_NAMES || text.len() > MOST_NAME_BYTES {
+        return None;
+    }
+    // Kept for ever, as those in the program's text are: they are few.
+    let name: &'static str = Box::leak(text.into_boxed_str());
+    names.push(name);
+    Some(name)
+}
+
+/// For other processes of the same build: names as texts.
+impl Wire for Finding {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, evidence } = self;
+        check.id.to_owned().write(to)?;
+        (*state, *owner, (*page, *slot)).write(to)?;
+        (*ref_page, *ref_slot, *demoted_by).write(to)?;
+        (evidence.len() as u64).write(to)?;
+        evidence.iter().try_for_each(|(name, value)| {
+            (*name).to_owned().write(to)?;
+            value.write(to)
+        })
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let id = String::read(from)?;
+        let check = registry::ALL.iter().copied().find(|check| check.id == id);
+        let check = check.ok_or_else(|| from.damaged("the id of a check"))?;
+        let (state, owner, (page, slot)) = Wire::read(from)?;
+        let (ref_page, ref_slot, demoted_by) = Wire::read(from)?;
+        let mut evidence = Vec::new();
+        for _ in 0..u64::read(from)? {
+            let name = name(String::read(from)?).ok_or_else(|| from.damaged("the name of a value"))?;
+            evidence.push((name, Value::read(from)?));
+        }
+        Ok(Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, evidence })
+    }
+}
+
+impl Wire for Owner {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let mut bytes = Vec::new();
+        owner_to(&mut bytes, self);
+        bytes.into_boxed_slice().write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let bytes = Box::<[u8]>::read(from)?;
+        Cursor(&bytes).owner().ok_or_else(|| from.damaged("the owner of a finding"))
+    }
+}
+
+impl Wire for Value {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        match self {
+            Self::Number(number) => (0u8, *number).write(to),
+            Self::Page(page) => (1u8, *page).write(to),
+            Self::Owner(owner) => (2u8, *owner).write(to),
+            Self::Text(text) => (3u8, text.clone()).write(to),
+        }
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(match u8::read(from)? {
+            0 => Self::Number(Wire::read(from)?),
+            1 => Self::Page(Wire::read(from)?),
+            2 => Self::Owner(Wire::read(from)?),
+            3 => Self::Text(Wire::read(from)?),
+            _ => return Err(from.damaged("the kind of a value")),
+        })
     }
 }
 
@@ -203,10 +287,10 @@ mod tests {
             .other_owner(owner(None));
         for finding in [bare, demoted, full] {
             let mut bytes = Vec::new();
-            finding.write(&mut bytes);
-            let back = Finding::read(&bytes).map(|back| format!("{back:?}"));
+            Item::write(&finding, &mut bytes);
+            let back = <Finding as Item>::read(&bytes).map(|back| format!("{back:?}"));
             assert_eq!(back, Some(format!("{finding:?}")));
-            assert!((0..bytes.len()).all(|length| Finding::read(&bytes[..length]).is_none_or(|cut| {
+            assert!((0..bytes.len()).all(|length| <Finding as Item>::read(&bytes[..length]).is_none_or(|cut| {
                 // Cut between two pieces of evidence it is another finding, never a panic.
                 cut.evidence.len() < finding.evidence.len()
             })));

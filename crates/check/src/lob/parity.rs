@@ -58,6 +58,13 @@ impl Addresses {
         }
     }
 
+    fn put_in_order(&mut self) {
+        if self.all().is_none() {
+            self.kept.clear();
+        }
+        self.kept.sort_unstable();
+    }
+
     /// The addresses, if all were kept.
     fn all(&self) -> Option<&[RecordId]> {
         (self.seen <= MOST as u64).then_some(&self.kept)
@@ -82,6 +89,12 @@ impl Parity {
     pub(super) fn merge(&mut self, other: Self) {
         self.ntext.merge(other.ntext);
         self.odd.merge(other.odd);
+    }
+
+    /// Puts the addresses in order.
+    pub(super) fn put_in_order(&mut self) {
+        self.ntext.put_in_order();
+        self.odd.put_in_order();
     }
 
     /// The odd roots to which an ntext column may lead, in order; `None` if there are too many.

@@ -61,7 +61,7 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
         files.extend(source.file(page.file).map(|file| file.path.clone()));
     }
     let others = source.read_faults().failed.into_iter().filter(|failed| !files.contains(&failed.path));
-    lines.extend(others.map(|failed| failed.text));
+    lines.extend(others.map(|failed| failed.text()));
     lines
 }
 

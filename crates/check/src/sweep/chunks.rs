@@ -3,6 +3,7 @@
 use format::PageId;
 
 use crate::memory::CHUNK_PAGES;
+use crate::ranges::FileRange;
 use crate::survey::FileMap;
 
 /// Pages that are read in one request.
@@ -12,21 +13,27 @@ pub(super) struct Chunk {
     pub(super) pages: u32,
 }
 
-/// All chunks of the files.
+/// All chunks of the files, or of a range of pages.
 pub(super) struct Chunks {
-    /// File id, pages, number of the first chunk.
-    files: Vec<(u16, u32, u64)>,
+    /// Pages of a file, and the number of their first chunk.
+    files: Vec<(FileRange, u64)>,
     count: u64,
 }
 
 impl Chunks {
-    /// The chunks of `files`.
-    pub(super) fn of(files: &[FileMap]) -> Self {
+    /// The chunks of `files`, or of a range of one of them.
+    pub(super) fn of(files: &[FileMap], range: Option<FileRange>) -> Self {
         let mut count = 0;
         let mut list = Vec::new();
         for file in files {
-            list.push((file.file_id, file.pages, count));
-            count += u64::from(file.pages.div_ceil(CHUNK_PAGES));
+            let whole = FileRange { file_id: file.file_id, first: 0, pages: file.pages };
+            let pages = match range {
+                None => whole,
+                Some(range) if range.file_id == file.file_id && range.end() <= file.pages => range,
+                Some(_) => continue,
+            };
+            list.push((pages, count));
+            count += u64::from(pages.pages.div_ceil(CHUNK_PAGES));
         }
         Self { files: list, count }
     }
@@ -38,20 +45,22 @@ impl Chunks {
 
     /// The numbers of each file's chunks.
     pub(super) fn by_file(&self) -> Vec<std::ops::Range<u64>> {
-        let chunks = |&(_, pages, first): &(u16, u32, u64)| first..first + u64::from(pages.div_ceil(CHUNK_PAGES));
+        let chunks = |&(range, first): &(FileRange, u64)| first..first + u64::from(range.pages.div_ceil(CHUNK_PAGES));
         self.files.iter().map(chunks).collect()
     }
 
     /// Pages in all chunks.
     pub(super) fn pages(&self) -> u64 {
-        self.files.iter().map(|(_, pages, _)| u64::from(*pages)).sum()
+        self.files.iter().map(|(range, _)| u64::from(range.pages)).sum()
     }
 
     /// The chunk with a number.
     pub(super) fn get(&self, number: u64) -> Option<Chunk> {
-        let at = self.files.partition_point(|(_, _, first)| *first <= number).checked_sub(1)?;
-        let &(file, pages, first) = self.files.get(at)?;
-        let page = u32::try_from((number - first) * u64::from(CHUNK_PAGES)).ok().filter(|page| *page < pages)?;
-        Some(Chunk { first: PageId::new(file, page), pages: CHUNK_PAGES.min(pages - page) })
+        let at = self.files.partition_point(|(_, first)| *first <= number).checked_sub(1)?;
+        let &(range, first) = self.files.get(at)?;
+        let skipped =
+            u32::try_from((number - first) * u64::from(CHUNK_PAGES)).ok().filter(|page| *page < range.pages)?;
+        let pages = CHUNK_PAGES.min(range.pages - skipped);
+        Some(Chunk { first: PageId::new(range.file_id, range.first + skipped), pages })
     }
 }

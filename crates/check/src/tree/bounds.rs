@@ -13,47 +13,112 @@ use format::{Page, PageBytes, PageId};
 use crate::context::{Context, Keys};
 use crate::finding::Finding;
 use crate::ledger::FindingCollector;
+use crate::page_check::SoundPage;
 use crate::page_records::record;
 use crate::per_unit::PerUnit;
 use crate::pinpoint;
 use crate::registry;
-use crate::spill::{Window, Windows};
+use crate::spill::{Run, Window, Windows};
+use crate::survey::PageSet;
 use crate::sweep::Target;
 use crate::tallies::Tallies;
+use crate::tree::page::bounds_of;
 use crate::tree::sums::bounds_per_window;
 use crate::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::units::{Unit, UnitIndex};
+use crate::wire::limit_of;
 
-/// Checks the children of every non-leaf page.
+/// Which children of a page are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those in its own range: all of them if the database is swept as one.
+    Own,
+    /// Those in other ranges.
+    Apart,
+}
+
+/// Checks the children of every non-leaf page, after the sweep of the whole database or of a batch of it.
 pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut FindingCollector) {
-    let mut unread = BTreeSet::new();
-    let Sums { units, nodes, bounds } = sums;
-    let nodes = std::mem::take(nodes);
-    let mut windows = Windows::new(std::mem::take(bounds), bounds_per_window(context), context.space);
-    while let Some(window) = windows.advance() {
-        let parts = parts(context, &window);
-        let mut checker = Checker {
-            context,
-            bounds: &window,
-            target: Target::default(),
-            findings,
-            trees: units,
-            unread: &mut unread,
-        };
-        for run in &nodes {
-            run.each(context.space, |node| {
-                if node.child_parts & parts != 0 {
-                    checker.node(&node);
-                }
-            });
+    let nodes = std::mem::take(&mut sums.nodes);
+    each_window(context, Which::Own, (sums, &nodes), findings, |_, _| {});
+    end(swept, sums);
+}
+
+/// Checks the children that a page of a part has in this part. The bounds of the others remain.
+pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
+    let limit = limit_of::<PageBounds>(context.space);
+    let nodes = std::mem::take(&mut sums.nodes);
+    let mut rest = Run::default();
+    each_window(context, Which::Own, (sums, &nodes), findings, |window, checked| {
+        for bounds in window.facts().filter(|bounds| !checked.contains(bounds.page)) {
+            rest.push(bounds);
+            rest.bound(limit, context.space);
         }
-    }
-    // From now on, part of the unit is unknown.
-    for unit in unread {
+    });
+    (sums.nodes, sums.bounds) = (nodes, vec![rest]);
+}
+
+/// Checks the children that pages of parts have in other parts, once all parts are merged.
+pub(super) fn check_between_parts(
+    context: &Context<'_>,
+    swept: &mut Tallies,
+    sums: &mut Sums,
+    findings: &mut FindingCollector,
+) {
+    let nodes = std::mem::take(&mut sums.nodes);
+    let unreadable = each_window(context, Which::Apart, (sums, &nodes), findings, |_, _| {});
+    // Where the sweep had met pages of the unit that cannot be read, it was one of these.
+    let is_new = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.unread_pages == 0);
+    sums.unread.extend(unreadable.into_iter().filter(is_new));
+    end(swept, sums);
+}
+
+/// From now on, part of the units with pages that could not be read again is unknown.
+fn end(swept: &mut Tallies, sums: &mut Sums) {
+    for unit in std::mem::take(&mut sums.unread) {
         if let Some(tally) = swept.units.get_mut(unit as usize) {
             tally.unread_pages += 1;
         }
     }
+}
+
+/// Checks the children of non-leaf pages, a window of key bounds at a time. `then` is given each window, with the pages in it that
+/// were compared. Returns the units with children that were to be read again and could not be.
+fn each_window(
+    context: &Context<'_>,
+    which: Which,
+    (sums, nodes): (&mut Sums, &[Run<NodePage>]),
+    findings: &mut FindingCollector,
+    mut then: impl FnMut(&Window<'_, PageBounds>, &PageSet),
+) -> BTreeSet<UnitIndex> {
+    let mut unreadable = BTreeSet::new();
+    let Sums { units, bounds, unread, .. } = sums;
+    let mut windows = Windows::new(std::mem::take(bounds), bounds_per_window(context), context.space);
+    let mut checked = PageSet::new(context.range.map_or(&[][..], |_| context.survey.files.as_slice()));
+    while let Some(window) = windows.advance() {
+        let parts = parts(context, &window);
+        let mut checker = Checker {
+            context,
+            which,
+            bounds: &window,
+            target: Target::default(),
+            findings,
+            trees: units,
+            unread,
+            unreadable: &mut unreadable,
+            checked: &mut checked,
+        };
+        for run in nodes {
+            run.each(context.space, |node| {
+                let of_children = if which == Which::Own { node.child_parts } else { node.apart_parts };
+                if of_children & parts != 0 {
+                    checker.node(&node);
+                }
+            });
+        }
+        then(&window, &checked);
+    }
+    unreadable
 }
 
 /// The parts of the database in which a window has pages, one bit per part.
@@ -66,12 +131,17 @@ fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
 
 struct Checker<'a> {
     context: &'a Context<'a>,
+    which: Which,
     bounds: &'a Window<'a, PageBounds>,
     target: Target,
     findings: &'a mut FindingCollector,
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
+    /// Units with pages whose bounds their part did not keep, and that cannot be read.
+    unreadable: &'a mut BTreeSet<UnitIndex>,
+    /// Pages whose bounds were compared; only those of a part are noted.
+    checked: &'a mut PageSet,
 }
 
 /// A parent entry, or the first entry of the next parent, that bounds a child's keys.
@@ -82,8 +152,32 @@ struct Separator<'a> {
 }
 
 impl Checker<'_> {
-    fn bounds_of(&self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
-        self.bounds.get(page).filter(|bounds| bounds.unit == unit)
+    fn bounds_of(&mut self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
+        let known = self.bounds.get(page);
+        if self.which == Which::Apart && known.is_none() && self.bounds.contains(page) {
+            // Its part has compared it with another page, which names it too; or it has no bounds.
+            return self.bounds_read_again(page, unit);
+        }
+        known.filter(|bounds| bounds.unit == unit)
+    }
+
+    fn bounds_read_again(&mut self, id: PageId, unit: UnitIndex) -> Option<PageBounds> {
+        let context = self.context;
+        match pinpoint::look_at_content(context, &mut self.target, id) {
+            Err(_) => {
+                // A page that the sweep could not read either has no bounds.
+                if context.survey.owner(id) == Some(unit) && !context.survey.is_shared(id) {
+                    self.unreadable.insert(unit);
+                }
+                None
+            }
+            Ok(found) => {
+                let (index, content, bytes) = found.filter(|(index, ..)| *index == unit)?;
+                let (page, records) = (Page::new(&bytes), &self.target.records);
+                let unit = context.units.get(index)?;
+                bounds_of(context, &SoundPage { index, unit, id, page, content: &content, records })
+            }
+        }
     }
 
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
@@ -107,7 +201,8 @@ impl Checker<'_> {
             let Some(entry) = record(page, *span) else { return };
             let separator = Separator { record: entry, page: node.page, slot: slot as u16 };
             let is_lowest = slot == 0;
-            if let Some(child) = child(page, *span) {
+            let of_range = |child: &PageId| context.ranges.are_apart(node.page, *child) == (self.which == Which::Apart);
+            if let Some(child) = child(page, *span).filter(of_range) {
                 self.child(
                     child,
                     node.unit,
@@ -136,6 +231,7 @@ impl Checker<'_> {
         parent: Page<'_>,
     ) {
         let Some(bounds) = self.bounds_of(id, unit_index) else { return };
+        self.checked.insert(id);
         let image = |separator: &Separator<'_>| KeyImage::of(&separator.record, &keys.node);
         let mut low_order = low.map(|separator| bounds.low.compare(&image(separator)));
         let mut high_order = high.map(|separator| bounds.high.compare(&image(separator)));

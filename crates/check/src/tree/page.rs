@@ -71,10 +71,14 @@ pub(super) fn add(
     }
     if role == Role::Node {
         let mut left = None;
-        let mut child_parts = 0;
+        let (mut child_parts, mut apart_parts) = (0, 0);
         for span in spans {
             let Some(child) = child(page, *span) else { continue };
-            child_parts |= 1 << context.survey.part(child);
+            let part = 1 << context.survey.part(child);
+            child_parts |= part;
+            if context.ranges.are_apart(id, child) {
+                apart_parts |= part;
+            }
             level.children.add(hash.page(child));
             if let Some(left) = left {
                 level.child_links.add(hash.link(left, child));
@@ -91,6 +95,7 @@ pub(super) fn add(
                 first_child,
                 last_child,
                 child_parts,
+                apart_parts,
             });
         }
     }
@@ -107,7 +112,7 @@ fn keys(
     (sums, ascent): (&mut Sums, &mut Ascent),
     findings: &mut Vec<Finding>,
 ) {
-    let SoundPage { index, unit, id, page, records, .. } = *sound;
+    let SoundPage { index, page, records, .. } = *sound;
     let Some(keys) = context.keys(index) else { return };
     let columns = keys.of(is_leaf);
     let rows = records.same_shape(page).filter(|_| is_leaf);
@@ -120,15 +125,36 @@ fn keys(
     if let Some(tree) = sums.units.get_mut(index as usize) {
         tree.undecided += undecided;
     }
-    // Bounds are compared with entries of non-leaf pages.
-    if let Some((first, last)) = ends.filter(|_| !unit.compressed) {
-        sums.note_bounds(PageBounds {
-            page: id,
-            unit: index,
-            low: KeyImage::of(&first, columns),
-            high: KeyImage::of(&last, columns),
-        });
+    if let Some(ends) = ends
+        && let Some(bounds) = bounds_between(sound, columns, ends)
+    {
+        sums.note_bounds(bounds);
     }
+}
+
+/// The key bounds of a page, from its first and last record that have a key. They are compared with entries of non-leaf pages.
+fn bounds_between(
+    sound: &SoundPage<'_>,
+    columns: &[KeyColumn],
+    (first, last): (Record<'_>, Record<'_>),
+) -> Option<PageBounds> {
+    let (low, high) = (KeyImage::of(&first, columns), KeyImage::of(&last, columns));
+    (!sound.unit.compressed).then_some(PageBounds { page: sound.id, unit: sound.index, low, high })
+}
+
+/// The key bounds that the sweep notes of a page, if it notes any.
+pub(super) fn bounds_of(context: &Context<'_>, sound: &SoundPage<'_>) -> Option<PageBounds> {
+    let role = role(context, sound.index, sound.page);
+    let is_passed_over = sound.records.spans().is_empty() && role != Role::Leaf
+        || role == Role::Node && sound.unit.compressed
+        || matches!(role, Role::Misplaced { .. });
+    if is_passed_over {
+        return None;
+    }
+    let (keys, is_leaf) = (context.keys(sound.index)?, role == Role::Leaf);
+    let columns = keys.of(is_leaf);
+    let (_, ends) = pairs(context, sound, (columns, is_leaf), &mut Vec::new());
+    bounds_between(sound, columns, ends?)
 }
 
 /// Checks the order of the keys of any page, pair by pair. Returns the number of undecided pairs, and the first and

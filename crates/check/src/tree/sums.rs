@@ -1,5 +1,6 @@
 //! Sums over the pages of B-trees, and the facts kept about single pages.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use format::PageId;
@@ -9,10 +10,10 @@ use format::key::{IMAGE_BYTES, KeyImage};
 use crate::context::Context;
 use crate::hash::Sum;
 use crate::per_unit::PerUnit;
-use crate::spill::{Fact, Run, TempStore};
+use crate::spill::{Fact, Run, TempStore, page_to};
 use crate::sums::CheckSums;
 use crate::units::UnitIndex;
-use crate::wire::{Input, Output, SumsError, Wire, wire};
+use crate::wire::{Input, Output, SumsError, Wire, limit_of, wire};
 
 /// A level of a tree: data pages, or index pages with a level number. Data pages with a level other than 0 are kept
 /// apart, so that no sum comes out right for them.
@@ -32,12 +33,19 @@ pub(crate) struct Sums {
     pub(super) nodes: Vec<Run<NodePage>>,
     /// Key bounds of index pages, one run per thread.
     pub(super) bounds: Vec<Run<PageBounds>>,
+    /// Units with pages that could not be read again for their key bounds.
+    pub(super) unread: BTreeSet<UnitIndex>,
 }
 
 impl Sums {
     /// Empty sums for this many units.
     pub(super) fn new(units: usize) -> Self {
-        Self { units: PerUnit::new(units), nodes: vec![Run::default()], bounds: vec![Run::default()] }
+        Self {
+            units: PerUnit::new(units),
+            nodes: vec![Run::default()],
+            bounds: vec![Run::default()],
+            unread: BTreeSet::new(),
+        }
     }
 
     /// Writes out facts when the thread has as many as it may keep. Key bounds may take twelve sixteenths of the memory
@@ -66,13 +74,25 @@ impl Sums {
     }
 }
 
-wire!(Sums { units, nodes, bounds });
+wire!(Sums { units, nodes, bounds, unread });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         self.units.merge(other.units, TreeSums::merge);
         self.nodes.extend(other.nodes);
         self.bounds.extend(other.bounds);
+        self.unread.extend(other.unread);
+    }
+
+    fn put_in_order(&mut self, space: &TempStore) {
+        self.units.touched_mut().for_each(|(_, tree)| tree.levels.sort_unstable_by_key(|(level, _)| *level));
+        self.nodes = vec![Run::in_order(std::mem::take(&mut self.nodes), limit_of::<NodePage>(space), space)];
+        self.bounds = vec![Run::in_order(std::mem::take(&mut self.bounds), limit_of::<PageBounds>(space), space)];
+    }
+
+    fn gather(&mut self, space: &TempStore) {
+        join(&mut self.nodes, space);
+        join(&mut self.bounds, space);
     }
 
     fn facts(&self, space: &TempStore) -> impl Debug + '_ {
@@ -84,6 +104,14 @@ impl CheckSums for Sums {
         self.bounds.iter().for_each(|run| run.each(space, |bound| bounds.push(bound)));
         bounds.sort_by_key(|bound| (bound.page, bound.low.to_bytes(), bound.high.to_bytes()));
         (units, nodes, bounds)
+    }
+}
+
+/// Makes one run of several.
+fn join<F: Fact>(runs: &mut Vec<Run<F>>, space: &TempStore) {
+    if let Some((all, others)) = runs.split_first_mut() {
+        others.iter().for_each(|other| all.append(other, limit_of::<F>(space), space));
+        runs.truncate(1);
     }
 }
 
@@ -194,10 +222,12 @@ pub(crate) struct NodePage {
     pub(crate) last_child: PageId,
     /// The parts of the database ([`crate::survey::Survey::part`]) in which it has children, one bit per part.
     pub(crate) child_parts: u64,
+    /// The same for the children in other ranges than its own ([`crate::ranges`]).
+    pub(crate) apart_parts: u64,
 }
 
 impl Fact for NodePage {
-    const BYTES: usize = 4 + 1 + 4 * 6 + 8;
+    const BYTES: usize = 4 + 1 + 4 * 6 + 2 * 8;
 
     fn page(&self) -> PageId {
         self.page
@@ -206,7 +236,8 @@ impl Fact for NodePage {
     fn write(&self, bytes: &mut [u8]) {
         let pages = [self.page, self.prev, self.first_child, self.last_child];
         let pages = pages.into_iter().flat_map(|id| id.page.to_le_bytes().into_iter().chain(id.file.to_le_bytes()));
-        let rest = self.child_parts.to_le_bytes().into_iter().chain(self.unit.to_le_bytes()).chain([self.level]);
+        let parts = [self.child_parts, self.apart_parts].into_iter().flat_map(u64::to_le_bytes);
+        let rest = parts.chain(self.unit.to_le_bytes()).chain([self.level]);
         bytes.iter_mut().zip(pages.chain(rest)).for_each(|(to, from)| *to = from);
     }
 
@@ -217,8 +248,9 @@ impl Fact for NodePage {
             first_child: PageId::read(bytes, 12)?,
             last_child: PageId::read(bytes, 18)?,
             child_parts: u64_at(bytes, 24)?,
-            unit: u32_at(bytes, 32)?,
-            level: u8_at(bytes, 36)?,
+            apart_parts: u64_at(bytes, 32)?,
+            unit: u32_at(bytes, 40)?,
+            level: u8_at(bytes, 44)?,
         })
     }
 }
@@ -265,6 +297,82 @@ impl Fact for PageBounds {
             high: KeyImage::from_bytes(high.first_chunk()?),
         })
     }
+
+    /// The first key of a page resembles the last one of the page before, and the last key the first one.
+    fn pack(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        let next = before.map(|before| (PageId::new(before.page.file, before.page.page.wrapping_add(1)), before.unit));
+        let is_next = next.is_some_and(|(page, _)| page == self.page);
+        let is_same = next.is_some_and(|(_, unit)| unit == self.unit);
+        out.push(u8::from(is_next) | u8::from(is_same) << 1);
+        if !is_next {
+            page_to(out, self.page);
+        }
+        if !is_same {
+            out.extend(self.unit.to_le_bytes());
+        }
+        pack_image(self.low, before.map(|before| before.high), out);
+        pack_image(self.high, Some(self.low), out);
+    }
+
+    fn unpack(before: Option<&Self>, take: &mut dyn FnMut(&mut [u8]) -> Option<()>) -> Option<Self> {
+        let mut flags = [0];
+        take(&mut flags)?;
+        let page = match flags[0] & 1 {
+            0 => {
+                let mut bytes = [0; 6];
+                take(&mut bytes)?;
+                PageId::read(&bytes, 0)?
+            }
+            _ => before.map(|before| PageId::new(before.page.file, before.page.page.wrapping_add(1)))?,
+        };
+        let unit = match flags[0] & 2 {
+            0 => {
+                let mut bytes = [0; 4];
+                take(&mut bytes)?;
+                u32::from_le_bytes(bytes)
+            }
+            _ => before?.unit,
+        };
+        let low = unpack_image(before.map(|before| before.high), take)?;
+        let high = unpack_image(Some(low), take)?;
+        Some(Self { page, unit, low, high })
+    }
+}
+
+/// Set in the first byte of an image that is as long as the one that it resembles; the other bits are how many bytes they share.
+const SAME_LENGTH: u8 = 0x80;
+
+/// Writes an image after one that it resembles.
+fn pack_image(image: KeyImage, like: Option<KeyImage>, out: &mut Vec<u8>) {
+    let ([bytes @ .., length], like) = (image.to_bytes(), like.map(KeyImage::to_bytes).unwrap_or_default());
+    let shared = bytes.iter().zip(like).take_while(|(byte, like)| *byte == like).count();
+    let is_same = like.last() == Some(&length);
+    out.push(shared as u8 | if is_same { SAME_LENGTH } else { 0 });
+    if !is_same {
+        out.push(length);
+    }
+    out.extend(bytes.get(shared..usize::from(length >> 1)).unwrap_or_default());
+}
+
+/// Reads what [`pack_image`] wrote.
+fn unpack_image(like: Option<KeyImage>, take: &mut dyn FnMut(&mut [u8]) -> Option<()>) -> Option<KeyImage> {
+    let like = like.map(KeyImage::to_bytes).unwrap_or_default();
+    let (mut first, mut length) = ([0], [0]);
+    take(&mut first)?;
+    match first[0] & SAME_LENGTH {
+        0 => take(&mut length)?,
+        _ => length[0] = *like.last()?,
+    }
+    let shared = usize::from(first[0] & !SAME_LENGTH);
+    let mut image = [0; IMAGE_BYTES + 1];
+    // What is shared may be more than the image has.
+    let kept = shared.min(usize::from(length[0] >> 1));
+    image.get_mut(..kept)?.copy_from_slice(like.get(..kept)?);
+    if let Some(rest) = image.get_mut(..IMAGE_BYTES)?.get_mut(kept..usize::from(length[0] >> 1)) {
+        take(rest)?;
+    }
+    *image.last_mut()? = length[0];
+    Some(KeyImage::from_bytes(&image))
 }
 
 #[cfg(test)]
@@ -282,10 +390,55 @@ mod tests {
             first_child: page(5),
             last_child: page(6),
             child_parts: 1 << 63 | 1,
+            apart_parts: 1 << 62,
         };
         let mut bytes = [0; NodePage::BYTES];
         node.write(&mut bytes);
         assert_eq!(NodePage::read(&bytes), Some(node));
         assert_eq!(NodePage::read(&bytes[1..]), None);
+    }
+
+    #[test]
+    fn packed_bounds_come_back_whole_and_are_short() {
+        let image = |key: u64, length: u8, is_complete: u8| {
+            let mut bytes = [0; IMAGE_BYTES + 1];
+            bytes[..8].copy_from_slice(&key.to_be_bytes());
+            bytes[usize::from(length)..].fill(0);
+            bytes[IMAGE_BYTES] = length << 1 | is_complete;
+            KeyImage::from_bytes(&bytes)
+        };
+        let mut random = 1u64;
+        let bounds: Vec<PageBounds> = (0..2000u32)
+            .map(|at| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let is_odd = random >> 60 == 0;
+                let (length, key) = (if is_odd { (random >> 50) as u8 % 25 } else { 8 }, u64::from(at) * 100);
+                PageBounds {
+                    page: PageId::new(1 + at as u16 / 500, if is_odd { random as u32 } else { at }),
+                    unit: 7 + u32::from(is_odd),
+                    low: image(if is_odd { random } else { key }, length.min(8), 1),
+                    high: image(key + 99, 8, u8::from(!is_odd)),
+                }
+            })
+            .collect();
+        let (mut bytes, mut before) = (Vec::new(), None);
+        for bound in &bounds {
+            bound.pack(before, &mut bytes);
+            before = Some(bound);
+        }
+        assert!(bytes.len() < bounds.len() * 9, "{} bytes of {}", bytes.len(), bounds.len() * PageBounds::BYTES);
+        let mut rest = bytes.as_slice();
+        let mut read = Vec::new();
+        while !rest.is_empty() {
+            let before = read.last().copied();
+            let bound = PageBounds::unpack(before.as_ref(), &mut |to| {
+                let (taken, left) = rest.split_at_checked(to.len())?;
+                to.copy_from_slice(taken);
+                rest = left;
+                Some(())
+            });
+            read.push(bound.unwrap());
+        }
+        assert_eq!(read, bounds);
     }
 }

@@ -12,7 +12,7 @@ fn parts() -> Parts {
 fn written(seed: u64) -> Vec<u8> {
     let (mut bytes, space) = (Vec::new(), TempStore::new(None, 1 << 20));
     let hash = FactHash::new(Some(seed));
-    let mut output = Output::new(&hash, &space, &mut bytes);
+    let mut output = Output::new(&hash, b"head", &space, &mut bytes);
     parts().write(&mut output).unwrap();
     output.finish().unwrap();
     bytes
@@ -20,7 +20,7 @@ fn written(seed: u64) -> Vec<u8> {
 
 fn read(mut bytes: &[u8]) -> Result<Parts, SumsError> {
     let (space, hash) = (TempStore::new(None, 1 << 20), FactHash::new(Some(5)));
-    let mut input = Input::new(&hash, &space, 0, &mut bytes);
+    let mut input = Input::new(&hash, b"head", (&space, 0), &mut bytes);
     let parts = Parts::read(&mut input)?;
     input.finish()?;
     Ok(parts)
@@ -53,9 +53,9 @@ fn bytes_that_were_cut_or_changed_are_an_error_and_so_are_those_of_another_run()
 fn a_length_that_no_data_backs_takes_no_memory() {
     let (space, hash) = (TempStore::new(None, 1 << 20), FactHash::new(Some(5)));
     let mut bytes = Vec::new();
-    let mut output = Output::new(&hash, &space, &mut bytes);
+    let mut output = Output::new(&hash, b"head", &space, &mut bytes);
     MOST.write(&mut output).unwrap();
     output.finish().unwrap();
-    assert!(Vec::<u64>::read(&mut Input::new(&hash, &space, 0, &mut &bytes[..])).is_err());
-    assert!(String::read(&mut Input::new(&hash, &space, 0, &mut &bytes[..])).is_err());
+    assert!(Vec::<u64>::read(&mut Input::new(&hash, b"head", (&space, 0), &mut &bytes[..])).is_err());
+    assert!(String::read(&mut Input::new(&hash, b"head", (&space, 0), &mut &bytes[..])).is_err());
 }

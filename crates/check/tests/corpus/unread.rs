@@ -124,7 +124,11 @@ impl PageSource for Failing<'_> {
 
     fn read_faults(&self) -> ReadFaults {
         let failed = self.memory(|memory| memory.failed);
-        let fault = FailedReads { path: self.path(), text: format!("{failed} reads failed") };
+        let fault = FailedReads {
+            path: self.path(),
+            places: BTreeMap::from([(0, "failed".to_owned())]),
+            unlisted: failed.into(),
+        };
         ReadFaults { failed: (failed > 0).then_some(fault).into_iter().collect(), healed: Vec::new() }
     }
 }

@@ -270,7 +270,11 @@ impl Compressed {
             }
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
-            Some(held) => with(held),
+            Some(held) => {
+                // It may have been read before what was seen was forgotten.
+                self.saw(number, held.bad);
+                with(held)
+            }
             // Once more for the error, unless it was transient.
             None => with(&self.held(file, number)?),
         }
@@ -318,10 +322,20 @@ impl Compressed {
                 Err(_) => bad.damaged |= mask,
             }
         }
+        self.saw(number, bad);
+        Ok(bad)
+    }
+
+    /// Notes that a group was read, if nothing of it is bad.
+    fn saw(&self, number: usize, bad: BadSectors) {
         if let Some(word) = self.sound.get(number / 64).filter(|_| bad.damaged | bad.unknown == 0) {
             word.fetch_or(1 << (number % 64), Ordering::Relaxed);
         }
-        Ok(bad)
+    }
+
+    /// Which groups were read and are sound.
+    pub(super) fn seen(&self) -> &[AtomicU64] {
+        &self.sound
     }
 
     /// Reads the range of the file that holds a group.

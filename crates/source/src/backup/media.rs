@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use super::compressed::{Compressed, MAGIC, RecordFault};
 use super::damage::{Damage, DamageKind};
@@ -66,6 +67,14 @@ impl Media {
             Input::File(_, length) => *length,
             Input::Compressed(_, _, compressed) => compressed.length,
             Input::Pipe(pipe) => pipe.length(),
+        }
+    }
+
+    /// Which groups of records of a compressed backup were read and are sound: one bit each.
+    pub(super) fn seen(&self) -> &[AtomicU64] {
+        match &self.input {
+            Input::Compressed(.., compressed) => compressed.seen(),
+            _ => &[],
         }
     }
 

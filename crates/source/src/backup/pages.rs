@@ -87,9 +87,9 @@ pub(super) struct RegionSum {
     pub(super) tape: u16,
     pub(super) region: Region,
     stored: u32,
-    sum: AtomicU32,
+    pub(super) sum: AtomicU32,
     /// Extents already added, one bit each.
-    seen: Vec<AtomicU64>,
+    pub(super) seen: Vec<AtomicU64>,
 }
 
 impl RegionSum {

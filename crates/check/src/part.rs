@@ -1,0 +1,235 @@
+//! Parts: one check spread over processes. Each sweeps ranges of pages and writes what they amount to; one of them merges all
+//! parts and goes on from there, as a run does after its sweep.
+//!
+//! A part is the same, byte for byte, for every degree of parallelism and memory grant. Its numbers of units and plans follow from
+//! catalog and maps, so that whoever reads it must have read the same of both: that is what a [`Fingerprint`] is for.
+
+mod body;
+mod cut;
+
+use std::io::{Read, Write};
+
+use catalog::Database;
+use source::{BackupPages, PageSource};
+
+use crate::accounting::Metered;
+use crate::check_list::Swept;
+use crate::checks::Checks;
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::hash::{FactHash, HashKey};
+use crate::ledger::FindingCollector;
+use crate::options::Options;
+use crate::progress::Progress;
+use crate::ranges::{FileRange, Ranges};
+use crate::report::Report;
+use crate::run::{run_with, survey_of};
+use crate::spill::TempStore;
+use crate::sums::CheckSums;
+use crate::sweep;
+use crate::units::Units;
+pub use crate::wire::{Digest, SumsError};
+use crate::wire::{Input, Output, hash_of};
+
+use crate::witness::Faulty;
+pub use crate::witness::{Fingerprint, load};
+use body::Body;
+pub use cut::Untiled;
+
+/// Sweeps ranges of a database, each by itself.
+pub struct Sweeper<'r, 'a> {
+    context: &'r mut Context<'a>,
+    checks: &'r Checks,
+    metered: &'r Metered<'a>,
+    findings_bytes: usize,
+    /// What the maps say.
+    pub fingerprint: Fingerprint,
+}
+
+/// What a range came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// Pages that were read.
+    pub pages_read: u64,
+    /// What was found on single pages.
+    pub findings: u64,
+}
+
+/// Why a range gives no part.
+#[derive(Debug, thiserror::Error)]
+pub enum PartError {
+    /// It cannot be written or read.
+    #[error(transparent)]
+    Sums(#[from] SumsError),
+    /// Facts were lost as temporary files could not be written or read.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// Reads the maps of a database and calls `act` with what sweeps ranges of it. `None` if no page of tables is to be read: only
+/// allocation or the catalog is asked for, or the database is encrypted.
+pub fn sweeper<R>(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    progress: &dyn Progress,
+    act: impl FnOnce(Option<&mut Sweeper<'_, '_>>) -> R,
+) -> R {
+    if database.is_encrypted || !options.scope.reads_pages() {
+        return act(None);
+    }
+    let metered = Metered::new(source);
+    let needs = Checks::needs(&metered, database, options);
+    let space = TempStore::new(options.temp_dir.clone(), needs.bytes_for_facts(options));
+    progress.phase("survey", 0);
+    // What the maps show is found again by who merges.
+    let mut findings = FindingCollector::new(needs.bytes_for_findings(options), &space);
+    let mut units = Units::of(database);
+    let (survey, fingerprint) =
+        survey_of((&metered, database), options, &mut units, (&mut findings, &mut Coverage::default()));
+    drop(findings);
+    let mut context = Context::new(&metered, database, options, units, survey, &space);
+    let checks = Checks::new(&context);
+    act(Some(&mut Sweeper {
+        context: &mut context,
+        checks: &checks,
+        metered: &metered,
+        findings_bytes: needs.bytes_for_findings(options),
+        fingerprint,
+    }))
+}
+
+impl Sweeper<'_, '_> {
+    /// Ranges that hold all pages to be read, ascending, each with about this many of them at most.
+    pub fn ranges(&self, pages: u64) -> Vec<FileRange> {
+        cut::ranges(self.context, pages)
+    }
+
+    /// Whether these ranges hold each page to be read exactly once.
+    ///
+    /// # Errors
+    /// The first place where they do not.
+    pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
+        cut::tile(self.context, ranges)
+    }
+
+    /// Sweeps a range and writes what it amounts to. Only who knows `head` can read it.
+    ///
+    /// # Errors
+    /// [`PartError`]: nothing that was written is of use then.
+    pub fn sweep(
+        &mut self,
+        range: FileRange,
+        head: &[u8],
+        progress: &dyn Progress,
+        to: &mut dyn Write,
+    ) -> Result<Done, PartError> {
+        let context = &mut *self.context;
+        context.range = Some(range);
+        context.ranges = Ranges::new(vec![range]);
+        let backup = context.source.backup();
+        backup.into_iter().for_each(BackupPages::forget_seen);
+        let mut findings = FindingCollector::new(self.findings_bytes, context.space);
+        let mut swept = sweep::sweep(context, self.checks, &mut findings, &self.metered.meter, progress);
+        self.checks.end_part(context, &mut swept, &mut findings);
+        swept.put_in_order(context);
+        if let Some(error) = context.space.error() {
+            return Err(PartError::Lost(error));
+        }
+        let pages_read = swept.tallies.pages_read;
+        let mut to = Output::new(&context.hash, head, context.space, to);
+        let body = Body {
+            faults: context.source.read_faults(),
+            container: backup.map(BackupPages::seen).unwrap_or_default(),
+            swept,
+        };
+        let findings = body.put(findings, &mut to)?;
+        to.finish()?;
+        match context.space.error() {
+            Some(error) => Err(PartError::Lost(error)),
+            None => Ok(Done { pages_read, findings }),
+        }
+    }
+}
+
+/// Reads a part to its end: whether it is as it was written, under this key and with this head. Equal parts have equal digests,
+/// others different ones.
+///
+/// # Errors
+/// [`SumsError`] if it is not.
+pub fn verify(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Digest, SumsError> {
+    Input::new(&FactHash::of_key(key), head, (&TempStore::default(), 0), from).verify()
+}
+
+/// A hash of bytes under a key.
+pub fn digest(key: &HashKey, bytes: &[u8]) -> Digest {
+    hash_of(&FactHash::of_key(key), &Digest::default(), bytes)
+}
+
+/// A part to be merged.
+pub struct Part<'p> {
+    /// What it was written with.
+    pub head: Vec<u8>,
+    /// Its bytes.
+    pub from: Box<dyn Read + 'p>,
+}
+
+/// What a run knows when its maps are read, and parts can be merged.
+pub struct Surveyed<'s> {
+    /// What the maps say.
+    pub fingerprint: Fingerprint,
+    tile: &'s dyn Fn(&[FileRange]) -> Result<(), Untiled>,
+}
+
+impl Surveyed<'_> {
+    /// Whether these ranges hold each page to be read exactly once.
+    ///
+    /// # Errors
+    /// The first place where they do not.
+    pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
+        (self.tile)(ranges)
+    }
+}
+
+/// The same as [`crate::run`], with the sweep done by others: `ranges` are those of the parts. `begin` is asked when the maps are
+/// read: whether to go on; then `next` hands out the parts, in any order.
+///
+/// # Errors
+/// Those of `begin` and `next`; [`SumsError`] for a part that cannot be read.
+pub fn merge<'p, E: From<SumsError>>(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    progress: &dyn Progress,
+    ranges: &[FileRange],
+    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
+    mut next: impl FnMut() -> Option<Result<Part<'p>, E>>,
+) -> Result<Report, E> {
+    let source = Faulty::new(source);
+    run_with(&source, database, options, progress, |run, context, checks| {
+        if !options.scope.reads_pages() {
+            return Ok(Swept::new(checks, context.units.list().len()));
+        }
+        begin(Surveyed { fingerprint: run.fingerprint, tile: &|ranges| cut::tile(context, ranges) })?;
+        let mut swept = Swept::new(checks, context.units.list().len());
+        let backup = source.backup();
+        backup.into_iter().for_each(BackupPages::forget_seen);
+        run.progress.phase("merge", ranges.iter().map(|range| u64::from(range.pages)).sum());
+        while let Some(part) = next() {
+            let Part { head, mut from } = part?;
+            let mut from = Input::new(&context.hash, &head, (context.space, context.units.list().len()), &mut from);
+            let body = Body::take(&mut from, &mut run.findings)?;
+            from.finish()?;
+            source.add(body.faults);
+            backup.into_iter().for_each(|backup| backup.add_seen(&body.container));
+            swept.merge(body.swept);
+            swept.sums.gather(context.space);
+        }
+        context.ranges = Ranges::new(ranges.to_vec());
+        run.end_parts(context, checks, &mut swept);
+        Ok(swept)
+    })
+}
+
+#[cfg(test)]
+mod tests;

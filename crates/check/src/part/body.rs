@@ -1,0 +1,133 @@
+//! What a part holds.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use source::backup::{ContainerSeen, Runs};
+use source::{FailedReads, ReadFaults};
+
+use crate::check_list::Swept;
+use crate::checks::Sums;
+use crate::ledger::FindingCollector;
+use crate::wire::{Input, Output, SumsError, Wire};
+
+/// Longer than any path.
+const MOST_PATH_BYTES: usize = 1 << 16;
+
+/// What the sweep of a range amounts to, but for its findings, which may be many.
+pub(super) struct Body {
+    /// Reads that failed.
+    pub(super) faults: ReadFaults,
+    /// What was read of a backup's container.
+    pub(super) container: ContainerSeen,
+    pub(super) swept: Swept<Sums>,
+}
+
+impl Body {
+    /// Writes it after its findings, and returns how many these are.
+    pub(super) fn put(&self, findings: FindingCollector, to: &mut Output<'_>) -> Result<u64, SumsError> {
+        let mut count = 0;
+        for finding in findings.into_sorted() {
+            true.write(to)?;
+            finding.write(to)?;
+            count += 1;
+        }
+        false.write(to)?;
+        put_faults(&self.faults, to)?;
+        put_container(&self.container, to)?;
+        self.swept.put(to)?;
+        Ok(count)
+    }
+
+    /// Reads what [`Self::put`] wrote; `findings` takes those of the part.
+    pub(super) fn take(from: &mut Input<'_>, findings: &mut FindingCollector) -> Result<Self, SumsError> {
+        while bool::read(from)? {
+            findings.push(Wire::read(from)?);
+        }
+        Ok(Self { faults: take_faults(from)?, container: take_container(from)?, swept: Swept::take(from)? })
+    }
+}
+
+fn put_faults(faults: &ReadFaults, to: &mut Output<'_>) -> Result<(), SumsError> {
+    let ReadFaults { failed, healed } = faults;
+    (failed.len() as u64).write(to)?;
+    for FailedReads { path, places, unlisted } in failed {
+        path.as_os_str().as_encoded_bytes().to_vec().into_boxed_slice().write(to)?;
+        (places.len() as u64).write(to)?;
+        for (offset, text) in places {
+            (offset.cast_signed(), text.clone()).write(to)?;
+        }
+        unlisted.write(to)?;
+    }
+    healed.write(to)
+}
+
+fn take_faults(from: &mut Input<'_>) -> Result<ReadFaults, SumsError> {
+    let mut failed = Vec::new();
+    for _ in 0..u64::read(from)? {
+        let path = path_of(&Box::<[u8]>::read(from)?).ok_or_else(|| from.damaged("a path"))?;
+        let mut places = BTreeMap::new();
+        for _ in 0..u64::read(from)? {
+            let (offset, text): (i64, String) = Wire::read(from)?;
+            places.insert(offset.cast_unsigned(), text);
+        }
+        failed.push(FailedReads { path, places, unlisted: Wire::read(from)? });
+    }
+    Ok(ReadFaults { failed, healed: Wire::read(from)? })
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    (bytes.len() <= MOST_PATH_BYTES).then(|| std::ffi::OsStr::from_bytes(bytes).into())
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MOST_PATH_BYTES);
+    text.map(PathBuf::from)
+}
+
+fn put_runs(runs: &Runs, to: &mut Output<'_>) -> Result<(), SumsError> {
+    (runs.len() as u64).write(to)?;
+    let mut before = 0;
+    runs.iter().try_for_each(|&(start, end)| {
+        (start - before, end - start).write(to)?;
+        before = end;
+        Ok(())
+    })
+}
+
+fn take_runs(from: &mut Input<'_>) -> Result<Runs, SumsError> {
+    let mut runs = Runs::new();
+    let mut before = 0;
+    for _ in 0..u64::read(from)? {
+        // Neither is above 2^56.
+        let (skipped, length): (u64, u64) = Wire::read(from)?;
+        let start: u64 = skipped.saturating_add(before);
+        before = start.saturating_add(length);
+        runs.push((start, before));
+    }
+    Ok(runs)
+}
+
+fn put_container(seen: &ContainerSeen, to: &mut Output<'_>) -> Result<(), SumsError> {
+    (seen.regions.len() as u64).write(to)?;
+    for (sum, runs) in &seen.regions {
+        sum.write(to)?;
+        put_runs(runs, to)?;
+    }
+    (seen.records.len() as u64).write(to)?;
+    seen.records.iter().try_for_each(|runs| put_runs(runs, to))
+}
+
+fn take_container(from: &mut Input<'_>) -> Result<ContainerSeen, SumsError> {
+    let mut seen = ContainerSeen::default();
+    for _ in 0..u64::read(from)? {
+        seen.regions.push((Wire::read(from)?, take_runs(from)?));
+    }
+    for _ in 0..u64::read(from)? {
+        seen.records.push(take_runs(from)?);
+    }
+    Ok(seen)
+}

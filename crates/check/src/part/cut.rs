@@ -1,0 +1,97 @@
+//! How a database is cut into ranges, and whether ranges hold all of it.
+
+use std::fmt;
+
+use format::PageId;
+
+use crate::context::Context;
+use crate::memory::CHUNK_PAGES;
+use crate::ranges::FileRange;
+use crate::sweep::any_in_scope;
+
+/// Ranges that do not hold each page to be read exactly once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Untiled {
+    /// Where.
+    pub page: PageId,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Untiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "page {}: {}", self.page, self.what)
+    }
+}
+
+/// The pieces in which a file is read, and whether each is.
+fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterator<Item = (u32, u32, bool)> + 'c {
+    (0..pages).step_by(CHUNK_PAGES as usize).map(move |first| {
+        let count = CHUNK_PAGES.min(pages - first);
+        (first, count, any_in_scope(context, PageId::new(file_id, first), count))
+    })
+}
+
+/// Ranges that hold all pages to be read, each with about `most` of them at most. They begin where a sweep of the whole would
+/// begin a read.
+pub(super) fn ranges(context: &Context<'_>, most: u64) -> Vec<FileRange> {
+    let mut ranges = Vec::new();
+    for file in &context.survey.files {
+        let mut open: Option<(FileRange, u64)> = None;
+        for (first, count, _) in chunks(context, file.file_id, file.pages).filter(|(.., is_read)| *is_read) {
+            match &mut open {
+                Some((range, pages)) if *pages + u64::from(count) <= most => {
+                    *pages += u64::from(count);
+                    range.pages = first + count - range.first;
+                }
+                open => {
+                    ranges.extend(open.take().map(|(range, _)| range));
+                    *open = Some((FileRange { file_id: file.file_id, first, pages: count }, count.into()));
+                }
+            }
+        }
+        ranges.extend(open.map(|(range, _)| range));
+    }
+    ranges
+}
+
+/// Whether these ranges hold each page to be read exactly once, and are whole reads.
+pub(super) fn tile(context: &Context<'_>, ranges: &[FileRange]) -> Result<(), Untiled> {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_unstable();
+    let untiled = |file: u16, page: u32, what| Untiled { page: PageId::new(file, page), what };
+    let mut left = sorted.as_slice();
+    for file in &context.survey.files {
+        let before = left.partition_point(|range| range.file_id < file.file_id);
+        let (alien, rest) = left.split_at_checked(before).unwrap_or_default();
+        if let Some(range) = alien.first() {
+            return Err(untiled(range.file_id, range.first, "no file has it"));
+        }
+        let (own, others) =
+            rest.split_at_checked(rest.partition_point(|range| range.file_id == file.file_id)).unwrap_or_default();
+        left = others;
+        let mut end = 0;
+        for range in own {
+            let is_whole = |page: u32| page.is_multiple_of(CHUNK_PAGES) || page == file.pages;
+            if range.first < end {
+                return Err(untiled(file.file_id, range.first, "two ranges have it"));
+            }
+            if range.pages == 0 || range.end() > file.pages || !is_whole(range.first) || !is_whole(range.end()) {
+                return Err(untiled(file.file_id, range.first, "no whole range begins there"));
+            }
+            end = range.end();
+        }
+        let mut ranges = own.iter().peekable();
+        for (first, _, is_read) in chunks(context, file.file_id, file.pages) {
+            while ranges.next_if(|range| range.end() <= first).is_some() {}
+            let page = PageId::new(file.file_id, first);
+            if is_read && ranges.peek().is_none_or(|range| !range.contains(page)) {
+                return Err(untiled(file.file_id, first, "no range has it"));
+            }
+        }
+    }
+    match left.first() {
+        Some(range) => Err(untiled(range.file_id, range.first, "no file has it")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,202 @@
+use super::*;
+use crate::facts::tests::{database_of_lab, said};
+use crate::hash::HashKey;
+use crate::progress::Silent;
+
+const HEAD: &[u8] = b"head of the test";
+
+fn all() -> Options {
+    let hash_key = Some(HashKey::new([9; HashKey::BYTES]));
+    Options { constraints: true, identities: true, hash_key, ..Options::default() }
+}
+
+/// The parts of a database, each with its range.
+fn parts(source: &dyn PageSource, database: &Database, options: &Options, pages: u64) -> Vec<(FileRange, Vec<u8>)> {
+    sweeper(source, database, options, &Silent, |sweeper| {
+        let sweeper = sweeper.unwrap();
+        let ranges = sweeper.ranges(pages);
+        assert_eq!(sweeper.tile(&ranges), Ok(()));
+        let part = |range: FileRange| {
+            let mut bytes = Vec::new();
+            sweeper.sweep(range, HEAD, &Silent, &mut bytes).unwrap();
+            (range, bytes)
+        };
+        ranges.into_iter().map(part).collect()
+    })
+}
+
+fn merged(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    parts: &[(FileRange, Vec<u8>)],
+) -> Result<Report, SumsError> {
+    let ranges: Vec<FileRange> = parts.iter().map(|(range, _)| *range).collect();
+    let mut left = parts.iter();
+    let next = || left.next().map(|(_, bytes)| Ok(Part { head: HEAD.to_vec(), from: Box::new(bytes.as_slice()) }));
+    let begin = |surveyed: Surveyed<'_>| {
+        assert_eq!(surveyed.tile(&ranges), Ok(()));
+        Ok(())
+    };
+    merge(source, database, options, &Silent, &ranges, begin, next)
+}
+
+#[test]
+fn parts_of_any_size_in_any_order_give_the_report_of_one_run() {
+    for damaged in [0, 60] {
+        let files = database_of_lab(damaged, 24 << 20);
+        let database = catalog::load(&files);
+        for options in [
+            all(),
+            Options { memory_bytes: Some(1), max_threads: 3, ..all() },
+            Options { physical_only: true, ..all() },
+        ] {
+            let expected = crate::run(&files, &database, &options, &Silent);
+            assert_eq!(expected.findings.is_empty(), damaged == 0);
+            for pages in [1, 300, 1500, u64::MAX] {
+                let mut parts = parts(&files, &database, &options, pages);
+                assert!(pages != 1 || parts.len() > 20, "{} parts", parts.len());
+                parts.reverse();
+                let middle = parts.len() / 3;
+                parts.rotate_left(middle);
+                let found = merged(&files, &database, &options, &parts).unwrap();
+                assert_eq!(said(&found), said(&expected), "{pages} pages, {options:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_is_the_same_for_any_number_of_threads_and_any_grant() {
+    let files = database_of_lab(60, 24 << 20);
+    let database = catalog::load(&files);
+    let expected = parts(&files, &database, &Options { max_threads: 1, ..all() }, 900);
+    for options in [
+        Options { max_threads: 3, ..all() },
+        Options { max_threads: 8, memory_bytes: Some(1), ..all() },
+        Options { max_threads: 2, readers: crate::Readers::Count(2), row_by_row: true, ..all() },
+    ] {
+        let found = parts(&files, &database, &options, 900);
+        for ((range, bytes), (_, same)) in found.iter().zip(&expected) {
+            assert!(bytes == same, "{range:?}, {options:?}");
+        }
+    }
+}
+
+/// The files of a backup of a small database, made in one of five forms.
+fn backed_up(form: &str, folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    use lab::backup::{BackupOptions, Base, Container, Set, backup};
+    let write = |seed| {
+        let folder = folder.join(format!("seed{seed}"));
+        std::fs::create_dir(&folder).unwrap();
+        lab::write(&lab::orders::orders(lab::Version::V852, seed, 4 << 20), &folder).unwrap().files
+    };
+    let files = write(3);
+    let of = |files: &[std::path::PathBuf], step, options: BackupOptions<'_>, name| {
+        backup(&[Set { files, step, options }], folder, name).unwrap().files
+    };
+    let plain = BackupOptions { checksum: true, stripes: 1, ..BackupOptions::default() };
+    match form {
+        "plain" => of(&files, 1, plain, "one"),
+        "striped" => of(&files, 1, BackupOptions { stripes: 4, ..plain }, "one"),
+        "compressed" => of(&files, 1, BackupOptions { container: Some(Container::Version2), ..plain }, "one"),
+        _ => {
+            let full = of(&files, 1, plain, "full");
+            // A page that was changed since.
+            let changed = folder.join("changed");
+            std::fs::create_dir(&changed).unwrap();
+            let copy = |file: &std::path::PathBuf| {
+                let to = changed.join(file.file_name().unwrap());
+                std::fs::copy(file, &to).unwrap();
+                to
+            };
+            let later: Vec<_> = files.iter().map(copy).collect();
+            let options = BackupOptions { base: Some(Base { files: &files, step: 1 }), checksum: true, ..plain };
+            [full, of(&later, 2, options, "differential")].concat()
+        }
+    }
+}
+
+#[test]
+fn parts_of_backups_know_what_was_read_of_the_container() {
+    for form in ["plain", "striped", "compressed", "differential"] {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = backed_up(form, folder.path());
+        for damage in [None, Some(3), Some(2)] {
+            // In the middle of the file, in its pages, and near its end.
+            if let Some(part) = damage {
+                let path = paths.last().unwrap();
+                let mut bytes = std::fs::read(path).unwrap();
+                let at = if part == 3 { bytes.len() - 70_000 } else { bytes.len() / part };
+                bytes[at] ^= 0x55;
+                std::fs::write(path, bytes).unwrap();
+            }
+            let open = || source::open(&paths, &[], false).unwrap();
+            let whole = open();
+            let database = catalog::load(whole.as_ref());
+            let expected = crate::run(whole.as_ref(), &database, &all(), &Silent);
+            for pages in [1, 200, u64::MAX] {
+                let parts = parts(open().as_ref(), &database, &all(), pages);
+                let found = merged(open().as_ref(), &database, &all(), &parts).unwrap();
+                assert_eq!(said(&found), said(&expected), "{form}, {damage:?}, {pages} pages");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_that_was_cut_or_changed_or_has_another_head_or_key_is_refused() {
+    let files = database_of_lab(0, 4 << 20);
+    let database = catalog::load(&files);
+    let parts = parts(&files, &database, &all(), 300);
+    let whole = &parts[0].1;
+    let verified = |bytes: &[u8], head: &[u8], key: u8| {
+        let mut rest = bytes;
+        verify(&HashKey::new([key; HashKey::BYTES]), head, &mut rest).map(|_| rest.len())
+    };
+    assert_eq!(verified(whole, HEAD, 9).unwrap(), 0);
+    assert!(verified(whole, b"another head", 9).is_err() && verified(whole, HEAD, 8).is_err());
+    for at in (0..whole.len()).step_by(97) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        for bytes in [&whole[..at], &changed] {
+            assert!(verified(bytes, HEAD, 9).is_err(), "at {at}");
+        }
+        if at % (97 * 16) == 0 {
+            let mut parts = parts.clone();
+            parts[0].1 = changed;
+            assert!(merged(&files, &database, &all(), &parts).is_err(), "at {at}");
+        }
+    }
+    // Frames of two parts under one key make no part.
+    let after_first = |bytes: &[u8]| 4 + u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize + 16;
+    let of_other = &parts[1].1;
+    let spliced = [&whole[..after_first(whole)], &of_other[after_first(of_other)..]].concat();
+    assert!(verified(&spliced, HEAD, 9).is_err());
+}
+
+#[test]
+fn ranges_that_leave_pages_out_or_hold_them_twice_are_no_tiling() {
+    let files = database_of_lab(0, 4 << 20);
+    let database = catalog::load(&files);
+    sweeper(&files, &database, &all(), &Silent, |sweeper| {
+        let sweeper = sweeper.unwrap();
+        let ranges = sweeper.ranges(200);
+        let what = |ranges: &[FileRange]| sweeper.tile(ranges).map_err(|untiled| untiled.what);
+        assert!(ranges.len() > 2 && what(&ranges).is_ok());
+        assert_eq!(what(&ranges[1..]), Err("no range has it"));
+        assert_eq!(what(&[ranges.clone(), ranges[..1].to_vec()].concat()), Err("two ranges have it"));
+        let with = |change: fn(&mut FileRange)| {
+            let mut ranges = ranges.clone();
+            change(&mut ranges[0]);
+            ranges
+        };
+        assert_eq!(what(&with(|range| range.pages -= 1)), Err("no whole range begins there"));
+        assert_eq!(what(&with(|range| range.pages = u32::MAX)), Err("no whole range begins there"));
+        assert_eq!(what(&with(|range| range.file_id = 99)), Err("no range has it"));
+        assert_eq!(
+            what(&[ranges.clone(), vec![FileRange { file_id: 99, first: 0, pages: 128 }]].concat()),
+            Err("no file has it")
+        );
+    });
+}

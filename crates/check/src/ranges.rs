@@ -1,0 +1,79 @@
+//! Ranges of pages, in which a database is swept part by part.
+
+use format::PageId;
+
+/// Pages of a file, one after another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FileRange {
+    /// The file.
+    pub file_id: u16,
+    /// The first page.
+    pub first: u32,
+    /// How many there are.
+    pub pages: u32,
+}
+
+impl FileRange {
+    /// The page after the last one.
+    pub fn end(&self) -> u32 {
+        self.first.saturating_add(self.pages)
+    }
+
+    /// Whether it has a page.
+    pub fn contains(&self, page: PageId) -> bool {
+        page.file == self.file_id && (self.first..self.end()).contains(&page.page)
+    }
+}
+
+/// The ranges of the parts of a run, ascending; none if the database is swept as one.
+#[derive(Default, Debug)]
+pub(crate) struct Ranges(Vec<FileRange>);
+
+impl Ranges {
+    /// These ranges, which do not overlap.
+    pub(crate) fn new(mut ranges: Vec<FileRange>) -> Self {
+        ranges.sort_unstable();
+        Self(ranges)
+    }
+
+    /// Whether the database is swept as one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The range that has a page.
+    pub(crate) fn of(&self, page: PageId) -> Option<&FileRange> {
+        let next = self.0.partition_point(|range| (range.file_id, range.first) <= (page.file, page.page));
+        self.0.get(next.checked_sub(1)?).filter(|range| range.contains(page))
+    }
+
+    /// Whether two pages are in different parts, so that what relates them is known only when these are merged.
+    pub(crate) fn are_apart(&self, page: PageId, other: PageId) -> bool {
+        !self.0.is_empty() && self.of(page).is_none_or(|range| !range.contains(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_apart_unless_one_range_has_both() {
+        let range = |file_id, first, pages| FileRange { file_id, first, pages };
+        let page = PageId::new;
+        assert!(!Ranges::default().are_apart(page(1, 1), page(2, 9)), "a database in one piece");
+        let ranges = Ranges::new(vec![range(3, 0, 128), range(1, 128, 128), range(1, 0, 128)]);
+        for (one, other, apart) in [
+            ((1, 0), (1, 127), false),
+            ((1, 127), (1, 128), true),
+            ((1, 128), (1, 255), false),
+            ((1, 255), (1, 256), true),
+            ((3, 5), (3, 6), false),
+            ((3, 5), (1, 5), true),
+            ((2, 5), (2, 5), true),
+        ] {
+            let are_apart = |a: (u16, u32), b: (u16, u32)| ranges.are_apart(page(a.0, a.1), page(b.0, b.1));
+            assert_eq!(are_apart(one, other), apart, "{one:?} {other:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What was read of catalog and maps, as a number: whether two processes know the same.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use catalog::Database;
+use format::PageId;
+use format::page::PAGE_BYTES;
+use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+
+use crate::hash::{FactHash, HashKey, Sum};
+
+/// A sum over pages and what they hold.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Fingerprint(Sum);
+
+/// As in JSON: 32 hexadecimal digits.
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, second) = self.0.parts();
+        write!(f, "{first:016x}{second:016x}")
+    }
+}
+
+/// A source that adds up what is read of it.
+pub(crate) struct Witness<'a> {
+    inner: &'a dyn PageSource,
+    hash: FactHash,
+    sum: Mutex<Sum>,
+}
+
+impl<'a> Witness<'a> {
+    /// Nothing read yet.
+    pub(crate) fn new(inner: &'a dyn PageSource, key: &HashKey) -> Self {
+        Self { inner, hash: FactHash::of_key(key), sum: Mutex::default() }
+    }
+
+    /// The sum so far.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(*self.sum.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn saw(&self, page: PageId, bytes: Option<&[u8]>) {
+        let mut hasher = self.hash.hasher();
+        hasher.add_bytes(&(u64::from(page.file) << 32 | u64::from(page.page)).to_le_bytes());
+        match bytes {
+            Some(bytes) => hasher.add_bytes(bytes),
+            None => hasher.add_null(),
+        }
+        self.sum.lock().unwrap_or_else(PoisonError::into_inner).add(hasher.finish().into());
+    }
+}
+
+impl PageSource for Witness<'_> {
+    fn backup(&self) -> Option<&BackupPages> {
+        self.inner.backup()
+    }
+
+    fn in_flight(&self) -> Option<&[PageId]> {
+        self.inner.in_flight()
+    }
+
+    fn has_recovered_pages(&self) -> bool {
+        self.inner.has_recovered_pages()
+    }
+
+    fn files(&self) -> &[DataFile] {
+        self.inner.files()
+    }
+
+    fn read_faults(&self) -> ReadFaults {
+        self.inner.read_faults()
+    }
+
+    fn prefetch(&self, first: PageId, pages: u32) {
+        self.inner.prefetch(first, pages);
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let read = self.inner.read(first, buffer);
+        match &read {
+            Ok(pages) => {
+                for (page, bytes) in (first.page..).zip(buffer.chunks_exact(PAGE_BYTES)).take(*pages) {
+                    self.saw(PageId::new(first.file, page), Some(bytes));
+                }
+            }
+            Err(_) => self.saw(first, None),
+        }
+        read
+    }
+}
+
+/// Reads the catalog, and says what was read of it.
+pub fn load(source: &dyn PageSource, key: &HashKey) -> (Database, Fingerprint) {
+    let witness = Witness::new(source, key);
+    let database = catalog::load(&witness);
+    let fingerprint = witness.fingerprint();
+    (database, fingerprint)
+}
+
+/// A source with the failed reads that other processes met.
+pub(crate) struct Faulty<'a> {
+    inner: &'a dyn PageSource,
+    of_others: Mutex<ReadFaults>,
+}
+
+impl<'a> Faulty<'a> {
+    /// None so far.
+    pub(crate) fn new(inner: &'a dyn PageSource) -> Self {
+        Self { inner, of_others: Mutex::default() }
+    }
+
+    /// Adds those of another process.
+    pub(crate) fn add(&self, faults: ReadFaults) {
+        self.of_others.lock().unwrap_or_else(PoisonError::into_inner).merge(faults);
+    }
+}
+
+impl PageSource for Faulty<'_> {
+    fn backup(&self) -> Option<&BackupPages> {
+        self.inner.backup()
+    }
+
+    fn in_flight(&self) -> Option<&[PageId]> {
+        self.inner.in_flight()
+    }
+
+    fn has_recovered_pages(&self) -> bool {
+        self.inner.has_recovered_pages()
+    }
+
+    fn files(&self) -> &[DataFile] {
+        self.inner.files()
+    }
+
+    fn read_faults(&self) -> ReadFaults {
+        let mut faults = self.inner.read_faults();
+        faults.merge(self.of_others.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        faults
+    }
+
+    fn prefetch(&self, first: PageId, pages: u32) {
+        self.inner.prefetch(first, pages);
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        self.inner.read(first, buffer)
+    }
+}

@@ -1,0 +1,126 @@
+//! What was read of a backup's container, to be handed to another process, which then need not read it again.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::BackupPages;
+
+/// What was read of a container.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct ContainerSeen {
+    /// By region with a checksum: the sum of the extents that were read, and which they are.
+    pub regions: Vec<(u32, Runs)>,
+    /// By file: groups of records of a compressed backup that were read and are sound.
+    pub records: Vec<Runs>,
+}
+
+/// Numbers, ascending: start and end of each run of them.
+pub type Runs = Vec<(u64, u64)>;
+
+/// The numbers of the bits that are set.
+fn runs_of(words: &[AtomicU64]) -> Runs {
+    let mut runs = Runs::new();
+    for (at, word) in (0..).step_by(64).zip(words) {
+        let mut word = word.load(Ordering::Relaxed);
+        while word != 0 {
+            let first = word.trailing_zeros();
+            let count = (word >> first).trailing_ones();
+            let (start, end) = (at + u64::from(first), at + u64::from(first + count));
+            match runs.last_mut() {
+                Some((_, last)) if *last == start => *last = end,
+                _ => runs.push((start, end)),
+            }
+            word &= u64::MAX.checked_shl(first + count).unwrap_or_default();
+        }
+    }
+    runs
+}
+
+/// The words that a run of bits is in, and the bits of it in each.
+fn words_of(Range { start, end }: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
+    (start / 64..end.div_ceil(64)).map(move |word| {
+        let (from, to) = (start.max(word * 64) % 64, end.min(word * 64 + 64) - word * 64);
+        let below = |bits: u64| if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        (word as usize, below(to) & !below(from))
+    })
+}
+
+/// Whether all of these runs are within the words, and none is empty or set.
+fn are_new(words: &[AtomicU64], runs: &Runs) -> bool {
+    let most = words.len() as u64 * 64;
+    let is_free =
+        |(word, bits): (usize, u64)| words.get(word).is_some_and(|word| word.load(Ordering::Relaxed) & bits == 0);
+    runs.iter().all(|&(start, end)| start < end && end <= most && words_of(start..end).all(is_free))
+}
+
+fn set(words: &[AtomicU64], runs: &Runs) {
+    let most = words.len() as u64 * 64;
+    for (word, bits) in runs.iter().flat_map(|&(start, end)| words_of(start.min(most)..end.min(most))) {
+        if let Some(word) = words.get(word) {
+            word.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+}
+
+impl BackupPages {
+    /// Forgets what was read of the container so far.
+    pub fn forget_seen(&self) {
+        for sum in &self.sums {
+            sum.sum.store(0, Ordering::Relaxed);
+            sum.seen.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        }
+        self.media.iter().flat_map(|media| media.seen()).for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
+    /// What was read of the container since then.
+    pub fn seen(&self) -> ContainerSeen {
+        ContainerSeen {
+            regions: self.sums.iter().map(|sum| (sum.sum.load(Ordering::Relaxed), runs_of(&sum.seen))).collect(),
+            records: self.media.iter().map(|media| runs_of(media.seen())).collect(),
+        }
+    }
+
+    /// Adds what another process has read of the same backup. What both have read cannot be told apart in a sum: then the
+    /// sum of the other one is left out, and its extents are read again at the end.
+    pub fn add_seen(&self, seen: &ContainerSeen) {
+        for (sum, (of_others, runs)) in self.sums.iter().zip(&seen.regions) {
+            if are_new(&sum.seen, runs) {
+                set(&sum.seen, runs);
+                sum.sum.fetch_xor(*of_others, Ordering::Relaxed);
+            }
+        }
+        for (media, runs) in self.media.iter().zip(&seen.records) {
+            set(media.seen(), runs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(count: usize) -> Vec<AtomicU64> {
+        (0..count).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    #[test]
+    fn runs_are_the_bits_that_are_set() {
+        for runs in [vec![], vec![(0, 1)], vec![(63, 65)], vec![(0, 192)], vec![(5, 64), (65, 70), (128, 192)]] {
+            let all = words(3);
+            assert!(are_new(&all, &runs));
+            set(&all, &runs);
+            assert_eq!(runs_of(&all), runs);
+            assert_eq!(are_new(&all, &runs), runs.is_empty(), "set a second time");
+        }
+    }
+
+    #[test]
+    fn runs_that_are_no_runs_are_not_new_and_do_no_harm() {
+        let all = words(3);
+        for runs in [vec![(5, 5)], vec![(9, 3)], vec![(100, 193)], vec![(u64::MAX - 1, u64::MAX)]] {
+            assert!(!are_new(&all, &runs), "{runs:?}");
+            set(&all, &runs);
+        }
+        assert_eq!(runs_of(&all), [(100, 192)]);
+    }
+}
