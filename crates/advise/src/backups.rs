@@ -47,6 +47,8 @@ pub(crate) struct Usable {
     pub(crate) steps: Vec<ChainSet>,
     /// Copies that were read, those of the differential too.
     pub(crate) copies: usize,
+    /// A page that the full backup does not have, only its differential.
+    pub(crate) only_later: Option<PageId>,
     /// Log that is missing before later log backups: from LSN, to LSN.
     pub(crate) gap: Option<(Lsn, Lsn)>,
 }
@@ -112,9 +114,9 @@ pub(crate) fn search(
         let rest = chains.without(&damaged);
         let Some(chain) = rest.newest() else { break };
         match copies(backups, &rest, chain, database, pages) {
-            Ok(copies) => {
+            Ok((copies, only_later)) => {
                 let steps = chain.steps.iter().filter_map(|&step| rest.sets.get(step).cloned()).collect();
-                search.usable = Some(Usable { steps, copies, gap: chain.gap });
+                search.usable = Some(Usable { steps, copies, only_later, gap: chain.gap });
                 break;
             }
             Err((step, why)) => {
@@ -145,23 +147,36 @@ fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Dat
     })
 }
 
-/// Reads the copies of `pages` in the full backup of a chain, and in its differential. Returns how many there are; or which set
-/// is of no use, and why.
+/// Reads the copies of `pages` in the full backup of a chain, and in its differential. Returns how many there are, and a page
+/// that only the differential has; or which set is of no use, and why.
 fn copies(
     backups: &Backups,
     rest: &DatabaseChains,
     chain: &Chain,
     database: &Database,
     pages: &BTreeSet<PageId>,
-) -> Result<usize, (usize, String)> {
-    let mut opened = Vec::new();
-    let mut copies = 0;
-    for &step in &chain.steps {
-        let Some(set) = rest.sets.get(step).filter(|set| set.set.kind != SetKind::Log) else { continue };
-        opened.push(set);
-        copies += sound_copies(backups, &opened, database, pages).map_err(|why| (step, why))?;
+) -> Result<(usize, Option<PageId>), (usize, String)> {
+    let is_data = |step: &&usize| rest.sets.get(**step).is_some_and(|set| set.set.kind != SetKind::Log);
+    let mut steps = chain.steps.iter().filter(is_data).peekable();
+    let (mut opened, mut copies, mut only_later) = (Vec::new(), 0, None);
+    while let Some(&step) = steps.next() {
+        opened.extend(rest.sets.get(step));
+        match sound_copies(backups, &opened, database, pages) {
+            Ok(found) => copies += found,
+            Err(Unusable::NoCopy(page)) if steps.peek().is_some() => only_later = Some(page),
+            Err(Unusable::NoCopy(page)) => return Err((step, format!("it has no copy of page {page}"))),
+            Err(Unusable::For(why)) => return Err((step, why)),
+        }
     }
-    Ok(copies)
+    Ok((copies, only_later))
+}
+
+/// Why copies in some sets are of no use.
+enum Unusable {
+    /// There is none of this page.
+    NoCopy(PageId),
+    /// Another reason.
+    For(String),
 }
 
 fn sound_copies(
@@ -169,22 +184,23 @@ fn sound_copies(
     sets: &[&ChainSet],
     database: &Database,
     pages: &BTreeSet<PageId>,
-) -> Result<usize, String> {
+) -> Result<usize, Unusable> {
     if sets.iter().any(|set| set.set.is_encrypted) {
-        return Err("it is encrypted: its pages cannot be read here".to_owned());
+        return Err(Unusable::For("it is encrypted: its pages cannot be read here".to_owned()));
     }
-    let restore = Restore::of_sets(sets, backups.memory_bytes).map_err(|error| error.to_string())?;
+    let restore = Restore::of_sets(sets, backups.memory_bytes).map_err(|error| Unusable::For(error.to_string()))?;
     let mut single = SinglePages::new(database);
     for &page in pages {
         let Some(copy) = restore.pages.read_page(page) else {
-            return Err(format!("it has no copy of page {page}"));
+            return Err(Unusable::NoCopy(page));
         };
         // A place that no extent of the backup fills reads as zeros.
         if copy.iter().all(|byte| *byte == 0) {
-            return Err(format!("it has no copy of page {page}"));
+            return Err(Unusable::NoCopy(page));
         }
         if let Some(finding) = single.findings(&copy, page).first() {
-            return Err(format!("its copy of page {page} is damaged too (message {})", finding.check.msg));
+            let why = format!("its copy of page {page} is damaged too (message {})", finding.check.msg);
+            return Err(Unusable::For(why));
         }
     }
     Ok(pages.len())

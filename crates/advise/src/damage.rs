@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::{Database, IndexType};
+use catalog::{Database, IndexType, UnitKind};
 use check::registry::{Phase, Repair, ReportOrder};
-use check::{Finding, Report, Value};
+use check::{Finding, Owner, Report, Value};
 use format::allocation::{EXTENT_PAGES, FixedPage};
 use format::{PageId, RecordId};
 use source::{DataFile, PageSource};
+
+use crate::lost_extents;
 
 /// Tables without which no other table can be found: their pages cannot be restored one by one, nor those of the lists of
 /// files.
@@ -15,6 +17,12 @@ const CRITICAL_TABLES: [i32; 9] = [3, 4, 5, 7, 8, 13, 15, 23, 24];
 
 /// Rows that are named one by one.
 const MOST_ROWS: usize = 50;
+
+/// Type of an indexed view, which has what its tables have.
+const VIEW: &str = "V";
+
+/// The id of 8905.
+const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
 
 /// The ids of findings.
 pub(crate) type Ids = BTreeSet<&'static str>;
@@ -36,6 +44,8 @@ pub(crate) struct Damage {
     pub(crate) catalog: CatalogDamage,
     /// Extents and pages that are allocated and belong to nothing, or to nothing in the catalog.
     pub(crate) unowned: CatalogDamage,
+    /// The extents among them.
+    unowned_extents: BTreeSet<PageId>,
     /// The container of a backup.
     pub(crate) container: Ids,
     /// Anything else, which only a restore settles.
@@ -98,10 +108,14 @@ pub(crate) struct TableDamage {
     pub(crate) is_in_structure: bool,
     /// Maps that do not say what the table has: IAM chains, free space, owners of extents.
     pub(crate) is_in_allocation: bool,
-    /// IAM pages that are damaged.
+    /// IAM pages that are damaged, of rows that are found by keys all the same.
     pub(crate) iam_pages: BTreeSet<PageId>,
+    /// IAM pages, among [`Self::pages`], that are damaged or have lost extents: without them, rows or values are not found.
+    pub(crate) needed_maps: BTreeSet<PageId>,
     /// Off-row values without damaged pages: the rows or fragments concerned.
     pub(crate) values: BTreeSet<PageId>,
+    /// Ids of the partitions that findings name.
+    pub(crate) rowsets: BTreeSet<u64>,
     /// Pages that only follow from others.
     consequences: BTreeSet<PageId>,
 }
@@ -112,14 +126,45 @@ impl Damage {
         let is_cut = |file: &&DataFile| file.header_pages.is_some_and(|pages| pages > file.pages);
         let cut_files = source.files().iter().filter(is_cut).map(|file| file.file_id).collect();
         let mut damage = Self { cut_files, ..Self::default() };
-        for finding in report.findings.iter() {
-            damage.add(&finding, database);
-        }
-        damage.settle_nameless();
-        for table in damage.tables.values_mut() {
-            table.settle(&damage.unowned.pages);
-        }
+        report.findings.iter().for_each(|finding| damage.add(&finding, database));
+        damage.find_lost_extents(source, database);
+        damage.settle();
         damage
+    }
+
+    /// Extents that belong to nothing, but whose pages are those of a table: an IAM page has lost them.
+    fn find_lost_extents(&mut self, source: &dyn PageSource, database: &Database) {
+        let unowned = std::mem::take(&mut self.unowned_extents);
+        for (object_id, lost) in lost_extents::of(source, database, &unowned) {
+            let table = self.tables.entry(object_id).or_default();
+            table.ids.insert(EXTENT_UNOWNED);
+            // The rows are there, and what is off them misses nothing.
+            if lost.has_keys {
+                table.is_in_allocation = true;
+                table.values.clear();
+            }
+            for (map, extents) in lost.maps {
+                table.pages.insert(map);
+                table.needed_maps.insert(map);
+                self.unowned.pages.retain(|extent| !extents.contains(extent));
+            }
+        }
+        if self.unowned.pages.is_empty() && self.unowned.ids.iter().all(|id| *id == EXTENT_UNOWNED) {
+            self.unowned = CatalogDamage::default();
+        }
+    }
+
+    /// Once all findings are sorted: what follows from others.
+    pub(crate) fn settle(&mut self) {
+        self.settle_nameless();
+        for table in self.tables.values_mut() {
+            table.settle(&self.unowned.pages);
+            // Damage without a place: no page of it can be restored, and no rebuild is sure to settle it.
+            if !table.loses_data() && !table.is_in_structure && !table.is_in_allocation {
+                self.other.ids.extend(&table.ids);
+                self.other.is_logical = true;
+            }
+        }
     }
 
     /// A page whose header names nothing belongs to what the maps say, if another finding about it says so.
@@ -136,7 +181,8 @@ impl Damage {
         }
     }
 
-    fn add(&mut self, finding: &Finding, database: &Database) {
+    /// Sorts one finding.
+    pub(crate) fn add(&mut self, finding: &Finding, database: &Database) {
         let check = finding.check;
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
         if check.phase == Phase::Container {
@@ -159,7 +205,10 @@ impl Damage {
             match finding.page.filter(|_| check.phase == Phase::Page) {
                 Some(page) => drop(self.nameless.entry(page).or_default().insert(check.id)),
                 None if is_of_catalog => self.catalog.add(finding),
-                None => self.unowned.add(finding),
+                None => {
+                    self.unowned_extents.extend(finding.page.filter(|_| check.id == EXTENT_UNOWNED));
+                    self.unowned.add(finding);
+                }
             }
             return;
         };
@@ -189,7 +238,8 @@ impl Damage {
             return;
         }
         let kind = database.indexes.get(&(object_id, owner.index_id)).map(|index| index.index_type);
-        if owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore) {
+        let is_of_view = database.objects.get(&object_id).is_some_and(|object| object.type_code == VIEW);
+        if is_of_view || owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore) {
             self.indexes.entry((object_id, owner.index_id)).or_default().insert(check.id);
             self.index_pages.extend(finding.page.map(|page| (page, (object_id, owner.index_id))));
             return;
@@ -262,11 +312,19 @@ impl TableDamage {
     fn add(&mut self, finding: &Finding) {
         let check = finding.check;
         self.ids.insert(check.id);
+        self.rowsets.extend(finding.owner.map(|owner| owner.partition_id));
         let page = finding.page;
         match check.phase {
-            Phase::Allocation if check.id.starts_with("iam.") => {
+            Phase::Allocation if check.id == "iam.unreadable" => {
                 self.is_in_allocation = true;
-                self.iam_pages.extend(page.filter(|_| check.id == "iam.unreadable"));
+                let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
+                match finding.owner.is_some_and(has_keys) {
+                    true => self.iam_pages.extend(page),
+                    false => {
+                        self.pages.extend(page);
+                        self.needed_maps.extend(page);
+                    }
+                }
             }
             Phase::Allocation => self.is_in_allocation = true,
             Phase::Page | Phase::Record | Phase::Column if check.repair != Repair::Rebuild => self.pages.extend(page),

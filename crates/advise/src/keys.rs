@@ -7,6 +7,8 @@ use format::{Page, RecordId, value};
 use script::Script;
 use source::PageSource;
 
+use crate::statements::is_plain;
+
 /// `[OrderID] = 17 AND [Line] = 2`; for a heap, an unreadable key or types whose text is no literal, the row's address, which
 /// holds as long as no row moves.
 pub(crate) fn condition(
@@ -60,8 +62,13 @@ fn by_key(
     Some(keys.iter().map(term).collect::<Option<Vec<_>>>()?.join(" AND "))
 }
 
-/// A value as a literal; `None` for types of which none is exact.
+/// A value as a literal; `None` for types of which none is exact, and for texts of which a program that runs scripts might take
+/// a part for something else.
 fn literal(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
+    exact(info, bytes, bit).filter(|literal| is_plain(literal))
+}
+
+fn exact(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
     let text = || value::text(info, bytes, bit);
     Some(match info.xtype {
         xtype::TINYINT
@@ -109,5 +116,7 @@ mod tests {
         assert_eq!(literal(info(xtype::NVARCHAR), &[b'O', 0, b'\'', 0], 0).as_deref(), Some("N'O'''"));
         assert_eq!(literal(info(xtype::VARCHAR), &[0xE4], 0), None, "not the same in every code page");
         assert_eq!(literal(info(xtype::FLOAT), &[0; 8], 0), None);
+        assert_eq!(literal(info(xtype::VARCHAR), b"a\nGO\nDROP TABLE b", 0), None, "no line of it is a statement");
+        assert_eq!(literal(info(xtype::VARCHAR), b"$(x)", 0), None, "sqlcmd would replace it");
     }
 }

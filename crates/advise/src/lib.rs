@@ -10,13 +10,19 @@ pub mod backups;
 mod damage;
 mod keys;
 mod losses;
+mod lost_extents;
+mod obstacle;
 mod of_backup;
+mod part;
 mod plan;
 mod repairs;
 mod restore;
 mod statements;
 mod step;
+#[cfg(test)]
+mod tests;
 mod unverified;
+mod without_backup;
 
 pub use plan::{Plan, Request, Situation, plan};
 pub use step::{Action, LossSummary, Step};

@@ -1,10 +1,10 @@
 //! The input is a backup: which older one is clean, and what to run on the source.
 
-use script::quote_text;
-
 use crate::backups::{self, Search};
 use crate::damage::Damage;
 use crate::plan::{Plan, Request, Situation};
+use crate::restore::based_on;
+use crate::statements::{self, BY_HAND, check_again, is_plain};
 use crate::step::{Action, Step};
 
 /// The plan for a damaged backup.
@@ -35,7 +35,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
         "CHECKDB reads the whole database. mdfsck checks its files, or another copy of this backup, without a server."
             .to_owned();
     source.sql = vec![
-        format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
+        if is_plain(name) { check_again(name) } else { BY_HAND.to_owned() },
         "-- If it is sound, take a new full backup:".to_owned(),
         "-- BACKUP DATABASE ... TO DISK = ... WITH CHECKSUM; then 'mdfsck check' of the new file".to_owned(),
     ];
@@ -49,25 +49,29 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
                 Step::new(Action::RestoreDatabase, "If the database itself is damaged or gone, restore another backup");
             let finished = usable.finished().unwrap_or("an unknown time");
             older.reason = format!(
-                "Of the backups given, those below, which reach to {finished}, are the newest whose labels are whole and whose \
-                 copies of the damaged pages were read and found sound."
+                "Of the backups given, those below, which reach to {finished}, are the newest whose labels are whole{}.",
+                if usable.copies == 0 { "" } else { " and whose copies of the damaged pages are sound" }
             );
             older.risk = "Only the pages that are damaged here were compared: check it as a whole first.".to_owned();
+            based_on(usable, &mut older);
             let arguments: Vec<String> = files.iter().map(|file| crate::repairs::argument(file)).collect();
             older.command = Some(format!("mdfsck check {}", arguments.join(" ")));
             older.cannot_restore = Some(format!("Changes after {finished}."));
-            let quoted = crate::statements::database(name);
+            let quoted = statements::database(name);
             let statements: Option<Vec<String>> = quoted.and_then(|quoted| {
-                let mut sql: Vec<String> = vec!["USE [master];".to_owned()];
+                let mut sql: Vec<String> = vec![
+                    "USE [master];".to_owned(),
+                    "-- A database of this name that is still there is not overwritten: back up the tail of its log first, or\n\
+                     -- restore under another name, WITH MOVE for each file."
+                        .to_owned(),
+                ];
                 for set in &usable.steps {
-                    sql.push(crate::statements::restore(&quoted, set)?);
+                    sql.push(statements::restore(&quoted, set)?);
                 }
-                sql.push(format!("RESTORE DATABASE {quoted} WITH RECOVERY;"));
+                sql.extend([format!("RESTORE DATABASE {quoted} WITH RECOVERY;"), check_again(name)]);
                 Some(sql)
             });
-            older.sql = statements.unwrap_or_default();
-            older.lsn = usable.reaches();
-            older.from = files;
+            older.sql = statements.unwrap_or(vec![BY_HAND.to_owned()]);
             older.pages = pages.iter().copied().collect();
             older.rests_on.clone_from(&ids);
             steps.push(older);

@@ -7,7 +7,7 @@ use source::PageSource;
 
 use crate::backups::{self, Backups, Search};
 use crate::damage::Damage;
-use crate::restore::Model;
+use crate::obstacle::Model;
 use crate::step::{LossSummary, Step};
 use crate::{of_backup, repairs, restore, unverified};
 
@@ -76,7 +76,11 @@ pub struct Plan {
 
 /// Makes a plan.
 pub fn plan(request: &Request<'_>) -> Plan {
-    let damage = Damage::of(request.report, request.database, request.source);
+    of_damage(request, &Damage::of(request.report, request.database, request.source))
+}
+
+/// The plan that settles this damage.
+pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
     let (mut inspect, again) = unverified::steps(request.report, request.paths);
     let name = &request.report.database.name;
     if damage.is_empty() {
@@ -89,15 +93,15 @@ pub fn plan(request: &Request<'_>) -> Plan {
         return Plan { situation, sentence, steps: inspect, losses: Vec::new(), rejected: Vec::new() };
     }
     if request.source.backup().is_some() {
-        return of_backup::plan(request, &damage, inspect);
+        return of_backup::plan(request, damage, inspect);
     }
     let pages = damage.pages();
-    let search = match request.backups.filter(|_| needs_restore(&damage)) {
+    let search = match request.backups.filter(|_| needs_restore(damage)) {
         Some(backups) => backups::search(backups, request.source, request.database, &pages, &[]),
         None => Search::default(),
     };
     let model = Model::of(request.database);
-    let restored = restore::steps(request, &damage, &search, model);
+    let restored = restore::steps(request, damage, &search, model);
     let mut steps = Vec::new();
     if unverified::is_partly_unseen(request.report) {
         steps.append(&mut inspect);
@@ -106,7 +110,7 @@ pub fn plan(request: &Request<'_>) -> Plan {
         // The restore settles what else is wrong.
         true => steps.extend(restored.steps),
         false => {
-            let (before, after) = repairs::steps(request, &damage);
+            let (before, after) = repairs::steps(request, damage);
             steps.extend(before);
             steps.extend(restored.steps);
             steps.extend(after);
@@ -114,13 +118,13 @@ pub fn plan(request: &Request<'_>) -> Plan {
     }
     steps.extend(inspect);
     steps.extend(again);
-    let situation = match (needs_restore(&damage), restored.is_in_backup) {
+    let situation = match (needs_restore(damage), restored.is_in_backup) {
         (false, _) => Situation::NoLoss,
         (true, true) => Situation::InBackup,
         (true, false) => Situation::Loss,
     };
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
-    Plan { situation, sentence: sentence(name, &damage, situation, request), steps, losses: restored.losses, rejected }
+    Plan { situation, sentence: sentence(name, damage, situation, request), steps, losses: restored.losses, rejected }
 }
 
 /// Whether something is damaged that only a copy brings back.

@@ -8,7 +8,7 @@ use script::{comment, quote, quote_text};
 use crate::damage::{Damage, RowFault, TableDamage, WrongRows};
 use crate::keys;
 use crate::plan::Request;
-use crate::statements;
+use crate::statements::{self, BY_HAND, are_plain, commented, is_plain};
 use crate::step::{Action, Step};
 
 /// The steps before tables are restored, and those after: indexes of damaged tables are rebuilt from what was restored.
@@ -22,6 +22,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
         match is_table_damaged {
             true => {
                 step.reason.push_str(" The table itself is damaged: first restore its pages, or repair it.");
+                step.proven = None;
                 after.push(step);
             }
             false => before.push(step),
@@ -35,8 +36,9 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
             before.push(rebuild_table(request, object_id, table));
         }
     }
+    // What seems to belong to nothing may be what a table misses: last of all.
     if !damage.unowned.ids.is_empty() {
-        before.push(unowned(request, damage));
+        after.push(unowned(request, damage));
     }
     (before, after)
 }
@@ -53,7 +55,7 @@ pub(crate) fn object_name(request: &Request<'_>, object_id: i32) -> String {
 pub(crate) fn use_database(request: &Request<'_>) -> String {
     let name = &request.report.database.name;
     statements::database(name).map_or_else(
-        || comment(&format!("USE the database {name}: its name is not plain text")),
+        || commented(&format!("USE the database {name}: its name is not plain text")),
         |name| format!("USE {name};"),
     )
 }
@@ -73,10 +75,11 @@ fn update_usage(request: &Request<'_>, damage: &Damage) -> Option<Step> {
     step.risk = "None for the data. It locks each table while it counts.".to_owned();
     step.sql.push(use_database(request));
     for &object_id in damage.counts.keys() {
-        let name = request.script.table_name(object_id).map(|name| quote_text(&name));
-        let name = name.unwrap_or_else(|| object_id.to_string());
+        let name = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));
+        let name = name.map_or_else(|| object_id.to_string(), |name| quote_text(&name));
         step.sql.push(format!("DBCC UPDATEUSAGE (0, {name}) WITH COUNT_ROWS;"));
     }
+    step.proven = Some("Rows and pages were counted in this check.".to_owned());
     step.rests_on = damage.counts.values().flatten().copied().collect();
     Some(step)
 }
@@ -86,17 +89,27 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     let index = request.database.indexes.get(&(object_id, index_id));
     let name = index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone());
     let mut step = Step::new(Action::RebuildIndex, format!("Rebuild the index {name} of {object}"));
-    step.reason =
-        "A nonclustered index holds copies of what the table has: built anew from the table, it loses nothing."
-            .to_owned();
+    let is_view = request.script.is_view(object_id);
+    step.reason = match is_view {
+        true => "An indexed view holds what its tables have: built anew from them, it loses nothing.".to_owned(),
+        false => {
+            "A nonclustered index holds copies of what the table has: built anew from the table, it loses nothing."
+                .to_owned()
+        }
+    };
     step.risk =
         "Queries do without the index until it is rebuilt; foreign keys that refer to its key are off meanwhile. \
                  Without DISABLE first, the rebuild may read the damaged index instead of the table."
             .to_owned();
+    step.proven = match is_view {
+        true => None,
+        false => Some("The table was read in this check, and no finding is about its own pages.".to_owned()),
+    };
     step.sql.push(use_database(request));
-    match request.script.rebuild_index(object_id, index_id) {
-        Some(sql) => step.sql.push(sql.trim_end().to_owned()),
-        None => step.sql.push(comment(&format!("{name} of {object} is not in the catalog"))),
+    match (request.script.rebuild_index(object_id, index_id), are_plain(request, object_id)) {
+        (_, false) => step.sql.push(BY_HAND.to_owned()),
+        (Some(sql), _) => step.sql.push(sql.trim_end().to_owned()),
+        (None, _) => step.sql.push(commented(&format!("{name} of {object} is not in the catalog"))),
     }
     if let Some(create) = request.script.create_index(object_id, index_id) {
         let table = request.script.table_name(object_id).unwrap_or_default();
@@ -111,11 +124,6 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     step.object = Some(object);
     step.index = Some(name);
     step
-}
-
-/// The text as comment lines.
-pub(crate) fn commented(text: &str) -> String {
-    text.lines().map(|line| format!("-- {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &WrongRows) -> Step {
@@ -152,9 +160,18 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
     let mut step = Step::new(Action::UpdateRows, title);
     step.reason = reason;
     step.risk = "Look at each row first; a backup may have the right value.".to_owned();
+    step.proven = Some("These rows were read in this check.".to_owned());
     step.object = Some(object);
     step.sql.push(use_database(request));
-    for record in &rows.records {
+    let is_plain_fault = match fault {
+        RowFault::Purity { column: name } | RowFault::Constraint { name } => is_plain(name),
+        RowFault::Column | RowFault::Partition => true,
+    };
+    let is_written = is_plain_fault && are_plain(request, object_id);
+    if !is_written {
+        step.sql.push(BY_HAND.to_owned());
+    }
+    for record in rows.records.iter().filter(|_| is_written) {
         let condition = keys::condition(request.source, request.database, &request.script, object_id, *record);
         step.sql.push(format!("SELECT * FROM {table} WHERE {condition};"));
         if let Some(set) = &set {
@@ -165,7 +182,9 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
     if more > 0 {
         step.sql.push(format!("-- {more} more rows: 'mdfsck check --format json' lists all."));
     }
-    if let RowFault::Constraint { name } = fault {
+    if let RowFault::Constraint { name } = fault
+        && is_written
+    {
         step.sql.push("-- Afterwards:".to_owned());
         step.sql.push(format!("DBCC CHECKCONSTRAINTS ({});", quote_text(&quote(name))));
     }
@@ -176,47 +195,97 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
 
 fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) -> Step {
     let object = object_name(request, object_id);
-    let table = request.script.table_name(object_id).unwrap_or_else(|| comment(&object));
-    let is_heap = !request.database.indexes.contains_key(&(object_id, 1));
-    let mut step = Step::new(Action::RebuildTable, format!("Rebuild the table {object}"));
+    let parts = partitions(request, object_id, damage);
+    let what = match parts.as_slice() {
+        [] => format!("the table {object}"),
+        [part] => format!("partition {part} of {object}"),
+        parts => format!("{} partitions of {object}", parts.len()),
+    };
+    let mut step = Step::new(Action::RebuildTable, format!("Rebuild {what}"));
     step.reason = match (damage.is_in_structure, damage.is_in_allocation) {
         (true, _) => "Links, levels or the order of its pages are wrong; every page by itself is sound.".to_owned(),
         (false, _) => "The maps of what belongs to the table are wrong; every page of it is sound.".to_owned(),
     };
     step.reason.push_str(" A rebuild writes its rows to new pages with new maps.");
-    step.risk = "A rebuild keeps the rows that it finds: compare the number of rows before and after, with 'mdfsck export' or a \
-                 backup. The table is locked, and needs its size again as free space."
+    step.risk = "A rebuild keeps the rows that it finds by the damaged links or maps, and may fail on them: save the rows first, and \
+                 compare their number before and after. The table is locked, and needs its size again as free space."
         .to_owned();
+    step.proven = Some("Its pages were read in this check; no finding is about what is on them.".to_owned());
     step.sql.push(use_database(request));
-    step.sql.push(format!("SELECT COUNT_BIG(*) FROM {table};"));
-    step.sql.push(match is_heap {
-        true => format!("ALTER TABLE {table} REBUILD;"),
-        false => format!("ALTER INDEX ALL ON {table} REBUILD;"),
-    });
-    step.sql.push(format!("SELECT COUNT_BIG(*) FROM {table};"));
-    step.sql.push("-- If that fails, or the check still finds something:".to_owned());
-    let name = statements::database(&request.report.database.name).unwrap_or_default();
-    let repair = if damage.is_in_allocation { "REPAIR_ALLOW_DATA_LOSS" } else { "REPAIR_REBUILD" };
-    step.sql.push(commented(&format!("ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;")));
-    step.sql.push(commented(&format!(
-        "DBCC CHECKTABLE ({}, {repair}) WITH NO_INFOMSGS, ALL_ERRORMSGS;",
-        quote_text(&table)
-    )));
-    step.sql.push(commented(&format!("ALTER DATABASE {name} SET MULTI_USER;")));
+    match rebuild_statements(request, object_id, &parts, damage.is_in_allocation) {
+        Some(sql) => step.sql.extend(sql),
+        None => step.sql.push(BY_HAND.to_owned()),
+    }
     if damage.is_in_allocation {
         step.cannot_restore =
             Some("Rows on extents that no map names any more: 'mdfsck export --damaged' looks for them.".to_owned());
     }
-    step.command = Some(format!("mdfsck export {} -o saved --table {} --damaged", request.paths, argument(&object)));
+    let table = table_argument(request, object_id);
+    step.command = Some(format!("mdfsck export {} -o saved --table {table} --damaged", request.paths));
     step.object = Some(object);
     step.pages = damage.iam_pages.iter().copied().collect();
     step.rests_on.clone_from(&damage.ids);
     step
 }
 
+/// `None` if a name in them is not plain text.
+fn rebuild_statements(
+    request: &Request<'_>,
+    object_id: i32,
+    parts: &[i32],
+    is_in_allocation: bool,
+) -> Option<Vec<String>> {
+    let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id))?;
+    let name = statements::database(&request.report.database.name)?;
+    let rebuild = match request.database.indexes.get(&(object_id, 1)) {
+        // Only the clustered index: the others stay as they are, so that the check afterwards compares the rows with them.
+        Some(index) => format!("ALTER INDEX {} ON {table} REBUILD", quote(&index.name)),
+        None => format!("ALTER TABLE {table} REBUILD"),
+    };
+    let of_table = request.report.rowsets.iter().filter(|rowset| rowset.object_id == object_id && rowset.index_id <= 1);
+    let rows: u64 = of_table.map(|rowset| rowset.rows).sum();
+    let mut sql = vec![format!("-- This check counted {rows} rows."), format!("SELECT COUNT_BIG(*) FROM {table};")];
+    match parts {
+        [] => sql.push(format!("{rebuild};")),
+        parts => sql.extend(parts.iter().map(|part| format!("{rebuild} PARTITION = {part};"))),
+    }
+    let check =
+        |repair: &str| format!("DBCC CHECKTABLE ({}{repair}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(&table));
+    sql.extend([format!("SELECT COUNT_BIG(*) FROM {table};"), check("")]);
+    let repair = if is_in_allocation { ", REPAIR_ALLOW_DATA_LOSS" } else { ", REPAIR_REBUILD" };
+    sql.push("-- If the rebuild fails, or the check still finds something:".to_owned());
+    sql.push(commented(&format!("ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;")));
+    sql.push(commented(&check(repair)));
+    sql.push(commented(&format!("ALTER DATABASE {name} SET MULTI_USER;")));
+    Some(sql)
+}
+
+/// The partitions that are damaged, by number; none if the table has one, or if findings do not say which.
+fn partitions(request: &Request<'_>, object_id: i32, damage: &TableDamage) -> Vec<i32> {
+    let rowsets: Vec<_> = request.database.table_rowsets(object_id).collect();
+    if rowsets.len() < 2 {
+        return Vec::new();
+    }
+    let number = |id: &u64| rowsets.iter().find(|rowset| rowset.id == *id).map(|rowset| rowset.partition);
+    let numbers: Option<BTreeSet<i32>> = damage.rowsets.iter().map(number).collect();
+    numbers.unwrap_or_default().into_iter().collect()
+}
+
 /// An argument of a command, in quotes where it needs them.
 pub(crate) fn argument(text: &str) -> String {
     source::argument(std::path::Path::new(text))
+}
+
+/// A table in a command: by name where every shell takes it as it is, else by its id.
+pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
+    let is_usual =
+        |name: &str| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || "_ #@-".contains(char));
+    match request.database.objects.get(&object_id) {
+        Some(object) if is_usual(&object.name) && is_usual(request.database.schema_name(object)) => {
+            argument(&object_name(request, object_id))
+        }
+        _ => object_id.to_string(),
+    }
 }
 
 /// Extents that are allocated and belong to nothing.
@@ -232,16 +301,17 @@ fn unowned(request: &Request<'_>, damage: &Damage) -> Step {
     step.cannot_restore =
         Some("What is on these pages: 'mdfsck export --damaged' looks for rows there first.".to_owned());
     step.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
-    let name = statements::database(&request.report.database.name).unwrap_or_default();
-    step.sql = vec![
-        "USE [master];".to_owned(),
-        format!("ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"),
-        format!(
-            "DBCC CHECKALLOC ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;",
-            quote_text(&request.report.database.name)
-        ),
-        format!("ALTER DATABASE {name} SET MULTI_USER;"),
-    ];
+    let name = &request.report.database.name;
+    step.sql = match statements::database(name) {
+        Some(quoted) => vec![
+            "USE [master];".to_owned(),
+            format!("ALTER DATABASE {quoted} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"),
+            format!("DBCC CHECKALLOC ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
+            statements::check_again(name),
+            format!("ALTER DATABASE {quoted} SET MULTI_USER;"),
+        ],
+        None => vec![BY_HAND.to_owned()],
+    };
     step.pages = damage.unowned.pages.iter().copied().collect();
     step.rests_on.clone_from(&damage.unowned.ids);
     step

@@ -1,19 +1,65 @@
-//! Pieces of statements that several steps use.
+//! Pieces of statements that several steps use. A name from a file that a program which runs scripts might take for something
+//! else is not written into a statement at all.
 
 use std::path::Path;
 
+use catalog::{Constraint, ConstraintKind};
 use format::PageId;
 use script::{quote, quote_text};
 use source::backup::{ChainSet, SetKind};
+
+use crate::plan::Request;
+
+/// What stands in the place of statements that cannot be written.
+pub(crate) const BY_HAND: &str = "-- A name or path is not plain text: write the statements by hand.";
+
+/// Names that are tried for the tail of the log.
+const MOST_TAILS: u32 = 100;
 
 /// The name of a database in a statement; `None` if the programs that run scripts would change it.
 pub(crate) fn database(name: &str) -> Option<String> {
     is_plain(name).then(|| quote(name))
 }
 
-/// Whether no program that runs scripts takes a part of the text for something else: `$(` is a variable of sqlcmd.
-fn is_plain(text: &str) -> bool {
-    !text.contains("$(") && !text.chars().any(char::is_control)
+/// Whether no program that runs scripts takes a part of the text for something else: `$(` is a variable of sqlcmd, and a line
+/// may be a command of it, such as GO.
+pub(crate) fn is_plain(text: &str) -> bool {
+    !text.contains("$(") && !text.chars().any(ends_line)
+}
+
+/// Whether a program may begin a new line, or do anything else but print, at this character.
+fn ends_line(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
+}
+
+/// Whether all names that statements about an object use are plain text: its own, its schema's, those of its columns,
+/// indexes and constraints, and of what refers to it.
+pub(crate) fn are_plain(request: &Request<'_>, object_id: i32) -> bool {
+    let database = request.database;
+    let is_plain_object = |object_id: i32| {
+        let object = database.objects.get(&object_id);
+        object.is_none_or(|object| is_plain(&object.name) && is_plain(database.schema_name(object)))
+    };
+    let refers = |constraint: &&Constraint| {
+        let is_of_it = constraint.table_id == object_id;
+        is_of_it
+            || matches!(constraint.kind, ConstraintKind::ForeignKey { referenced_id, .. } if referenced_id == object_id)
+    };
+    let mut columns = database.columns.get(&object_id).into_iter().flatten();
+    let mut indexes = database.indexes.range((object_id, 0)..=(object_id, i32::MAX));
+    let mut constraints = database.constraints.iter().filter(refers);
+    is_plain(&request.report.database.name)
+        && is_plain_object(object_id)
+        && columns.all(|column| is_plain(&column.name))
+        && indexes.all(|(_, index)| is_plain(&index.name))
+        && constraints.all(|constraint| is_plain(&constraint.name) && is_plain_object(constraint.table_id))
+}
+
+/// The text as comment lines, whatever it contains.
+pub(crate) fn commented(text: &str) -> String {
+    // sqlcmd replaces variables in comments too.
+    let lines = text.split(ends_line).map(|line| format!("-- {}", line.replace("$(", "$ (")));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// `1:57, 1:202`, as RESTORE takes them.
@@ -40,12 +86,21 @@ pub(crate) fn restore(database: &str, set: &ChainSet) -> Option<String> {
     Some(format!("RESTORE {what} {database}{}", from(set)?))
 }
 
-/// A place for the tail of the log, beside the last backup.
+/// A place for the tail of the log, beside the last backup: a file that is not there yet.
 pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     let folder = steps.last().and_then(|set| set.paths.first()).and_then(|path| path.parent());
     let plain: String = name.chars().map(|char| if char.is_alphanumeric() { char } else { '_' }).collect();
-    let file = folder.unwrap_or(Path::new("")).join(format!("{plain}_tail.trn"));
-    disk(&file).unwrap_or_else(|| quote_text("tail.trn"))
+    let file = |number: u32| {
+        let number = if number == 1 { String::new() } else { number.to_string() };
+        folder.unwrap_or(Path::new("")).join(format!("{plain}_tail{number}.trn"))
+    };
+    let free = (1..=MOST_TAILS).map(file).find(|path| !path.exists());
+    free.and_then(|path| disk(&path)).unwrap_or_else(|| quote_text("tail.trn"))
+}
+
+/// A check of the whole database, after all that changes it.
+pub(crate) fn check_again(name: &str) -> String {
+    format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name))
 }
 
 #[cfg(test)]
@@ -55,8 +110,15 @@ mod tests {
     #[test]
     fn a_name_that_sqlcmd_would_change_is_not_written() {
         assert_eq!(database("a]b").as_deref(), Some("[a]]b]"));
-        assert_eq!(database("$(x)"), None);
-        assert_eq!(database("a\nb"), None);
+        for name in ["$(x)", "a\nb", "a\nGO\nDROP TABLE b", "a\r!!dir", "a\u{2028}GO", "a\u{85}b"] {
+            assert_eq!(database(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_comment_has_no_line_that_is_none() {
+        let text = "WHERE ([a]='x\rGO\n!!dir\u{2028}$(b)')";
+        assert_eq!(commented(text), "-- WHERE ([a]='x\n-- GO\n-- !!dir\n-- $ (b)')");
     }
 
     #[test]

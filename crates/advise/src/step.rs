@@ -70,6 +70,10 @@ pub struct Step {
     pub risk: String,
     /// What it cannot bring back.
     pub cannot_restore: Option<String>,
+    /// What was read that proves it.
+    pub proven: Option<String>,
+    /// What it rests on that only labels of backups say.
+    pub by_labels: Option<String>,
     /// Statements, one text per statement or comment; never run by mdfsck.
     pub sql: Vec<String>,
     /// A command of mdfsck.
@@ -92,6 +96,8 @@ impl Step {
             reason: String::new(),
             risk: String::new(),
             cannot_restore: None,
+            proven: None,
+            by_labels: None,
             sql: Vec::new(),
             command: None,
             rests_on: BTreeSet::new(),

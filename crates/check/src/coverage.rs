@@ -44,6 +44,6 @@ impl Coverage {
             let Reason { limit, text: reason } = reason;
             NotVerified { what, scope, reason, count, limit }
         });
-        entries.partition(|entry| !entry.limit.is_note)
+        entries.partition(|entry| !entry.limit.is_note())
     }
 }

@@ -62,6 +62,8 @@ fn write_step(number: usize, step: &Step, out: &mut dyn io::Write) -> io::Result
         paragraph("   pages   ", &pages(&step.pages), out)?;
     }
     paragraph("   why     ", &step.reason, out)?;
+    paragraph("   proven  ", step.proven.as_deref().unwrap_or_default(), out)?;
+    paragraph("   labels  ", step.by_labels.as_deref().unwrap_or_default(), out)?;
     if let Some(lost) = &step.cannot_restore {
         paragraph("   lost    ", lost, out)?;
     }
@@ -126,6 +128,8 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
             reason: &step.reason,
             risk: &step.risk,
             cannot_restore: step.cannot_restore.as_deref(),
+            proven: step.proven.as_deref(),
+            by_labels: step.by_labels.as_deref(),
             sql: &step.sql,
             command: step.command.as_deref(),
             findings: step.rests_on.iter().copied().collect(),
@@ -180,12 +184,14 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out)?;
         comment(&format!("Step {}. {}.", number + 1, step.title), out)?;
         comment(&format!("Why: {}", step.reason), out)?;
-        if let Some(lost) = &step.cannot_restore {
-            comment(&format!("Lost: {lost}"), out)?;
+        for (what, text) in
+            [("Proven", &step.proven), ("By labels only", &step.by_labels), ("Lost", &step.cannot_restore)]
+        {
+            text.iter().try_for_each(|text| comment(&format!("{what}: {text}"), out))?;
         }
         comment(&format!("Risk: {}", step.risk), out)?;
         if let Some(command) = &step.command {
-            writeln!(out, "-- Run: {}", printable(command))?;
+            writeln!(out, "-- Run: {}", script_text(command))?;
         }
         for sql in &step.sql {
             writeln!(out, "{sql}")?;
@@ -196,5 +202,10 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
 
 /// A text as lines of comment.
 fn comment(text: &str, out: &mut dyn io::Write) -> io::Result<()> {
-    wrap(&printable(text), COLUMNS - 3).iter().try_for_each(|text| writeln!(out, "-- {text}"))
+    wrap(&script_text(text), COLUMNS - 3).iter().try_for_each(|text| writeln!(out, "-- {text}"))
+}
+
+/// A text that no program which runs scripts takes for more than a comment: sqlcmd replaces variables there too.
+fn script_text(text: &str) -> String {
+    printable(text).replace(['\u{2028}', '\u{2029}'], " ").replace("$(", "$ (")
 }

@@ -96,7 +96,7 @@ impl Entries {
             let explained = ExplainedLimit {
                 id: limit.id,
                 kind_of: limit.kind.name(),
-                is_note: limit.is_note,
+                is_note: limit.is_note(),
                 what: limit.what,
                 reason: crate::limits::reason(limit),
                 action: limit.action,

@@ -312,28 +312,28 @@ fn summary(report: &Report, listing: &Listing<'_>, gate: &Gate) -> lines::Summar
     let phase =
         |phase: &check::PhaseStatistics| cost::Phase { name: phase.name, seconds: phase.seconds, bytes: phase.bytes };
     lines::Summary {
-        allocation_errors: counts.allocation,
-        consistency_errors: counts.consistency,
+        allocation_errors: Some(counts.allocation),
+        consistency_errors: Some(counts.consistency),
         counted_per_object: unattributed.into_iter().chain(objects).collect(),
-        findings: report.findings.len(),
-        findings_hidden: gate.hidden,
+        findings: Some(report.findings.len()),
+        findings_hidden: Some(gate.hidden),
         repair_level: report.repair().name(),
         complete: report.complete(),
-        pages_read: statistics.pages_read,
-        pages_allocated: statistics.pages_allocated,
-        rows: statistics.rows,
-        verified: lines::Verified {
+        pages_read: Some(statistics.pages_read),
+        pages_allocated: Some(statistics.pages_allocated),
+        rows: Some(statistics.rows),
+        verified: Some(lines::Verified {
             rows: statistics.rows_checked,
             column_values: statistics.column_values_checked,
             column_values_not_verified: statistics.column_values_not_verified,
             indexes: statistics.indexes_compared,
             indexes_in_scope: statistics.indexes_in_scope,
             index_rows: statistics.index_rows_compared,
-        },
-        seconds: statistics.seconds,
+        }),
+        seconds: Some(statistics.seconds),
         phases: statistics.phases.iter().map(phase).collect(),
         memory_peak: statistics.memory_peak,
-        memory_granted: statistics.memory_granted,
-        spilled: statistics.spilled_bytes,
+        memory_granted: Some(statistics.memory_granted),
+        spilled: Some(statistics.spilled_bytes),
     }
 }

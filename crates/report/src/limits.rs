@@ -29,7 +29,7 @@ pub fn write(limits: &[&Limit], out: &mut dyn io::Write) -> io::Result<()> {
         if position > 0 {
             writeln!(out)?;
         }
-        let name = if limit.is_note { "note" } else { "not verified" };
+        let name = if limit.is_note() { "note" } else { "not verified" };
         writeln!(out, "{}: {name}, {}", limit.id, limit.kind.name())?;
         writeln!(out)?;
         for (name, text) in facts(limit) {
@@ -64,7 +64,7 @@ pub fn markdown() -> String {
     for kind in kinds {
         let _ = write!(text, "\n## {}\n\n{}\n", kind.name(), meaning(kind));
         for limit in ALL.iter().filter(|limit| limit.kind == kind) {
-            let note = if limit.is_note { " (note)" } else { "" };
+            let note = if limit.is_note() { " (note)" } else { "" };
             let _ = write!(text, "\n### {}{note}\n\n", limit.id);
             for (name, fact) in facts(limit) {
                 let _ = writeln!(text, "- **{name}**: {}", crate::explain::escaped(&fact));

@@ -81,14 +81,27 @@ impl Script<'_> {
 
     /// `ALTER INDEX ... DISABLE` and `REBUILD`: the engine then builds the index from the table and not from its own pages.
     /// A disabled primary key or unique constraint disables the foreign keys that refer to it; they are enabled again.
+    ///
+    /// Of an indexed view, disabling the clustered index gives up its pages and disables the others; all are built again from
+    /// the tables.
     pub fn rebuild_index(&self, object_id: i32, index_id: i32) -> Option<String> {
-        let index = self.index(object_id, index_id).filter(|index| index.index_id > 1)?;
+        let index = self.index(object_id, index_id).filter(|index| index.index_id > 0)?;
         let (table, name) = (self.table_name(object_id)?, quote(&index.name));
+        if index.index_id == 1 {
+            return self
+                .is_view(object_id)
+                .then(|| format!("ALTER INDEX {name} ON {table} DISABLE;\nALTER INDEX ALL ON {table} REBUILD;\n"));
+        }
         let mut text = format!("ALTER INDEX {name} ON {table} DISABLE;\nALTER INDEX {name} ON {table} REBUILD;\n");
         if is_key(index) {
             text.push_str(&self.enable_referring_keys(object_id));
         }
         Some(text)
+    }
+
+    /// Whether an object is a view.
+    pub fn is_view(&self, object_id: i32) -> bool {
+        self.database.objects.get(&object_id).is_some_and(|object| object.type_code == "V")
     }
 
     fn index(&self, object_id: i32, index_id: i32) -> Option<&Index> {

@@ -25,5 +25,6 @@ pub fn quote_text(text: &str) -> String {
 /// ```
 pub fn comment(text: &str) -> String {
     let text: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-    format!("/* {} */", text.replace("*/", "* /").replace("/*", "/ *"))
+    // sqlcmd replaces variables in comments too.
+    format!("/* {} */", text.replace("*/", "* /").replace("/*", "/ *").replace("$(", "$ ("))
 }

@@ -4,19 +4,11 @@
 use std::path::PathBuf;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use advise::backups::Backups;
-use advise::{Action, Request};
 use check::{Finding, Options, Silent};
-use format::allocation::FixedPage;
-use format::{PAGE_BYTES, PageBytes, PageId};
 use lab::backup::{BackupOptions, Base, Set, backup};
 use lab::damage::{Damage, Kind, damage};
 use lab::{PageVerify, Version, orders};
-use script::{Definitions, Script};
-use source::MemoryFiles;
-use trials::mutate::{damages, seal};
 
 fn findings(files: &[PathBuf]) -> Vec<Finding> {
     let source = source::DataFiles::open(files).unwrap();
@@ -116,73 +108,4 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
         }
     }
     assert!(refused > 20, "{refused} of them refused");
-}
-
-/// What `mdfsck advise` says of a damaged copy of a database, with a backup of the sound one at hand.
-fn advice(files: &MemoryFiles, backups: &Backups) -> (check::Report, advise::Plan) {
-    let database = catalog::load(files);
-    let report = check::run(files, &database, &Options { max_threads: 1, ..Options::default() }, &Silent);
-    let definitions = Definitions::load(files, &database);
-    let request = Request {
-        report: &report,
-        source: files,
-        database: &database,
-        script: Script::new(&database, &definitions),
-        backups: Some(backups),
-        paths: "a.mdf",
-    };
-    let plan = advise::plan(&request);
-    (report, plan)
-}
-
-#[test]
-fn every_finding_about_damaged_structures_has_a_step_and_no_fixed_page_is_restored() {
-    let folder = tempfile::tempdir().unwrap();
-    let written = lab::write(&orders::orders(Version::V904, 5, 0), folder.path()).unwrap();
-    let file = &written.files[0];
-    let mut bytes = std::fs::read(file).unwrap();
-    in_full_recovery(&mut bytes);
-    std::fs::write(file, &bytes).unwrap();
-    let set = Set { files: &written.files, step: 1, options: BackupOptions::default() };
-    let made = backup(&[set], folder.path(), "full").unwrap();
-    let media: Vec<_> = made.files.iter().map(|path| source::backup::media(path).unwrap()).collect();
-    let backups = Backups { databases: source::backup::chains(&media), memory_bytes: None };
-    let sound = MemoryFiles::open(vec![(file.clone(), bytes)]).unwrap();
-    assert!(advice(&sound, &backups).1.steps.is_empty());
-    let (mut tried, mut restored) = (0, 0);
-    for damage in damages(&sound, &catalog::load(&sound), None, 2).into_iter().step_by(9) {
-        let zeroed = damage.kind.starts_with("page zeroed") || damage.kind.starts_with("extent zeroed");
-        let changed: Vec<PageId> = damage.changes.iter().map(|(page, _)| *page).collect();
-        let hurt = sound.with_pages(damage.changes).and_then(|files| match damage.cut {
-            Some((file, length)) => files.cut(file, length),
-            None => Ok(files),
-        });
-        let Ok(hurt) = hurt else { continue };
-        tried += 1;
-        let (report, plan) = advice(&hurt, &backups);
-        let what = format!("{} {}: {plan:#?}", damage.kind, damage.page);
-        let based_on: BTreeSet<&str> = plan.steps.iter().flat_map(|step| step.rests_on.iter().copied()).collect();
-        for finding in report.findings.iter() {
-            assert!(based_on.contains(finding.check.id), "{}: {what}", finding.check.id);
-        }
-        for step in plan.steps.iter().filter(|step| step.action == Action::RestorePages) {
-            restored += 1;
-            assert!(!step.pages.is_empty() && step.pages.iter().all(|page| FixedPage::at(*page).is_none()), "{what}");
-            assert!(!zeroed || step.pages.iter().all(|page| changed.contains(page)), "{what}");
-        }
-        let is_fixed = |page: &PageId| FixedPage::at(*page).is_some();
-        let sql: String = plan.steps.iter().flat_map(|step| step.sql.iter().map(String::as_str)).collect();
-        assert!(!(sql.contains("PAGE = '") && zeroed && changed.iter().any(is_fixed)), "{what}");
-    }
-    assert!(tried > 40 && restored > 5, "{tried} pieces, {restored} restored by page");
-}
-
-/// Marks a database as one whose log is kept for log backups (docs/format/boot-and-file-headers.md#boot-page).
-fn in_full_recovery(bytes: &mut [u8]) {
-    const RECORD: usize = 96;
-    let page: &mut PageBytes = (&mut bytes[9 * PAGE_BYTES..][..PAGE_BYTES]).try_into().unwrap();
-    page[RECORD + 0x24] &= !0x8;
-    let checkpoint: [u8; 10] = page[RECORD + 0x15C..][..10].try_into().unwrap();
-    page[RECORD + 0x280..][..10].copy_from_slice(&checkpoint);
-    seal(page);
 }

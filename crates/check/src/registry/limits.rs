@@ -39,14 +39,27 @@ impl LimitKind {
     }
 }
 
+/// What sets a limit apart from the others of its kind: it stands with the kind in the limit's row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mark {
+    /// Nothing.
+    None,
+    /// A note.
+    Note,
+    /// A part of the input that is missing as a whole.
+    Root,
+    /// Not in what was given, and in no other file or stripe of it either.
+    Apart,
+}
+
 /// One reason why something is not verified.
 pub struct Limit {
     /// Stable id, never reused.
     pub id: &'static str,
     /// What kind of reason it is.
     pub kind: LimitKind,
-    /// A note: worth knowing, but nothing that was asked for is left unverified.
-    pub is_note: bool,
+    /// What sets it apart from the others of its kind.
+    pub(crate) mark: Mark,
     /// What is not verified: "key order", "pages".
     pub what: &'static str,
     /// Why; `{}` is replaced by a value of the place.
@@ -59,6 +72,22 @@ impl Limit {
     /// The limit whose id is `id`.
     pub fn find(id: &str) -> Option<&'static Self> {
         ALL.iter().copied().find(|limit| limit.id == id)
+    }
+
+    /// A note: worth knowing, but nothing that was asked for is left unverified.
+    pub fn is_note(&self) -> bool {
+        self.mark == Mark::Note
+    }
+
+    /// A part of the input that is missing as a whole: whatever else is not verified may follow from it.
+    pub fn is_root(&self) -> bool {
+        self.mark == Mark::Root
+    }
+
+    /// Whether it may follow from a part of the input that is missing.
+    pub fn may_follow(&self) -> bool {
+        let may = matches!(self.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
+        may && !matches!(self.mark, Mark::Root | Mark::Apart)
     }
 
     /// The reason with the values that its text names, in order.

@@ -40,6 +40,10 @@ pub(crate) struct AdviceStep<'a> {
     pub(crate) risk: &'a str,
     /// What it cannot bring back.
     pub(crate) cannot_restore: Option<&'a str>,
+    /// What was read that proves it; null if nothing was read for it.
+    pub(crate) proven: Option<&'a str>,
+    /// What it rests on that only the labels of backups say.
+    pub(crate) by_labels: Option<&'a str>,
     /// Statements to review; they are never run.
     pub(crate) sql: &'a [String],
     /// A command of mdfsck that belongs to it.

@@ -390,42 +390,42 @@ pub(crate) struct Note<'a> {
     pub(crate) kind_of: &'static str,
 }
 
-/// The last line of a check.
+/// The last line of a check. Of a database that could not be checked it has no figures: they are null, and it is not complete.
 #[derive(Serialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Summary {
     /// Allocation errors.
-    pub(crate) allocation_errors: u64,
+    pub(crate) allocation_errors: Option<u64>,
     /// Consistency errors.
-    pub(crate) consistency_errors: u64,
+    pub(crate) consistency_errors: Option<u64>,
     /// The errors by object.
     pub(crate) counted_per_object: Vec<Counted>,
     /// Findings, shown or not.
-    pub(crate) findings: usize,
+    pub(crate) findings: Option<usize>,
     /// Findings that `--max-findings` keeps from being shown.
-    pub(crate) findings_hidden: usize,
+    pub(crate) findings_hidden: Option<usize>,
     /// The least repair that CHECKDB would ask for; null if none helps.
     pub(crate) repair_level: Option<&'static str>,
     /// Whether all that was asked for was verified.
     pub(crate) complete: bool,
     /// Pages that were read.
-    pub(crate) pages_read: u64,
+    pub(crate) pages_read: Option<u64>,
     /// Pages that are allocated.
-    pub(crate) pages_allocated: u64,
+    pub(crate) pages_allocated: Option<u64>,
     /// Rows that were seen.
-    pub(crate) rows: u64,
+    pub(crate) rows: Option<u64>,
     /// How much was verified.
-    pub(crate) verified: Verified,
+    pub(crate) verified: Option<Verified>,
     /// Time of the run.
-    pub(crate) seconds: f64,
+    pub(crate) seconds: Option<f64>,
     /// The phases, in order.
     pub(crate) phases: Vec<cost::Phase>,
     /// Memory that the process took at most, in bytes; null where the system does not report it.
     pub(crate) memory_peak: Option<u64>,
     /// Memory that the run may take, in bytes.
-    pub(crate) memory_granted: u64,
+    pub(crate) memory_granted: Option<u64>,
     /// Bytes that were written to temporary files.
-    pub(crate) spilled: u64,
+    pub(crate) spilled: Option<u64>,
 }
 
 /// Errors of an object.

@@ -7,7 +7,7 @@ use check::registry::limits::{self, Limit};
 use check::{Finding, NotVerified, Report};
 
 use super::lines::{Lines, counted, grouped};
-use crate::causes::{by_cause, is_root, split};
+use crate::causes::{by_cause, split};
 
 /// Causes that are shown.
 const MOST_CAUSES: usize = 8;
@@ -77,7 +77,7 @@ fn write_cause(
 
 /// Why: of what is missing as the warning says it, otherwise as the entries say it if they agree.
 fn reason(report: &Report, limit: &'static Limit, entries: &[&NotVerified]) -> String {
-    let warning = report.warnings.iter().find(|warning| is_root(limit) && warning.id == limit.id);
+    let warning = report.warnings.iter().find(|warning| limit.is_root() && warning.id == limit.id);
     let first = entries.first().map(|entry| entry.reason.as_str()).unwrap_or_default();
     match warning {
         Some(warning) => warning.text.clone(),

@@ -1,15 +1,15 @@
 //! The rows.
 
-use super::{Limit, LimitKind};
+use super::{Limit, LimitKind, Mark};
 
 macro_rules! limits {
-    ($($name:ident = $id:literal, $kind:ident $($note:ident)?, $what:literal, $reason:literal, action $action:expr;)*) => {
+    ($($name:ident = $id:literal, $kind:ident $($mark:ident)?, $what:literal, $reason:literal, action $action:expr;)*) => {
         $(
             #[doc = $reason]
             pub static $name: Limit = Limit {
                 id: $id,
                 kind: LimitKind::$kind,
-                is_note: limits!(@note $($note)?),
+                mark: limits!(@mark $($mark)?),
                 what: $what,
                 reason: $reason,
                 action: $action,
@@ -18,8 +18,10 @@ macro_rules! limits {
         /// All limits, in the order of the table.
         pub static ALL: &[&Limit] = &[$(&$name),*];
     };
-    (@note) => { false };
-    (@note note) => { true };
+    (@mark) => { Mark::None };
+    (@mark note) => { Mark::Note };
+    (@mark root) => { Mark::Root };
+    (@mark apart) => { Mark::Apart };
 }
 
 const SEE_FINDINGS: &str = "Repair what the findings name, then check again.";
@@ -93,7 +95,7 @@ limits! {
         action "Data files and log are probably of different moments; copy them again, all at once.";
 
     // Files, pages.
-    FILE_NOT_GIVEN = "file.not-given", NotGiven, "file",
+    FILE_NOT_GIVEN = "file.not-given", NotGiven root, "file",
         "not given; on the server it was {}",
         action "Name the file too.";
     VERSION_UNKNOWN = "version.unknown", Unsupported, "version",
@@ -102,7 +104,7 @@ limits! {
     PAGES_UNREADABLE = "pages.unreadable", Unreadable, "pages",
         "pages could not be read",
         action READ_AGAIN;
-    PAGES_BEYOND_END = "pages.beyond-end", NotGiven, "pages",
+    PAGES_BEYOND_END = "pages.beyond-end", NotGiven root, "pages",
         "pages are beyond the end of the file, which was cut",
         action "Copy or restore the file again, then check it.";
     PAGES_FILE_NOT_GIVEN = "pages.file-not-given", NotGiven, "pages",
@@ -163,7 +165,7 @@ limits! {
     CATALOG_UNREADABLE = "catalog.unreadable", Unreadable, "catalog",
         "pages of this table could not be read, or are encrypted",
         action READ_AGAIN;
-    CATALOG_ENCRYPTED = "catalog.encrypted", NotGiven, "catalog",
+    CATALOG_ENCRYPTED = "catalog.encrypted", NotGiven apart, "catalog",
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
     CATALOG_AFTER_PRE_CHECK = "catalog.after-pre-check", Damaged, "catalog",
@@ -250,10 +252,10 @@ limits! {
         action ON_SERVER;
 
     // Objects that are not in the data files, or only described there.
-    TABLE_MEMORY_OPTIMIZED = "table.memory-optimized", NotGiven, "table",
+    TABLE_MEMORY_OPTIMIZED = "table.memory-optimized", NotGiven apart, "table",
         "memory-optimized: not in the data files (5296)",
         action "Back up the memory-optimized filegroup: SQL Server verifies its checksums then.";
-    FILESTREAM_FILES = "filestream.files", NotGiven, "FILESTREAM files",
+    FILESTREAM_FILES = "filestream.files", NotGiven apart, "FILESTREAM files",
         "FILESTREAM values are not in the data files",
         action ON_SERVER;
     COLUMNSTORE_CATALOG = "columnstore.catalog", Damaged, "columnstore",
@@ -288,7 +290,7 @@ limits! {
     ROWS_COLUMNS_DIFFER = "rows.columns-differ", Unsupported, "rows",
         "the partitions have different columns",
         action ON_SERVER;
-    ROWS_NOT_IN_FILES = "rows.not-in-files", NotGiven, "rows",
+    ROWS_NOT_IN_FILES = "rows.not-in-files", NotGiven apart, "rows",
         "the rows are not in the data files",
         action ON_SERVER;
 
@@ -322,7 +324,7 @@ limits! {
     TREE_IAM_CHAIN = "tree.iam-chain", Damaged, "links between pages",
         "the IAM chain is damaged (7965)",
         action SEE_FINDINGS;
-    TREE_KEY_BOUNDS_LOST = "tree.key-bounds-lost", NotGiven, "key bounds",
+    TREE_KEY_BOUNDS_LOST = "tree.key-bounds-lost", NotGiven apart, "key bounds",
         "there was no room for temporary files",
         action "Give a larger --temp-dir, or more --memory.";
     HEAP_FORWARDING = "heap.forwarding", Undocumented, "forwarded rows",
@@ -383,7 +385,7 @@ limits! {
     LOB_COLUMNSTORE = "lob.columnstore", Undocumented, "LOB trees",
         "columnstore, or an index of an unknown kind",
         action ON_SERVER;
-    LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven, "LOB trees",
+    LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven apart, "LOB trees",
         "some of the pages are outside what was asked for",
         action "Check the whole database.";
     LOB_FILE_NOT_GIVEN = "lob.file-not-given", NotGiven, "LOB trees",
@@ -570,7 +572,7 @@ limits! {
     CONSTRAINT_TABLE = "constraint.table", Damaged, "constraints",
         "a table of the constraint is damaged, or not all of its rows are known",
         action SEE_FINDINGS;
-    CONSTRAINT_OUT_OF_SCOPE = "constraint.out-of-scope", NotGiven, "constraints",
+    CONSTRAINT_OUT_OF_SCOPE = "constraint.out-of-scope", NotGiven apart, "constraints",
         "the table that the key refers to is not among those checked",
         action "Check both tables, or the whole database.";
     CONSTRAINT_UNCERTAIN = "constraint.uncertain", Unsupported, "constraints",
@@ -602,7 +604,7 @@ limits! {
         action "Run DBCC CHECKIDENT with NORESEED on a server.";
 
     // Encrypted databases.
-    ENCRYPTED_PAGES = "encrypted.pages", NotGiven, "pages",
+    ENCRYPTED_PAGES = "encrypted.pages", NotGiven apart, "pages",
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
     ENCRYPTED_PLAIN_PAGES = "encrypted.plain-pages", NotGiven, "pages",
@@ -630,7 +632,7 @@ limits! {
         action NEEDS_KEY;
 
     // Backups.
-    BACKUP_STRIPES = "backup.stripes", NotGiven, "stripes",
+    BACKUP_STRIPES = "backup.stripes", NotGiven root, "stripes",
         "{}: pages cannot be read",
         action "Name all stripes of the media set.";
     BACKUP_BLOCK_TYPE_UNKNOWN = "backup.block-type-unknown", Undocumented, "blocks of the backup",

@@ -1,0 +1,106 @@
+//! Every check of the registry leads to a step, whatever its finding is about.
+
+use check::registry::{self, Check, Phase};
+use check::{Finding, Options, Owner, Report, Silent};
+use format::{AllocUnitId, PageId};
+use lab::{Version, orders};
+use script::{Definitions, Script};
+use source::DataFiles;
+
+use crate::damage::Damage;
+use crate::of_backup;
+use crate::plan::{Request, of_damage};
+use crate::step::{Action, Step};
+
+/// A table by which others are found, and another one of the system.
+const SYSTEM: [i32; 2] = [5, 60];
+/// A page of no table, and one of each kind of fixed page.
+const PAGES: [u32; 8] = [100, 0, 1, 2, 3, 6, 7, 9];
+
+/// A database of the lab with what is needed to ask for advice.
+struct Bench {
+    source: DataFiles,
+    database: catalog::Database,
+    report: Report,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let written = lab::write(&orders::orders(Version::V904, 5, 0), folder.path()).unwrap();
+        let source = DataFiles::open(&written.files).unwrap();
+        let database = catalog::load(&source);
+        let report = check::run(&source, &database, &Options { max_threads: 1, ..Options::default() }, &Silent);
+        assert!(report.findings.is_empty());
+        Self { source, database, report, _folder: folder }
+    }
+
+    fn steps(&self, finding: &Finding) -> Vec<Step> {
+        let mut damage = Damage::default();
+        damage.add(finding, &self.database);
+        damage.settle();
+        let definitions = Definitions::load(&self.source, &self.database);
+        let request = Request {
+            report: &self.report,
+            source: &self.source,
+            database: &self.database,
+            script: Script::new(&self.database, &definitions),
+            backups: None,
+            paths: "a.mdf",
+        };
+        match finding.check.phase {
+            // Only a backup has a container.
+            Phase::Container => of_backup::plan(&request, &damage, Vec::new()).steps,
+            _ => of_damage(&request, &damage).steps,
+        }
+    }
+
+    /// The owner of the pages of an index, as findings name it.
+    fn owner(&self, object_id: i32, index_id: i32) -> Owner {
+        let rowset = self.database.rowsets_of(object_id).find(|rowset| rowset.index_id == index_id);
+        let partition_id = rowset.map_or(1, |rowset| rowset.id);
+        Owner { object_id, index_id, partition_id, ..Owner::unknown(AllocUnitId(1)) }
+    }
+
+    /// Owners of all kinds: none, one that the catalog does not know, tables of the system, a table, its indexes.
+    fn owners(&self) -> Vec<Option<Owner>> {
+        let indexes = self.database.indexes.keys().filter(|(object_id, _)| *object_id > 100).take(6);
+        let of_user = indexes.map(|&(object_id, index_id)| Some(self.owner(object_id, index_id)));
+        let of_system = SYSTEM.map(|object_id| Some(self.owner(object_id, 1)));
+        let mut owners = vec![None, Some(Owner::unknown(AllocUnitId(77)))];
+        owners.extend(of_system);
+        owners.extend(of_user);
+        owners
+    }
+}
+
+fn finding(check: &'static Check, owner: Option<Owner>, page: Option<PageId>) -> Finding {
+    let mut finding = Finding::new(check);
+    (finding.owner, finding.page) = (owner, page);
+    finding
+}
+
+#[test]
+fn every_check_of_the_registry_leads_to_a_step_that_names_it() {
+    let bench = Bench::new();
+    let owners = bench.owners();
+    assert!(owners.iter().flatten().any(|owner| owner.index_id > 1), "nonclustered indexes are among them");
+    let pages = PAGES.map(|page| Some(PageId::new(1, page)));
+    for check in registry::ALL {
+        for owner in &owners {
+            for page in [None].into_iter().chain(pages) {
+                let steps = bench.steps(&finding(check, *owner, page));
+                let is_based_on_it = steps.iter().any(|step| step.rests_on.contains(check.id));
+                assert!(is_based_on_it, "{} of {owner:?} at {page:?}: {steps:#?}", check.id);
+                let is_whole = |step: &Step| {
+                    !step.title.is_empty()
+                        && !step.reason.is_empty()
+                        && !step.risk.is_empty()
+                        && (step.action == Action::Inspect || step.command.is_some() || !step.sql.is_empty())
+                };
+                assert!(steps.iter().all(is_whole), "{}: {steps:#?}", check.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Without a backup of use: what is saved, and what a repair deletes.
+
+use std::collections::BTreeSet;
+
+use format::PageId;
+use script::quote_text;
+
+use crate::backups::Search;
+use crate::damage::Damage;
+use crate::losses;
+use crate::plan::Request;
+use crate::repairs::{object_name, table_argument};
+use crate::restore::{Restored, all_ids, ids, only_object};
+use crate::statements::{self, BY_HAND, check_again};
+use crate::step::{Action, Step};
+
+/// What can be saved before anything is changed.
+pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step {
+    let mut step = Step::new(Action::Export, "Save what can be read");
+    let tables: Vec<String> = damage
+        .tables
+        .iter()
+        .filter(|(_, table)| table.loses_data())
+        .map(|(&object_id, _)| format!(" --table {}", table_argument(request, object_id)))
+        .collect();
+    // Where more than tables is damaged, all are saved.
+    let is_all = !damage.catalog.ids.is_empty() || !damage.fixed.is_empty() || !damage.other.ids.is_empty();
+    let tables = if is_all { String::new() } else { tables.concat() };
+    step.object = only_object(request, damage).filter(|_| !is_all);
+    step.reason = why.to_owned();
+    step.risk =
+        "None: the files are only read. Rows of damaged pages go to files of their own, with the reason for doubt."
+            .to_owned();
+    step.command = Some(format!("mdfsck export {} -o saved --damaged{tables}", request.paths));
+    step.pages = damage.pages().into_iter().collect();
+    step.rests_on = ids(damage);
+    step
+}
+
+/// Neither a page, nor a file, nor the database can be restored from what was given.
+pub(crate) fn without_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> Restored {
+    let mut restored = Restored::default();
+    for (&object_id, table) in &damage.tables {
+        let of_rows = |page: &&PageId| !table.needed_maps.contains(page);
+        let pages: BTreeSet<PageId> = table.pages.iter().filter(of_rows).chain(&table.values).copied().collect();
+        restored.losses.extend(losses::of_table(request.source, request.database, object_id, &pages));
+    }
+    restored.steps.push(look_for_backup(request, damage, search));
+    restored.steps.push(export(
+        request,
+        damage,
+        "Everything that can be proven is exported, and what nonclustered indexes still have of the lost rows: do it before a \
+         repair deletes pages.",
+    ));
+    if damage.catalog.ids.is_empty() && damage.fixed.is_empty() && damage.other.ids.is_empty() {
+        restored.steps.push(repair(request, damage));
+        return restored;
+    }
+    restored.covers_everything = true;
+    restored.steps.push(new_database(request, damage));
+    restored
+}
+
+fn look_for_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> Step {
+    let looked = match (request.backups, search.has_any) {
+        (None, _) => "No backups were given: --backups DIR names the folder with backups of this database.",
+        (Some(_), false) => "The backups that were given are of other databases.",
+        (Some(_), true) => "None of the backups that were given has sound copies of the damaged pages.",
+    };
+    let mut step = Step::new(Action::Inspect, "Look for a backup first");
+    step.reason = format!(
+        "{looked} A restore brings rows back; a repair deletes them. Older backups with all log backups since, and the replicas \
+         of an availability group or a mirror, may have these pages whole: servers repair some pages from there by themselves \
+         (sys.dm_hadr_auto_page_repair)."
+    );
+    step.risk = "None.".to_owned();
+    step.command = Some(format!("mdfsck advise {} --backups DIR", request.paths));
+    step.rests_on = ids(damage);
+    step
+}
+
+fn repair(request: &Request<'_>, damage: &Damage) -> Step {
+    let name = &request.report.database.name;
+    let mut step =
+        Step::new(Action::RepairAllowDataLoss, "Last of all, and only without a backup: let the repair delete");
+    let tables: Vec<String> = damage
+        .tables
+        .iter()
+        .filter(|(_, table)| table.loses_data())
+        .map(|(&object_id, table)| {
+            let of_rows = |page: &&PageId| !table.needed_maps.contains(page);
+            let pages: BTreeSet<&PageId> = table.pages.iter().filter(of_rows).chain(&table.values).collect();
+            let pages = match (pages.len(), table.needed_maps.is_empty()) {
+                (1, true) => "1 page".to_owned(),
+                (count, true) => format!("{count} pages"),
+                (0, false) => "everything that damaged IAM pages no longer name".to_owned(),
+                (count, false) => format!("{count} pages and everything that damaged IAM pages no longer name"),
+            };
+            format!("{pages} of {}", object_name(request, object_id))
+        })
+        .collect();
+    step.reason =
+        "It makes the database consistent again: it removes what is damaged, and everything that refers to it."
+            .to_owned();
+    step.risk = "It ignores foreign keys and constraints, needs the database in single-user mode, may take more than one run, and may \
+                 fail. Take a copy of the files first: what it deleted is gone."
+        .to_owned();
+    step.cannot_restore = Some(format!(
+        "As far as the findings show, it deletes {} with all rows on them, and off-row values whose rows are gone.",
+        tables.join(", ")
+    ));
+    step.sql = repair_statements(name).unwrap_or(vec![BY_HAND.to_owned()]);
+    step.object = only_object(request, damage);
+    step.pages = damage.pages().into_iter().collect();
+    step.rests_on = ids(damage);
+    step
+}
+
+fn repair_statements(name: &str) -> Option<Vec<String>> {
+    let quoted = statements::database(name)?;
+    Some(vec![
+        "USE [master];".to_owned(),
+        "-- Copy the files of the database first. REPAIR_ALLOW_DATA_LOSS deletes what it cannot read.".to_owned(),
+        format!("ALTER DATABASE {quoted} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"),
+        format!("DBCC CHECKDB ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
+        "-- Again, until nothing is left: one damage may have hidden another.".to_owned(),
+        check_again(name),
+        "-- Rows that violate constraints now, in the database itself.".to_owned(),
+        format!("USE {quoted};"),
+        "DBCC CHECKCONSTRAINTS WITH ALL_CONSTRAINTS;".to_owned(),
+        "USE [master];".to_owned(),
+        format!("ALTER DATABASE {quoted} SET MULTI_USER;"),
+    ])
+}
+
+/// No repair exists for the catalog, headers and allocation maps.
+fn new_database(request: &Request<'_>, damage: &Damage) -> Step {
+    let mut step = Step::new(Action::Export, "Build a new database from what was saved");
+    step.reason = "No repair exists for the catalog, file headers, boot pages and allocation maps.".to_owned();
+    step.risk = "Permissions, jobs and settings outside of the tables are not exported.".to_owned();
+    step.command = Some(format!("mdfsck export {} -o saved --format sql --definitions", request.paths));
+    step.pages = damage.pages().into_iter().collect();
+    step.rests_on = all_ids(damage);
+    step
+}
