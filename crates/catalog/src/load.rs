@@ -69,6 +69,7 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
         log_backup_lsn: boot.log_backup_lsn(),
         log_backup_chain_origin: boot.log_backup_chain_origin(),
         collation: boot.collation(),
+        family_guid: boot.family_guid(),
         created: text(boot.created()),
         modified: text(boot.modified()),
         last_known_good: text(boot.last_known_good()),

@@ -58,6 +58,7 @@ mod prechecks;
 mod progress;
 mod purity;
 mod ranges;
+mod read_ranges;
 mod reckon;
 pub mod registry;
 mod report;
@@ -103,8 +104,8 @@ pub use options::{
 pub use progress::{Progress, Silent, phase_words};
 pub use ranges::FileRange;
 pub use report::{
-    BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts,
-    Sample, Statistics, UnitFileTotals, UnitTotals, Warning,
+    BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, RangeRead, Report,
+    RowsetCounts, Sample, Statistics, UnitFileTotals, UnitTotals, Warning,
 };
 pub use run::{database_name, report_of_audit, run};
 pub use single_page::SinglePages;

@@ -47,10 +47,27 @@ pub struct Report {
     pub notices: Vec<String>,
     /// Allocation totals by file, for CHECKALLOC's listing.
     pub file_totals: Vec<FileTotals>,
+    /// Which pages were read and judged; empty unless the whole database was.
+    pub ranges: Vec<RangeRead>,
     /// Service Broker's objects, in the order of CHECKDB's lines; empty when they were not asked for.
     pub service_broker: Vec<BrokerCount>,
     /// What the run cost.
     pub statistics: Statistics,
+}
+
+/// A range of pages that a run went through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RangeRead {
+    /// File id.
+    pub file_id: u16,
+    /// The first page.
+    pub first: u32,
+    /// How many there are.
+    pub pages: u32,
+    /// Those in use, or that may be.
+    pub in_use: u32,
+    /// Whether each of them was read.
+    pub is_read: bool,
 }
 
 /// How many there are of a kind of Service Broker objects.

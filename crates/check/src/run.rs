@@ -29,8 +29,8 @@ use crate::survey::Survey;
 use crate::units::Units;
 use crate::witness::{Fingerprint, Witness};
 use crate::{
-    broker, catalog_rules, columns, container, encryption, inventory, metadata, prechecks, reckon, settle, survey,
-    sweep, system, warnings,
+    broker, catalog_rules, columns, container, encryption, inventory, metadata, prechecks, read_ranges, reckon, settle,
+    survey, sweep, system, warnings,
 };
 
 /// Checks the database whose pages `source` has and whose catalog was read into `database`.
@@ -270,6 +270,7 @@ impl<'a> Run<'a> {
         notes::note_unchecked(context, &swept, &mut self.coverage);
         self.read_errors.extend(notes::unread_pages(context, swept.unread.clone()));
         self.read_errors.extend(self.space.error());
+        let ranges = read_ranges::read_ranges(context, &swept.unread);
         let rowsets = inventory::rowsets(context, &swept);
         if self.options.scope == Scope::Database && !self.options.physical_only {
             broker::note_queues(self.database, &rowsets, &mut self.coverage);
@@ -291,6 +292,7 @@ impl<'a> Run<'a> {
             read_errors: self.read_errors,
             notices: self.meter.shortage().into_iter().chain(source.read_faults().healed).collect(),
             file_totals: context.survey.totals.clone(),
+            ranges,
             service_broker: self.service_broker,
             statistics: Statistics {
                 pages_read: swept.pages_read,
@@ -349,6 +351,7 @@ impl<'a> Run<'a> {
             read_errors: self.read_errors,
             notices: source.read_faults().healed,
             file_totals: Vec::new(),
+            ranges: Vec::new(),
             service_broker: Vec::new(),
             statistics,
         }

@@ -1,6 +1,7 @@
 //! What a sweep adds up. Everything merges in any order.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use format::PageId;
 
@@ -145,6 +146,14 @@ impl UnreadPages {
                 *all += pages - 1;
             }
         }
+    }
+
+    /// Whether one of these pages of a file may be among them: only the first of a file is known.
+    pub(crate) fn may_be_in(&self, file_id: u16, pages: Range<u32>) -> bool {
+        self.files.get(&file_id).is_some_and(|&(first, _, count)| match count {
+            1 => pages.contains(&first.page),
+            _ => first.page < pages.end,
+        })
     }
 
     /// By file.

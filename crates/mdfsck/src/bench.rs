@@ -3,6 +3,7 @@
 //! Cells take turns, so that a machine that slows down affects all of them alike. A cell that cannot run is marked with the
 //! reason, and the others go on.
 
+mod baselines;
 mod charts;
 mod figures;
 mod html;
@@ -21,6 +22,7 @@ use tempfile::TempDir;
 use crate::cli::BenchArguments;
 use crate::failure::{Failure, warn};
 use crate::output::{self, Target};
+use baselines::Place;
 use matrix::Cell;
 pub(crate) use matrix::{Cache, Configuration, configuration};
 use measure::Measured;
@@ -28,9 +30,10 @@ use raw::RawRead;
 use results::{Results, Subject};
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
-    let baseline = arguments.against.as_deref().map(results::load).transpose()?;
+    let place = Place::of(arguments.history.as_deref());
+    let baseline = arguments.against.as_deref().map(|name| place.load(name)).transpose()?;
     // What cannot be written is said before hours of measuring.
-    let saved = arguments.save.as_deref().map(results::target).transpose()?;
+    let saved = arguments.save.as_deref().map(|name| place.target(name)).transpose()?;
     let target = |path: &Option<PathBuf>| path.as_deref().map(Target::at).transpose();
     let [json, csv, html] = [target(&arguments.json)?, target(&arguments.csv)?, target(&arguments.html)?];
     let (files, _kept) = database(arguments)?;
@@ -39,7 +42,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let compared = arguments.against.as_deref().zip(baseline.as_ref());
     // The table first: whatever happens to the files, it is there.
     print(&results, baseline.as_ref())?;
-    write(saved, || results.json())?;
+    saved.map_or(Ok(()), |saved| saved.write(&results))?;
     write(json, || results.json())?;
     write(csv, || figures::csv(&results, baseline.as_ref()))?;
     write(html, || Ok(html::page(&title(arguments, &files), &results, compared)))?;

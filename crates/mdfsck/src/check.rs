@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use catalog::Database;
 use check::registry::limits::Limit;
@@ -22,7 +23,7 @@ use crate::many::{self, Planned, plan};
 use crate::output::Target;
 use crate::progress::Place;
 use crate::spool::{self, Spool};
-use crate::{audit, nice, progress, recover, scope, size, terminal};
+use crate::{audit, keep, nice, progress, recover, scope, size, terminal};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice
@@ -33,13 +34,23 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     error_log::refuse_results(arguments.errorlog_line.as_deref(), arguments.output.as_deref())?;
     arguments.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let choice = arguments.sets()?;
-    match plan::plan(&arguments.paths, &choice, arguments.stop.until())? {
+    keep::refuse_results(arguments)?;
+    // A history is an aid: whatever is wrong with it, the check runs.
+    let (history, unkept) = keep::usable(arguments.history.as_deref());
+    let mut arguments = arguments.clone();
+    arguments.history = history;
+    let arguments = &arguments;
+    let done = plan::plan(&arguments.paths, &choice, arguments.stop.until()).inspect_err(|failure| {
+        keep::failed(arguments, SystemTime::now(), failure);
+    });
+    let done = done.and_then(|planned| match planned {
         Planned::One(paths) => {
             let what = What { named: &arguments.paths, choice: &choice, sets: None, place: None };
             one(&arguments.of(paths), &what)
         }
         Planned::Several(plan) => many::run(arguments, &choice, plan),
-    }
+    });
+    done.map(|status| status | unkept).map_err(|failure| Failure { status: failure.status | unkept, ..failure })
 }
 
 /// Which database is checked.
@@ -117,7 +128,7 @@ pub(crate) fn judge<R>(
     Ok((status(&report, arguments.exit_zero_on_incomplete), done))
 }
 
-/// Checks one database. The results go to `out`, which is opened before the check.
+/// Checks one database and records that. The results go to `out`, which is opened before the check.
 ///
 /// # Errors
 /// If it cannot be checked.
@@ -125,6 +136,21 @@ pub(crate) fn check<'o>(
     arguments: &CheckArguments,
     what: &What<'_>,
     out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
+) -> Result<Checked, Failure> {
+    let started = SystemTime::now();
+    check_from(arguments, what, out, started).map_err(|failure| {
+        // It is tried again alone.
+        let is_last = !failure.needs_memory || arguments.databases <= 1;
+        let unkept = if is_last { keep::failed(arguments, started, &failure) } else { 0 };
+        Failure { status: failure.status | unkept, ..failure }
+    })
+}
+
+fn check_from<'o>(
+    arguments: &CheckArguments,
+    what: &What<'_>,
+    out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
+    started: SystemTime,
 ) -> Result<Checked, Failure> {
     let listener = progress::listener(arguments.progress, what.place.as_ref());
     let input = open(arguments, what, listener.as_ref())?;
@@ -157,6 +183,7 @@ pub(crate) fn check<'o>(
         let unwritten = if written.is_err() { Failure::UNABLE } else { 0 };
         error_log::write(error_log, arguments.log, &lines, status | unwritten);
     }
+    let status = status | keep::checked(arguments, started, status, (&report, source, &database));
     Ok(Checked { status, written, row: Some(row(&report, &database, status)) })
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod examples;
 mod export;
+mod history;
 mod others;
 mod recovery;
 pub(crate) mod usage;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 pub(crate) use check::{CheckArguments, Constraints, ProgressKind};
 use examples::*;
 pub(crate) use export::{ExportArguments, ExportFormat, RowsArguments, RowsFormat};
+pub(crate) use history::{HistoryArguments, HistoryVerb};
 pub(crate) use others::{
     AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments,
     EventsFormat, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments,
@@ -159,6 +161,12 @@ pub(crate) enum Command {
     #[command(after_long_help = ROWS_EXAMPLES)]
     Rows(RowsArguments),
 
+    /// Show what was checked when, and what became of findings
+    ///
+    /// Reads the file in which 'mdfsck check --history FILE' records its runs. By itself: a line per database. All times are UTC.
+    #[command(after_long_help = HISTORY_EXAMPLES)]
+    History(HistoryArguments),
+
     /// Explain a check, a message or a limit
     ///
     /// Says what must be true, what breaks it, and what to do; of a message that no check gives, what it means, what to look at,
@@ -231,6 +239,7 @@ impl Command {
             Self::Events(arguments) => arguments.format == EventsFormat::Json,
             Self::Chain(arguments) => arguments.json,
             Self::Explain(arguments) => arguments.json,
+            Self::History(arguments) => arguments.json,
             _ => false,
         }
     }

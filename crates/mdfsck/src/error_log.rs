@@ -118,14 +118,16 @@ fn user_id() -> String {
     "unknown user".to_owned()
 }
 
+/// The name of this machine.
 #[cfg(unix)]
-fn host() -> Option<String> {
+pub(crate) fn host() -> Option<String> {
     Some(rustix::system::uname().nodename().to_string_lossy().into_owned()).filter(|name| !name.is_empty())
 }
 
+/// The name of this machine.
 #[cfg(not(unix))]
-fn host() -> Option<String> {
-    None
+pub(crate) fn host() -> Option<String> {
+    env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
 }
 
 /// The time as ERRORLOG has it, to hundredths of a second, in UTC.

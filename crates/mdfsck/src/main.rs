@@ -18,7 +18,9 @@ mod export;
 mod extract;
 mod failure;
 mod folders;
+mod history;
 mod input;
+mod keep;
 #[cfg(feature = "lab")]
 mod lab;
 mod log;
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Events(arguments) => self::events::run(&arguments),
         Command::Export(arguments) => self::export::run(&arguments),
         Command::Rows(arguments) => self::rows::run(&arguments),
+        Command::History(arguments) => self::history::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),

@@ -7,6 +7,7 @@ mod side_by_side;
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 use report::Format;
 use report::databases::{self, Row, TableView, Verdict};
@@ -18,7 +19,7 @@ use crate::error_log::ErrorLog;
 use crate::failure::{About, Failure, speaking_of, to_stderr, warn};
 use crate::output::Target;
 use crate::progress::Place;
-use crate::terminal;
+use crate::{keep, terminal};
 use block::Blocks;
 pub(crate) use plan::Planned;
 use plan::{Item, Job, Plan};
@@ -182,11 +183,16 @@ impl Run<'_> {
     fn refused(&self, number: usize, failure: &Failure, out: &mut dyn Write) -> io::Result<Row> {
         let Some(item) = self.items.get(number) else { return Err(io::ErrorKind::NotFound.into()) };
         speaking_of(about(item), || warn(&failure.text));
+        let mut status = failure.status;
+        // What was tried and failed is recorded there.
+        if matches!(item.job, Job::Refused(_)) {
+            status |= keep::failed(&self.arguments.of(item.paths.clone()), SystemTime::now(), failure);
+        }
         if self.arguments.format() == Format::Json {
             databases::write_failure(&item.paths, &failure.text, out)?;
         }
         let error = Some(failure.text.clone());
-        Ok(Row { status: failure.status, error, ..row_without_results(item, Verdict::NotChecked) })
+        Ok(Row { status, error, ..row_without_results(item, Verdict::NotChecked) })
     }
 }
 

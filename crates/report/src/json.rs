@@ -14,6 +14,7 @@ pub(crate) mod databases;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod history;
 pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod page;

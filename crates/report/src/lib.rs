@@ -22,6 +22,7 @@ pub mod estimate;
 pub mod events;
 pub mod explain;
 pub mod export;
+pub mod history;
 pub mod html;
 pub mod info;
 pub mod json;

@@ -29,6 +29,8 @@ pub struct Boot {
     pub log_backup_chain_origin: Lsn,
     /// Default collation id.
     pub collation: u32,
+    /// The same for all copies of the database, whatever their names; zeros if it has none.
+    pub family_guid: [u8; 16],
     /// Creation or attach date, if set.
     pub created: Option<String>,
     /// Last modification of the boot page, if set.

@@ -1,7 +1,6 @@
 //! The results of a run of `bench`: as written, as saved under a name, and compared with what was saved.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use events::{Clock, Moment};
@@ -13,11 +12,8 @@ use super::matrix::Cell;
 use super::measure::Measured;
 use super::raw::RawRead;
 use crate::failure::Failure;
-use crate::output::Target;
 use crate::size;
 
-/// Folder of baselines, in the current folder.
-const FOLDER: &str = ".mdfsck-bench";
 /// The version of the form that is written and read.
 const FORM: u32 = 1;
 /// 1970-01-01 as a [`Moment`].
@@ -183,38 +179,17 @@ impl Results {
     }
 }
 
-fn path(name: &str) -> Result<PathBuf, Failure> {
-    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) && name != "..";
-    if !is_plain {
-        return Err(Failure::usage(format!(
-            "{name}: the name of a baseline has letters, digits, '-', '_' and '.' only"
-        )));
-    }
-    Ok(Path::new(FOLDER).join(format!("{name}.json")))
-}
-
-/// Where results are saved under a name.
-pub(crate) fn target(name: &str) -> Result<Target, Failure> {
-    let path = path(name)?;
-    fs::create_dir_all(FOLDER).map_err(|error| Failure::unable(format!("{FOLDER}: cannot be made: {error}")))?;
-    Target::at(&path)
-}
-
-/// The results saved under a name.
-pub(crate) fn load(name: &str) -> Result<Results, Failure> {
-    let path = path(name)?;
-    let place = path.display();
-    let text = fs::read_to_string(&path)
-        .map_err(|cause| Failure::usage(format!("{place}: no such baseline ({cause}); make one with --save {name}")))?;
-    let read: Result<Results, String> = serde_json::from_str(&text).map_err(|error| error.to_string());
-    let read = read.and_then(|results| match (results.kind.as_str(), results.v) {
+/// Results that were saved as JSON.
+///
+/// # Errors
+/// If they are none, or of a newer form.
+pub(super) fn read(text: &str) -> Result<Results, String> {
+    let results: Results = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    match (results.kind.as_str(), results.v) {
         ("bench", FORM) => Ok(results),
         ("bench", v) => Err(format!("its form {v} is newer than this mdfsck")),
         (kind, _) => Err(format!("its kind is '{kind}'")),
-    });
-    read.map_err(|cause| {
-        Failure::usage(format!("{place}: not a baseline that can be read ({cause}); make it again with --save {name}"))
-    })
+    }
 }
 
 #[cfg(test)]

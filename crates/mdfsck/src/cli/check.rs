@@ -218,6 +218,13 @@ pub(crate) struct CheckArguments {
     /// Omit bit 16 (incomplete) from the exit status
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) exit_zero_on_incomplete: bool,
+
+    /// Record the run in FILE, which 'mdfsck history' reads; created if missing
+    ///
+    /// What was read, proven and found, and what of earlier findings is gone. A history that cannot be used is one line on stderr
+    /// and bit 4 or 8 of the exit status; the check runs all the same. Keep the file on a local disk.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "estimate_only")]
+    pub(crate) history: Option<PathBuf>,
 }
 
 pub(super) const SCOPE: &str = "Scope and depth";
@@ -267,6 +274,7 @@ impl CheckArguments {
             progress: ProgressKind::Auto,
             allow: Vec::new(),
             exit_zero_on_incomplete: false,
+            history: None,
         }
     }
 

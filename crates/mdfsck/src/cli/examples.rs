@@ -47,7 +47,26 @@ Examples:
   mdfsck check --tableresults --output sales.csv sales.mdf
           one row per finding, with the columns of WITH TABLERESULTS
   mdfsck check --format json sales.mdf | jq 'select(.kind == \"finding\")'
-          the same for programs";
+          the same for programs
+  mdfsck check --history checks.db /backups
+          recorded, for 'mdfsck history checks.db'";
+
+pub(super) const HISTORY_EXAMPLES: &str = "\
+Examples:
+  mdfsck check /backups --history checks.db
+          records each run
+  mdfsck history checks.db
+          a line per database: its state, and how old that is
+  mdfsck history checks.db coverage --within 14d
+          was every page read and every relation proven within 14 days? Exit status 0, or 16 if not
+  mdfsck history checks.db findings
+          open findings, each with its key, since when, and whether it was seen again
+  mdfsck history checks.db diff
+          what came and went between the last two runs
+  mdfsck history checks.db ack 17 --because 'is repaired on Sunday' --until 2026-12-01
+          notes that finding 17 is known; it is reported all the same
+  mdfsck history checks.db runs --csv > CommandLog.csv
+          with the columns of the table CommandLog";
 
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:

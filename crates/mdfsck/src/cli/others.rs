@@ -182,7 +182,11 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
-    /// Save the results as a baseline in .mdfsck-bench in the current folder
+    /// Keep baselines in this history instead of .mdfsck-bench in the current folder
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) history: Option<PathBuf>,
+
+    /// Save the results as a baseline in .mdfsck-bench in the current folder, or in --history
     #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
     pub(crate) save: Option<String>,
 

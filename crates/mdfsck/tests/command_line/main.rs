@@ -19,6 +19,8 @@ mod forms;
 #[cfg(feature = "lab")]
 mod guides;
 #[cfg(feature = "lab")]
+mod history;
+#[cfg(feature = "lab")]
 mod logs;
 #[cfg(feature = "lab")]
 mod looks;
@@ -68,7 +70,10 @@ fn main() {
         trials.push(Trial::test(name, run).with_ignored_flag(missing));
     }
     #[cfg(feature = "lab")]
-    trials.extend(bench::in_a_browser());
+    {
+        trials.extend(bench::in_a_browser());
+        trials.extend(history::with_other_tools());
+    }
     let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
     let missing = !northwind.is_file();
@@ -163,6 +168,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(looks::looks());
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
+    all.extend(history::with_history());
     all.extend(many::with_many());
     all.extend(with_lab_databases());
     all.extend(terminal::with_terminal());

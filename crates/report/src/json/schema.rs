@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{advise, audit, backup, chains, checkpoints, events, explain, export, lines, log};
+use super::{advise, audit, backup, chains, checkpoints, events, explain, export, history, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -26,12 +26,13 @@ enum AnyLine {
     Checkpoints(checkpoints::CheckpointsLine<'static>),
     Explain(explain::ExplainLine),
     Export(export::ExportLine<'static>),
+    History(history::HistoryLine<'static>),
     Media(backup::Media<'static>),
     Chains(chains::Chains<'static>),
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 8] = [
+const KINDS_OF_LINES: [(&str, &str); 9] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
     ("AuditLine", " of `mdfsck audit`"),
@@ -40,6 +41,7 @@ const KINDS_OF_LINES: [(&str, &str); 8] = [
     ("CheckpointsLine", " of `mdfsck checkpoints`"),
     ("ExplainLine", " of `mdfsck explain`"),
     ("ExportLine", " of `mdfsck export`"),
+    ("HistoryLine", " of `mdfsck history`"),
 ];
 
 impl<T: JsonSchema> JsonSchema for Named<'_, T> {

@@ -73,7 +73,7 @@ impl BackupPages {
         let mut sums = Vec::new();
         let mut missing_stripes = 0;
         let (mut missing_numbers, mut stripes_in_all) = (Vec::new(), 0);
-        let mut newest = SetLabel { kind: SetKind::Full, position: 0, finished: None, version: None };
+        let mut newest = SetLabel::default();
         let mut log = LogPortion::default();
         for group in [full, differential] {
             let stripes: Vec<(u16, &BackupSet)> = group

@@ -56,7 +56,7 @@ pub struct BackupPages {
 }
 
 /// What the label of a set says of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SetLabel {
     /// What it holds.
     pub kind: SetKind,
@@ -66,6 +66,12 @@ pub struct SetLabel {
     pub finished: Option<String>,
     /// Internal version of the database; `None` if unknown.
     pub version: Option<u16>,
+    /// The server that made it.
+    pub server: String,
+    /// Name of the database there.
+    pub database: String,
+    /// Identifies the set, stripes included.
+    pub guid: Option<String>,
 }
 
 /// A backup set that is part of a restore.

@@ -24,9 +24,10 @@ const BYTES_PER_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32
 pub(crate) const LEAD_BYTES: u64 = 2;
 
 /// The type of a set.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum SetKind {
     /// All allocated extents.
+    #[default]
     Full,
     /// The extents changed since a full backup.
     Differential,
@@ -137,7 +138,15 @@ impl BackupSet {
     /// What its label says in short.
     pub(super) fn label(&self) -> SetLabel {
         let version = Some(self.config.version).filter(|&version| version != 0);
-        SetLabel { kind: self.kind, position: self.position, finished: self.config.finished.clone(), version }
+        SetLabel {
+            kind: self.kind,
+            position: self.position,
+            finished: self.config.finished.clone(),
+            version,
+            server: self.config.server.clone(),
+            database: self.config.database.clone(),
+            guid: self.guid.clone(),
+        }
     }
 
     /// Bytes of log.

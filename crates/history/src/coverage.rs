@@ -1,0 +1,228 @@
+//! How old what was read and proven is: pages have an age, relations have an image.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use check::Report;
+use check::registry::Phase;
+use rusqlite::{Transaction, params};
+
+use crate::doubts::Doubts;
+use crate::error::Result;
+use crate::file::History;
+use crate::identity::Ids;
+use crate::query::Filter;
+use crate::scope::Asked;
+use crate::time;
+
+/// Writes which ranges a run read. What is older than what is known already changes nothing.
+pub(crate) fn write(
+    transaction: &Transaction<'_>,
+    report: &Report,
+    asked: &Asked,
+    ids: Ids,
+    taken_at: &str,
+) -> rusqlite::Result<()> {
+    let depth = if asked.is_full() { "full" } else { "physical" };
+    let mut put = transaction.prepare(
+        "INSERT INTO coverage (database, file, first, depth, pages, pages_in_use, read_at, image, evidence)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'read')
+         ON CONFLICT (database, file, first, depth) DO UPDATE SET
+         pages = excluded.pages, pages_in_use = excluded.pages_in_use,
+         image = CASE WHEN excluded.read_at IS NULL THEN image ELSE excluded.image END,
+         read_at = coalesce(excluded.read_at, read_at)
+         WHERE read_at IS NULL OR read_at <= ?9",
+    )?;
+    for range in &report.ranges {
+        let (read_at, image) = if range.is_read { (Some(taken_at), Some(ids.image)) } else { (None, None) };
+        let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
+        put.execute(params![ids.database, file, first, depth, pages, in_use, read_at, image, taken_at])?;
+    }
+    if report.ranges.is_empty() {
+        return Ok(());
+    }
+    // What is beyond the end of a file is not there any more.
+    let mut cut = transaction.prepare(
+        "DELETE FROM coverage WHERE database = ?1 AND file = ?2 AND first >= ?3 AND (read_at IS NULL OR read_at <= ?4)",
+    )?;
+    for file in &report.database.files {
+        cut.execute(params![ids.database, file.file_id, file.pages, taken_at])?;
+    }
+    Ok(())
+}
+
+struct RangeValues {
+    file: u16,
+    first: u32,
+    pages: u32,
+    in_use: u32,
+}
+
+impl RangeValues {
+    fn of(range: &check::RangeRead) -> Self {
+        Self { file: range.file_id, first: range.first, pages: range.pages, in_use: range.in_use }
+    }
+}
+
+/// Writes which relations a run proved. `objects` are the rows of the report's objects.
+pub(crate) fn write_relations(
+    transaction: &Transaction<'_>,
+    report: &Report,
+    asked: &Asked,
+    (ids, objects): (Ids, &[i64]),
+    taken_at: &str,
+) -> rusqlite::Result<()> {
+    if !report.options.scope.reads_pages() || !asked.is_full() {
+        return Ok(());
+    }
+    let doubts = Doubts::of(report);
+    let has_ended_early = report.findings.groups().iter().any(|group| group.is_primitive);
+    let mut found = HashSet::new();
+    let mut damaged = HashSet::new();
+    for finding in report.findings.iter().chain(report.demoted.iter()) {
+        let Some(owner) = finding.owner.filter(|owner| owner.object_id != 0) else { continue };
+        found.insert((owner.object_id, owner.index_id));
+        if !matches!(finding.check.phase, Phase::Counts | Phase::Catalog) && owner.index_id <= 1 {
+            damaged.insert(owner.object_id);
+        }
+    }
+    let mut put = transaction.prepare(
+        "INSERT INTO relation (object, kind, looked_at, closed_at, oldest_part_at, image, verdict)
+         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)
+         ON CONFLICT (object, kind) DO UPDATE SET looked_at = excluded.looked_at, verdict = excluded.verdict,
+         image = excluded.image, closed_at = coalesce(excluded.closed_at, closed_at),
+         oldest_part_at = coalesce(excluded.oldest_part_at, oldest_part_at)
+         WHERE looked_at <= excluded.looked_at",
+    )?;
+    for (rowset, object) in report.rowsets.iter().zip(objects) {
+        let id = rowset.object_id;
+        let mut write = |kind: &str, phase: Phase, is_found: bool| {
+            let verdict = match (is_found, has_ended_early || doubts.concern(phase, Some(id))) {
+                (true, _) => "findings",
+                (false, true) => "not verified",
+                (false, false) => "sound",
+            };
+            let closed = (verdict == "sound").then_some(taken_at);
+            put.execute(params![object, kind, taken_at, closed, ids.image, verdict]).map(drop)
+        };
+        let is_found = found.contains(&(id, rowset.index_id));
+        write("unit", Phase::CrossPage, is_found)?;
+        let is_user_index = rowset.index_id > 1 && !asked.no_index;
+        if is_user_index {
+            write("pair", Phase::CrossRow, is_found || damaged.contains(&id))?;
+        }
+    }
+    if asked.is_whole()
+        && !has_ended_early
+        && report.not_verified.iter().all(|entry| !entry.limit.id.starts_with("catalog."))
+    {
+        // What is not listed any more was dropped.
+        transaction.execute(
+            "DELETE FROM relation WHERE looked_at < ?2 AND object IN (SELECT id FROM object WHERE database = ?1)",
+            params![ids.database, taken_at],
+        )?;
+    }
+    Ok(())
+}
+
+/// How old what was read and proven of a database is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Coverage {
+    /// Name of the database.
+    pub database: String,
+    /// It with all its copies.
+    pub family: String,
+    /// The span that was asked about.
+    pub within: Option<Duration>,
+    /// Pages in use, when the ranges were read last.
+    pub pages_in_use: u64,
+    /// Those of them that were read within the span.
+    pub pages_within: u64,
+    /// Those that were never read.
+    pub never: u64,
+    /// The range that was read longest ago: file, first page, pages, when.
+    pub oldest: Option<(u16, u32, u32, String)>,
+    /// Relations: an index or heap in itself, an index with its table.
+    pub relations: u64,
+    /// Those of them that were proven within the span.
+    pub relations_within: u64,
+    /// When the relation was proven whose proof is oldest; `None` if one never was, or there is none.
+    pub oldest_closed: Option<String>,
+    /// Pages by what it rests on that they were read: `read`, `object`, `chain`, `vouched`.
+    pub evidence: Vec<(String, u64)>,
+}
+
+impl Coverage {
+    /// Whether every page in use was read within the span, and every relation proven.
+    pub fn is_kept(&self) -> bool {
+        self.pages_in_use > 0 && self.pages_within == self.pages_in_use && self.relations_within == self.relations
+    }
+}
+
+impl History {
+    /// How old what was read and proven of each database is. Without a span everything that was ever read counts.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn coverage(&self, filter: &Filter, within: Option<Duration>) -> Result<Vec<Coverage>> {
+        let from = within.and_then(|span| SystemTime::now().checked_sub(span)).map(time::text).unwrap_or_default();
+        let read = || {
+            let mut found = Vec::new();
+            for (id, family, name) in filter.databases(self.connection())? {
+                let mut one = Coverage { database: name, family, within, ..Coverage::default() };
+                self.ranges(id, &from, &mut one)?;
+                self.relations(id, &from, &mut one)?;
+                found.push(one);
+            }
+            Ok(found)
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    fn ranges(&self, database: i64, from: &str, into: &mut Coverage) -> rusqlite::Result<()> {
+        // Of both depths the newer counts: every page was read and judged by itself.
+        let mut statement = self.connection().prepare(
+            "SELECT file, first, pages, pages_in_use, read_at, evidence FROM coverage WHERE database = ?1
+             ORDER BY file, first, read_at DESC",
+        )?;
+        let mut rows = statement.query([database])?;
+        let mut last = None;
+        while let Some(row) = rows.next()? {
+            let place: (u16, u32) = (row.get(0)?, row.get(1)?);
+            if last == Some(place) {
+                continue;
+            }
+            last = Some(place);
+            let (pages, in_use): (u32, u32) = (row.get(2)?, row.get(3)?);
+            let (read_at, evidence): (Option<String>, String) = (row.get(4)?, row.get(5)?);
+            into.pages_in_use += u64::from(in_use);
+            let Some(read_at) = read_at else {
+                into.never += u64::from(in_use);
+                continue;
+            };
+            match into.evidence.iter_mut().find(|(name, _)| *name == evidence) {
+                Some((_, count)) => *count += u64::from(in_use),
+                None => into.evidence.push((evidence, in_use.into())),
+            }
+            if read_at.as_str() >= from {
+                into.pages_within += u64::from(in_use);
+            }
+            if in_use > 0 && into.oldest.as_ref().is_none_or(|(.., oldest)| read_at < *oldest) {
+                into.oldest = Some((place.0, place.1, pages, read_at));
+            }
+        }
+        Ok(())
+    }
+
+    fn relations(&self, database: i64, from: &str, into: &mut Coverage) -> rusqlite::Result<()> {
+        let (all, never, within, oldest): (u64, u64, u64, Option<String>) = self.connection().query_row(
+            "SELECT count(*), count(*) - count(e.closed_at), coalesce(sum(e.closed_at >= ?2), 0), min(e.closed_at)
+             FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1",
+            params![database, from],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )?;
+        (into.relations, into.relations_within) = (all, within);
+        into.oldest_closed = oldest.filter(|_| never == 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! What a run could not verify, asked for one object at a time: what was not looked at again is not gone, and not proven.
+
+use std::collections::HashMap;
+
+use check::registry::Phase;
+use check::registry::limits::{Limit, LimitKind};
+use check::{NotVerified, Report};
+
+/// What a run could not verify.
+pub(crate) struct Doubts {
+    /// By object.
+    of_objects: HashMap<i32, Vec<&'static Limit>>,
+    /// Those whose place is no single object that the run lists.
+    of_all: Vec<&'static Limit>,
+}
+
+impl Doubts {
+    pub(crate) fn of(report: &Report) -> Self {
+        let names: HashMap<String, i32> =
+            report.rowsets.iter().map(|rowset| (rowset.display_name(), rowset.object_id)).collect();
+        let mut doubts = Self { of_objects: HashMap::new(), of_all: Vec::new() };
+        for NotVerified { scope, limit, .. } in &report.not_verified {
+            match object_in(&names, scope) {
+                Some(object_id) => doubts.of_objects.entry(object_id).or_default().push(limit),
+                None => doubts.of_all.push(limit),
+            }
+        }
+        doubts
+    }
+
+    /// Whether one of them may be about what `phase` says of an object; without one, about anything.
+    pub(crate) fn concern(&self, phase: Phase, object_id: Option<i32>) -> bool {
+        let of_object = object_id.and_then(|id| self.of_objects.get(&id)).into_iter().flatten();
+        let of_any = self.of_objects.values().flatten().filter(|_| object_id.is_none());
+        of_object.chain(of_any).any(|limit| is_about(limit, phase))
+            || self.of_all.iter().any(|limit| {
+                // What a page says against itself needs nothing else than the page.
+                let is_by_itself = matches!(phase, Phase::Page | Phase::Record) && object_id.is_some();
+                let is_of_place =
+                    matches!(limit.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
+                is_about(limit, phase) && (is_of_place || !is_by_itself)
+            })
+    }
+}
+
+/// Whether a limit can keep a check of this phase from being made.
+fn is_about(limit: &Limit, phase: Phase) -> bool {
+    match limit.id.split('.').next().unwrap_or_default() {
+        "references" | "broker" => matches!(phase, Phase::Catalog | Phase::Metadata),
+        "constraint" | "identity" => phase == Phase::Constraint,
+        _ => true,
+    }
+}
+
+/// The object whose name a place begins with.
+fn object_in(names: &HashMap<String, i32>, place: &str) -> Option<i32> {
+    let ends = place.char_indices().rev().filter(|(_, c)| matches!(c, '.' | ' ' | ',')).map(|(at, _)| at);
+    std::iter::once(place.len()).chain(ends).find_map(|end| names.get(place.get(..end)?).copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use check::RowsetCounts;
+    use check::registry::limits;
+
+    fn entry(scope: &str, limit: &'static Limit) -> NotVerified {
+        NotVerified { what: "x".into(), scope: scope.into(), reason: "y".into(), count: 1, limit }
+    }
+
+    fn report(entries: Vec<NotVerified>) -> Report {
+        let named = |object_id, schema: &str, name: &str| RowsetCounts {
+            object_id,
+            schema: schema.into(),
+            name: name.into(),
+            ..RowsetCounts::default()
+        };
+        let rowsets = vec![named(1, "dbo", "Orders"), named(2, "sales", "Orders"), named(3, "dbo", "Order.s")];
+        Report { rowsets, not_verified: entries, ..Report::default() }
+    }
+
+    #[test]
+    fn a_doubt_is_about_the_object_that_it_names() {
+        let report = report(vec![entry("sales.Orders.IX_1", &limits::INDEX_ROWS_FORM)]);
+        let doubts = Doubts::of(&report);
+        assert!(doubts.concern(Phase::CrossRow, Some(2)) && !doubts.concern(Phase::CrossRow, Some(1)));
+        assert!(doubts.concern(Phase::CrossPage, None), "of an unknown object it may be");
+    }
+
+    #[test]
+    fn a_doubt_without_an_object_is_about_all() {
+        let report = report(vec![entry("database", &limits::CATALOG_BOOT_PAGE)]);
+        let doubts = Doubts::of(&report);
+        assert!(doubts.concern(Phase::CrossRow, Some(2)) && doubts.concern(Phase::Page, Some(1)));
+    }
+
+    #[test]
+    fn nothing_is_in_doubt_after_a_complete_run() {
+        let doubts = Doubts::of(&report(Vec::new()));
+        assert!(!doubts.concern(Phase::Allocation, None) && !doubts.concern(Phase::Page, Some(1)));
+    }
+}

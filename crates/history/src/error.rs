@@ -1,0 +1,119 @@
+//! Why a history cannot be used.
+
+use std::io;
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+
+/// The result of work on a history.
+pub type Result<T> = std::result::Result<T, HistoryError>;
+
+/// Why a history cannot be used, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// There is no such file.
+    #[error("{}: no such history; 'mdfsck check ... --history FILE' makes one", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{}: is not a history of mdfsck ({what}) and will not be written to; name another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// A newer release made it.
+    #[error("{}: has the form {found} of a newer mdfsck, and this one knows {}; use that release", path.display(), crate::VERSION)]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// Its content contradicts itself.
+    #[error("{}: the history is damaged ({what}) and will not be written to; restore a copy of it, or name another file", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Another program uses it.
+    #[error("{}: the history is in use by {by}; try again later", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// Who uses it.
+        by: String,
+    },
+    /// It cannot be written.
+    #[error("{}: the history cannot be written: {cause}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+    },
+    /// It cannot be read.
+    #[error("{}: the history cannot be read: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+    },
+    /// What was asked of it makes no sense.
+    #[error("{0}")]
+    Request(String),
+}
+
+impl HistoryError {
+    /// Whether the caller can put it right: another file, another name.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Foreign { .. } | Self::Newer { .. } | Self::Request(_))
+    }
+}
+
+/// What the library says, in the words of a history.
+pub(crate) fn of_sqlite(path: &std::path::Path, error: &rusqlite::Error) -> HistoryError {
+    let path = path.to_owned();
+    let cause = text(error);
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            HistoryError::Busy { path, by: "another process".to_owned() }
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::TypeMismatch | ErrorCode::ConstraintViolation) => {
+            HistoryError::Damaged { path, what: cause }
+        }
+        Some(ErrorCode::NotADatabase) => HistoryError::Foreign { path, what: cause },
+        Some(ErrorCode::ReadOnly | ErrorCode::DiskFull | ErrorCode::PermissionDenied) => {
+            HistoryError::Unwritable { path, cause }
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => {
+            HistoryError::Unreadable { path, cause }
+        }
+        // Values of other types than the schema has.
+        _ => HistoryError::Damaged { path, what: cause },
+    }
+}
+
+/// The library's words, on one line.
+fn text(error: &rusqlite::Error) -> String {
+    let text = match error {
+        rusqlite::Error::SqliteFailure(code, Some(text)) => format!("{text} (SQLite error {})", code.extended_code),
+        other => other.to_string(),
+    };
+    text.lines().collect::<Vec<_>>().join(" ")
+}
+
+/// What the system says.
+pub(crate) fn of_io(path: &std::path::Path, cause: &io::Error, is_writing: bool) -> HistoryError {
+    let (path, cause) = (path.to_owned(), cause.to_string());
+    match is_writing {
+        true => HistoryError::Unwritable { path, cause },
+        false => HistoryError::Unreadable { path, cause },
+    }
+}

@@ -1,0 +1,303 @@
+//! The file of a history: whether it is one, how it is made and opened.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::error::{HistoryError, Result, of_io, of_sqlite};
+use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
+
+/// How long to wait for another program that writes.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Memory that the library may use, whatever the file says.
+const MEMORY_BYTES: i64 = 64 << 20;
+/// Larger files are not read whole before each run is recorded.
+const PROVEN_BYTES: u64 = 8 << 20;
+/// Bytes of the header of an SQLite file.
+const HEADER_BYTES: usize = 100;
+
+/// A history that is open.
+#[derive(Debug)]
+pub struct History {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// What is to be done with a history.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    /// A run is recorded, in little time.
+    Record,
+    /// Somebody asks it, or changes what is in it.
+    Ask,
+}
+
+impl History {
+    /// Opens the history at `path` to record runs; makes it if there is no file.
+    ///
+    /// # Errors
+    /// If it cannot be made, or what is there is no sound history. That file is then unchanged.
+    pub fn open_or_create(path: &Path) -> Result<Self> {
+        if matches!(fs::symlink_metadata(path), Err(cause) if cause.kind() == ErrorKind::NotFound) {
+            create(path)?;
+        }
+        Self::open_for(path, Purpose::Record, MIGRATIONS)
+    }
+
+    /// Opens the history at `path`, and reads it whole to see whether it is sound.
+    ///
+    /// # Errors
+    /// If it is no sound history. The file is then unchanged.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::open_for(path, Purpose::Ask, MIGRATIONS)
+    }
+
+    fn open_for(path: &Path, purpose: Purpose, migrations: &[&str]) -> Result<Self> {
+        recognize(path)?;
+        let failed = |error: rusqlite::Error| of_sqlite(path, &error);
+        let connection = connect(path, purpose).map_err(failed)?;
+        configure(&connection).map_err(failed)?;
+        let mut history = Self { connection, path: path.to_owned() };
+        if purpose == Purpose::Record && history.connection.is_readonly("main").map_err(failed)? {
+            let cause = "it is read-only".to_owned();
+            return Err(HistoryError::Unwritable { path: path.to_owned(), cause });
+        }
+        let version = history.version().map_err(failed)?;
+        let known = migrations.len() as i64;
+        if version > known {
+            return Err(HistoryError::Newer { path: path.to_owned(), found: version });
+        }
+        let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= PROVEN_BYTES);
+        if is_small || purpose == Purpose::Ask {
+            history.prove()?;
+        }
+        history.compare_schema(version, migrations)?;
+        if version < known {
+            history.migrate(version, migrations)?;
+            history.compare_schema(known, migrations)?;
+        }
+        Ok(history)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The connection to the file.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The error that the library's is.
+    pub(crate) fn failed(&self, error: &rusqlite::Error) -> HistoryError {
+        of_sqlite(&self.path, error)
+    }
+
+    /// Runs `work` as one transaction: all of it is on disk afterwards, or nothing.
+    ///
+    /// # Errors
+    /// Those of `work`, and if another program writes all the time.
+    pub(crate) fn transaction<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T> {
+        let path = &self.path;
+        let failed = |error: rusqlite::Error| of_sqlite(path, &error);
+        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let transaction = begun.map_err(failed)?;
+        let done = work(&transaction).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(done)
+    }
+
+    fn version(&self) -> rusqlite::Result<i64> {
+        self.connection.pragma_query_value(None, "user_version", |row| row.get(0))
+    }
+
+    /// Reads the file whole.
+    fn prove(&self) -> Result<()> {
+        let said: String = self
+            .connection
+            .pragma_query_value(None, "quick_check", |row| row.get(0))
+            .map_err(|error| self.failed(&error))?;
+        match said.as_str() {
+            "ok" => Ok(()),
+            _ => {
+                let what = said.lines().take(2).collect::<Vec<_>>().join(" ");
+                Err(HistoryError::Damaged { path: self.path.clone(), what })
+            }
+        }
+    }
+
+    /// Tables and views must be those of the version: whoever changed them may have added what runs by itself.
+    fn compare_schema(&self, version: i64, migrations: &[&str]) -> Result<()> {
+        let failed = |error| self.failed(&error);
+        let expected = schema::expected(version, migrations).map_err(failed)?;
+        let found = schema::definitions(&self.connection).map_err(failed)?;
+        let is_other = |pair: &&(String, String)| !expected.contains(pair);
+        let other = found.iter().find(is_other).or_else(|| expected.iter().find(|pair| !found.contains(pair)));
+        match other {
+            None => Ok(()),
+            Some((name, _)) => {
+                let what = format!("'{name}' is not as this form of a history has it");
+                Err(HistoryError::Damaged { path: self.path.clone(), what })
+            }
+        }
+    }
+
+    /// Brings an older form to the newest, after a copy.
+    fn migrate(&mut self, from: i64, migrations: &[&str]) -> Result<()> {
+        let mut copy = self.path.clone().into_os_string();
+        copy.push(format!(".bak-v{from}"));
+        let copy = PathBuf::from(copy);
+        // A copy that is there is of an earlier try, which did not come to its end.
+        if !copy.exists() {
+            let to = copy.to_string_lossy().into_owned();
+            self.connection.execute("VACUUM INTO ?1", [to]).map_err(|error| self.failed(&error))?;
+        }
+        self.transaction(|transaction| {
+            let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            // Another process may have been faster.
+            if version == from { schema::migrate(transaction, from, migrations) } else { Ok(()) }
+        })
+    }
+}
+
+/// Opens the file; what cannot be written is opened to be read, if it is to be asked.
+fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    match Connection::open_with_flags(path, flags) {
+        Ok(connection) if purpose == Purpose::Record || is_readable(&connection) => Ok(connection),
+        Err(error) if purpose == Purpose::Record => Err(error),
+        // Where nothing can be written, not even the file by which readers and writers agree: nobody writes there.
+        _ => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(uri(path), flags)
+        }
+    }
+}
+
+fn is_readable(connection: &Connection) -> bool {
+    let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    !matches!(read.as_ref().map_err(rusqlite::Error::sqlite_error_code), Err(Some(rusqlite::ErrorCode::CannotOpen)))
+}
+
+/// The file as a URI that says that nobody changes it.
+fn uri(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' | b':' => uri.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+/// Settings of a connection. Some keep a file that somebody has changed from doing harm.
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    let _: i64 = connection.query_row(&format!("PRAGMA hard_heap_limit={MEMORY_BYTES}"), [], |row| row.get(0))?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// Makes an empty history beside its place and gives it its name at the end: what is there is whole, or not there.
+fn create(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".mdfsck-history.");
+    // Whoever may read other new files there may read it.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder
+        .tempfile_in(folder)
+        .map_err(|cause| of_io(path, &std::io::Error::new(cause.kind(), cause.kind().to_string()), true))?;
+    make(file.path()).map_err(|error| of_sqlite(path, &error))?;
+    file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        // Another process was faster.
+        Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(failed) => Err(of_io(path, &failed.error, true)),
+    }
+}
+
+/// Writes an empty history to an empty file.
+fn make(path: &Path) -> rusqlite::Result<()> {
+    let mut connection = Connection::open(path)?;
+    let transaction = connection.transaction()?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    schema::migrate(&transaction, 0, MIGRATIONS)?;
+    transaction.commit()?;
+    // Where readers and writers cannot share memory, as on some network drives, it stays with a journal.
+    let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// Whether the file begins as a history and is not shorter than it says. Asked before the library opens it: that may already write
+/// to a file.
+fn recognize(path: &Path) -> Result<()> {
+    let foreign = |what: &str| Err(HistoryError::Foreign { path: path.to_owned(), what: what.to_owned() });
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => {
+            return Err(HistoryError::Missing { path: path.to_owned() });
+        }
+        Err(cause) => return Err(of_io(path, &cause, false)),
+    };
+    if metadata.is_dir() {
+        return foreign("it is a folder");
+    }
+    if !metadata.is_file() {
+        return foreign("it is no regular file");
+    }
+    let mut header = Vec::new();
+    let opened = File::open(path).and_then(|file| file.take(HEADER_BYTES as u64).read_to_end(&mut header));
+    opened.map_err(|cause| of_io(path, &cause, false))?;
+    if header.is_empty() {
+        return foreign("it is empty");
+    }
+    if !header.starts_with(b"SQLite format 3\0") {
+        return foreign("it is no SQLite database");
+    }
+    let number = |at: usize| header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let (Some(pages), Some(version), Some(application)) = (number(28), number(60), number(68)) else {
+        return foreign("it ends within its header");
+    };
+    if application != APPLICATION_ID {
+        return foreign("another program's SQLite database");
+    }
+    if i64::from(version) > schema::VERSION {
+        return Err(HistoryError::Newer { path: path.to_owned(), found: version.into() });
+    }
+    let page_bytes = match header.get(16..18).and_then(|bytes| bytes.try_into().ok()).map(u16::from_be_bytes) {
+        Some(1) => 65_536,
+        bytes => u64::from(bytes.unwrap_or_default()),
+    };
+    // While others write, the end may still be in their log.
+    let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    if !has_log && metadata.len() < u64::from(pages) * page_bytes {
+        let what = format!("it has {} bytes of {}", metadata.len(), u64::from(pages) * page_bytes);
+        return Err(HistoryError::Damaged { path: path.to_owned(), what });
+    }
+    Ok(())
+}
+
+/// The name of a file that belongs to a history.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests;

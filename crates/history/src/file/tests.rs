@@ -1,0 +1,206 @@
+use super::*;
+use std::time::SystemTime;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn made(folder: &tempfile::TempDir) -> PathBuf {
+    let path = folder.path().join("h.db");
+    drop(History::open_or_create(&path).unwrap());
+    path
+}
+
+/// Opens for both purposes; both must fail alike, and the file must be as it was.
+fn refused(path: &Path) -> HistoryError {
+    let before = fs::read(path).unwrap();
+    let asked = History::open(path).map(drop).unwrap_err();
+    let recorded = History::open_or_create(path).map(drop).unwrap_err();
+    assert_eq!(asked.to_string(), recorded.to_string());
+    assert_eq!(fs::read(path).unwrap(), before, "{asked}");
+    let text = asked.to_string();
+    assert!(!text.contains('\n') && text.starts_with(&path.display().to_string()), "{text}");
+    asked
+}
+
+#[test]
+fn a_new_history_is_empty_and_in_the_newest_form() {
+    let folder = folder();
+    let path = made(&folder);
+    let history = History::open(&path).unwrap();
+    assert_eq!(history.version().unwrap(), schema::VERSION);
+    assert!(history.runs(&crate::query::Filter::default()).unwrap().is_empty());
+    drop(history);
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["h.db"], "nothing is left beside it");
+    let mode: String = Connection::open(&path).unwrap().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[test]
+fn what_is_no_history_is_refused_and_never_written_to() {
+    let folder = folder();
+    let path = folder.path().join("other");
+    assert!(matches!(History::open(&path), Err(HistoryError::Missing { .. })));
+    for bytes in [&b""[..], b"text", b"SQLite format 3\0", &[7; 5000]] {
+        fs::write(&path, bytes).unwrap();
+        assert!(matches!(refused(&path), HistoryError::Foreign { .. }));
+    }
+    fs::remove_file(&path).unwrap();
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE run (a); INSERT INTO run VALUES (1)").unwrap();
+    let error = refused(&path).to_string();
+    assert!(error.contains("another program's SQLite database"), "{error}");
+    assert!(matches!(History::open(folder.path()), Err(HistoryError::Foreign { .. })));
+}
+
+#[test]
+fn a_newer_form_is_refused() {
+    let folder = folder();
+    let path = made(&folder);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", schema::VERSION + 1).unwrap();
+    assert!(matches!(refused(&path), HistoryError::Newer { .. }));
+}
+
+#[test]
+fn a_history_that_was_cut_anywhere_is_refused() {
+    let folder = folder();
+    let path = made(&folder);
+    let whole = fs::read(&path).unwrap();
+    for length in (0..whole.len()).step_by(1511) {
+        fs::write(&path, &whole[..length]).unwrap();
+        refused(&path);
+    }
+}
+
+#[test]
+fn bytes_that_were_changed_do_no_harm() {
+    let folder = folder();
+    let path = made(&folder);
+    let whole = fs::read(&path).unwrap();
+    let mut state = 7_u64;
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        for _ in 0..8 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = (state >> 20) as usize % bytes.len();
+            bytes[at] = (state >> 12) as u8;
+        }
+        fs::write(&path, &bytes).unwrap();
+        // Refused, or what was changed is not used; never a panic.
+        if let Ok(history) = History::open(&path) {
+            let _ = history.runs(&crate::query::Filter::default());
+            let _ = history.findings(&crate::query::Filter::default(), true);
+            let _ = history.coverage(&crate::query::Filter::default(), None);
+        } else {
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+        }
+        let _ = fs::remove_file(beside(&path, "-wal"));
+        let _ = fs::remove_file(beside(&path, "-shm"));
+    }
+}
+
+#[test]
+fn tables_views_and_triggers_of_others_are_refused() {
+    let folder = folder();
+    for change in [
+        "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM finding; END",
+        "CREATE VIEW v AS SELECT 1",
+        "DROP VIEW v_last; CREATE VIEW v_last AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n FROM c) SELECT n FROM c",
+        "ALTER TABLE run ADD COLUMN more TEXT",
+        "DROP INDEX finding_at",
+    ] {
+        let path = folder.path().join("changed.db");
+        let _ = fs::remove_file(&path);
+        drop(History::open_or_create(&path).unwrap());
+        Connection::open(&path).unwrap().execute_batch(change).unwrap();
+        assert!(matches!(refused(&path), HistoryError::Damaged { .. }), "{change}");
+    }
+}
+
+/// A migration as a later version may have it.
+const LATER: &[&str] = &[
+    include_str!("../schema/v1.sql"),
+    "ALTER TABLE run ADD COLUMN window INTEGER; CREATE TABLE part (id INTEGER PRIMARY KEY) STRICT",
+];
+
+#[test]
+fn an_older_form_becomes_the_newest_after_a_copy() {
+    let folder = folder();
+    let path = made(&folder);
+    let mut history = History::open(&path).unwrap();
+    history.save_baseline("before", "{}").unwrap();
+    drop(history);
+    let migrated = History::open_for(&path, Purpose::Record, LATER).unwrap();
+    assert_eq!((migrated.version().unwrap(), migrated.baseline("before").unwrap().as_deref()), (2, Some("{}")));
+    drop(migrated);
+    let copy = History::open(&beside(&path, ".bak-v1")).unwrap();
+    assert_eq!((copy.version().unwrap(), copy.baseline("before").unwrap().as_deref()), (1, Some("{}")));
+    assert!(matches!(refused(&path), HistoryError::Newer { .. }), "the older program leaves it alone");
+}
+
+#[test]
+fn a_migration_that_fails_changes_nothing() {
+    let folder = folder();
+    let path = made(&folder);
+    let broken: &[&str] = &[LATER[0], "CREATE TABLE part (id INTEGER PRIMARY KEY); CREATE TABLE run (a)"];
+    // Its own definitions cannot be made either.
+    assert!(History::open_for(&path, Purpose::Record, broken).is_err());
+    assert_eq!(History::open(&path).unwrap().version().unwrap(), 1);
+}
+
+/// The first version that was released, with a row in every table. This file stays as it is for ever.
+#[test]
+fn a_history_of_version_1_is_read_for_ever() {
+    let folder = folder();
+    let path = folder.path().join("v1.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(include_str!("../../tests/v1.sql")).unwrap();
+    connection.close().unwrap();
+    let history = History::open_or_create(&path).unwrap();
+    let filter = crate::query::Filter::default();
+    assert_eq!(history.version().unwrap(), schema::VERSION);
+    let runs = history.runs(&filter).unwrap();
+    assert_eq!((runs.len(), runs[0].verdict(), runs[0].findings), (2, "corrupt", 2));
+    let findings = history.findings(&filter, true).unwrap();
+    let lives: Vec<&str> = findings.iter().map(|finding| finding.life.as_str()).collect();
+    assert_eq!((lives.as_slice(), findings[0].ack_by.as_deref()), (&["confirmed", "gone"][..], Some("dba")));
+    let coverage = &history.coverage(&filter, None).unwrap()[0];
+    assert_eq!((coverage.pages_in_use, coverage.never, coverage.relations), (900, 100, 2));
+    assert_eq!(history.objects(&filter).unwrap()[0].last, (20, 3));
+    assert_eq!(history.baseline("before").unwrap().as_deref(), Some("{}"));
+}
+
+#[test]
+fn two_processes_do_not_work_on_one_database() {
+    let folder = folder();
+    let path = made(&folder);
+    let (mut one, mut other) = (History::open(&path).unwrap(), History::open(&path).unwrap());
+    let lease = one.lease(1, "HOST1").unwrap();
+    let error = other.lease(1, "HOST2").unwrap_err();
+    assert!(error.to_string().contains("HOST1") && !error.is_usage(), "{error}");
+    let whole = other.lease(0, "HOST2").map(drop).unwrap_err();
+    assert!(matches!(whole, HistoryError::Busy { .. }));
+    let second = other.lease(2, "HOST2").unwrap();
+    one.renew(&lease).unwrap();
+    one.release(&lease).unwrap();
+    other.release(&second).unwrap();
+    let whole = other.lease(0, "HOST2").unwrap();
+    assert!(one.lease(1, "HOST1").is_err(), "who has all has each");
+    // Without a word for long enough it is gone.
+    let old = crate::time::text(SystemTime::now() - Duration::from_secs(3600));
+    one.connection().execute("UPDATE lease SET heartbeat = ?1", [old]).unwrap();
+    let taken = one.lease(0, "HOST1").unwrap();
+    assert!(other.renew(&whole).is_err(), "another has it now");
+    one.release(&taken).unwrap();
+}
+
+#[test]
+fn a_history_that_another_writes_is_busy() {
+    let folder = folder();
+    let path = made(&folder);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut history = History::open(&path).unwrap();
+    history.connection().busy_timeout(Duration::from_millis(50)).unwrap();
+    assert!(matches!(history.save_baseline("a", "{}"), Err(HistoryError::Busy { .. })));
+}

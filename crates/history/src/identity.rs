@@ -1,0 +1,160 @@
+//! Which database, which copy of it and which moment a run looked at.
+
+use std::fs;
+use std::path::Path;
+
+use catalog::Database;
+use check::Report;
+use format::types::guid_text;
+use rusqlite::{OptionalExtension, Transaction, params};
+use source::PageSource;
+
+/// Databases that every server has: their copies on different servers may have one family.
+const OF_EVERY_SERVER: [&str; 5] = ["master", "model", "msdb", "tempdb", "mssqlsystemresource"];
+
+/// What a run looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    /// Of the database with all its copies.
+    pub(crate) family: String,
+    pub(crate) name: String,
+    /// `files` or `backup`.
+    pub(crate) kind: &'static str,
+    pub(crate) host: String,
+    /// Where the copy is, without secrets.
+    pub(crate) location: String,
+    /// Of the state of the copy.
+    pub(crate) image: String,
+    pub(crate) checkpoint_lsn: Option<String>,
+    /// When the state was that of the database, as far as known: for files, now.
+    pub(crate) taken_at: String,
+    /// The files that were read.
+    pub(crate) paths: String,
+}
+
+/// The rows of an identity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ids {
+    pub(crate) database: i64,
+    pub(crate) source: i64,
+    pub(crate) image: i64,
+}
+
+impl Identity {
+    pub(crate) fn of(report: &Report, source: &dyn PageSource, database: &Database, (host, now): (&str, &str)) -> Self {
+        let boot = database.boot.as_ref();
+        let name = storable(&report.database.name);
+        let label = source.backup().map(|backup| backup.set());
+        let (kind, host, location) = match label {
+            // A backup is of its server, wherever the file lies.
+            Some(label) if !label.server.is_empty() => ("backup", storable(&label.server), storable(&label.database)),
+            Some(_) => ("backup", host.to_owned(), first_path(source)),
+            None => ("files", host.to_owned(), first_path(source)),
+        };
+        let guid = boot.map(|boot| boot.family_guid).filter(|guid| guid.iter().any(|byte| *byte != 0));
+        let family = match guid.map(guid_text) {
+            Some(guid) if !OF_EVERY_SERVER.contains(&name.as_str()) => guid,
+            Some(guid) => format!("{guid} at {host}: {location}"),
+            None => format!("{name} at {host}: {location}"),
+        };
+        let lsn = boot.map(|boot| boot.checkpoint_lsn.to_string());
+        let image = match label {
+            Some(label) => {
+                let sets = source.backup().map(|backup| backup.sets()).unwrap_or_default();
+                let positions: Vec<String> = sets.iter().map(|set| set.position.to_string()).collect();
+                let finished = label.finished.clone().unwrap_or_default();
+                format!("{} {} {finished}", label.guid.clone().unwrap_or_default(), positions.join("+"))
+            }
+            None => {
+                let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
+                let modified = boot.and_then(|boot| boot.modified.clone()).unwrap_or_default();
+                format!("{} {modified} {pages}", lsn.clone().unwrap_or_default())
+            }
+        };
+        // The server's clock may be hours ahead of UTC.
+        let finished = label.and_then(|label| crate::time::seconds(label.finished.as_deref()?));
+        let taken_at = finished.map_or_else(|| now.to_owned(), crate::time::text_of_seconds).min(now.to_owned());
+        let sets = report.database.sets.iter().flat_map(|set| &set.paths);
+        let files = report.database.files.iter().map(|file| &file.path);
+        let paths: Vec<String> = match report.database.sets.is_empty() {
+            true => files.map(|path| shown(path)).collect(),
+            false => sets.map(|path| shown(path)).collect(),
+        };
+        Self { family, name, kind, host, location, image, checkpoint_lsn: lsn, taken_at, paths: paths.join(", ") }
+    }
+
+    /// Its rows, which are made if they are not there.
+    pub(crate) fn ids(&self, transaction: &Transaction<'_>, now: &str) -> rusqlite::Result<Ids> {
+        transaction.execute(
+            "INSERT INTO database (family, name, first_seen) VALUES (?1, ?2, ?3)
+             ON CONFLICT (family) DO UPDATE SET name = excluded.name",
+            params![self.family, self.name, now],
+        )?;
+        let database = id(transaction, "SELECT id FROM database WHERE family = ?1", params![self.family])?;
+        transaction.execute(
+            "INSERT INTO source (database, kind, host, location) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            params![database, self.kind, self.host, self.location],
+        )?;
+        let source = id(
+            transaction,
+            "SELECT id FROM source WHERE database = ?1 AND kind = ?2 AND host = ?3 AND location = ?4",
+            params![database, self.kind, self.host, self.location],
+        )?;
+        transaction.execute(
+            "INSERT INTO image (source, identity, checkpoint_lsn, taken_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (source, identity) DO UPDATE SET taken_at = CASE WHEN ?5 THEN excluded.taken_at ELSE taken_at END",
+            params![source, self.image, self.checkpoint_lsn, self.taken_at, self.kind == "files"],
+        )?;
+        let image =
+            id(transaction, "SELECT id FROM image WHERE source = ?1 AND identity = ?2", params![source, self.image])?;
+        Ok(Ids { database, source, image })
+    }
+}
+
+fn id(transaction: &Transaction<'_>, query: &str, values: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<i64> {
+    transaction.query_row(query, values, |row| row.get(0)).optional()?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
+
+/// Where the first file is, whatever way was taken to it.
+fn first_path(source: &dyn PageSource) -> String {
+    let Some(file) = source.files().first() else { return String::new() };
+    let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
+    shown(&path)
+}
+
+/// A path without what may be secret in it.
+pub(crate) fn shown(path: &Path) -> String {
+    without_secrets(&storable(&path.to_string_lossy()))
+}
+
+/// The query of a URL, and who asks, are not kept: they may hold a signature or a password.
+fn without_secrets(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (server, path) = rest.split_once('/').map_or((rest, None), |(server, path)| (server, Some(path)));
+    let server = server.rsplit('@').next().unwrap_or_default();
+    path.map_or_else(|| format!("{scheme}://{server}"), |path| format!("{scheme}://{server}/{path}"))
+}
+
+/// A text as it is kept: tools that read the history end a text at a NUL.
+pub(crate) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{2400}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_urls_are_not_kept() {
+        let url = "https://who:pass@account.blob.core.windows.net/backups/a.bak?sig=SECRET&se=2026";
+        assert_eq!(without_secrets(url), "https://account.blob.core.windows.net/backups/a.bak");
+        assert_eq!(without_secrets("s3://bucket"), "s3://bucket");
+        assert_eq!(without_secrets("/data/what?is@this.mdf"), "/data/what?is@this.mdf");
+    }
+
+    #[test]
+    fn a_text_with_a_nul_is_kept_whole() {
+        assert_eq!(storable("a\0b\u{202e}'\";--"), "a\u{2400}b\u{202e}'\";--");
+    }
+}

@@ -1,0 +1,28 @@
+//! The history of checks: one SQLite file that says what was checked when, what was found, and how old each proof is.
+//!
+//! The file is an aid, never a reason not to look: everything here returns an error that says what is wrong with it, and whoever
+//! checks a database goes on. A file that is no history, or a damaged one, is never written to.
+
+#![warn(clippy::indexing_slicing)]
+
+pub mod baselines;
+pub mod coverage;
+mod doubts;
+mod error;
+mod file;
+mod identity;
+mod lease;
+mod life;
+pub mod maintain;
+mod objects;
+pub mod query;
+mod record;
+mod schema;
+mod scope;
+pub mod time;
+
+pub use error::{HistoryError, Result};
+pub use file::History;
+pub use lease::Lease;
+pub use record::{FailedRun, Recorded, Run};
+pub use schema::VERSION;

@@ -1,0 +1,112 @@
+//! What people do with a history: acknowledge a finding, forget a database or old runs.
+
+use std::time::SystemTime;
+
+use rusqlite::params;
+
+use crate::error::{HistoryError, Result};
+use crate::file::History;
+use crate::identity::storable;
+use crate::lease;
+use crate::query::Filter;
+use crate::time;
+
+/// What was forgotten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Forgotten {
+    /// Databases.
+    pub databases: u64,
+    /// Runs.
+    pub runs: u64,
+}
+
+impl History {
+    /// Notes that somebody knows of a finding and why it may stay, until a moment. The finding is reported all the same.
+    ///
+    /// # Errors
+    /// If there is no such finding, or the history cannot be written.
+    pub fn acknowledge(&mut self, key: i64, who: &str, because: &str, until: Option<&str>) -> Result<()> {
+        let now = time::text(SystemTime::now());
+        let (who, because) = (storable(who), storable(because));
+        let changed = self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE finding SET ack_by = ?2, ack_text = ?3, ack_at = ?4, ack_until = ?5 WHERE id = ?1",
+                params![key, who, because, now, until],
+            )
+        })?;
+        match changed {
+            1 => Ok(()),
+            _ => Err(HistoryError::Request(format!(
+                "{}: has no finding {key}; 'mdfsck history FILE findings' lists their keys",
+                self.path().display()
+            ))),
+        }
+    }
+
+    /// Forgets a database with its copies, runs and findings.
+    ///
+    /// # Errors
+    /// If there is none of this name, somebody works on it, or the history cannot be written.
+    pub fn forget_database(&mut self, name: &str) -> Result<Forgotten> {
+        let filter = Filter { database: Some(name.to_owned()), since: None };
+        self.database_names(&filter)?;
+        let now = SystemTime::now();
+        let done = self.transaction(|transaction| {
+            let mut forgotten = Forgotten::default();
+            for (id, ..) in filter.databases(transaction)? {
+                if let Some(by) = lease::holder(transaction, id, now)? {
+                    return Ok(Err(by));
+                }
+                let runs: u64 =
+                    transaction.query_row("SELECT count(*) FROM run WHERE database = ?1", [id], |row| row.get(0))?;
+                transaction.execute("DELETE FROM database WHERE id = ?1", [id])?;
+                forgotten.databases += 1;
+                forgotten.runs += runs;
+            }
+            Ok(Ok(forgotten))
+        })?;
+        let forgotten = done.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })?;
+        self.shrink()?;
+        Ok(forgotten)
+    }
+
+    /// Forgets runs that began before a moment, but for the last one of each database. What is known of findings, coverage and
+    /// relations stays.
+    ///
+    /// # Errors
+    /// If somebody works on the history, or it cannot be written.
+    pub fn forget_older(&mut self, moment: &str) -> Result<Forgotten> {
+        let now = SystemTime::now();
+        let done = self.transaction(|transaction| {
+            if let Some(by) = lease::holder(transaction, 0, now)? {
+                return Ok(Err(by));
+            }
+            transaction.execute_batch("CREATE TEMP TABLE old (id INTEGER PRIMARY KEY)")?;
+            transaction.execute(
+                "INSERT INTO temp.old SELECT id FROM run r WHERE started < ?1
+                 AND (database IS NULL OR id <> (SELECT max(id) FROM run WHERE database = r.database))",
+                [moment],
+            )?;
+            // The last count of an object stays: it is that of the first run which is kept.
+            transaction.execute(
+                "INSERT OR IGNORE INTO object_count (object, run, rows, pages)
+                 SELECT c.object, (SELECT min(r.id) FROM run r WHERE r.database = o.database AND r.id NOT IN temp.old),
+                     c.rows, c.pages
+                 FROM object_count c JOIN object o ON o.id = c.object
+                 WHERE c.run = (SELECT max(run) FROM object_count WHERE object = c.object AND run IN temp.old)",
+                [],
+            )?;
+            let runs = transaction.execute("DELETE FROM run WHERE id IN temp.old", [])?;
+            transaction.execute_batch("DROP TABLE temp.old")?;
+            Ok(Ok(Forgotten { databases: 0, runs: runs as u64 }))
+        })?;
+        let forgotten = done.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })?;
+        self.shrink()?;
+        Ok(forgotten)
+    }
+
+    /// Gives back the room of what was deleted.
+    fn shrink(&self) -> Result<()> {
+        self.connection().execute_batch("VACUUM").map_err(|error| self.failed(&error))
+    }
+}

@@ -1,0 +1,62 @@
+//! Objects and how many rows and pages were counted in them: kept whenever that changed.
+
+use check::Report;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use crate::identity::{Ids, storable};
+use crate::record::stored;
+use crate::scope::Asked;
+
+/// Writes the objects of a report; returns their rows, in its order.
+pub(crate) fn write(
+    transaction: &Transaction<'_>,
+    report: &Report,
+    asked: &Asked,
+    (ids, run): (Ids, i64),
+) -> rusqlite::Result<Vec<i64>> {
+    let mut find = transaction.prepare(
+        "SELECT id, type = ?5 AND schema_name = ?6 AND object_name = ?7 AND index_name = ?8 FROM object
+         WHERE database = ?1 AND object_id = ?2 AND index_id = ?3 AND partition = ?4",
+    )?;
+    let mut put = transaction.prepare(
+        "INSERT INTO object (database, object_id, index_id, partition, type, schema_name, object_name, index_name)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+         ON CONFLICT (database, object_id, index_id, partition) DO UPDATE SET type = excluded.type,
+         schema_name = excluded.schema_name, object_name = excluded.object_name, index_name = excluded.index_name
+         RETURNING id",
+    )?;
+    let mut last = transaction
+        .prepare("SELECT rows = ?2 AND pages = ?3 FROM object_count WHERE object = ?1 ORDER BY run DESC LIMIT 1")?;
+    let mut count = transaction
+        .prepare("INSERT OR REPLACE INTO object_count (object, run, rows, pages) VALUES (?1, ?2, ?3, ?4)")?;
+    let has_counts = report.options.scope.reads_pages() && asked.is_full();
+    let mut rows = Vec::with_capacity(report.rowsets.len());
+    for rowset in &report.rowsets {
+        let (schema, name) = (storable(&rowset.schema), storable(&rowset.name));
+        let (type_code, index) = (storable(&rowset.type_code), storable(&rowset.index_name));
+        let values = params![
+            ids.database,
+            rowset.object_id,
+            rowset.index_id,
+            rowset.partition,
+            type_code.trim_end(),
+            schema,
+            name,
+            index
+        ];
+        let known = find.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let object: i64 = match known {
+            Some((object, true)) => object,
+            _ => put.query_row(values, |row| row.get(0))?,
+        };
+        rows.push(object);
+        if has_counts {
+            let (seen, pages) = (stored(rowset.rows), stored(rowset.pages()));
+            let is_same = last.query_row(params![object, seen, pages], |row| row.get(0)).optional()?;
+            if is_same != Some(true) {
+                count.execute(params![object, run, seen, pages])?;
+            }
+        }
+    }
+    Ok(rows)
+}

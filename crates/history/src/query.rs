@@ -1,0 +1,408 @@
+//! What the history says: runs, findings, objects, differences.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+
+use crate::error::{HistoryError, Result};
+use crate::file::History;
+
+/// Which part of the history is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Databases of this name, or with this family guid; all if `None`.
+    pub database: Option<String>,
+    /// Nothing before this moment.
+    pub since: Option<String>,
+}
+
+impl Filter {
+    /// The databases: row, family, name.
+    pub(crate) fn databases(&self, connection: &Connection) -> rusqlite::Result<Vec<(i64, String, String)>> {
+        let mut statement = connection.prepare(
+            "SELECT id, family, name FROM database
+             WHERE ?1 IS NULL OR name = ?1 COLLATE NOCASE OR family = ?1 COLLATE NOCASE ORDER BY name, id",
+        )?;
+        let rows = statement.query_map([&self.database], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect()
+    }
+}
+
+/// A run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunRow {
+    /// Its number.
+    pub id: i64,
+    /// Name of the database; `None` if it could not be opened.
+    pub database: Option<String>,
+    /// The database with all its copies.
+    pub family: Option<String>,
+    /// `files` or `backup`.
+    pub source: Option<String>,
+    /// The machine that ran it.
+    pub host: String,
+    /// The files.
+    pub paths: String,
+    /// The DBCC command.
+    pub command: String,
+    /// When it began.
+    pub started: String,
+    /// When it ended.
+    pub ended: String,
+    /// The state of the database that was checked.
+    pub taken_at: Option<String>,
+    /// Exit status.
+    pub exit_status: u8,
+    /// Whether all that was asked for was verified.
+    pub complete: bool,
+    /// Why it could not look.
+    pub error: Option<String>,
+    /// Findings.
+    pub findings: u64,
+    /// Those that were new.
+    pub findings_new: u64,
+    /// Findings that were gone.
+    pub findings_gone: u64,
+    /// What could not be verified.
+    pub not_verified: u64,
+    /// Bytes that were read.
+    pub bytes_read: u64,
+    /// Pages in use.
+    pub pages_in_use: u64,
+    /// Rows that were seen.
+    pub rows: u64,
+    /// Time.
+    pub seconds: f64,
+    /// Processor time.
+    pub cpu_seconds: Option<f64>,
+    /// Largest resident memory.
+    pub memory_peak: Option<u64>,
+}
+
+impl RunRow {
+    /// `sound`, `corrupt`, `unknown`, or `failed`.
+    pub fn verdict(&self) -> &'static str {
+        match self {
+            Self { error: Some(_), .. } => "failed",
+            Self { findings: 1.., .. } => "corrupt",
+            Self { complete: true, .. } => "sound",
+            _ => "unknown",
+        }
+    }
+}
+
+/// A finding over all runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FindingRow {
+    /// Its key.
+    pub id: i64,
+    /// Name of the database.
+    pub database: String,
+    /// The database with all its copies.
+    pub family: String,
+    /// `files` or `backup`.
+    pub source: String,
+    /// The machine or server.
+    pub host: String,
+    /// Where the copy is.
+    pub location: String,
+    /// `new`, `confirmed`, `gone`.
+    pub life: String,
+    /// Id of the check.
+    pub check_id: String,
+    /// Number of the message.
+    pub msg: u16,
+    /// State of the message.
+    pub state: u8,
+    /// The object.
+    pub object: Option<String>,
+    /// Id of the object.
+    pub object_id: Option<i32>,
+    /// Id of the index.
+    pub index_id: Option<i32>,
+    /// File.
+    pub file: Option<u16>,
+    /// Page.
+    pub page: Option<u32>,
+    /// Slot.
+    pub slot: Option<u16>,
+    /// The message, as it was seen last.
+    pub text: String,
+    /// When it was seen first.
+    pub first_seen: String,
+    /// When it was seen last.
+    pub last_seen: String,
+    /// When it was looked for last.
+    pub last_looked: String,
+    /// How many runs saw it.
+    pub seen: u64,
+    /// Who knows of it.
+    pub ack_by: Option<String>,
+    /// Why it may stay.
+    pub ack_text: Option<String>,
+    /// Until when it may.
+    pub ack_until: Option<String>,
+}
+
+/// A partition of a heap or index over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectRow {
+    /// Name of the database.
+    pub database: String,
+    /// The object, with its schema.
+    pub object: String,
+    /// The index; empty for a heap.
+    pub index: String,
+    /// Partition.
+    pub partition: i32,
+    /// Id of the object.
+    pub object_id: i32,
+    /// Id of the index.
+    pub index_id: i32,
+    /// When it was counted first, in the time that was asked about.
+    pub first_at: String,
+    /// Rows and pages then.
+    pub first: (u64, u64),
+    /// When what was counted changed last.
+    pub last_at: String,
+    /// Rows and pages then.
+    pub last: (u64, u64),
+    /// When its relations were proven last.
+    pub closed_at: Option<String>,
+}
+
+/// What changed between two runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Difference {
+    /// The earlier run.
+    pub from: RunRow,
+    /// The later run.
+    pub to: RunRow,
+    /// Findings that came.
+    pub new: Vec<FindingRow>,
+    /// Findings that went.
+    pub gone: Vec<FindingRow>,
+    /// Findings that stayed.
+    pub open: u64,
+}
+
+const RUN: &str = "SELECT r.id, d.name, d.family, s.kind, r.host, r.paths, r.command, r.started, r.ended, i.taken_at, r.exit_status,
+    r.complete, r.error, r.findings, r.findings_new, r.findings_gone, r.not_verified, r.bytes_read, r.pages_in_use, r.rows, r.seconds,
+    r.cpu_seconds, r.memory_peak
+    FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
+
+const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host, s.location, f.life, f.check_id, f.msg, f.state, f.object_name,
+    f.object_id, f.index_id, f.file, f.page, f.slot, f.text, f.first_seen, f.last_seen, f.last_looked, f.seen, f.ack_by, f.ack_text,
+    f.ack_until
+    FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
+
+fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        id: row.get(0)?,
+        database: row.get(1)?,
+        family: row.get(2)?,
+        source: row.get(3)?,
+        host: row.get(4)?,
+        paths: row.get(5)?,
+        command: row.get(6)?,
+        started: row.get(7)?,
+        ended: row.get(8)?,
+        taken_at: row.get(9)?,
+        exit_status: row.get(10)?,
+        complete: row.get(11)?,
+        error: row.get(12)?,
+        findings: row.get(13)?,
+        findings_new: row.get(14)?,
+        findings_gone: row.get(15)?,
+        not_verified: row.get(16)?,
+        bytes_read: row.get(17)?,
+        pages_in_use: row.get(18)?,
+        rows: row.get(19)?,
+        seconds: row.get(20)?,
+        cpu_seconds: row.get(21)?,
+        memory_peak: row.get(22)?,
+    })
+}
+
+fn finding(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
+    Ok(FindingRow {
+        id: row.get(0)?,
+        database: row.get(1)?,
+        family: row.get(2)?,
+        source: row.get(3)?,
+        host: row.get(4)?,
+        location: row.get(5)?,
+        life: row.get(6)?,
+        check_id: row.get(7)?,
+        msg: row.get(8)?,
+        state: row.get(9)?,
+        object: row.get(10)?,
+        object_id: row.get(11)?,
+        index_id: row.get(12)?,
+        file: row.get(13)?,
+        page: row.get(14)?,
+        slot: row.get(15)?,
+        text: row.get(16)?,
+        first_seen: row.get(17)?,
+        last_seen: row.get(18)?,
+        last_looked: row.get(19)?,
+        seen: row.get(20)?,
+        ack_by: row.get(21)?,
+        ack_text: row.get(22)?,
+        ack_until: row.get(23)?,
+    })
+}
+
+impl History {
+    /// The databases of a filter, by name.
+    ///
+    /// # Errors
+    /// If the history cannot be read, or it has no database of this name.
+    pub fn database_names(&self, filter: &Filter) -> Result<Vec<String>> {
+        let found = filter.databases(self.connection()).map_err(|error| self.failed(&error))?;
+        match &filter.database {
+            Some(name) if found.is_empty() => Err(HistoryError::Request(format!(
+                "{}: has no database '{name}'; 'mdfsck history FILE' lists all",
+                self.path().display()
+            ))),
+            _ => Ok(found.into_iter().map(|(.., name)| name).collect()),
+        }
+    }
+
+    /// The runs, newest first.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>> {
+        let query = format!(
+            "{RUN} WHERE (?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE)
+             AND (?2 IS NULL OR r.started >= ?2) ORDER BY r.id DESC"
+        );
+        self.rows(&query, &[text(&filter.database), text(&filter.since)], run)
+    }
+
+    /// The newest run of each database, by name.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn last_runs(&self, filter: &Filter) -> Result<Vec<RunRow>> {
+        let query = format!(
+            "{RUN} WHERE (?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE)
+             AND r.id = (SELECT max(id) FROM run WHERE database = d.id) ORDER BY d.name, d.id"
+        );
+        self.rows(&query, &[text(&filter.database)], run)
+    }
+
+    /// The findings: the open ones, or all that changed since a moment. Newest first.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn findings(&self, filter: &Filter, is_all: bool) -> Result<Vec<FindingRow>> {
+        let query = format!(
+            "{FINDING} WHERE (?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE)
+             AND (?2 IS NULL OR f.since >= ?2) AND (?3 OR f.life <> 'gone') ORDER BY d.name, d.id, f.object_name, f.id"
+        );
+        self.rows(&query, &[text(&filter.database), text(&filter.since), Value::Integer(is_all.into())], finding)
+    }
+
+    /// How many findings are open in a database, by its family.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn open_findings(&self, family: &str) -> Result<u64> {
+        let query =
+            "SELECT count(*) FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database
+             WHERE f.life <> 'gone' AND d.family = ?1";
+        self.connection().query_row(query, [family], |row| row.get(0)).map_err(|error| self.failed(&error))
+    }
+
+    /// Objects with their counts over time.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn objects(&self, filter: &Filter) -> Result<Vec<ObjectRow>> {
+        let query = "
+            WITH counted AS (
+                SELECT c.object, c.rows, c.pages, r.started, row_number() OVER (PARTITION BY c.object ORDER BY c.run) AS up,
+                    row_number() OVER (PARTITION BY c.object ORDER BY c.run DESC) AS down
+                FROM object_count c JOIN run r ON r.id = c.run WHERE ?2 IS NULL OR r.started >= ?2
+            )
+            SELECT d.name, o.schema_name || '.' || o.object_name, o.index_name, o.partition, o.object_id, o.index_id,
+                a.started, a.rows, a.pages, z.started, z.rows, z.pages,
+                (SELECT min(closed_at) FROM relation e WHERE e.object = o.id)
+            FROM object o JOIN database d ON d.id = o.database
+            JOIN counted a ON a.object = o.id AND a.up = 1 JOIN counted z ON z.object = o.id AND z.down = 1
+            WHERE ?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
+            ORDER BY d.name, d.id, o.schema_name, o.object_name, o.index_id, o.partition";
+        self.rows(query, &[text(&filter.database), text(&filter.since)], |row| {
+            Ok(ObjectRow {
+                database: row.get(0)?,
+                object: row.get(1)?,
+                index: row.get(2)?,
+                partition: row.get(3)?,
+                object_id: row.get(4)?,
+                index_id: row.get(5)?,
+                first_at: row.get(6)?,
+                first: (row.get(7)?, row.get(8)?),
+                last_at: row.get(9)?,
+                last: (row.get(10)?, row.get(11)?),
+                closed_at: row.get(12)?,
+            })
+        })
+    }
+
+    /// What changed between two runs of one database; by default its last two.
+    ///
+    /// # Errors
+    /// If there are no such runs, or they are of different databases.
+    pub fn difference(&self, filter: &Filter, runs: Option<(i64, i64)>) -> Result<Difference> {
+        let request = |what: String| HistoryError::Request(format!("{}: {what}", self.path().display()));
+        let (from, to) = match runs {
+            Some((from, to)) => {
+                let of = |id: i64| {
+                    let found = self.rows(&format!("{RUN} WHERE r.id = ?1"), &[Value::Integer(id)], run)?;
+                    let missing = || request(format!("has no run {id}; 'mdfsck history FILE runs' lists them"));
+                    found.into_iter().next().ok_or_else(missing)
+                };
+                (of(from.min(to))?, of(from.max(to))?)
+            }
+            None => {
+                let mut found = self.runs(filter)?.into_iter().filter(|run| run.family.is_some());
+                let to = found.next().ok_or_else(|| request("has no run of a database yet".to_owned()))?;
+                let is_like = |run: &RunRow| run.family == to.family;
+                let from = found.find(is_like);
+                (from.ok_or_else(|| request("has only one run: there is nothing to compare it with".to_owned()))?, to)
+            }
+        };
+        if from.family != to.family || from.family.is_none() {
+            return Err(request(format!("runs {} and {} are not of one database", from.id, to.id)));
+        }
+        // What came and went in between is not a difference.
+        let changed = |life: &str, before: &str| {
+            let query = format!(
+                "{FINDING} WHERE d.family = ?1
+                 AND (SELECT life FROM finding_change WHERE finding = f.id AND run <= ?3 ORDER BY run DESC LIMIT 1) = ?4
+                 AND coalesce((SELECT life FROM finding_change WHERE finding = f.id AND run <= ?2 ORDER BY run DESC LIMIT 1), 'gone') = ?5
+                 ORDER BY f.object_name, f.id"
+            );
+            let family = Value::Text(to.family.clone().unwrap_or_default());
+            let (life, before) = (Value::Text(life.to_owned()), Value::Text(before.to_owned()));
+            self.rows(&query, &[family, Value::Integer(from.id), Value::Integer(to.id), life, before], finding)
+        };
+        let (new, gone) = (changed("new", "gone")?, changed("gone", "new")?);
+        let open = changed("new", "new")?.len() as u64;
+        Ok(Difference { from, to, new, gone, open })
+    }
+
+    fn rows<T>(&self, query: &str, values: &[Value], read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>> {
+        let all = || {
+            let mut statement = self.connection().prepare(query)?;
+            let rows = statement.query_map(params_from_iter(values), |row| read(row))?;
+            rows.collect::<rusqlite::Result<Vec<T>>>()
+        };
+        all().map_err(|error| self.failed(&error))
+    }
+}
+
+fn text(value: &Option<String>) -> Value {
+    value.clone().map_or(Value::Null, Value::Text)
+}

@@ -1,0 +1,200 @@
+//! What a run leaves in the history, in one transaction.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use catalog::Database;
+use check::{PhaseStatistics, Report};
+use rusqlite::{Transaction, params};
+use source::PageSource;
+
+use crate::error::{HistoryError, Result};
+use crate::file::History;
+use crate::identity::{Identity, Ids, shown, storable};
+use crate::lease;
+use crate::life::{self, Changes};
+use crate::scope::Asked;
+use crate::{coverage, objects, time};
+
+/// Entries of what a run could not verify that are kept; all are counted.
+const MOST_NOT_VERIFIED: usize = 1000;
+
+/// A run that came to its end.
+pub struct Run<'a> {
+    /// What came of it.
+    pub report: &'a Report,
+    /// The pages.
+    pub source: &'a dyn PageSource,
+    /// Their catalog.
+    pub database: &'a Database,
+    /// The machine that ran it.
+    pub host: &'a str,
+    /// When it began.
+    pub started: SystemTime,
+    /// Its exit status.
+    pub exit_status: u8,
+}
+
+/// A run that could not look.
+#[derive(Debug)]
+pub struct FailedRun<'a> {
+    /// What it was to look at.
+    pub paths: &'a [PathBuf],
+    /// The machine that ran it.
+    pub host: &'a str,
+    /// When it began.
+    pub started: SystemTime,
+    /// Its exit status.
+    pub exit_status: u8,
+    /// Why.
+    pub error: &'a str,
+}
+
+/// What a run changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Recorded {
+    /// Its number.
+    pub run: i64,
+    /// Findings that were not there before.
+    pub new: u64,
+    /// Findings that were there before and are there.
+    pub confirmed: u64,
+    /// Findings that were looked at again and are not there any more.
+    pub gone: u64,
+    /// Findings that could not be looked at again.
+    pub not_looked_at: u64,
+}
+
+impl History {
+    /// Records a run.
+    ///
+    /// # Errors
+    /// If the history cannot be written, or somebody works on this database. It is then as before.
+    pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
+        let now = SystemTime::now();
+        let ended = time::text(now);
+        let identity = Identity::of(run.report, run.source, run.database, (run.host, &ended));
+        let done = self.transaction(|transaction| {
+            let ids = identity.ids(transaction, &ended)?;
+            if let Some(by) = lease::holder(transaction, ids.database, now)? {
+                return Ok(Err(by));
+            }
+            write(transaction, run, &identity, ids, &ended).map(Ok)
+        })?;
+        done.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })
+    }
+
+    /// Records a run that could not look.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn record_failure(&mut self, run: &FailedRun<'_>) -> Result<()> {
+        let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
+        let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
+        self.transaction(|transaction| {
+            transaction.execute(
+                "INSERT INTO run (started, ended, host, version, command, options, paths, exit_status, complete, error, findings,
+                 findings_new, findings_gone, allocation_errors, consistency_errors, not_verified, pages_in_use, pages_read,
+                 bytes_read, rows, seconds, spilled_bytes)
+                 VALUES (?1, ?2, ?3, ?4, '', '{}', ?5, ?6, 0, ?7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0)",
+                params![
+                    started,
+                    ended,
+                    run.host,
+                    env!("CARGO_PKG_VERSION"),
+                    paths.join(", "),
+                    run.exit_status,
+                    storable(run.error)
+                ],
+            )
+        })
+        .map(drop)
+    }
+}
+
+fn write(
+    transaction: &Transaction<'_>,
+    run: &Run<'_>,
+    identity: &Identity,
+    ids: Ids,
+    ended: &str,
+) -> rusqlite::Result<Recorded> {
+    let asked = Asked::of(&run.report.options);
+    let number = insert_run(transaction, run, (identity, ids), &asked, ended)?;
+    coverage::write(transaction, run.report, &asked, ids, &identity.taken_at)?;
+    let objects = objects::write(transaction, run.report, &asked, (ids, number))?;
+    let changes = life::write(transaction, run.report, &asked, (ids, number), (&identity.taken_at, ended))?;
+    coverage::write_relations(transaction, run.report, &asked, (ids, &objects), &identity.taken_at)?;
+    write_not_verified(transaction, run.report, number)?;
+    let Changes { new, confirmed, gone, not_looked_at } = changes;
+    transaction.execute(
+        "UPDATE run SET findings_new = ?2, findings_gone = ?3 WHERE id = ?1",
+        params![number, stored(new), stored(gone)],
+    )?;
+    if asked.is_whole() && asked.is_full() && run.report.complete() {
+        transaction.execute("UPDATE image SET closed_at = ?2 WHERE id = ?1", params![ids.image, ended])?;
+    }
+    Ok(Recorded { run: number, new, confirmed, gone, not_looked_at })
+}
+
+fn insert_run(
+    transaction: &Transaction<'_>,
+    run: &Run<'_>,
+    (identity, ids): (&Identity, Ids),
+    asked: &Asked,
+    ended: &str,
+) -> rusqlite::Result<i64> {
+    let (report, statistics) = (run.report, &run.report.statistics);
+    let counts = report.counts();
+    let bytes: u64 = statistics.phases.iter().map(|phase| phase.bytes).sum();
+    let cpu = |phase: &PhaseStatistics| Some(phase.cpu_user_seconds? + phase.cpu_system_seconds?);
+    let cpu_seconds: Option<f64> = statistics.phases.iter().map(cpu).sum();
+    transaction.execute(
+        "INSERT INTO run (database, image, started, ended, host, version, command, options, paths, exit_status, complete, findings,
+         findings_new, findings_gone, allocation_errors, consistency_errors, not_verified, pages_in_use, pages_read, bytes_read,
+         rows, seconds, cpu_seconds, memory_peak, spilled_bytes)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+        params![
+            ids.database,
+            ids.image,
+            time::text(run.started),
+            ended,
+            run.host,
+            env!("CARGO_PKG_VERSION"),
+            asked.command,
+            asked.json(),
+            identity.paths,
+            run.exit_status,
+            report.complete(),
+            stored(report.findings.len() as u64),
+            stored(counts.allocation),
+            stored(counts.consistency),
+            stored((report.not_verified.len() + report.demoted.len()) as u64),
+            stored(statistics.pages_allocated),
+            stored(statistics.pages_read),
+            stored(bytes),
+            stored(statistics.rows),
+            statistics.seconds,
+            cpu_seconds,
+            statistics.memory_peak.map(stored),
+            stored(statistics.spilled_bytes),
+        ],
+    )?;
+    Ok(transaction.last_insert_rowid())
+}
+
+fn write_not_verified(transaction: &Transaction<'_>, report: &Report, run: i64) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare(
+        "INSERT INTO not_verified (run, limit_id, what, scope, reason, count) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for entry in report.not_verified.iter().take(MOST_NOT_VERIFIED) {
+        let (what, scope, reason) = (storable(&entry.what), storable(&entry.scope), storable(&entry.reason));
+        insert.execute(params![run, entry.limit.id, what, scope, reason, stored(entry.count)])?;
+    }
+    Ok(())
+}
+
+/// A count as SQLite keeps it.
+pub(crate) fn stored(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,38 @@
+//! The form of a history and how older forms become it.
+
+use rusqlite::Connection;
+
+/// Marks the file as a history: "mdfH".
+pub(crate) const APPLICATION_ID: u32 = 0x6D64_6648;
+
+/// What makes each version of the one before, from nothing on. A version that was ever released never changes.
+pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/v1.sql")];
+
+/// The version that this program writes.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Brings a database from the form `from` to that of `migrations`, within the transaction that is open.
+pub(crate) fn migrate(connection: &Connection, from: i64, migrations: &[&str]) -> rusqlite::Result<()> {
+    let done = usize::try_from(from).unwrap_or_default();
+    for step in migrations.iter().skip(done) {
+        connection.execute_batch(step)?;
+    }
+    connection.pragma_update(None, "user_version", migrations.len() as i64)
+}
+
+/// The tables, indexes and views, as name and definition, in the order of their names.
+pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut statement = connection.prepare(
+        "SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// The definitions that a history of the first `version` migrations has.
+pub(crate) fn expected(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
+    let connection = Connection::open_in_memory()?;
+    let known = usize::try_from(version).unwrap_or_default();
+    migrate(&connection, 0, migrations.get(..known).unwrap_or(migrations))?;
+    definitions(&connection)
+}

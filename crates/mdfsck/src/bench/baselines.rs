@@ -1,0 +1,99 @@
+//! Where results are saved under a name: in a history, or as files of a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use history::History;
+
+use super::results::{self, Results};
+use crate::failure::Failure;
+use crate::output::Target;
+
+/// Folder of baselines, in the current folder.
+const FOLDER: &str = ".mdfsck-bench";
+
+/// Where baselines are.
+pub(super) enum Place<'a> {
+    Folder,
+    History(&'a Path),
+}
+
+/// Where results are to be saved.
+pub(super) enum Saved<'a> {
+    File(Target),
+    History(&'a Path, String),
+}
+
+impl<'a> Place<'a> {
+    /// The history, if there is one.
+    pub(super) fn of(history: Option<&'a Path>) -> Self {
+        history.map_or(Self::Folder, Self::History)
+    }
+
+    /// Where results are saved under a name.
+    pub(super) fn target(&self, name: &str) -> Result<Saved<'a>, Failure> {
+        let path = path(name)?;
+        match self {
+            Self::History(history) => {
+                History::open_or_create(history).map_err(|error| Failure::from(&error))?;
+                Ok(Saved::History(history, name.to_owned()))
+            }
+            Self::Folder => {
+                fs::create_dir_all(FOLDER)
+                    .map_err(|error| Failure::unable(format!("{FOLDER}: cannot be made: {error}")))?;
+                Target::at(&path).map(Saved::File)
+            }
+        }
+    }
+
+    /// The results saved under a name.
+    pub(super) fn load(&self, name: &str) -> Result<Results, Failure> {
+        let path = path(name)?;
+        let missing = |place: &str, cause: &str| {
+            Failure::usage(format!("{place}: no such baseline{cause}; make one with --save {name}"))
+        };
+        let (place, text) = match self {
+            Self::History(history) => {
+                let place = format!("{}: {name}", history.display());
+                let opened = History::open(history).map_err(|error| Failure::from(&error))?;
+                let found = opened.baseline(name).map_err(|error| Failure::from(&error))?;
+                let text = found.ok_or_else(|| missing(&place, ""))?;
+                (place, text)
+            }
+            Self::Folder => {
+                let place = path.display().to_string();
+                let text = fs::read_to_string(&path).map_err(|cause| missing(&place, &format!(" ({cause})")))?;
+                (place, text)
+            }
+        };
+        results::read(&text).map_err(|cause| {
+            Failure::usage(format!(
+                "{place}: not a baseline that can be read ({cause}); make it again with --save {name}"
+            ))
+        })
+    }
+}
+
+impl Saved<'_> {
+    /// Saves results.
+    pub(super) fn write(self, results: &Results) -> Result<(), Failure> {
+        let text = results.json()?;
+        match self {
+            Self::File(target) => target.write(|out| out.write_all(text.as_bytes())),
+            Self::History(history, name) => {
+                let saved = History::open_or_create(history).and_then(|mut opened| opened.save_baseline(&name, &text));
+                saved.map_err(|error| Failure::from(&error))
+            }
+        }
+    }
+}
+
+fn path(name: &str) -> Result<PathBuf, Failure> {
+    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) && name != "..";
+    if !is_plain {
+        return Err(Failure::usage(format!(
+            "{name}: the name of a baseline has letters, digits, '-', '_' and '.' only"
+        )));
+    }
+    Ok(Path::new(FOLDER).join(format!("{name}.json")))
+}

@@ -1,0 +1,102 @@
+//! `mdfsck check --history`: each run is recorded. Nothing that is wrong with a history keeps a check from its results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use catalog::Database;
+use check::Report;
+use history::{FailedRun, History, HistoryError, Recorded, Run};
+use source::PageSource;
+
+use crate::cli::CheckArguments;
+use crate::error_log;
+use crate::failure::{Failure, warn};
+
+/// The history, if it can be used; otherwise why not is said, with the bits of the exit status. A file that is missing is made.
+pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
+    let Some(path) = path else { return (None, 0) };
+    match History::open_or_create(path) {
+        Ok(_) => (Some(path.to_owned()), 0),
+        Err(error) => (None, unkept(&error)),
+    }
+}
+
+/// The file of the results, or of the error log, is not the history.
+///
+/// # Errors
+/// If it is.
+pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
+    let Some(history) = &arguments.history else { return Ok(()) };
+    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    for (option, path) in [("--output", &arguments.output), ("--errorlog-line", &arguments.errorlog_line)] {
+        if path.as_deref().is_some_and(|path| whole(path) == whole(history)) {
+            let text = format!("{option} {}: is the file of --history; name another file", history.display());
+            return Err(Failure::usage(text));
+        }
+    }
+    Ok(())
+}
+
+/// Records a run that came to its end, and says what it changed. Returns the bits of the exit status for what went wrong.
+pub(crate) fn checked(
+    arguments: &CheckArguments,
+    started: SystemTime,
+    exit_status: u8,
+    (report, source, database): (&Report, &dyn PageSource, &Database),
+) -> u8 {
+    let Some(path) = &arguments.history else { return 0 };
+    let host = host();
+    let run = Run { report, source, database, host: &host, started, exit_status };
+    match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
+        Ok(recorded) => {
+            say(&recorded);
+            0
+        }
+        Err(error) => unkept(&error),
+    }
+}
+
+/// Records a run that could not look.
+pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
+    let Some(path) = &arguments.history else { return 0 };
+    // The reader of its output is gone: nothing about the database.
+    if failure.text.is_empty() {
+        return 0;
+    }
+    let host = host();
+    let (paths, exit_status, error) = (&arguments.paths, failure.status, failure.text.as_str());
+    let run = FailedRun { paths, host: &host, started, exit_status, error };
+    let recorded = History::open_or_create(path).and_then(|mut history| history.record_failure(&run));
+    recorded.map_or_else(|error| unkept(&error), |()| 0)
+}
+
+/// What a run changed, in a line.
+fn say(recorded: &Recorded) {
+    let Recorded { new, confirmed, gone, not_looked_at, .. } = *recorded;
+    if new + confirmed + gone + not_looked_at == 0 {
+        return;
+    }
+    let rest = match not_looked_at {
+        0 => String::new(),
+        1 => "; 1 could not be looked at again".to_owned(),
+        rest => format!("; {rest} could not be looked at again"),
+    };
+    warn(format!("history: {new} new, {confirmed} confirmed, {gone} gone{rest}"));
+}
+
+fn unkept(error: &HistoryError) -> u8 {
+    let failure = Failure::from(error);
+    warn(format!("{}; the run is not recorded", failure.text));
+    failure.status
+}
+
+impl From<&HistoryError> for Failure {
+    fn from(error: &HistoryError) -> Self {
+        if error.is_usage() { Self::usage(error) } else { Self::unable(error) }
+    }
+}
+
+fn host() -> String {
+    error_log::host().unwrap_or_else(|| "unknown".to_owned())
+}

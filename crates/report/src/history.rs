@@ -1,0 +1,366 @@
+//! What a history says, for people and programs: `mdfsck history`.
+
+mod csv;
+mod lines;
+
+use std::io;
+
+use history::coverage::Coverage;
+use history::maintain::Forgotten;
+use history::query::{Difference, FindingRow, ObjectRow, RunRow};
+
+use crate::text_table::{TextTable, printable};
+
+pub use csv::{write_findings_csv, write_objects_csv, write_runs_csv};
+pub use lines::{
+    write_acknowledged_json, write_baselines_json, write_coverage_json, write_difference_json, write_findings_json,
+    write_forgotten_json, write_objects_json, write_runs_json, write_states_json,
+};
+
+/// Runs that are shown as text, the newest; programs get all.
+const MOST_RUNS: usize = 100;
+
+/// What is known of a database.
+pub struct State {
+    /// Its last run.
+    pub run: RunRow,
+    /// Findings that are open.
+    pub open: u64,
+    /// How old what was read and proven is.
+    pub coverage: Coverage,
+}
+
+/// How fast the runs of a copy were.
+pub struct Throughput {
+    /// Name of the database.
+    pub database: String,
+    /// `files` or `backup`.
+    pub source: String,
+    /// The machine that ran them.
+    pub host: String,
+    /// The DBCC command.
+    pub command: String,
+    /// Bytes per second of each run, ascending.
+    pub rates: Vec<f64>,
+}
+
+impl Throughput {
+    /// The median.
+    pub fn median(&self) -> f64 {
+        let at = |at: usize| self.rates.get(at).copied().unwrap_or_default();
+        let half = self.rates.len() / 2;
+        if self.rates.len().is_multiple_of(2) { (at(half.saturating_sub(1)) + at(half)) / 2.0 } else { at(half) }
+    }
+
+    fn slowest(&self) -> f64 {
+        self.rates.first().copied().unwrap_or_default()
+    }
+
+    fn fastest(&self) -> f64 {
+        self.rates.last().copied().unwrap_or_default()
+    }
+
+    /// How fast the runs of each copy were, by database.
+    pub fn of(runs: &[RunRow]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for run in runs.iter().filter(|run| run.seconds > 0.0 && run.bytes_read > 0) {
+            let (Some(database), Some(source)) = (&run.database, &run.source) else { continue };
+            let is_same = |one: &&mut Self| {
+                (&one.database, &one.source, &one.host, &one.command) == (database, source, &run.host, &run.command)
+            };
+            let rate = run.bytes_read as f64 / run.seconds;
+            match all.iter_mut().find(is_same) {
+                Some(one) => one.rates.push(rate),
+                None => all.push(Self {
+                    database: database.clone(),
+                    source: source.clone(),
+                    host: run.host.clone(),
+                    command: run.command.clone(),
+                    rates: vec![rate],
+                }),
+            }
+        }
+        all.iter_mut().for_each(|one| one.rates.sort_by(f64::total_cmp));
+        all.sort_by(|a, b| (&a.database, &a.source).cmp(&(&b.database, &b.source)));
+        all
+    }
+}
+
+/// Writes a line per database: its state, and how old that is.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()> {
+    if states.is_empty() {
+        return writeln!(out, "No database was checked yet.");
+    }
+    let mut table = TextTable::new(&[5]);
+    table.row(["database", "state", "last run (UTC)", "oldest read", "oldest proof", "open findings"]);
+    for State { run, open, coverage } in states {
+        let oldest_read = match (&coverage.oldest, coverage.never) {
+            (Some((.., at)), 0) => minute(at),
+            (None, 0) => "-".to_owned(),
+            _ => "not all".to_owned(),
+        };
+        let closed = match &coverage.oldest_closed {
+            Some(at) => minute(at),
+            None if coverage.relations == 0 => "-".to_owned(),
+            None => "not all".to_owned(),
+        };
+        let name = run.database.as_deref().unwrap_or_default();
+        table.row([name, run.verdict(), &minute(&run.started), &oldest_read, &closed, &open.to_string()]);
+    }
+    table.write(0, out)
+}
+
+/// Writes how old what was read and proven of each database is.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_coverage(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<()> {
+    for (number, one) in all.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        let promise = match one.within {
+            Some(span) => format!(" within {}", span_text(span.as_secs())),
+            None => String::new(),
+        };
+        let verdict = if one.is_kept() { "everything" } else { "not everything" };
+        writeln!(out, "{}: {verdict} was read and proven{promise}.", printable(&one.database))?;
+        let mut read = format!("{} of {} pages in use{promise}", one.pages_within, one.pages_in_use);
+        if one.never > 0 {
+            read.push_str(&format!("; {} never", one.never));
+        }
+        writeln!(out, "  read    {read}")?;
+        if let Some((file, first, pages, at)) = &one.oldest {
+            let last = u64::from(*first) + u64::from(*pages).saturating_sub(1);
+            writeln!(out, "          oldest: {file}:{first} to {file}:{last}, {} UTC", minute(at))?;
+        }
+        writeln!(out, "  proven  {} of {} relations{promise}", one.relations_within, one.relations)?;
+        if let Some(at) = &one.oldest_closed {
+            writeln!(out, "          oldest: {} UTC", minute(at))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a line per run, the newest first.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_runs(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
+    let mut table = TextTable::new(&[0, 5, 6, 7, 8]);
+    table.row([
+        "run",
+        "started (UTC)",
+        "database",
+        "command",
+        "verdict",
+        "findings",
+        "new",
+        "gone",
+        "seconds",
+        "files",
+    ]);
+    for run in runs.iter().take(MOST_RUNS) {
+        table.row([
+            run.id.to_string(),
+            minute(&run.started),
+            run.database.clone().unwrap_or_else(|| "-".to_owned()),
+            run.command.clone(),
+            run.verdict().to_owned(),
+            run.findings.to_string(),
+            run.findings_new.to_string(),
+            run.findings_gone.to_string(),
+            format!("{:.1}", run.seconds),
+            run.error.clone().unwrap_or_else(|| run.paths.clone()),
+        ]);
+    }
+    table.write(0, out)?;
+    match runs.len().saturating_sub(MOST_RUNS) {
+        0 => Ok(()),
+        more => writeln!(out, "{more} older runs are not shown (--since, --json and --csv show others)."),
+    }
+}
+
+/// Writes findings, each with its life.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_findings(findings: &[FindingRow], out: &mut dyn io::Write) -> io::Result<()> {
+    if findings.is_empty() {
+        return writeln!(out, "No findings.");
+    }
+    let mut last = None;
+    for finding in findings {
+        let copy = (&finding.database, &finding.host, &finding.location);
+        if last != Some(copy) {
+            let of = if finding.source == "backup" { "backups of" } else { "files" };
+            let (database, location) = (printable(&finding.database), printable(&finding.location));
+            writeln!(out, "{database} ({of} {location} on {}):", printable(&finding.host))?;
+            last = Some(copy);
+        }
+        let (first, seen) = (minute(&finding.first_seen), minute(&finding.last_seen));
+        let looked = match finding.last_looked == finding.last_seen {
+            true => String::new(),
+            false => format!(", looked for {}", minute(&finding.last_looked)),
+        };
+        let times = if finding.seen == 1 { "once".to_owned() } else { format!("{} times", finding.seen) };
+        writeln!(out, "  {}  {}: {}", finding.id, finding.life, printable(&finding.text))?;
+        writeln!(out, "     seen {times}, first {first}, last {seen}{looked} (UTC)")?;
+        if let (Some(by), Some(text)) = (&finding.ack_by, &finding.ack_text) {
+            let until = finding.ack_until.as_deref().map_or_else(String::new, |at| format!(" until {}", minute(at)));
+            writeln!(out, "     acknowledged by {}{until}: {}", printable(by), printable(text))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a line per heap or index with its growth.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_objects(objects: &[ObjectRow], out: &mut dyn io::Write) -> io::Result<()> {
+    let mut table = TextTable::new(&[3, 4, 5, 6, 7]);
+    let heads = ["database", "object", "index", "partition", "rows", "change", "pages", "change", "changed", "proven"];
+    table.row(heads);
+    let change = |first: u64, last: u64| match i128::from(last) - i128::from(first) {
+        0 => "-".to_owned(),
+        change => format!("{change:+}"),
+    };
+    for object in objects {
+        table.row([
+            object.database.clone(),
+            object.object.clone(),
+            object.index.clone(),
+            object.partition.to_string(),
+            object.last.0.to_string(),
+            change(object.first.0, object.last.0),
+            object.last.1.to_string(),
+            change(object.first.1, object.last.1),
+            minute(&object.last_at),
+            object.closed_at.as_deref().map_or_else(|| "-".to_owned(), minute),
+        ]);
+    }
+    table.write(0, out)
+}
+
+/// Writes what changed between two runs.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_difference(difference: &Difference, out: &mut dyn io::Write) -> io::Result<()> {
+    let Difference { from, to, new, gone, open } = difference;
+    let database = to.database.as_deref().unwrap_or_default();
+    writeln!(
+        out,
+        "{}: run {} ({} UTC) against run {} ({} UTC)",
+        printable(database),
+        to.id,
+        minute(&to.started),
+        from.id,
+        minute(&from.started)
+    )?;
+    writeln!(out, "{} new, {} gone, {open} still there.", new.len(), gone.len())?;
+    for (title, findings) in [("New", new), ("Gone", gone)] {
+        if !findings.is_empty() {
+            writeln!(out, "\n{title}:")?;
+        }
+        for finding in findings {
+            writeln!(out, "  {}  {}", finding.id, printable(&finding.text))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes how fast runs were, and the baselines of `bench`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_baselines(
+    throughput: &[Throughput],
+    saved: &[history::baselines::Baseline],
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut table = TextTable::new(&[4, 5, 6, 7]);
+    table.row(["database", "source", "host", "command", "runs", "median MB/s", "slowest", "fastest"]);
+    let megabytes = |rate: f64| format!("{:.0}", rate / 1e6);
+    for one in throughput {
+        table.row([
+            one.database.clone(),
+            one.source.clone(),
+            one.host.clone(),
+            one.command.clone(),
+            one.rates.len().to_string(),
+            megabytes(one.median()),
+            megabytes(one.slowest()),
+            megabytes(one.fastest()),
+        ]);
+    }
+    if !throughput.is_empty() {
+        table.write(0, out)?;
+    }
+    for baseline in saved {
+        writeln!(out, "bench --against {}: saved {} UTC", printable(&baseline.name), minute(&baseline.saved_at))?;
+    }
+    if throughput.is_empty() && saved.is_empty() {
+        writeln!(out, "No runs and no baselines yet.")?;
+    }
+    Ok(())
+}
+
+/// Writes what was forgotten.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_forgotten(forgotten: Forgotten, out: &mut dyn io::Write) -> io::Result<()> {
+    let runs = if forgotten.runs == 1 { "1 run".to_owned() } else { format!("{} runs", forgotten.runs) };
+    match forgotten.databases {
+        0 => writeln!(out, "{runs} forgotten."),
+        1 => writeln!(out, "1 database with {runs} forgotten."),
+        databases => writeln!(out, "{databases} databases with {runs} forgotten."),
+    }
+}
+
+/// `2026-11-21 22:00` of `2026-11-21T22:00:00Z`.
+fn minute(at: &str) -> String {
+    at.get(..16).unwrap_or(at).replace('T', " ")
+}
+
+/// `14 days`, `36 hours`.
+fn span_text(seconds: u64) -> String {
+    let (number, unit) = match seconds {
+        seconds if seconds.is_multiple_of(86_400) => (seconds / 86_400, "day"),
+        seconds if seconds.is_multiple_of(3600) => (seconds / 3600, "hour"),
+        seconds if seconds.is_multiple_of(60) => (seconds / 60, "minute"),
+        seconds => (seconds, "second"),
+    };
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_in_the_largest_unit_that_fits() {
+        assert_eq!(span_text(14 * 86_400), "14 days");
+        assert_eq!(span_text(36 * 3600), "36 hours");
+        assert_eq!(span_text(60), "1 minute");
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_two_in_the_middle() {
+        let of = |rates: &[f64]| Throughput {
+            database: String::new(),
+            source: String::new(),
+            host: String::new(),
+            command: String::new(),
+            rates: rates.to_vec(),
+        };
+        assert_eq!(of(&[1.0, 3.0]).median(), 2.0);
+        assert_eq!(of(&[1.0, 3.0, 9.0]).median(), 3.0);
+        assert_eq!(of(&[]).median(), 0.0);
+    }
+}
