@@ -311,6 +311,35 @@ fn explanations(lines: &mut Lines) {
     assert_eq!(lines.run(&["explain", "--json", "8976", "2570", "823", "tree.compressed-entries"], &[]), 0);
 }
 
+fn histories(lines: &mut Lines) {
+    let folder = folder();
+    let files = small(folder.path());
+    let history = folder.path().join("h.db");
+    let history = history.to_str().expect("a name of UTF-8");
+    assert_eq!(lines.check(&["--history", history], &files), 0);
+    damage(&files, Kind::BitRot, 3).unwrap();
+    assert_eq!(lines.check(&["--history", history], &files) & 1, 1);
+    let bench =
+        ["bench", "--repeat", "1", "--maxdop", "1", "--configurations", "full", "--history", history, "--save", "a"];
+    let measured = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(bench).args(&files).output().unwrap();
+    assert!(measured.status.success());
+    let ack = ["ack", "1", "--because", "x"];
+    let verbs: [&[&str]; 9] = [
+        &[],
+        &["coverage"],
+        &["runs"],
+        &ack,
+        &["findings"],
+        &["objects"],
+        &["diff"],
+        &["baselines"],
+        &["forget", "orders"],
+    ];
+    for verb in verbs {
+        assert_eq!(lines.run(&[&["history", history, "--json"], verb].concat(), &[]), 0);
+    }
+}
+
 #[test]
 fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     let mut lines = Lines::new();
@@ -324,6 +353,7 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     logs(&mut lines);
     events(&mut lines);
     explanations(&mut lines);
+    histories(&mut lines);
     let met: BTreeSet<&str> = lines.seen.iter().filter_map(|line| line["kind"].as_str()).collect();
     assert_eq!(met, lines.schema.kinds());
 }
