@@ -21,6 +21,9 @@ const MOST_ROWS: usize = 50;
 /// Type of an indexed view, which has what its tables have.
 const VIEW: &str = "V";
 
+/// The id of 8998: it follows from a damaged map, and names the first page of the interval, which is not damaged.
+const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
+
 /// The id of 8905.
 const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
 
@@ -46,6 +49,8 @@ pub(crate) struct Damage {
     pub(crate) unowned: CatalogDamage,
     /// The extents among them.
     unowned_extents: BTreeSet<PageId>,
+    /// Intervals of which a map is damaged.
+    unchecked_intervals: Ids,
     /// The container of a backup.
     pub(crate) container: Ids,
     /// Anything else, which only a restore settles.
@@ -157,6 +162,16 @@ impl Damage {
     /// Once all findings are sorted: what follows from others.
     pub(crate) fn settle(&mut self) {
         self.settle_nameless();
+        if let ids @ [_, ..] = std::mem::take(&mut self.unchecked_intervals).into_iter().collect::<Vec<_>>().as_slice()
+        {
+            match self.fixed.values_mut().next() {
+                Some(map) => map.extend(ids),
+                None => {
+                    self.other.ids.extend(ids);
+                    self.other.is_logical = true;
+                }
+            }
+        }
         for table in self.tables.values_mut() {
             table.settle(&self.unowned.pages);
             // Damage without a place: no page of it can be restored, and no rebuild is sure to settle it.
@@ -187,6 +202,10 @@ impl Damage {
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
         if check.phase == Phase::Container {
             self.container.insert(check.id);
+            return;
+        }
+        if check.id == INTERVAL_UNCHECKED {
+            self.unchecked_intervals.insert(check.id);
             return;
         }
         if let Some(page) = finding.page.filter(|page| FixedPage::at(*page).is_some() && is_about_page(finding)) {

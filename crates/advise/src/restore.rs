@@ -86,11 +86,11 @@ pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     let mut logs = usable.of_kind(SetKind::Log).peekable();
     let order = match logs.peek() {
         Some(_) => "that the log backups follow one another without a gap, and how far they reach",
-        None => "how far these backups reach",
+        None => "and how far they reach",
     };
     let rest = match usable.copies {
         0 => format!("That these backups are sound, {order}: none of their pages was read"),
-        _ => format!("That the rest of these backups is sound, {order}: only the pages named here were read"),
+        _ => format!("That the rest of these backups is sound, {order}: only the pages above were read"),
     };
     step.by_labels = Some(format!("{rest}. 'mdfsck chain --verify' on the folder of the backups reads all of them."));
 }
@@ -108,12 +108,12 @@ fn proof(usable: &Usable) -> Option<String> {
     Some(format!("In the full backup of {finished}{over}, {copies}."))
 }
 
-/// `the 3 log backups after it and the tail of the log`.
-fn log_after(usable: &Usable) -> String {
+/// `the 3 log backups after it and the tail of the log bring`.
+fn log_brings(usable: &Usable) -> String {
     match usable.of_kind(SetKind::Log).count() {
-        0 => "the tail of the log".to_owned(),
-        1 => "the log backup after it and the tail of the log".to_owned(),
-        logs => format!("the {logs} log backups after it and the tail of the log"),
+        0 => "the tail of the log brings".to_owned(),
+        1 => "the log backup after it and the tail of the log bring".to_owned(),
+        logs => format!("the {logs} log backups after it and the tail of the log bring"),
     }
 }
 
@@ -152,9 +152,9 @@ fn page_restore(
     let mut step = Step::new(Action::RestorePages, title);
     based_on(usable, &mut step);
     step.reason = format!(
-        "Only the damaged pages are replaced; {} bring them to the present. Nothing is lost, provided that the tail can be \
+        "Only the damaged pages are replaced; {} them to the present. Nothing is lost, provided that the tail can be \
          backed up.",
-        log_after(usable)
+        log_brings(usable)
     );
     step.risk = format!(
         "The database is offline meanwhile, in every edition. Enterprise, Developer and Evaluation editions can do it online: \
@@ -201,8 +201,8 @@ fn file_restore(
     let mut step = Step::new(Action::RestoreFile, format!("Restore {}", part.name));
     based_on(usable, &mut step);
     step.reason = format!(
-        "Not page by page: {why}. All that is damaged is in this part of the database; {} bring it to the present.",
-        log_after(usable)
+        "Not page by page: {why}. All that is damaged is in this part of the database; {} it to the present.",
+        log_brings(usable)
     );
     let online = match part.is_primary {
         true => "It has files of the primary filegroup, which no edition restores online.",
@@ -245,7 +245,7 @@ fn database_restore(
     let mut step = Step::new(Action::RestoreDatabase, format!("Restore the database {name}"));
     based_on(usable, &mut step);
     let reach = match has_whole_log {
-        true => format!("{} bring it to the present", log_after(usable)),
+        true => format!("{} it to the present", log_brings(usable)),
         false => "the log that would bring it to the present is not all there".to_owned(),
     };
     step.reason = format!("Not page by page: {why}. These are the newest backups of use; {reach}.");

@@ -177,7 +177,7 @@ impl Text<'_> {
             }
             self.row(set, &mut table);
         }
-        table.write(4, out)
+        table.write_within(4, COLUMNS, out)
     }
 
     /// The answer to `--at`.
@@ -227,7 +227,7 @@ impl Text<'_> {
             for set in group.iter().filter_map(|beside| self.database.sets.get(beside.set)) {
                 self.row(set, &mut table);
             }
-            table.write(4, out)?;
+            table.write_within(4, COLUMNS, out)?;
             rest = after;
         }
         Ok(())
@@ -251,7 +251,7 @@ impl Text<'_> {
             paragraph(2, &format!("in no chain: {reason}"), out)?;
             let mut table = TextTable::new(&[]);
             sets.into_iter().for_each(|set| self.row(set, &mut table));
-            table.write(4, out)?;
+            table.write_within(4, COLUMNS, out)?;
         }
         Ok(())
     }

@@ -64,6 +64,27 @@ impl TextTable {
         }
         Ok(())
     }
+
+    /// The same within so many columns: where a line would be longer, the last cell of each row, a name that cannot be broken,
+    /// has a line of its own.
+    pub(crate) fn write_within(&self, indent: usize, most: usize, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut text = Vec::new();
+        self.write(indent, &mut text)?;
+        if String::from_utf8_lossy(&text).lines().all(|line| width(line) <= most) {
+            return out.write_all(&text);
+        }
+        let split = |row: &Vec<String>| row.split_last().map(|(last, others)| (others.to_vec(), last.clone()));
+        let (others, last): (Vec<_>, Vec<_>) = self.rows.iter().filter_map(split).unzip();
+        let mut text = Vec::new();
+        Self { rows: others, right_aligned: self.right_aligned }.write(indent, &mut text)?;
+        for (line, last) in String::from_utf8_lossy(&text).lines().zip(last) {
+            if !line.is_empty() {
+                writeln!(out, "{line}")?;
+            }
+            writeln!(out, "{:indent$}  {last}", "")?;
+        }
+        Ok(())
+    }
 }
 
 /// `text` broken at blanks into lines of at most `most` columns, where words allow.
@@ -100,6 +121,23 @@ mod tests {
         let mut out = Vec::new();
         table.write(1, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), " name     rows\n a     1234567\n");
+    }
+
+    #[test]
+    fn a_name_that_does_not_fit_has_a_line_of_its_own() {
+        let mut table = TextTable::new(&[]);
+        table.row(["Log", "2024-03-01 13:10:00", "a_long_name.trn"]);
+        table.row(["", "", "+ another.trn"]);
+        let write = |most: usize| {
+            let mut out = Vec::new();
+            table.write_within(2, most, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            write(80),
+            "  Log  2024-03-01 13:10:00  a_long_name.trn\n                            + another.trn\n"
+        );
+        assert_eq!(write(30), "  Log  2024-03-01 13:10:00\n    a_long_name.trn\n    + another.trn\n");
     }
 
     #[test]

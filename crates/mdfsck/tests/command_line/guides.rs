@@ -39,6 +39,7 @@ pub(crate) fn guides() -> Vec<(&'static str, Test)> {
     vec![
         ("every command of the guides runs", every_command_runs),
         ("the guides name only numbers, ids and files that exist", what_they_name_exists),
+        ("what the guides show of the demo is what the commands print", what_they_show_is_printed),
     ]
 }
 
@@ -75,6 +76,27 @@ fn every_command_runs(folder: &Path) -> Result<(), Failed> {
     }
     ensure(failed.is_empty(), failed)?;
     ensure(count >= 50, format!("only {count} commands were found"))
+}
+
+/// Blocks that begin with `$ mdfsck ...`: the lines below it are printed, in this order; `...` stands for some of them.
+fn what_they_show_is_printed(folder: &Path) -> Result<(), Failed> {
+    let made = mdfsck(folder, &["demo"]);
+    ensure(made.status.success(), text(&made.stderr))?;
+    let mut count = 0;
+    for block in GUIDES.iter().flat_map(|guide| guide.split("```console\n$ mdfsck ").skip(1)) {
+        let shown = block.split("```").next().unwrap_or_default();
+        let (command, shown) = shown.split_once('\n').ok_or("no output")?;
+        let output = mdfsck(folder, &command.split_whitespace().collect::<Vec<_>>());
+        let printed = text(&output.stdout);
+        let mut rest = printed.as_str();
+        for (number, part) in shown.split("...\n").enumerate() {
+            let at = rest.find(part).filter(|at| number > 0 || *at == 0);
+            let at = at.ok_or_else(|| format!("{command}: not printed:\n{part}\nbut:\n{printed}"))?;
+            rest = &rest[at + part.len()..];
+        }
+        count += 1;
+    }
+    ensure(count >= 3, format!("only {count} blocks were found"))
 }
 
 /// Whether the sample has what the filter of a command looks for: it has no findings, and all of it can be verified.

@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod backups;
+#[path = "../../../mdfsck/tests/exports/environment.rs"]
+mod environment;
 mod kinds;
 mod names;
+mod parts;
 mod structures;
+mod tsql;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,6 +23,11 @@ use format::{Page, PageBytes, PageId};
 use script::{Definitions, Script};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::seal;
+
+/// Where the environment of Python programs is made.
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 /// What is said of a damaged database.
 fn advice(source: &dyn PageSource, backups: Option<&Backups>) -> (Report, Plan) {
