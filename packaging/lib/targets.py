@@ -85,12 +85,15 @@ def executable(target):
         command = ["zigbuild"]
         flags += ["-Clink-self-contained=no"]
     arguments = [*command, "--profile", PROFILE, "--locked", "--package", NAME, "--bin", NAME,
-                 "-Zbuild-std=std,panic_unwind", "--target", target.triple]
+                 # Without symbols a backtrace says nothing.
+                 "-Zbuild-std=std,panic_unwind", "-Zbuild-std-features=panic-unwind", "--target", target.triple]
     cargo(*arguments,
           PATH=f"{TOOLS}{os.pathsep}{os.environ.get('PATH', '')}",
           CARGO=CARGO,
           CARGO_TARGET_DIR=WORK,
           CARGO_ENCODED_RUSTFLAGS="\x1f".join(flags),
+          # Nothing unwinds through SQLite.
+          **{f"CFLAGS_{target.triple.replace('-', '_')}": "-fno-asynchronous-unwind-tables -fno-unwind-tables"},
           CARGO_ZIGBUILD_CACHE_DIR=WORK / "zigbuild",
           ZIG_GLOBAL_CACHE_DIR=WORK / "zig",
           MDFSCK_COMMIT=commit(),

@@ -207,7 +207,7 @@ fn in_full_recovery(file: &Path) {
 }
 
 /// Backups of a database in use in `here`, and the database as they leave it, with a damaged page, in `hurt`. Returns the page.
-fn in_use(folder: &Path) -> Result<String, Failed> {
+pub(super) fn in_use(folder: &Path) -> Result<String, Failed> {
     run(folder, &["lab", "chain", "here", "--sets", "full,log,full,log,log"])?;
     let backups =
         ["01_full.bak", "02_log.trn", "03_full.bak", "04_log.trn", "05_log.trn"].map(|name| format!("here/{name}"));
@@ -221,7 +221,7 @@ fn in_use(folder: &Path) -> Result<String, Failed> {
 }
 
 /// Damages the copy of a page in a backup that is not compressed.
-fn spoil(folder: &Path, backup: &str, page: &str) -> Result<(), Failed> {
+pub(super) fn spoil(folder: &Path, backup: &str, page: &str) -> Result<(), Failed> {
     let path = folder.join(backup);
     let mut bytes = fs::read(&path)?;
     let (file, number) = page.split_once(':').ok_or("no page")?;

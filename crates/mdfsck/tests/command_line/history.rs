@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::advise::{in_use, spoil};
 use super::database::edit;
 use super::*;
 
@@ -15,6 +16,7 @@ pub(super) fn with_history() -> Vec<(&'static str, Test)> {
         ("findings are new, confirmed, gone and new again as a database is damaged, repaired and damaged again", life),
         ("what was not looked at again is not gone", not_looked_at),
         ("a finding of one copy is not gone because another copy is sound", copies),
+        ("an older backup says nothing of a later one, and a new backup is another container", moments),
         ("a check with a history prints the same, whatever is wrong with the history", useless_histories),
         ("a history on a full disk stays as it was, and the check prints its report", full_disk),
         ("a check that is killed at any instant leaves a sound history", killed),
@@ -169,6 +171,45 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     ensure(other.status.success(), text(&other.stderr))?;
     with("other");
     ensure(ask(folder, &[])?.len() == 2, "two databases")
+}
+
+fn moments(folder: &Path) -> Result<(), Failed> {
+    let page = in_use(folder)?;
+    let check = |name: &str| {
+        let output = mdfsck(folder, &["check", &format!("here/{name}"), "--history", "h.db"]);
+        ensure(output.status.code().is_some_and(|code| code & 12 == 0), text(&output.stderr))
+    };
+    let keep = |name: &str| fs::copy(folder.join("here").join(name), folder.join(name)).map(drop);
+    let back = |name: &str| fs::copy(folder.join(name), folder.join("here").join(name)).map(drop);
+    ["01_full.bak", "03_full.bak"].into_iter().try_for_each(keep)?;
+    spoil(folder, "here/03_full.bak", &page)?;
+    check("03_full.bak")?;
+    let found = lives(folder)?;
+    ensure(found[0] > 0 && found[1..] == [0, 0], format!("{found:?}"))?;
+    check("01_full.bak")?;
+    ensure(lives(folder)? == found, format!("an older one is sound: {:?}", lives(folder)?))?;
+    let databases = ask(folder, &[])?;
+    ensure(databases.len() == 1, format!("{databases:?}"))?;
+    back("03_full.bak")?;
+    check("03_full.bak")?;
+    ensure(lives(folder)? == [0, 0, found[0]], format!("the same one was put right: {:?}", lives(folder)?))?;
+    // What is found in an older one is of the past: a later one was whole.
+    spoil(folder, "here/01_full.bak", &page)?;
+    check("01_full.bak")?;
+    ensure(lives(folder)?[..2] == [0, 0], format!("{:?}", lives(folder)?))?;
+    // Another history: the older one first. What is wrong with its container is of no other backup.
+    fs::remove_file(folder.join("h.db"))?;
+    check("01_full.bak")?;
+    let of_container = |finding: &Value| finding["id"].as_str().is_some_and(|id| id.starts_with("backup."));
+    let found = ask(folder, &["findings"])?;
+    let (containers, all) = (found.iter().filter(|finding| of_container(finding)).count(), found.len());
+    ensure(containers > 0 && all > containers, format!("{found:?}"))?;
+    check("03_full.bak")?;
+    let open = ask(folder, &["findings"])?;
+    ensure(open.len() == containers && open.iter().all(of_container), format!("{open:?}"))?;
+    back("01_full.bak")?;
+    check("01_full.bak")?;
+    ensure(lives(folder)? == [0, 0, all], format!("{:?}", lives(folder)?))
 }
 
 fn useless_histories(folder: &Path) -> Result<(), Failed> {
