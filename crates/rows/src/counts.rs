@@ -55,8 +55,8 @@ impl fmt::Display for Why {
 
 /// What was read of a range. Counts of ranges add up in any order.
 ///
-/// A value that is [`Value::Unreadable`] is counted here when its row is handed out. A long value is read only when the
-/// receiver asks for its pieces: what the pieces cannot give, the receiver counts. [`Value::Unreadable`] with
+/// A value that is [`Value::Unreadable`](crate::Value::Unreadable) is counted here when its row is handed out. A long value is read only when the
+/// receiver asks for its pieces: what the pieces cannot give, the receiver counts. [`Value::Unreadable`](crate::Value::Unreadable) with
 /// [`crate::Unreadable::NotStored`], a computed column, is not counted.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RangeCounts {
