@@ -166,7 +166,14 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
 /// Whether a value may be an Always Encrypted one: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of
 /// 16 bytes, whatever the declared type (docs/format/other-features.md#always-encrypted).
 pub fn may_be_encrypted(bytes: &[u8]) -> bool {
-    bytes.first() == Some(&1) && bytes.len() >= 65 && (bytes.len() - 49).is_multiple_of(16)
+    may_begin_encrypted(bytes, bytes.len() as u64)
+}
+
+/// Whether a value of `stored_bytes` bytes that begins with `start` may be an Always Encrypted one
+/// (see [`may_be_encrypted`]).
+pub fn may_begin_encrypted(start: &[u8], stored_bytes: u64) -> bool {
+    let blocks_bytes = stored_bytes.checked_sub(49);
+    start.first() == Some(&1) && blocks_bytes.is_some_and(|bytes| bytes >= 16 && bytes.is_multiple_of(16))
 }
 
 /// Base type, version 1, properties, value (docs/format/types-and-keys.md#sql_variant). Other headers are undecided.

@@ -49,7 +49,7 @@ impl ReadLong for LongSource<'_> {
     fn pieces(&self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<Result<(), Unreadable>> {
         let mut blobs = Blobs::new(self.source);
         let Some(form) = self.form else { return blobs.pieces(&self.blob, each) };
-        let mut stream = TextStream::new(form);
+        let mut stream = TextStream::new(form, self.blob.bytes());
         let mut text = Vec::new();
         let mut fault = None;
         let read = blobs.pieces(&self.blob, &mut |piece| {

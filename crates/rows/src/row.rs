@@ -125,19 +125,21 @@ fn off_row<'v, 's>(
         Ok(blob) => blob,
         Err(why) => return Value::Unreadable(why),
     };
-    if blob.bytes() > LONG_BYTES && (form.is_some() || matches!(column.kind, Kind::Bytes | Kind::AsStored)) {
+    let row_bytes = work.arena.len() as u64 + blob.bytes();
+    let is_long = blob.bytes() > LONG_BYTES || row_bytes > HELD_BYTES;
+    if is_long && (form.is_some() || matches!(column.kind, Kind::Bytes | Kind::AsStored)) {
         work.as_stored += u64::from(column.kind == Kind::AsStored);
         longs.push(LongSource::new(blobs.source(), blob, at, form));
         return Value::Null;
     }
-    if blob.bytes() > MOST_WHOLE_BYTES {
+    if blob.bytes() > MOST_WHOLE_BYTES || row_bytes > 2 * MOST_WHOLE_BYTES {
         return Value::Unreadable(Unreadable::TooLong);
     }
     bytes.clear();
     match form {
         Some(form) => {
             let start = work.arena.len();
-            let mut stream = TextStream::new(form);
+            let mut stream = TextStream::new(form, blob.bytes());
             let read = blobs.pieces(&blob, &mut |piece| {
                 stream.push(piece, &mut work.arena);
                 Ok(())
@@ -171,5 +173,8 @@ fn off_row<'v, 's>(
     }
 }
 
-/// Values that are converted as a whole have at most this many bytes.
+/// Of a row with many values off the row, those beyond this many bytes are handed out in pieces, as long ones are.
+const HELD_BYTES: u64 = 4 << 20;
+
+/// Values that are converted as a whole have at most this many bytes, those of a row together twice as many.
 const MOST_WHOLE_BYTES: u64 = 16 << 20;

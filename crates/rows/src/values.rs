@@ -158,8 +158,12 @@ pub(crate) fn scalar<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut 
             }
         }
         Kind::Ansi(page) => {
-            if bytes.is_ascii() && !(bytes.first() == Some(&1) && format::domain::may_be_encrypted(bytes)) {
+            if bytes.is_ascii() {
                 return std::str::from_utf8(bytes).map_or(IMPOSSIBLE, Value::Text);
+            }
+            // What a client encrypted is text of no code page (docs/format/other-features.md#always-encrypted).
+            if format::domain::may_be_encrypted(bytes) {
+                return Value::Unreadable(Unreadable::Undocumented);
             }
             let mut altered = false;
             let value = work.convert(column, true, |arena| {

@@ -70,6 +70,8 @@ fn wide(bytes: &[u8], into: &mut Vec<u8>) -> bool {
 /// Makes UTF-8 of a text that comes in pieces.
 pub(crate) struct TextStream {
     state: State,
+    /// All bytes of the stored value, until its first piece has come.
+    stored_bytes: Option<u64>,
     altered: bool,
     fault: Option<Unreadable>,
 }
@@ -83,7 +85,8 @@ enum State {
 }
 
 impl TextStream {
-    pub(crate) fn new(form: Form) -> Self {
+    /// For a text that is stored in `stored_bytes` bytes.
+    pub(crate) fn new(form: Form, stored_bytes: u64) -> Self {
         let state = match form {
             Form::Utf16 => State::Utf16(Vec::new()),
             Form::Ansi(page) => match page.encoding() {
@@ -91,7 +94,7 @@ impl TextStream {
                 None => State::Single(page),
             },
         };
-        Self { state, altered: false, fault: None }
+        Self { state, stored_bytes: Some(stored_bytes), altered: false, fault: None }
     }
 
     /// Why the text cannot be had, if that is so.
@@ -101,6 +104,13 @@ impl TextStream {
 
     /// Appends what is whole with this piece.
     pub(crate) fn push(&mut self, piece: &[u8], into: &mut Vec<u8>) {
+        if let Some(stored_bytes) = self.stored_bytes.take_if(|_| !piece.is_empty()) {
+            let is_encrypted = !piece.is_ascii() && format::domain::may_begin_encrypted(piece, stored_bytes);
+            self.fault = is_encrypted.then_some(Unreadable::Undocumented);
+        }
+        if self.fault.is_some() {
+            return;
+        }
         match &mut self.state {
             State::Utf16(waiting) => {
                 waiting.extend_from_slice(piece);
@@ -166,10 +176,24 @@ mod tests {
             assert_eq!(utf16(&bytes, &mut whole), Ok(false));
             assert_eq!(std::str::from_utf8(&whole), Ok(text));
             for length in 1..=bytes.len().max(1) {
-                let (mut stream, mut text) = (TextStream::new(Form::Utf16), Vec::new());
+                let (mut stream, mut text) = (TextStream::new(Form::Utf16, bytes.len() as u64), Vec::new());
                 bytes.chunks(length).for_each(|piece| stream.push(piece, &mut text));
                 assert_eq!(stream.finish(&mut text), Ok(false));
                 assert_eq!(text, whole);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_client_encrypted_is_no_text_however_long() {
+        let value = |bytes: usize| [&[1u8][..], &vec![0xE4; bytes - 1]].concat();
+        let pages = [CodePage::Windows(encoding_rs::WINDOWS_1252), CodePage::Oem850].map(Form::Ansi);
+        for form in [Form::Utf16, pages[0], pages[1]] {
+            for (stored_bytes, is_encrypted) in [(65, true), (66, false), (49 + (1 << 21), true)] {
+                let (mut stream, mut text) = (TextStream::new(form, stored_bytes as u64), Vec::new());
+                value(stored_bytes).chunks(8000).for_each(|piece| stream.push(piece, &mut text));
+                assert_eq!(stream.finish(&mut text).is_err(), is_encrypted, "{form:?} of {stored_bytes} bytes");
+                assert_eq!(text.is_empty(), is_encrypted);
             }
         }
     }
