@@ -96,7 +96,7 @@ pub(crate) fn cut(file: &DataFile) -> Option<String> {
     let claimed = file.header_pages.unwrap_or(file.pages);
     let is_cut = file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none();
     is_cut.then(|| {
-        let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
+        let bytes = file.bytes();
         if file.header_pages.is_none() {
             return format!(
                 "{}: has {bytes} bytes, which are no whole pages of {PAGE_BYTES} bytes, and no header says its size: the file \

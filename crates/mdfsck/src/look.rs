@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use catalog::{Database, Fetched};
 use format::PageId;
+use report::info::Table;
 use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
@@ -23,32 +24,44 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     match plan::inventory(&arguments.paths)? {
         Some(inventory) => several(arguments, inventory),
         None if arguments.paths.iter().any(|path| is_pipe(path) || source::is_backup(path)) => backups(arguments),
-        None => database(arguments, &arguments.paths),
+        None => database(arguments, &arguments.paths, &mut Table::default()),
     }
 }
 
-/// Databases and backups, one after another.
+/// Databases and backups, one after another, and a line for each at the end.
 fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failure> {
     let Inventory { databases, backups, problems, notes } = inventory;
     notes.iter().for_each(warn);
     let mut status = 0;
+    let mut table = Table::default();
     for (number, paths) in databases.iter().enumerate() {
         if number > 0 && !arguments.json {
             status |= output::print(|out| writeln!(out)).map_or_else(Failure::report, |()| 0);
         }
-        status |= database(arguments, paths).unwrap_or_else(|failure| refused(arguments, failure));
+        status |=
+            database(arguments, paths, &mut table).unwrap_or_else(|failure| refused(arguments, failure, &mut table));
     }
     if !backups.is_empty() {
         if !databases.is_empty() && !arguments.json {
             status |= output::print(|out| writeln!(out)).map_or_else(Failure::report, |()| 0);
         }
-        status |= labels(arguments, &backups).unwrap_or_else(|failure| refused(arguments, failure));
+        table.backups(&backups);
+        status |= labels(arguments, &backups).unwrap_or_else(|failure| refused(arguments, failure, &mut table));
     }
-    Ok(problems.into_iter().fold(status, |status, problem| status | refused(arguments, problem)))
+    for problem in problems {
+        status |= refused(arguments, problem, &mut table);
+    }
+    if !arguments.json {
+        status |= output::print(|out| table.write(out)).map_or_else(Failure::report, |()| 0);
+    }
+    Ok(status)
 }
 
 /// Reports why one of several cannot be shown: on stderr, and in its place as a line of JSON.
-fn refused(arguments: &InfoArguments, failure: Failure) -> u8 {
+fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8 {
+    if !failure.text.is_empty() {
+        table.refused(&failure.text);
+    }
     let written = match arguments.json && !failure.text.is_empty() {
         false => Ok(()),
         true => output::print(|out| report::json::write_failure(&failure.text, failure.status, out)),
@@ -57,9 +70,10 @@ fn refused(arguments: &InfoArguments, failure: Failure) -> u8 {
 }
 
 /// The facts of a database.
-fn database(arguments: &InfoArguments, paths: &[PathBuf]) -> Result<u8, Failure> {
+fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> Result<u8, Failure> {
     let source = DataFiles::open(paths)?;
     let database = catalog::load(&source);
+    table.database(&source, &database);
     let logs = logs::find(&source, &database);
     let recovery = recover::need(paths, &source, &database);
     let about_log = (logs.as_slice(), recovery.as_ref());
@@ -115,7 +129,13 @@ fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
         false => source::backup::media(path),
     };
     let media = arguments.paths.iter().map(look).collect::<Result<Vec<_>, _>>()?;
-    labels(arguments, &media)
+    let status = labels(arguments, &media)?;
+    if !arguments.json {
+        let mut table = Table::default();
+        table.backups(&media);
+        output::print(|out| table.write(out))?;
+    }
+    Ok(status)
 }
 
 fn labels(arguments: &InfoArguments, media: &[BackupMedia]) -> Result<u8, Failure> {

@@ -251,7 +251,7 @@ fn forms(row: &Row) -> Vec<String> {
 }
 
 /// A size in the largest unit of which it has ten or more, rounded up.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("TB", 40), ("GB", 30), ("MB", 20)];
     let (name, shift) = UNITS.into_iter().find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("MB", 20));
     format!("{} {name}", bytes.div_ceil(1 << shift))

@@ -1,18 +1,21 @@
 //! The facts of a database: `mdfsck info`.
 
+mod table;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use catalog::{Boot, Database, IndexType, UnitKind};
 use format::boot::status;
 use format::collation::CollationId;
-use format::{Lsn, PAGE_BYTES, version};
+use format::{Lsn, version};
 use source::{DataFile, PageSource};
 
 use crate::json::catalog as lines;
 use crate::json::lines::Line;
 use crate::log::lsn_text;
 use crate::text_table::TextTable;
+pub use table::Table;
 
 /// A log file named by the catalog or by a data file's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -322,7 +325,6 @@ fn files_table(source: &dyn PageSource, database: &Database) -> TextTable {
     table.row(["file", "name", "filegroup", "pages", "bytes", "path"]);
     for file in source.files() {
         let filegroup = filegroup_name(database, file).unwrap_or_else(|| file.filegroup.to_string());
-        let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
         let mut path = file.path.display().to_string();
         if let Some(claimed) = file.header_pages.filter(|&claimed| claimed != file.pages) {
             path.push_str(&format!("  (its header says {claimed} pages)"));
@@ -335,7 +337,7 @@ fn files_table(source: &dyn PageSource, database: &Database) -> TextTable {
             logical_name(database, file),
             filegroup,
             file.pages.to_string(),
-            bytes.to_string(),
+            file.bytes().to_string(),
             path,
         ]);
     }

@@ -61,6 +61,13 @@ pub struct DataFile {
     pub header_is_sound: bool,
 }
 
+impl DataFile {
+    /// The bytes of the file.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.pages) * format::PAGE_BYTES as u64 + u64::from(self.tail_bytes)
+    }
+}
+
 /// Pages of one database. Reads are positioned and may come from several threads at once.
 pub trait PageSource: Sync {
     /// The data files, by ascending file id.

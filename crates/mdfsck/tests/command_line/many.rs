@@ -239,28 +239,37 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             refused(&run(&["check", "closed"])?, 4, &["closed", "Permission denied"])?;
             let info = run(&["info", "all"])?;
             ensure(
-                info.status.code() == Some(4) && text(&info.stdout).matches("state").count() == 2,
+                info.status.code() == Some(4) && text(&info.stdout).matches("\nstate ").count() == 2,
                 text(&info.stdout),
             )?;
+            ensure(text(&info.stdout).contains("\nnot shown: all/c.mdf"), text(&info.stdout))?;
             allow("closed", 0o755)?;
             Ok(())
         }),
-        ("info shows each database and backup, with an empty line between them", |folder| {
-            make(folder)?;
-            ensure(mdfsck(folder, &["lab", "backup", "a", "-o", "all"]).status.success(), "lab backup")?;
-            let info = mdfsck(folder, &["info", "all"]);
-            let stdout = text(&info.stdout);
-            ensure(info.status.code() == Some(0), text(&info.stderr))?;
-            let one = |name: &str| text(&mdfsck(folder, &["info", name]).stdout);
-            let backup = fs::read_dir(folder.join("all"))?
-                .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-                .find(|name| name.ends_with(".bak") && name != "settings.bak")
-                .ok_or("no backup")?;
-            let names = ["all/a.mdf", "all/b.mdf", "all/c.mdf", &format!("all/{backup}")].map(one);
-            ensure(stdout == names.join("\n"), stdout)?;
-            let json = mdfsck(folder, &["info", "--json", "all"]);
-            ensure(text(&json.stdout).lines().count() == 4, text(&json.stdout))
-        }),
+        (
+            "info shows each database and backup, with an empty line between them and a line for each at the end",
+            |folder| {
+                make(folder)?;
+                ensure(mdfsck(folder, &["lab", "backup", "a", "-o", "all"]).status.success(), "lab backup")?;
+                let info = mdfsck(folder, &["info", "all"]);
+                let stdout = text(&info.stdout);
+                ensure(info.status.code() == Some(0), text(&info.stderr))?;
+                let one = |name: &str| text(&mdfsck(folder, &["info", name]).stdout);
+                let backup = fs::read_dir(folder.join("all"))?
+                    .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+                    .find(|name| name.ends_with(".bak") && name != "settings.bak")
+                    .ok_or("no backup")?;
+                let names = ["all/a.mdf", "all/b.mdf", "all/c.mdf", &format!("all/{backup}")].map(one);
+                let (blocks, table) = stdout.split_once("\ndatabase  product").ok_or("no table")?;
+                ensure(blocks == names.join("\n"), stdout.clone())?;
+                for line in ["a.mdf", "b.mdf", "c.mdf", backup.as_str()] {
+                    ensure(table.lines().filter(|row| row.ends_with(line)).count() == 1, table)?;
+                }
+                ensure(table.contains("clean shutdown") && table.contains("\nbackup of"), table)?;
+                let json = mdfsck(folder, &["info", "--json", "all"]);
+                ensure(text(&json.stdout).lines().count() == 4, text(&json.stdout))
+            },
+        ),
         ("commands for one database name those that they were given, with an example", |folder| {
             make(folder)?;
             for command in ["tables", "lint", "audit", "bench"] {
