@@ -75,7 +75,7 @@ pub(crate) enum Command {
     #[command(after_long_help = LINT_EXAMPLES)]
     Lint(LintArguments),
 
-    /// Measure what a check costs on this machine
+    /// Benchmark checks on this machine
     ///
     /// Checks a database repeatedly: each configuration at each degree of parallelism, memory grant and cache state, in
     /// turns, each run in its own process. Reports the median, the spread and where the time went.

@@ -101,7 +101,7 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
     }
     facts.extend([
         ("counted", counted.to_owned()),
-        ("least repair", repair.to_owned()),
+        ("minimum repair", repair.to_owned()),
         ("phase", check.phase.name().to_owned()),
         ("PHYSICAL_ONLY", physical_only.to_owned()),
     ]);

@@ -178,7 +178,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     ),
     row(
         8958,
-        "the least repair level",
+        "the minimum repair level",
         "With no less than this level DBCC could mend all errors that it found. It is no advice to repair.",
         "The errors themselves: damage of nonclustered indexes only needs no restore.",
         "Restore where you can. repair_allow_data_loss deletes what it cannot mend.",

@@ -123,7 +123,7 @@ limits! {
         "PFS page damaged: whether these pages are allocated is not known",
         action SEE_FINDINGS;
     PAGES_UNCLAIMED = "pages.unclaimed", Damaged, "pages",
-        "pages are in use, but no allocation unit claims them",
+        "pages are allocated, but are in no IAM chain",
         action SEE_FINDINGS;
 
     // Allocation.
@@ -276,7 +276,7 @@ limits! {
         "dropped: the pages wait to be deallocated",
         action CHECK_IDLE;
     RECORDS_FORM_UNKNOWN = "records.form-unknown", Unsupported, "records",
-        "rows of an unknown form: columnstore, or versions kept in rows",
+        "unknown row format: columnstore, or row versions kept in rows",
         action ON_SERVER;
     ROWS_COLUMNSTORE = "rows.columnstore", Undocumented, "rows",
         "rows in columnstore segments are not compared",
@@ -295,10 +295,10 @@ limits! {
         action ON_SERVER;
 
     // Headers of pages, and counts.
-    HEADERS_COUNTS_COMPRESSED = "headers.counts-compressed", Undocumented note, "free bytes and ghosts in headers",
+    HEADERS_COUNTS_COMPRESSED = "headers.counts-compressed", Undocumented note, "free-space and ghost counts in page headers",
         "SQL Server does not document how compressed pages count free bytes and ghosts",
         action NOTHING;
-    HEADERS_COUNTS_GHOSTS = "headers.counts-ghosts", Undocumented, "free bytes and ghosts in headers",
+    HEADERS_COUNTS_GHOSTS = "headers.counts-ghosts", Undocumented, "free-space and ghost counts in page headers",
         "free-byte accounting of ghost remains and all-sparse rows is undocumented",
         action "Rebuild the index or table once its ghosts are cleaned up, then check again.";
     PFS_FREE_SPACE_COMPRESSED = "pfs.free-space-compressed", Undocumented note, "PFS free space",
