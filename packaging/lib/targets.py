@@ -9,7 +9,8 @@ from pathlib import Path
 from project import CARGO, NAME, ROOT, TOOLS, WORK, Failed, cargo, commit, environment, library, run, say, version
 
 PROFILE = "dist"
-MEGABYTE = 1_000_000
+# As SQL Server counts.
+MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
