@@ -8,9 +8,10 @@ use std::path::Path;
 use std::thread;
 
 use ::export::{Destination, Form, TableSource, Written};
-use ::rows::{NoRows, ScanOptions, Table};
+use ::rows::{NoRows, ScanOptions, Table, Why};
 use catalog::Database;
 use check::Progress;
+use format::PageId;
 use report::export::{Definition, Exported};
 use script::Definitions;
 use source::PageSource;
@@ -132,12 +133,13 @@ impl Run<'_> {
             printed
         };
         progress.phase("export", self.plan.pages(self.database));
-        let mut tables = Vec::new();
+        let (mut tables, mut left_out) = (Vec::new(), Vec::new());
         for planned in &self.plan.tables {
-            let exported = match &planned.table {
+            let (exported, pages) = match &planned.table {
                 Ok(table) => self.table(table, &planned.destination, progress)?,
-                Err(why) => nothing(planned.object_id, &planned.name, why),
+                Err(why) => (nothing(planned.object_id, &planned.name, why), Vec::new()),
             };
+            left_out.push(pages);
             if self.arguments.json && !self.arguments.damaged {
                 print_line(&exported)?;
             }
@@ -146,7 +148,7 @@ impl Run<'_> {
         if self.arguments.damaged {
             let granted = self.arguments.database.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
             progress.phase("salvage", 0);
-            salvage::salvage(self, granted, &mut tables)?;
+            salvage::salvage(self, granted, &left_out, &mut tables)?;
             if self.arguments.json {
                 tables.iter().try_for_each(print_line)?;
             }
@@ -159,13 +161,19 @@ impl Run<'_> {
         Ok((tables, definitions))
     }
 
-    /// Writes the rows of a table.
-    fn table(&self, table: &Table, destination: &Destination, progress: &dyn Progress) -> Result<Exported, Failure> {
+    /// Writes the rows of a table. Also gives the pages that were left out.
+    fn table(
+        &self,
+        table: &Table,
+        destination: &Destination,
+        progress: &dyn Progress,
+    ) -> Result<(Exported, Vec<(PageId, Why)>), Failure> {
         let form = self.form(table)?;
         let source = TableSource { pages: self.pages, database: self.database, table, options: ScanOptions::default() };
         let written = ::export::write_table(source, form, destination, self.threads, &|pages| progress.advance(pages));
         let written = written.map_err(|cause| output::unwritable(&destination.rows, &cause))?;
-        Ok(exported(table, destination, written))
+        let left_out = written.counts.damaged_pages.clone();
+        Ok((exported(table, destination, written), left_out))
     }
 
     fn form(&self, table: &Table) -> Result<Form, Failure> {

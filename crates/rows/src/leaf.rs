@@ -4,7 +4,7 @@ use catalog::Rowset;
 use format::compressed::{CdRecord, CompressionInfo, Scratch};
 use format::record::{Record, RecordKind};
 use format::slots::{MAX_SLOTS, SlotOrder};
-use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
+use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 
 /// Buffers, kept from page to page.
 #[derive(Default)]
@@ -75,8 +75,12 @@ pub(crate) fn is_row(record: &Record<'_>) -> bool {
 /// Whether a page is a leaf with rows of this unit.
 pub(crate) fn is_leaf_of(bytes: &PageBytes, page: PageId, unit: AllocUnitId) -> bool {
     let header = Page::new(bytes).header();
-    header.kind() == Some(PageType::Data)
-        && header.level == 0
-        && header.alloc_unit() == unit
-        && header.page_id() == page
+    header.kind() == Some(PageType::Data) && header.level == 0 && names(header, unit) && header.page_id() == page
+}
+
+/// Whether a page names this unit, or is a data page of it that SQL Server 2000 wrote last
+/// (docs/format/README.md#index-id-0-on-data-pages).
+pub(crate) fn names(header: &PageHeader, unit: AllocUnitId) -> bool {
+    let named = header.alloc_unit();
+    named == unit || header.kind() != Some(PageType::Index) && named.clustered_of_2000() == Some(unit)
 }

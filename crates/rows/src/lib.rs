@@ -16,6 +16,7 @@ mod leaf;
 mod long;
 pub mod loss;
 mod maps;
+mod owner;
 mod page_set;
 mod plan;
 mod reader;

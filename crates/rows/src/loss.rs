@@ -11,8 +11,8 @@ pub use find::losses;
 pub struct Loss {
     /// Object id of the table.
     pub object_id: i32,
-    /// Partition number, from 1.
-    pub partition: i32,
+    /// Partition number, from 1; `None` if nothing says which: no IAM page that can be read lists the pages.
+    pub partition: Option<i32>,
     /// The pages, in the order of the rows on them.
     pub pages: Vec<PageId>,
     /// How many rows were on them.
@@ -59,7 +59,7 @@ pub enum WhichRows {
     },
     /// Those of a heap with these addresses: all slots of the pages.
     Slots,
-    /// Nothing says which: the levels above the pages are damaged too.
+    /// Nothing says which, as what leads to the pages is damaged too. They may have held no rows at all.
     Unknown,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Maps {
 impl Maps {
     /// Whether a page is in use: by its PFS page, or if that is damaged, by the GAM page of its extent.
     pub(crate) fn in_use(&mut self, source: &dyn PageSource, page: PageId) -> InUse {
-        let by_page = self.pfs(source, page);
+        let by_page = self.pfs(source, page).map(PfsByte::is_allocated);
         let by_extent = self.gam(source, page);
         match (by_page, by_extent) {
             (Some(false), _) | (_, Some(false)) => InUse::Freed,
@@ -38,11 +38,11 @@ impl Maps {
         }
     }
 
-    fn pfs(&mut self, source: &dyn PageSource, page: PageId) -> Option<bool> {
+    /// What the PFS page says of a page; `None` if it cannot be read.
+    pub(crate) fn pfs(&mut self, source: &dyn PageSource, page: PageId) -> Option<PfsByte> {
         let map = PageId::new(page.file, pfs_page_of(page.page));
         let bytes = kept(&mut self.pfs, source, map, PageType::Pfs)?;
-        let byte = pfs_bytes(Page::new(bytes))?.get((page.page % PFS_PAGES) as usize)?;
-        Some(PfsByte(*byte).is_allocated())
+        pfs_bytes(Page::new(bytes))?.get((page.page % PFS_PAGES) as usize).copied().map(PfsByte)
     }
 
     fn gam(&mut self, source: &dyn PageSource, page: PageId) -> Option<bool> {

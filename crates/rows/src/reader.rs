@@ -11,9 +11,10 @@ use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType, RecordI
 use source::{PageBuffer, PageSource};
 
 use crate::counts::{RangeCounts, Why};
+use crate::leaf::names;
 use crate::plan::Plan;
 use crate::row::RowBuilder;
-use crate::scan::{RANGE_PAGES, Range, ScanOptions, in_row_unit, names};
+use crate::scan::{RANGE_PAGES, Range, ScanOptions, in_row_unit};
 use crate::{Table, Value};
 
 /// Why a row is doubtful, although it is handed out.

@@ -22,7 +22,7 @@ pub use rebuild::Rebuilt;
 pub use request::{Doubtful, Request, Salvaged, Sink};
 
 pub use crate::page_set::PageSet;
-pub use strays::{Stray, Strays, Unreached, strays};
+pub use strays::{Stray, Strays, Unreached, foreign, reach, strays};
 
 /// Whose rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

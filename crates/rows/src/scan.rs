@@ -1,19 +1,19 @@
 //! The pages of a table, in the order in which its rows are handed out.
 
 mod allocated;
-mod leaves;
 
 use std::fmt;
 
 use catalog::{AllocUnit, Database, Rowset, UnitKind};
-use format::{AllocUnitId, Page, PageHeader, PageId, PageType};
+use format::{AllocUnitId, Page, PageId, PageType};
 use source::PageSource;
 
-use self::allocated::Allocated;
-use self::leaves::Leaves;
+pub(crate) use self::allocated::Allocated;
 use crate::Table;
 use crate::counts::Why;
+use crate::leaf::names;
 use crate::page_set::PageSet;
+use crate::tree::Leaves;
 
 /// Pages of a range at most.
 pub const RANGE_PAGES: usize = 128;
@@ -201,13 +201,6 @@ fn is_leaf(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> bool {
     let catalog::Fetched::Sound(bytes) = catalog::fetch(source, page) else { return false };
     let header = Page::new(&bytes).header();
     header.kind() == Some(PageType::Data) && names(header, unit) && header.slot_count.get() > 0
-}
-
-/// Whether a page names this unit, or is a data page of it that SQL Server 2000 wrote last
-/// (docs/format/README.md#index-id-0-on-data-pages).
-pub(crate) fn names(header: &PageHeader, unit: AllocUnitId) -> bool {
-    let named = header.alloc_unit();
-    named == unit || header.kind() != Some(PageType::Index) && named.clustered_of_2000() == Some(unit)
 }
 
 /// The unit with the rows of a partition.

@@ -1,91 +1,59 @@
-//! The leaves beside a leaf that cannot be read, by the level above and by the links of the leaves.
+//! The tree above the leaves of a clustered index, and the leaves beside a leaf that cannot be read.
+
+mod leaves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{AllocUnit, Fetched, Rowset, fetch};
 use format::record::Record;
-use format::{Page, PageBytes, PageId, PageType};
+use format::{Page, PageId};
 use source::PageSource;
 
+pub(crate) use self::leaves::Leaves;
+use self::leaves::{MAX_DEPTH, child, is_compressed, leads_to_nodes, node};
 use crate::leaf::{LeafScratch, Slot, each_slot, is_leaf_of, is_row};
 
-/// No B-tree is deeper: one of 8 KB pages over 2^31 pages stays far below.
-const MAX_DEPTH: usize = 32;
-/// The child pointer of an entry, the last part of its fixed part (docs/format/index-records.md#non-leaf-entries).
-const CHILD_BYTES: usize = 6;
+/// The entry of the level above that leads to a leaf: its page, and the record with the leaf's least key.
+pub(crate) type Entry<'e> = Option<(PageId, Record<'e>)>;
 
-/// Why the level above the leaves could not be followed to its end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cut {
-    /// The page that cannot be used, or none if the tree has no level above the leaves.
-    pub(crate) page: PageId,
-}
-
-/// Calls `each` with the leaves below a tree's level 1, in key order: parent, leaf, and the record with the leaf's least key.
-///
-/// Pages are linked both ways, and the first of a level has nothing to its left: a walk that follows only links that are
-/// mirrored meets no page twice.
-pub(crate) fn each_leaf(
-    source: &dyn PageSource,
-    unit: &AllocUnit,
-    each: &mut dyn FnMut(PageId, PageId, Option<&Record<'_>>),
-) -> Result<(), Cut> {
-    let (mut at, mut bytes) = first_above_leaves(source, unit)?;
-    let mut from = PageId::NONE;
-    loop {
-        let page = Page::new(&bytes);
-        let header = page.header();
-        if header.prev() != from {
-            return Err(Cut { page: at });
+/// Calls `each` with the leaves of a tree in key order, as far as sound pages lead to them; false if they do not lead to all.
+pub(crate) fn each_leaf(source: &dyn PageSource, unit: &AllocUnit, each: &mut dyn FnMut(PageId, Entry<'_>)) -> bool {
+    let mut leaves = Leaves::of(source, unit);
+    while let Some(next) = leaves.next_leaf() {
+        match next {
+            Ok(leaf) => each(leaf, leaves.entry()),
+            Err(_) => return false,
         }
-        let fixed = header.pminlen.get();
-        for slot in 0..header.slot_count.get() {
-            let space = page.slot_bytes(slot).unwrap_or_default();
-            let child = usize::from(fixed).checked_sub(CHILD_BYTES).and_then(|offset| PageId::read(space, offset));
-            let Some(child) = child.filter(|child| source.contains(*child)) else { return Err(Cut { page: at }) };
-            each(at, child, Record::index(space, fixed).ok().as_ref());
-        }
-        let next = header.next();
-        if next.is_none() {
-            return Ok(());
-        }
-        let followed = index_page(source, unit, next, Some(1))?;
-        (from, at, bytes) = (at, next, followed);
     }
+    true
 }
 
-/// The leftmost page of level 1.
-fn first_above_leaves(source: &dyn PageSource, unit: &AllocUnit) -> Result<(PageId, Box<PageBytes>), Cut> {
-    let mut at = unit.root;
+/// Calls `each` with the pages above the leaves that sound pages lead to, but for the root.
+///
+/// Pages of a level are linked both ways, and the first has nothing to its left: a walk that follows only links that are mirrored
+/// meets no page twice.
+pub(crate) fn each_node(source: &dyn PageSource, unit: &AllocUnit, each: &mut dyn FnMut(PageId)) {
+    let mut first = unit.root;
     let mut level = None;
     for _ in 0..MAX_DEPTH {
-        let bytes = index_page(source, unit, at, level)?;
+        let Some(bytes) = node(source, unit.id, first, level) else { return };
         let page = Page::new(&bytes);
         let own = page.header().level;
-        if own == 1 {
-            return Ok((at, bytes));
+        if is_compressed(page) || !leads_to_nodes(source, page) {
+            return;
         }
-        let child = usize::from(page.header().pminlen.get())
-            .checked_sub(CHILD_BYTES)
-            .and_then(|offset| PageId::read(page.slot_bytes(0)?, offset));
-        level = own.checked_sub(1);
-        at = child.filter(|_| level.is_some()).ok_or(Cut { page: at })?;
+        let below = child(page, 0);
+        let (mut from, mut at, mut bytes) = (PageId::NONE, first, bytes);
+        while Page::new(&bytes).header().prev() == from {
+            let page = Page::new(&bytes);
+            (0..page.header().slot_count.get()).filter_map(|slot| child(page, slot)).for_each(&mut *each);
+            (from, at) = (at, page.header().next());
+            let Some(next) = node(source, unit.id, at, Some(own)) else { break };
+            bytes = next;
+        }
+        let Some(below) = below else { return };
+        (first, level) = (below, own.checked_sub(1));
     }
-    Err(Cut { page: at })
-}
-
-/// A sound page above the leaves of `unit`; of this level, if one is named.
-fn index_page(
-    source: &dyn PageSource,
-    unit: &AllocUnit,
-    page: PageId,
-    level: Option<u8>,
-) -> Result<Box<PageBytes>, Cut> {
-    let Fetched::Sound(bytes) = fetch(source, page) else { return Err(Cut { page }) };
-    let header = Page::new(&bytes).header();
-    let names_unit = header.alloc_unit() == unit.id || unit.id.clustered_of_2000() == Some(header.alloc_unit());
-    let is_of_level = header.level > 0 && level.is_none_or(|level| header.level == level);
-    if header.kind() == Some(PageType::Index) && names_unit && is_of_level { Ok(bytes) } else { Err(Cut { page }) }
 }
 
 /// The leaves on both sides of a leaf.
@@ -139,7 +107,7 @@ pub(crate) fn beside(source: &dyn PageSource, unit: &AllocUnit, pages: &BTreeSet
     let mut found: BTreeMap<PageId, Beside> = BTreeMap::new();
     let mut run: Vec<PageId> = Vec::new();
     let mut before = None;
-    let walked = each_leaf(source, unit, &mut |_, child, _| {
+    let is_whole = each_leaf(source, unit, &mut |child, _| {
         if pages.contains(&child) {
             found.entry(child).or_insert(Beside { left: before, right: None });
             run.push(child);
@@ -150,7 +118,7 @@ pub(crate) fn beside(source: &dyn PageSource, unit: &AllocUnit, pages: &BTreeSet
         }
         before = Some(child);
     });
-    if walked.is_err() {
+    if !is_whole {
         for page in pages {
             found.entry(*page).or_insert_with(|| by_links(source, unit, *page));
         }

@@ -17,6 +17,7 @@ mod reach;
 mod real_pairs;
 mod rules;
 mod run;
+mod shared;
 mod subject;
 mod table;
 

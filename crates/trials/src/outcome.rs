@@ -9,7 +9,7 @@ pub(crate) struct Outcome {
     pub(crate) kind: String,
     /// Database, place and values, for people.
     pub(crate) what: String,
-    /// Why nothing need be noticed; `None` of damage that must be.
+    /// Why nothing need be noticed; `None` of damage that must be. Of what was kept, the excuse that it took.
     pub(crate) harmless: Option<String>,
     /// What came out.
     pub(crate) verdict: Verdict,
@@ -112,6 +112,8 @@ pub(crate) struct Tally {
     pub(crate) worst_time: f64,
     pub(crate) worst_peak: f64,
     pub(crate) seconds: f64,
+    /// Of what was kept, the excuses that it took, and how often.
+    pub(crate) excuses: BTreeMap<String, u64>,
     /// By kind: tried, and how many failed or were found elsewhere.
     pub(crate) kinds: BTreeMap<String, (u64, u64)>,
 }
@@ -126,6 +128,9 @@ impl Tally {
         let is_elsewhere = matches!(outcome.verdict, Verdict::Elsewhere(_));
         self.named_elsewhere += u64::from(is_elsewhere);
         self.with_findings += u64::from(is_elsewhere || outcome.verdict == Verdict::Right);
+        if let (Verdict::Kept, Some(excuse)) = (&outcome.verdict, &outcome.harmless) {
+            *self.excuses.entry(excuse.clone()).or_default() += 1;
+        }
         let kind = self.kinds.entry(outcome.kind.clone()).or_default();
         kind.0 += 1;
         kind.1 += u64::from(outcome.failure().is_some() || is_elsewhere);

@@ -35,7 +35,8 @@ pub fn plain(value: &Value<'_>) -> Option<String> {
             });
             match read {
                 Ok(Ok(())) => String::from_utf8_lossy(&bytes).into_owned(),
-                other => format!("<{other:?}>"),
+                Ok(Err(why)) => format!("<{why:?}>"),
+                Err(error) => format!("<{error:?}>"),
             }
         }
         Value::LongBytes(long) => {
@@ -46,7 +47,8 @@ pub fn plain(value: &Value<'_>) -> Option<String> {
             });
             match read {
                 Ok(Ok(())) => hex(&bytes),
-                other => format!("<{other:?}>"),
+                Ok(Err(why)) => format!("<{why:?}>"),
+                Err(error) => format!("<{error:?}>"),
             }
         }
         Value::Unreadable(why) => format!("<{why:?}>"),

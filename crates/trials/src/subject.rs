@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use catalog::Database;
 use check::{Options, Report, Silent};
-use format::{AllocUnitId, Page, PageId};
+use format::{AllocUnitId, PageId};
 use lab::{Description, PageVerify, Version, shapes, specimens};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages, Random};
 
-use crate::campaigns::salvage::{self, Whole};
+use crate::campaigns::salvage::{self, Sound, Whole};
 use crate::judge::{Baseline, clocked, told};
+use crate::shared::Shared;
 
 /// Trials that share a database.
 const TRIALS_PER_DATABASE: u64 = 50;
@@ -63,13 +64,7 @@ impl Subject {
         let (_, again) = clocked(|| check_pages(&files, 0));
         let names = report.names();
         let flaw = report.findings.first().map(|finding| format!("{} {}", finding.check.id, finding.text(&names)));
-        let pages = Pages::new(&files, &database);
-        let mut roles: BTreeMap<PageRole, Vec<PageId>> = BTreeMap::new();
-        for id in pages.ids() {
-            if let Some(bytes) = pages.read(id) {
-                roles.entry(pages.role(id, &bytes)).or_default().push(id);
-            }
-        }
+        let roles = Pages::new(&files, &database).by_role();
         Self {
             name: format!("{} {:?} {:?}", description.name, description.version, description.verify),
             flaw,
@@ -95,21 +90,12 @@ impl Subject {
         })
     }
 
-    /// The rows of its tables; an error if they are not those that the lab wrote.
-    pub(crate) fn tables(&self) -> &Result<Vec<Whole>, String> {
-        self.tables.get_or_init(|| salvage::whole(&self.files, &self.database, &self.description))
-    }
-
-    /// How its pages are protected.
-    pub(crate) fn verify(&self) -> PageVerify {
-        self.description.verify
-    }
-
-    /// Whether a page of this role is of a user's table, or an allocation map.
-    pub(crate) fn is_of_user(&self, page: PageId, role: PageRole) -> bool {
-        let unit = self.files.read_page(page).map(|bytes| Page::new(&bytes).header().alloc_unit());
-        let object = unit.and_then(|unit| self.object(unit));
-        role == PageRole::Pfs || object.is_some_and(|object| !self.database.is_system_table(object))
+    /// The database with the rows of its tables; an error if they are not those that the lab wrote.
+    pub(crate) fn sound(&self) -> Result<Sound<'_>, &str> {
+        let tables = self.tables.get_or_init(|| salvage::lab_tables(&self.files, &self.database, &self.description));
+        let tables = tables.as_ref().map_err(String::as_str)?;
+        let Self { name, files, database, roles, .. } = self;
+        Ok(Sound { name, files, database, roles, tables })
     }
 
     /// What a page is for.
@@ -204,29 +190,14 @@ fn rough_bytes(table: &lab::description::Table) -> u64 {
     table.rows * (row + 20 * (1 + table.indexes.len() as u64))
 }
 
-/// A database that is written when the first trial wants it.
-type Place = Arc<OnceLock<Arc<Subject>>>;
-
-/// The databases that trials share, by number; the oldest first.
+/// The databases that trials share, by number.
 #[derive(Default)]
-pub(crate) struct Subjects(Mutex<Vec<(u64, Place)>>);
+pub(crate) struct Subjects(Shared<Subject>);
 
 impl Subjects {
     /// The database of the trial with this seed.
     pub(crate) fn of(&self, seed: u64) -> Arc<Subject> {
         let number = seed / TRIALS_PER_DATABASE;
-        let place = {
-            let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let known = kept.iter().find(|(own, _)| *own == number).map(|(_, place)| Arc::clone(place));
-            known.unwrap_or_else(|| {
-                if kept.len() >= KEPT {
-                    kept.remove(0);
-                }
-                let place = Place::default();
-                kept.push((number, Arc::clone(&place)));
-                place
-            })
-        };
-        Arc::clone(place.get_or_init(|| Arc::new(Subject::new(number))))
+        self.0.get(number, KEPT, || Subject::new(number))
     }
 }

@@ -56,6 +56,9 @@ pub(crate) fn markdown(tallies: &[(Campaign, Tally)]) -> String {
         if tally.executions != tally.tried {
             let _ = write!(text, ", {} executions", tally.executions);
         }
+        for (excuse, trials) in &tally.excuses {
+            let _ = write!(text, "\n- excused in {trials} of what was kept: {excuse}");
+        }
         let all_are_shown = tally.kinds.len() <= FEW_KINDS;
         let mut worst: Vec<_> = tally.kinds.iter().filter(|(_, (_, bad))| *bad > 0 || all_are_shown).collect();
         worst.sort_by_key(|(_, (_, bad))| std::cmp::Reverse(*bad));

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ::export::{Destination, SalvageFiles, SalvageForm, write_salvaged};
-use ::rows::salvage::{PageSet, Request, Unreached};
-use ::rows::{Scan, ScanOptions, Table};
+use ::rows::salvage::{PageSet, Request, Unreached, foreign, reach};
+use ::rows::{Scan, ScanOptions, Table, Why};
 use format::PageId;
 use report::export::Exported;
 
@@ -34,21 +34,27 @@ fn named(path: &Path, suffix: &str) -> PathBuf {
     path.with_extension(format!("{suffix}.{end}"))
 }
 
-/// Salvages the tables whose files were written, and adds what was found to `exported`, which is parallel to the plan.
-pub(super) fn salvage(run: &Run<'_>, memory: u64, exported: &mut [Exported]) -> Result<(), Failure> {
+/// Salvages the tables whose files were written, and adds what was found to `exported`. It and the pages `left_out` are parallel
+/// to the plan.
+pub(super) fn salvage(
+    run: &Run<'_>,
+    memory: u64,
+    left_out: &[Vec<(PageId, Why)>],
+    exported: &mut [Exported],
+) -> Result<(), Failure> {
     let readable = || {
-        run.plan.tables.iter().enumerate().filter_map(|(at, planned)| Some((at, planned, planned.table.as_ref().ok()?)))
+        let tables = run.plan.tables.iter().zip(left_out).enumerate();
+        tables.filter_map(|(at, (planned, left_out))| Some((at, planned, planned.table.as_ref().ok()?, left_out)))
     };
     let mut reached = PageSet::of(run.pages);
-    for (_, _, table) in readable() {
+    for (_, _, table, left_out) in readable() {
+        let foreign = foreign(left_out);
         let mut scan = Scan::new(run.pages, run.database, table, ScanOptions::default());
         while let Some(range) = scan.next_range() {
-            for page in range.pages.iter().chain(range.lost.iter().map(|(page, _)| page)) {
-                reached.insert(*page);
-            }
+            reach(&mut reached, &range, &foreign);
         }
     }
-    let tables: Vec<Table> = readable().map(|(_, _, table)| table.clone()).collect();
+    let tables: Vec<Table> = readable().map(|(_, _, table, _)| table.clone()).collect();
     let unreached = Unreached::find(run.pages, run.database, &tables, &reached, MOST_STRAYS);
     let form = match run.arguments.format {
         ExportFormat::Csv => SalvageForm::Csv,
@@ -57,14 +63,13 @@ pub(super) fn salvage(run: &Run<'_>, memory: u64, exported: &mut [Exported]) -> 
         ExportFormat::Parquet => SalvageForm::Parquet,
         ExportFormat::Sql => SalvageForm::Sql,
     };
-    for (at, planned, table) in readable() {
+    for (at, planned, table, left_out) in readable() {
         let Some(exported) = exported.get_mut(at) else { continue };
-        let damaged: Vec<PageId> = exported.left_out.iter().map(|(page, _)| *page).collect();
         let request = Request {
             source: run.pages,
             database: run.database,
             table,
-            damaged: &damaged,
+            damaged: left_out,
             reached: &reached,
             unreached: Some(&unreached),
             rows_read: &[exported.rows],

@@ -1,25 +1,27 @@
 //! Which rows were on pages that cannot be read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::{AllocUnit, Database, Level, Rowset, RowsetColumn, Stored, UnitKind, column_status};
+use catalog::{AllocUnit, Database, Level, Rowset, RowsetColumn, Stored, column_status};
 use format::record::Record;
 use format::slots::MAX_SLOTS;
 use format::types::xtype;
-use format::{PAGE_BYTES, Page, PageId, PageType};
+use format::{PAGE_BYTES, Page, PageHeader, PageId, PageType};
 use source::PageSource;
 
 use super::{ColumnSource, CountBasis, KeyBound, KeyValue, Loss, LostRows, RecoverableColumn, WhichRows};
 use crate::index_columns::{Origin, key_columns, sources};
-use crate::leaf::LeafScratch;
+use crate::leaf::{LeafScratch, names};
+use crate::owner::{Held, Owner, owners};
+use crate::scan::in_row_unit;
 use crate::table::Table;
 use crate::tree::{by_links, each_leaf, edge_row};
 
-/// What the loss of these leaf pages of a table costs; pages that lie side by side are one loss. `rows_read` are the rows of
+/// What the loss of these pages of a table costs; leaves that lie side by side are one loss. `rows_read` are the rows of
 /// each of the table's partitions that the other pages have, if they were counted.
 ///
-/// Pages that are not leaves of the table, as far as anything says, are left out. Memory: the pages that are asked for, and
-/// two keys for each.
+/// Pages without rows of the table, such as IAM pages and pages above the leaves, are left out as far as anything says what
+/// they were. Memory: the pages that are asked for, two keys for each, and a bit for each page of the files.
 pub fn losses(
     source: &dyn PageSource,
     database: &Database,
@@ -27,24 +29,54 @@ pub fn losses(
     pages: &[PageId],
     rows_read: Option<&[u64]>,
 ) -> Vec<Loss> {
+    let pages: BTreeSet<PageId> = pages.iter().copied().collect();
+    let owners = owners(source, database, table, &pages);
     let recoverable = recoverable(database, table);
-    let mut left: BTreeSet<PageId> = pages.iter().copied().collect();
     let mut losses = Vec::new();
     for (at, &partition) in table.partitions.iter().enumerate() {
         let Some(place) = Partition::of(source, database, partition) else { continue };
-        let read = rows_read.and_then(|rows| rows.get(at)).copied();
-        let own = if place.rowset.index_id == 0 { place.of_heap(&mut left) } else { place.of_tree(&mut left) };
-        let is_one = own.len() == 1;
-        losses.extend(own.into_iter().map(|run| Loss {
+        let of_partition = || owners.iter().filter(|(_, owner)| owner.partition == Some(at));
+        let runs = place.runs(of_partition().map(|(page, owner)| (*page, owner.held)).collect());
+        // Rows that are not read are on these pages only if all others were read.
+        let is_all = runs.len() == 1 && runs.iter().all(|run| run.pages.len() == of_partition().count());
+        let is_clear = is_all && owners.values().all(|owner| owner.partition.is_some() || owner.held == Held::None);
+        let read = rows_read.and_then(|rows| rows.get(at)).copied().filter(|_| is_clear);
+        losses.extend(runs.into_iter().map(|run| Loss {
             object_id: table.object_id,
-            partition: place.rowset.partition,
-            rows: place.rows(&run.pages, read.filter(|_| is_one)),
+            partition: Some(place.rowset.partition),
+            rows: place.rows(&run.pages, read),
             pages: run.pages,
             which: run.which,
             recoverable: recoverable.clone(),
         }));
     }
+    losses.extend(of_no_partition((source, database, table), &owners, &recoverable));
     losses
+}
+
+/// Losses of which nothing says what partition they are of.
+fn of_no_partition(
+    (source, database, table): (&dyn PageSource, &Database, &Table),
+    owners: &BTreeMap<PageId, Owner>,
+    recoverable: &[RecoverableColumn],
+) -> Vec<Loss> {
+    let is_open = |owner: &Owner| owner.partition.is_none() && owner.held != Held::None;
+    let pages: Vec<PageId> = owners.iter().filter(|(_, owner)| is_open(owner)).map(|(page, _)| *page).collect();
+    let any = table.partitions.iter().find_map(|partition| Partition::of(source, database, *partition));
+    let Some(any) = any else { return Vec::new() };
+    let loss = |pages: &[PageId]| Loss {
+        object_id: table.object_id,
+        partition: None,
+        pages: pages.to_vec(),
+        rows: any.rows(pages, None),
+        which: WhichRows::Unknown,
+        recoverable: recoverable.to_vec(),
+    };
+    pages.chunk_by(adjoin).map(loss).collect()
+}
+
+fn adjoin(a: &PageId, b: &PageId) -> bool {
+    a.file == b.file && a.page.checked_add(1) == Some(b.page)
 }
 
 /// The columns that nonclustered indexes have; of two that have one, that without a filter.
@@ -93,8 +125,7 @@ struct Open {
 impl<'a> Partition<'a> {
     fn of(source: &'a dyn PageSource, database: &'a Database, partition: usize) -> Option<Self> {
         let rowset = database.rowsets.get(partition)?;
-        let mut units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
-        let unit = units.find(|unit| unit.kind == UnitKind::InRow)?;
+        let unit = in_row_unit(database, rowset)?;
         let columns = database.columns.get(&rowset.object_id);
         let name = |column: &RowsetColumn| {
             let own = columns.and_then(|columns| columns.iter().find(|own| own.id == column.id));
@@ -104,48 +135,89 @@ impl<'a> Partition<'a> {
         Some(Self { source, rowset, unit, names })
     }
 
-    /// Pages of a heap: those that name it, or that name nothing.
-    fn of_heap(&self, left: &mut BTreeSet<PageId>) -> Vec<Run> {
-        let own: Vec<PageId> = left.iter().copied().filter(|page| self.may_be_own(*page)).collect();
-        left.retain(|page| own.binary_search(page).is_err());
-        let adjoin = |a: &PageId, b: &PageId| a.file == b.file && a.page.checked_add(1) == Some(b.page);
-        own.chunk_by(adjoin).map(|pages| Run { pages: pages.to_vec(), which: WhichRows::Slots }).collect()
-    }
-
-    fn may_be_own(&self, page: PageId) -> bool {
-        let Some(bytes) = self.source.read_page(page) else { return true };
-        let header = Page::new(&bytes).header();
-        header.alloc_unit() == self.unit.id || header.page_id() != page
+    /// The pages that had rows, or may have had: those of a heap by their places, leaves in the order of the tree.
+    fn runs(&self, pages: BTreeMap<PageId, Held>) -> Vec<Run> {
+        let lost: BTreeSet<PageId> =
+            pages.iter().filter(|(_, held)| **held != Held::None).map(|(page, _)| *page).collect();
+        let is_certain = |page: PageId| pages.get(&page) == Some(&Held::Rows);
+        if self.rowset.index_id > 0 {
+            return self.of_tree(lost, &is_certain);
+        }
+        let lost: Vec<(PageId, bool)> = lost.into_iter().map(|page| (page, is_certain(page))).collect();
+        let runs = lost.chunk_by(|(a, of_a), (b, of_b)| adjoin(a, b) && of_a == of_b);
+        let run = |pages: &[(PageId, bool)]| Run {
+            which: if pages.iter().all(|(_, is_certain)| *is_certain) { WhichRows::Slots } else { WhichRows::Unknown },
+            pages: pages.iter().map(|(page, _)| *page).collect(),
+        };
+        runs.map(run).collect()
     }
 
     /// Leaves of a tree, by the level above; where that is damaged, by the links of the leaves.
-    fn of_tree(&self, left: &mut BTreeSet<PageId>) -> Vec<Run> {
+    fn of_tree(&self, mut left: BTreeSet<PageId>, is_leaf: &dyn Fn(PageId) -> bool) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut open: Option<Open> = None;
         let mut before = None;
-        let walked = each_leaf(self.source, self.unit, &mut |parent, child, entry| {
-            let key = || entry.and_then(|entry| self.bound(entry, Level::Node, parent, true));
+        let is_whole = each_leaf(self.source, self.unit, &mut |child, entry| {
+            let key = || entry.as_ref().and_then(|(parent, entry)| self.bound(entry, Level::Node, *parent, true));
             if left.remove(&child) {
                 // What the first entry of a level has for a key is below all keys.
                 let from = before.and_then(|_| key());
                 open.get_or_insert_with(|| Open { pages: Vec::new(), left: before, from }).pages.push(child);
             } else if let Some(run) = open.take() {
-                let to = key().map(|bound| KeyBound { inclusive: false, ..bound });
+                let to = key().map(|bound| KeyBound { inclusive: self.has_equal_keys(), ..bound });
                 runs.push(self.close(run, Some(child), to));
             }
             before = Some(child);
         });
-        runs.extend(open.map(|run| self.close(run, None, None)));
-        if walked.is_err() {
-            let rest: Vec<PageId> = left.iter().copied().filter(|page| self.may_be_own(*page)).collect();
-            for page in rest {
-                left.remove(&page);
-                let beside = by_links(self.source, self.unit, page);
-                let run = Open { pages: vec![page], left: beside.left, from: None };
-                runs.push(self.close(run, beside.right, None));
+        // Where the walk is cut, nothing says what follows.
+        runs.extend(open.map(|run| {
+            let right = run.pages.last().filter(|_| !is_whole);
+            let right = right.and_then(|last| by_links(self.source, self.unit, *last).right);
+            self.close(run, right, None)
+        }));
+        while let Some(page) = left.pop_first() {
+            if !is_leaf(page) {
+                runs.push(Run { pages: vec![page], which: WhichRows::Unknown });
+                continue;
             }
+            let mut pages = vec![page];
+            self.extend(&mut pages, &mut left, PageHeader::next, PageHeader::prev);
+            pages.reverse();
+            self.extend(&mut pages, &mut left, PageHeader::prev, PageHeader::next);
+            pages.reverse();
+            let beside = |page: Option<&PageId>| page.map(|page| by_links(self.source, self.unit, *page));
+            let (first, last) = (beside(pages.first()), beside(pages.last()));
+            let run = Open { left: first.and_then(|beside| beside.left), pages, from: None };
+            runs.push(self.close(run, last.and_then(|beside| beside.right), None));
         }
         runs
+    }
+
+    /// Adds damaged leaves that follow in one direction, as far as their links agree.
+    fn extend(
+        &self,
+        pages: &mut Vec<PageId>,
+        left: &mut BTreeSet<PageId>,
+        forward: fn(&PageHeader) -> PageId,
+        back: fn(&PageHeader) -> PageId,
+    ) {
+        while let Some(&last) = pages.last() {
+            let follows = |page: &PageId| {
+                left.contains(page) && self.own_header(*page).is_some_and(|header| back(&header) == last)
+            };
+            let next = self.own_header(last).map(|header| forward(&header)).filter(follows);
+            let Some(next) = next else { return };
+            left.remove(&next);
+            pages.push(next);
+        }
+    }
+
+    /// The header of a damaged page, if it is that of a leaf of this unit.
+    fn own_header(&self, page: PageId) -> Option<PageHeader> {
+        let bytes = self.source.read_page(page)?;
+        let header = *Page::new(&bytes).header();
+        let is_leaf = header.kind() == Some(PageType::Data) && header.level == 0;
+        (header.page_id() == page && names(&header, self.unit.id) && is_leaf).then_some(header)
     }
 
     /// Limits that the level above does not give are the keys of the rows on the leaves beside.
@@ -170,16 +242,23 @@ impl<'a> Partition<'a> {
         pages == [self.unit.root]
     }
 
-    /// The key that a record has.
+    /// The key that a record has; inclusive anyway where others may have the same.
     fn bound(&self, record: &Record<'_>, level: Level, from_page: PageId, inclusive: bool) -> Option<KeyBound> {
         let key = shown_key(self.rowset);
         let values: Option<Vec<KeyValue>> = key.into_iter().map(|column| key_value(column, level, record)).collect();
+        let inclusive = inclusive || self.has_equal_keys();
         Some(KeyBound { values: values.filter(|values| !values.is_empty())?, inclusive, from_page })
     }
 
     fn rows(&self, pages: &[PageId], read: Option<u64>) -> LostRows {
+        // A row takes its fixed part, at least, and an entry of the slot array.
+        let row = u64::from(self.rowset.min_leaf.max(7)) + 2;
+        let room = pages.len() as u64 * ((PAGE_BYTES - format::page::HEADER_BYTES) as u64 / row);
+        let room = (!self.rowset.is_row_compressed()).then_some(room);
         if let (Some(read), Ok(stored)) = (read, u64::try_from(self.rowset.rows))
             && let Some(lost) = stored.checked_sub(read)
+            // A count that is not right, as those of old databases, may be more than there was room for.
+            && room.is_none_or(|room| lost <= room)
         {
             return LostRows { least: lost, most: Some(lost), basis: CountBasis::StoredCount };
         }
@@ -187,23 +266,18 @@ impl<'a> Partition<'a> {
         if let Some(most) = stated {
             return LostRows { least: 0, most: Some(most), basis: CountBasis::PageHeader };
         }
-        // A row takes its fixed part, at least, and an entry of the slot array.
-        let row = u64::from(self.rowset.min_leaf.max(7)) + 2;
-        let most = pages.len() as u64 * ((PAGE_BYTES - format::page::HEADER_BYTES) as u64 / row);
-        let most = (!self.rowset.is_row_compressed()).then_some(most);
-        LostRows { least: 0, most, basis: CountBasis::PageSize }
+        LostRows { least: 0, most: room, basis: CountBasis::PageSize }
     }
 
-    /// Slots that the header of a damaged page says, if the header is that of a leaf of this unit.
+    /// Slots that the header of a damaged page says, if it is that of a leaf of this unit.
     fn stated(&self, page: PageId) -> Option<u64> {
-        let bytes = self.source.read_page(page)?;
-        let header = Page::new(&bytes).header();
-        let is_own = header.page_id() == page
-            && header.alloc_unit() == self.unit.id
-            && header.kind() == Some(PageType::Data)
-            && header.level == 0;
-        let slots = header.slot_count.get();
-        (is_own && usize::from(slots) <= MAX_SLOTS).then_some(slots.into())
+        let slots = self.own_header(page)?.slot_count.get();
+        (usize::from(slots) <= MAX_SLOTS).then_some(slots.into())
+    }
+
+    /// Whether rows of equal key may lie on several leaves.
+    fn has_equal_keys(&self) -> bool {
+        key_columns(self.rowset).iter().any(|column| column.status & column_status::UNIQUIFIER != 0)
     }
 }
 

@@ -57,14 +57,20 @@ pub(crate) fn mend(
     }
     settle_header(&mut bytes, (id, unit), rowset, slots);
     let refused = refused_slots(Page::new(&bytes), rowset, between, scratch);
-    for &slot in &refused.slots {
-        let at = PAGE_BYTES - 2 - 2 * usize::from(slot);
-        if let Some(entry) = bytes.get_mut(at..at + 2) {
+    let (rows, slots) = (refused.rows, refused.slots);
+    let mut mended = Mended { bytes, refused: slots.len() as u16 };
+    slots.iter().for_each(|slot| mended.leave_out(*slot));
+    (rows > 0 || mended.refused > 0).then_some(mended)
+}
+
+impl Mended {
+    /// Empties a slot.
+    pub(crate) fn leave_out(&mut self, slot: u16) {
+        let at = PAGE_BYTES.checked_sub(2 + 2 * usize::from(slot));
+        if let Some(entry) = at.and_then(|at| self.bytes.get_mut(at..at + 2)) {
             entry.fill(0);
         }
     }
-    let (rows, refused) = (refused.rows, refused.slots.len() as u16);
-    (rows > 0 || refused > 0).then_some(Mended { bytes, refused })
 }
 
 /// Makes the header say what the catalog says, and no protection.

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::RangeInclusive;
 
-use catalog::{Database, Rowset, UnitKind};
+use catalog::{Database, Rowset};
 use format::protection::{undo_torn_bits, verify};
-use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
+use format::{AllocUnitId, Page, PageBytes, PageId, PageType, RecordId};
 use source::PageSource;
 
 use super::difference::{Difference, Hash};
@@ -21,6 +21,8 @@ use super::{ReadPage, Which};
 use crate::index_columns::{Origin, Source, sources};
 use crate::leaf::{LeafScratch, Slot, each_slot};
 use crate::maps::{InUse, Maps};
+use crate::page_set::PageSet;
+use crate::scan::in_row_unit;
 use crate::table::{Column, Table};
 use crate::value::Value;
 
@@ -78,7 +80,11 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) database: &'a Database,
     pub(crate) table: &'a Table,
     pub(crate) indexes: &'a [IndexTable<'a>],
-    /// Gives a damaged page of the table as its proven rows.
+    /// The pages that the ordinary reading met.
+    pub(crate) reached: &'a PageSet,
+    /// Damaged pages of the table, by partition.
+    pub(crate) damaged: &'a BTreeMap<PageId, usize>,
+    /// Gives one of them as its proven rows.
     pub(crate) mended: &'a Mended<'a>,
     /// Bytes of memory.
     pub(crate) memory: usize,
@@ -168,8 +174,7 @@ impl Rebuild<'_> {
     fn parts(&self) -> (Vec<AllocUnitId>, Vec<Part<'_>>) {
         let of = |partition: usize, index: Option<usize>| {
             let rowset = self.database.rowsets.get(partition)?;
-            let mut units = rowset.units.iter().filter_map(|unit| self.database.units.get(*unit));
-            let unit = units.find(|unit| unit.kind == UnitKind::InRow)?;
+            let unit = in_row_unit(self.database, rowset)?;
             Some((unit.id, Part { rowset, partition, index }))
         };
         let base = self.table.partitions.iter().filter_map(|partition| of(*partition, None));
@@ -280,7 +285,7 @@ impl Rebuild<'_> {
         Ok((used <= self.memory / 2 || is_one).then_some(entries))
     }
 
-    /// Calls `each` with the pages of these units that are in use and sound, or what is proven of them.
+    /// Calls `each` with the pages of these units that are in use and sound, then with what is proven of damaged ones of the table.
     fn each_part(
         &self,
         units: &[AllocUnitId],
@@ -288,21 +293,37 @@ impl Rebuild<'_> {
         each: &mut dyn FnMut(&Part<'_>, PageId, &PageBytes) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut maps = Maps::default();
-        each_leaf_page(self.pages, units, &|_| true, &mut |unit, page, raw| {
+        let is_wanted = |page| !self.damaged.contains_key(&page);
+        each_leaf_page(self.pages, units, &is_wanted, &mut |unit, page, raw| {
             let Some(part) = parts.get(unit) else { return Ok(()) };
-            if maps.in_use(self.pages, page) == InUse::Freed {
+            // What an index page held that may have been freed says nothing about today.
+            let is_today = match (maps.in_use(self.pages, page), part.index) {
+                (InUse::Yes, _) | (InUse::Unknown, None) => true,
+                (InUse::Unknown, Some(_)) => false,
+                // A tree may lead to a page that a map calls free: its rows were read.
+                (InUse::Freed, None) => self.reached.contains(page),
+                (InUse::Freed, Some(_)) => false,
+            };
+            // The lowest pages above the leaves of a clustered index may have level 0 too.
+            let is_index = Page::new(raw).header().kind() == Some(PageType::Index);
+            if !is_today || is_index != part.index.is_some() || verify(raw).is_err() {
                 return Ok(());
             }
-            if verify(raw).is_ok() {
-                let mut bytes = Box::new(*raw);
-                undo_torn_bits(&mut bytes);
-                return each(part, page, &bytes);
+            let mut bytes = Box::new(*raw);
+            undo_torn_bits(&mut bytes);
+            each(part, page, &bytes)
+        })?;
+        // Their own headers may name another table.
+        for (page, partition) in self.damaged {
+            let part = parts.iter().find(|part| part.index.is_none() && part.partition == *partition);
+            let raw = self.pages.read_page(*page);
+            if let (Some(part), Some(raw)) = (part, raw)
+                && let Some(bytes) = (self.mended)(*page, *partition, &raw)
+            {
+                each(part, *page, &bytes)?;
             }
-            match (part.index, (self.mended)(page, part.partition, raw)) {
-                (None, Some(bytes)) => each(part, page, &bytes),
-                _ => Ok(()),
-            }
-        })
+        }
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use source::PageSource;
 
 use super::rebuild::Rebuilt;
 use super::strays::Unreached;
+use crate::counts::Why;
 use crate::loss::Loss;
 use crate::page_set::PageSet;
 use crate::table::Table;
@@ -70,9 +71,9 @@ pub struct Request<'a> {
     pub database: &'a Database,
     /// The table.
     pub table: &'a Table,
-    /// Leaf pages of the table that the ordinary reading left out as damaged.
-    pub damaged: &'a [PageId],
-    /// All leaf pages that it met, damaged ones too; those of other tables may be among them.
+    /// Pages that the ordinary reading of the table left out, and why.
+    pub damaged: &'a [(PageId, Why)],
+    /// All pages that it met; those of other tables may be among them. See [`reach`](super::reach).
     pub reached: &'a PageSet,
     /// What was found in one go for several tables; `None`: the files are searched for this table.
     pub unreached: Option<&'a Unreached>,

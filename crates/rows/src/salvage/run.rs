@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use catalog::{AllocUnit, Database, Fetched, Rowset, UnitKind, fetch};
-use format::{AllocUnitId, Page, PageBytes, PageId};
+use catalog::{AllocUnit, Fetched, Rowset, fetch};
+use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
+use source::PageSource;
 
 use super::ghosts::ghosts_alone;
 use super::mend::{Between, Mended, mend};
@@ -14,14 +15,18 @@ use super::rebuild::{IndexTable, Rebuild, index_tables};
 use super::request::{Doubtful, Request, Salvaged, Sink};
 use super::strays::{Stray, each_leaf_page, strays};
 use super::{ReadPage, Which};
+use crate::counts::Why;
 use crate::leaf::{LeafScratch, is_leaf_of};
 use crate::loss::losses;
-use crate::maps::{InUse, Maps};
+use crate::owner::{Held, Owner, owners};
+use crate::scan::in_row_unit;
 use crate::tree::{Beside, beside, edge_row};
 use crate::value::{Unreadable, Value};
 
 /// Pages of a table that nothing leads to and that are kept at once.
 const MOST_STRAYS: usize = 100_000;
+/// Records with impossible values that are kept. Keys of further ones count as if their rows were there.
+const MOST_IMPOSSIBLE: usize = 100_000;
 
 /// Hands out what the ordinary reading of a table leaves out.
 ///
@@ -46,17 +51,20 @@ pub(crate) fn run(
     overlay.clear();
     let needs_rows = !request.damaged.is_empty() || pass.is_short();
     if needs_rows {
-        let between = RefCell::new(&mut pass.between);
         let scratch = RefCell::new(LeafScratch::default());
         let mended = |page: PageId, partition: usize, raw: &PageBytes| {
             let rowset = request.database.rowsets.get(partition)?;
-            let unit = in_row(request.database, rowset)?;
-            let between = between.borrow().get(&page).cloned().unwrap_or_default();
-            let mended = mend(raw, (page, unit.id), rowset, &between, &mut scratch.borrow_mut())?;
+            let unit = in_row_unit(request.database, rowset)?;
+            let mut scratch = scratch.borrow_mut();
+            let between = limits(request.source, pass.beside.get(&page), (unit, rowset), &mut scratch);
+            let mut mended = mend(raw, (page, unit.id), rowset, &between, &mut scratch)?;
+            let (first, last) = (RecordId { page, slot: 0 }, RecordId { page, slot: u16::MAX });
+            pass.impossible.range(first..=last).for_each(|record| mended.leave_out(record.slot));
             Some(mended.bytes)
         };
-        let Request { source: pages, database, table, memory, .. } = *request;
-        let rebuild = Rebuild { pages, database, table, indexes, mended: &mended, memory };
+        let Request { source: pages, database, table, reached, memory, .. } = *request;
+        let damaged = &pass.damaged;
+        let rebuild = Rebuild { pages, database, table, indexes, reached, damaged, mended: &mended, memory };
         pass.salvaged.rebuilt = rebuild.run(reader, &mut |indexes, values| sink.rebuilt(indexes, values))?;
     }
     Ok(pass.finish())
@@ -67,68 +75,71 @@ pub(crate) fn indexes<'a>(request: &Request<'a>) -> Vec<IndexTable<'a>> {
     index_tables(request.database, request.table)
 }
 
-fn in_row<'a>(database: &'a Database, rowset: &Rowset) -> Option<&'a AllocUnit> {
-    let mut units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
-    units.find(|unit| unit.kind == UnitKind::InRow)
+/// The keys between which those of a damaged leaf are.
+fn limits(
+    source: &dyn PageSource,
+    beside: Option<&Beside>,
+    (unit, rowset): (&AllocUnit, &Rowset),
+    scratch: &mut LeafScratch,
+) -> Between {
+    let mut edge = |page: Option<PageId>, last| edge_row(source, (unit, rowset), page?, last, scratch);
+    Between {
+        after: edge(beside.and_then(|beside| beside.left), true),
+        before: edge(beside.and_then(|beside| beside.right), false),
+    }
 }
 
 struct Pass<'a> {
     request: &'a Request<'a>,
     overlay: &'a Overlay<'a>,
     scratch: LeafScratch,
-    /// The limits of the keys on damaged leaves.
-    between: BTreeMap<PageId, Between>,
+    /// The leaves beside damaged ones.
+    beside: BTreeMap<PageId, Beside>,
+    /// Damaged pages of the table, by the partition that they were read for.
+    damaged: BTreeMap<PageId, usize>,
+    /// Records of them that look whole, and have values that their types cannot have: their keys may be wrong too.
+    impossible: BTreeSet<RecordId>,
     salvaged: Salvaged,
 }
 
 impl<'a> Pass<'a> {
     fn new(request: &'a Request<'a>, overlay: &'a Overlay<'a>) -> Self {
-        let (scratch, between, salvaged) = Default::default();
-        Self { request, overlay, scratch, between, salvaged }
+        let (scratch, beside, damaged, impossible, salvaged) = Default::default();
+        Self { request, overlay, scratch, beside, damaged, impossible, salvaged }
     }
 
     fn partitions(&self) -> impl Iterator<Item = (usize, &'a Rowset, &'a AllocUnit)> + use<'a> {
         let Request { database, table, .. } = *self.request;
         table.partitions.iter().filter_map(move |partition| {
             let rowset = database.rowsets.get(*partition)?;
-            Some((*partition, rowset, in_row(database, rowset)?))
+            Some((*partition, rowset, in_row_unit(database, rowset)?))
         })
     }
 
-    /// Rows of damaged pages, each page in the partition that it is of.
+    /// Rows of damaged pages, and of those of which nothing says whether they are in use; each page in the partition that it is of.
     fn damaged_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
-        let mut left: BTreeSet<PageId> = self.request.damaged.iter().copied().collect();
+        let Request { source, database, table, damaged, .. } = *self.request;
+        let may_have_rows =
+            |(_, why): &&(PageId, Why)| matches!(why, Why::Damaged | Why::UseUnknown | Why::OtherPage(_));
+        let pages: BTreeSet<PageId> = damaged.iter().filter(may_have_rows).map(|(page, _)| *page).collect();
+        let owners = owners(source, database, table, &pages);
         let partitions: Vec<_> = self.partitions().collect();
         for (at, &(partition, rowset, unit)) in partitions.iter().enumerate() {
-            let beside = match rowset.index_id {
-                0 => BTreeMap::new(),
-                _ => beside(self.request.source, unit, &left),
-            };
+            let place = table.partitions.iter().position(|own| *own == partition);
             let is_last = at + 1 == partitions.len();
-            let is_own = |page: &PageId| is_last || beside.contains_key(page) || self.names(*page, unit.id);
-            let own: Vec<PageId> = left.iter().copied().filter(is_own).collect();
+            let is_own = |owner: &Owner| {
+                owner.held != Held::None && (owner.partition == place || is_last && owner.partition.is_none())
+            };
+            let own: BTreeSet<PageId> =
+                owners.iter().filter(|(_, owner)| is_own(owner)).map(|(page, _)| *page).collect();
+            if rowset.index_id > 0 {
+                self.beside.extend(beside(source, unit, &own));
+            }
             for page in own {
-                left.remove(&page);
-                let between = self.limits(beside.get(&page), (unit, rowset));
-                self.between.insert(page, between);
                 self.damaged_page(partition, (rowset, unit), page, None, (&mut *reader, &mut *sink))?;
             }
         }
         Ok(())
-    }
-
-    fn names(&self, page: PageId, unit: AllocUnitId) -> bool {
-        let bytes = self.request.source.read_page(page);
-        bytes.is_some_and(|bytes| Page::new(&bytes).header().alloc_unit() == unit)
-    }
-
-    fn limits(&mut self, beside: Option<&Beside>, (unit, rowset): (&AllocUnit, &Rowset)) -> Between {
-        let source = self.request.source;
-        let mut edge = |page: Option<PageId>, last| edge_row(source, (unit, rowset), page?, last, &mut self.scratch);
-        Between {
-            after: edge(beside.and_then(|beside| beside.left), true),
-            before: edge(beside.and_then(|beside| beside.right), false),
-        }
     }
 
     /// Hands out the proven rows of a damaged page.
@@ -146,13 +157,8 @@ impl<'a> Pass<'a> {
             Fetched::Damaged(_) => Doubtful::DamagedAndNotReached,
             // Left out because nothing says whether it is in use.
             Fetched::Sound(bytes) if is_leaf_of(&bytes, page, unit.id) => {
-                let is_allocated = Maps::default().in_use(self.request.source, page) == InUse::Yes;
-                return self.stray_page(
-                    partition,
-                    (rowset, unit),
-                    Stray { unit: 0, page, is_allocated },
-                    (reader, sink),
-                );
+                let stray = Stray { unit: 0, page, is_allocated: false };
+                return self.stray_page(partition, (rowset, unit), stray, (reader, sink));
             }
             // Sound in itself: its rows are rows of another page.
             Fetched::Sound(_) | Fetched::WrongId(_) => {
@@ -161,17 +167,21 @@ impl<'a> Pass<'a> {
             }
             Fetched::Outside | Fetched::Unread => return Ok(()),
         };
-        let between = self.between.get(&page).cloned().unwrap_or_default();
+        self.damaged.insert(page, partition);
+        let between = limits(self.request.source, self.beside.get(&page), (unit, rowset), &mut self.scratch);
         let Some(Mended { bytes, refused, .. }) = mend(&raw, (page, unit.id), rowset, &between, &mut self.scratch)
         else {
             return Ok(());
         };
         self.salvaged.unproven += u64::from(refused);
         self.overlay.set(page, bytes);
-        let salvaged = &mut self.salvaged;
+        let (salvaged, impossible) = (&mut self.salvaged, &mut self.impossible);
         reader.rows(Which::Table, partition, page, &mut |place, values| {
             if has_impossible(values) {
                 salvaged.unproven += 1;
+                if impossible.len() < MOST_IMPOSSIBLE {
+                    impossible.insert(place);
+                }
                 return Ok(());
             }
             salvaged.doubtful += 1;
@@ -182,10 +192,13 @@ impl<'a> Pass<'a> {
     /// Rows of pages that nothing leads to.
     fn stray_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
         let partitions: Vec<_> = self.partitions().collect();
+        let is_done = |(page, why): &(PageId, Why)| (!matches!(why, Why::OtherUnit(_))).then_some(*page);
+        let done: BTreeSet<PageId> = self.request.damaged.iter().filter_map(is_done).collect();
         if let Some(unreached) = self.request.unreached.filter(|unreached| !unreached.is_cut) {
             for (partition, rowset, unit) in partitions {
                 self.salvaged.freed += unreached.freed.get(&partition).copied().unwrap_or_default();
-                for stray in unreached.pages.get(&partition).into_iter().flatten() {
+                let strays = unreached.pages.get(&partition).into_iter().flatten();
+                for stray in strays.filter(|stray| !done.contains(&stray.page)) {
                     self.stray_page(partition, (rowset, unit), *stray, (&mut *reader, &mut *sink))?;
                 }
             }
@@ -196,7 +209,7 @@ impl<'a> Pass<'a> {
         loop {
             let found = strays(self.request.source, &units, self.request.reached, from, MOST_STRAYS);
             self.salvaged.freed = found.freed.iter().sum();
-            for stray in &found.found {
+            for stray in found.found.iter().filter(|stray| !done.contains(&stray.page)) {
                 let Some(&(partition, rowset, unit)) = partitions.get(stray.unit) else { continue };
                 self.stray_page(partition, (rowset, unit), *stray, (&mut *reader, &mut *sink))?;
             }
@@ -266,8 +279,11 @@ impl<'a> Pass<'a> {
     fn finish(self) -> Salvaged {
         let Request { source, database, table, damaged, rows_read, .. } = *self.request;
         let known_lost = self.missing();
-        let by_partition = (rows_read.len() == table.partitions.len()).then_some(rows_read);
-        let losses = losses(source, database, table, damaged, by_partition);
+        // The rows of pages that may not be in use are handed out as doubtful, and are not counted as read.
+        let is_open = |(_, why): &(PageId, Why)| *why == Why::UseUnknown;
+        let is_counted = rows_read.len() == table.partitions.len() && !damaged.iter().any(is_open);
+        let lost: Vec<PageId> = damaged.iter().filter(|page| !is_open(page)).map(|(page, _)| *page).collect();
+        let losses = losses(source, database, table, &lost, is_counted.then_some(rows_read));
         Salvaged { known_lost, losses, ..self.salvaged }
     }
 }

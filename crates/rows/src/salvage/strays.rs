@@ -1,14 +1,17 @@
 //! Leaf pages that name a unit and that nothing leads to.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::io;
 
-use catalog::{Database, UnitKind};
+use catalog::Database;
 use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
+use crate::counts::Why;
+use crate::leaf::names;
 use crate::maps::{InUse, Maps};
 use crate::page_set::PageSet;
+use crate::scan::{Range, in_row_unit};
 use crate::table::Table;
 
 /// Pages that are read at once.
@@ -60,10 +63,7 @@ impl Unreached {
         let (mut partitions, mut units) = (Vec::new(), Vec::new());
         for &partition in tables.iter().flat_map(|table| &table.partitions) {
             let rowset = database.rowsets.get(partition);
-            let mut of_rowset = rowset.into_iter().flat_map(|rowset| &rowset.units);
-            let in_row =
-                of_rowset.find_map(|unit| database.units.get(*unit).filter(|unit| unit.kind == UnitKind::InRow));
-            if let Some(unit) = in_row {
+            if let Some(unit) = rowset.and_then(|rowset| in_row_unit(database, rowset)) {
                 partitions.push(partition);
                 units.push(unit.id);
             }
@@ -78,6 +78,25 @@ impl Unreached {
         found.freed = partitions.into_iter().zip(strays.freed).filter(|(_, pages)| *pages > 0).collect();
         found
     }
+}
+
+/// The pages that the reading of a table left out because they belong to another, or to another partition.
+pub fn foreign(left_out: &[(PageId, Why)]) -> BTreeSet<PageId> {
+    let foreign = left_out.iter().filter(|(_, why)| matches!(why, Why::OtherUnit(_)));
+    foreign.map(|(page, _)| *page).collect()
+}
+
+/// Adds to `reached` the pages of a range that a table was read by, and those that were lost on the way to it. Left out are
+/// `foreign` pages: only their own table can say that they were reached.
+/// False if a page was there already.
+pub fn reach(reached: &mut PageSet, range: &Range, foreign: &BTreeSet<PageId>) -> bool {
+    let lost = range.lost.iter().map(|(page, _)| *page);
+    let mut is_new = true;
+    for page in range.pages.iter().copied().chain(lost).filter(|page| !foreign.contains(page)) {
+        // Pages outside the files are in no set.
+        is_new &= reached.insert(page) || !reached.contains(page);
+    }
+    is_new
 }
 
 /// Finds the leaf pages of heaps and clustered indexes that are not `reached` and whose headers name one of `units`, after
@@ -166,9 +185,12 @@ fn named(bytes: &PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Opt
     if !is_leaf || header.page_id() != page || header.slot_count.get() == 0 {
         return None;
     }
-    let id = header.alloc_unit();
-    let at = by_id.binary_search_by_key(&id.0, |(id, _)| id.0).ok()?;
-    by_id.get(at).map(|(_, unit)| *unit)
+    let position = |id: AllocUnitId| {
+        let at = by_id.binary_search_by_key(&id.0, |(id, _)| id.0).ok()?;
+        by_id.get(at).map(|(_, unit)| *unit)
+    };
+    let of_2000 = || header.alloc_unit().clustered_of_2000().filter(|unit| names(header, *unit));
+    position(header.alloc_unit()).or_else(|| position(of_2000()?))
 }
 
 /// Reads page by page where a larger read failed. A page that cannot be read is left zero.

@@ -7,13 +7,13 @@ use format::allocation::{EXTENT_PAGES, IamHeader, bitmap, set_bits};
 use format::{Page, PageId, PageType};
 use source::PageSource;
 
-use super::names;
 use crate::counts::Why;
+use crate::leaf::names;
 use crate::maps::{InUse, Maps};
 use crate::page_set::PageSet;
 
 /// Walks the pages of a unit, each once.
-pub(super) struct Allocated<'a> {
+pub(crate) struct Allocated<'a> {
     source: &'a dyn PageSource,
     unit: &'a AllocUnit,
     /// The IAM page that follows.
@@ -31,7 +31,7 @@ pub(super) struct Allocated<'a> {
 }
 
 impl<'a> Allocated<'a> {
-    pub(super) fn of(source: &'a dyn PageSource, unit: &'a AllocUnit) -> Self {
+    pub(crate) fn of(source: &'a dyn PageSource, unit: &'a AllocUnit) -> Self {
         Self {
             source,
             unit,
@@ -46,7 +46,7 @@ impl<'a> Allocated<'a> {
     }
 
     /// The next page in use; `Err` for one of which that is not known, and for an IAM page at which the chain is cut.
-    pub(super) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
+    pub(crate) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
         loop {
             let page = match self.listed() {
                 Some(page) => page,

@@ -43,6 +43,8 @@ pub(crate) struct Bench {
     pub(crate) backups: Backups,
     /// Databases that were in use, with their log.
     pub(crate) used: logs::Used,
+    /// Real databases with the rows of their tables.
+    pub(crate) reals: salvage::Reals,
     /// Real databases at rest, with their logs.
     pub(crate) pairs: past::Pairs,
     /// Where the damaged files of each trial are kept, to be looked at.

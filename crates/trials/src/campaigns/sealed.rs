@@ -14,7 +14,7 @@ pub(crate) fn mutant(subject: &Subject, random: &mut Random) -> Mutant {
 }
 
 /// Where a change begins: at a field, in the header, in the slots, or anywhere.
-fn place(survey: &Survey, random: &mut Random) -> usize {
+pub(super) fn place(survey: &Survey, random: &mut Random) -> usize {
     match random.below(8) {
         0 => random.below(96),
         1 => 8191 - random.below(64),

@@ -1,5 +1,7 @@
 //! The pages of a database, and what each is for.
 
+use std::collections::BTreeMap;
+
 use catalog::{Database, Rowset};
 use format::allocation::{PfsByte, pfs_bytes, pfs_page_of};
 use format::bytes::u8_at;
@@ -110,6 +112,17 @@ impl<'a> Pages<'a> {
     pub fn rowset(&self, unit: AllocUnitId) -> Option<&'a Rowset> {
         let unit = self.database.unit_index(unit).and_then(|at| self.database.units.get(at))?;
         self.database.rowset_of(unit)
+    }
+
+    /// All pages, by what they are for.
+    pub fn by_role(&self) -> BTreeMap<PageRole, Vec<PageId>> {
+        let mut by_role: BTreeMap<PageRole, Vec<PageId>> = BTreeMap::new();
+        for id in self.ids() {
+            if let Some(bytes) = self.read(id) {
+                by_role.entry(self.role(id, &bytes)).or_default().push(id);
+            }
+        }
+        by_role
     }
 
     /// What `page` is for, whose bytes are `bytes`.

@@ -35,13 +35,7 @@ pub struct Damage {
 /// Damage of each kind, some pieces of each; which is decided by `seed`. `older` is an earlier copy of the database.
 pub fn damages(source: &dyn PageSource, database: &Database, older: Option<&dyn PageSource>, seed: u64) -> Vec<Damage> {
     let pages = Pages::new(source, database);
-    let mut by_role: BTreeMap<PageRole, Vec<PageId>> = BTreeMap::new();
-    for id in pages.ids() {
-        if let Some(bytes) = pages.read(id) {
-            by_role.entry(pages.role(id, &bytes)).or_default().push(id);
-        }
-    }
-    let mut maker = Maker { pages, by_role, random: Random::new(seed), made: Vec::new() };
+    let mut maker = Maker { pages, by_role: pages.by_role(), random: Random::new(seed), made: Vec::new() };
     maker.whole_pages();
     maker.extents();
     maker.torn_writes();

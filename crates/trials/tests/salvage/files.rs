@@ -5,6 +5,7 @@ use std::path::Path;
 use export::{Destination, SalvageFiles, SalvageForm, write_salvaged};
 use format::{PAGE_BYTES, PageId};
 use lab::Version;
+use rows::Why;
 use rows::salvage::{PageSet, Request};
 use source::PageSource;
 
@@ -30,7 +31,7 @@ fn doubtful_and_rebuilt_rows_have_files_of_their_own_with_place_and_reason() {
     let damaged = sound.with_pages([(pages[3], flipped), (pages[8], [0; PAGE_BYTES])]).unwrap();
     let mut reached = PageSet::of(&damaged);
     pages.iter().for_each(|page| assert!(reached.insert(*page)));
-    let written = |form: SalvageForm, extension: &str, lost: &[PageId]| {
+    let written = |form: SalvageForm, extension: &str, lost: &[(PageId, Why)]| {
         let folder = tempfile::tempdir().unwrap();
         let request = Request {
             source: &damaged,
@@ -48,7 +49,7 @@ fn doubtful_and_rebuilt_rows_have_files_of_their_own_with_place_and_reason() {
             |suffix: &str| std::fs::read_to_string(folder.path().join(format!("dbo.orders.{suffix}.{extension}"))).ok();
         (salvaged, read("doubtful"), read("rebuilt"))
     };
-    let lost = [pages[3], pages[8]];
+    let lost = [(pages[3], Why::Damaged), (pages[8], Why::OtherPage(PageId::NONE))];
     let (salvaged, doubtful, rebuilt) = written(SalvageForm::Csv, "csv", &lost);
     let (doubtful, rebuilt) = (doubtful.unwrap(), rebuilt.unwrap());
     assert!(doubtful.starts_with("_page,_slot,_why,order_id,customer_id,"), "{doubtful:.90}");

@@ -4,7 +4,7 @@ use std::io;
 use catalog::{Database, UnitKind};
 use format::{Page, PageId, RecordId};
 use rows::salvage::{Doubtful, PageSet, Request, Salvaged, Sink, salvage};
-use rows::{Table, Value};
+use rows::{Table, Value, Why};
 use source::{MemoryFiles, PageSource};
 use trials::plain::plain;
 
@@ -58,11 +58,12 @@ pub(crate) fn salvaged(
     let mut reached = PageSet::of(files);
     pages.iter().filter(|page| !missed.contains(page)).for_each(|page| assert!(reached.insert(*page)));
     let mut found = Found::default();
+    let left_out: Vec<(PageId, Why)> = damaged.iter().map(|page| (*page, Why::Damaged)).collect();
     let request = Request {
         source: files,
         database,
         table,
-        damaged,
+        damaged: &left_out,
         reached: &reached,
         unreached: None,
         rows_read: &[rows_read],

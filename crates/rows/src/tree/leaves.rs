@@ -1,13 +1,14 @@
 //! The leaves of a clustered index in the order of its key, from the entries of the level above.
 
 use catalog::{AllocUnit, Fetched, fetch};
-use format::{Page, PageBytes, PageId, PageType};
+use format::record::Record;
+use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-use super::names;
+use crate::leaf::names;
 
 /// No B-tree is deeper: one of 8 KB pages over 2^31 pages stays far below.
-const MAX_DEPTH: usize = 32;
+pub(super) const MAX_DEPTH: usize = 32;
 /// The child pointer ends the fixed part of an entry (docs/format/index-records.md#non-leaf-entries).
 const CHILD_BYTES: usize = 6;
 /// First byte of the child pointer in an entry of a compressed index is not known: such a tree is followed by its leaves.
@@ -15,7 +16,7 @@ const COMPRESSED: u8 = format::record::status::COMPRESSED;
 
 /// Walks the leaves of a unit. Pages of a level are linked both ways and the first has nothing to its left, so that a walk
 /// that follows only mirrored links meets no page twice.
-pub(super) struct Leaves<'a> {
+pub(crate) struct Leaves<'a> {
     source: &'a dyn PageSource,
     unit: &'a AllocUnit,
     state: State,
@@ -40,12 +41,20 @@ enum State {
 }
 
 impl<'a> Leaves<'a> {
-    pub(super) fn of(source: &'a dyn PageSource, unit: &'a AllocUnit) -> Self {
+    pub(crate) fn of(source: &'a dyn PageSource, unit: &'a AllocUnit) -> Self {
         Self { source, unit, state: State::Start }
     }
 
+    /// The entry that led to the leaf handed out last, with the leaf's least key, and its page. The first entry of the tree has no key.
+    pub(crate) fn entry(&self) -> Option<(PageId, Record<'_>)> {
+        let State::Parent { at, bytes, slot } = &self.state else { return None };
+        let page = Page::new(bytes);
+        let space = page.slot_bytes(slot.checked_sub(1)?)?;
+        Some((*at, Record::index(space, page.header().pminlen.get()).ok()?))
+    }
+
     /// The next leaf; `Err` names the page at which the walk ends too early.
-    pub(super) fn next_leaf(&mut self) -> Option<Result<PageId, PageId>> {
+    pub(crate) fn next_leaf(&mut self) -> Option<Result<PageId, PageId>> {
         loop {
             match &mut self.state {
                 State::End => return None,
@@ -88,7 +97,9 @@ impl<'a> Leaves<'a> {
                         continue;
                     }
                     let level = header.level;
-                    match self.node(next, level).filter(|bytes| Page::new(bytes).header().prev() == parent) {
+                    match node(self.source, self.unit.id, next, Some(level))
+                        .filter(|bytes| Page::new(bytes).header().prev() == parent)
+                    {
                         Some(bytes) => self.state = State::Parent { at: next, bytes, slot: 0 },
                         None => return self.cut(next),
                     }
@@ -128,14 +139,11 @@ impl<'a> Leaves<'a> {
             if is_compressed(page) {
                 return self.start_of_compressed();
             }
-            let first = child(page, 0).ok_or(at)?;
-            // The lowest index pages of a clustered index have level 0 or 1
-            // (docs/format/README.md#level-of-the-lowest-index-pages).
-            if header.level == 0 || header.level == 1 && !self.is_node(first) {
+            if !leads_to_nodes(self.source, page) {
                 return Ok(State::Parent { at, bytes, slot: 0 });
             }
             level = header.level.checked_sub(1);
-            at = first;
+            at = child(page, 0).ok_or(at)?;
         }
         Err(at)
     }
@@ -150,19 +158,33 @@ impl<'a> Leaves<'a> {
             _ => Err(at),
         }
     }
+}
 
-    fn node(&self, page: PageId, level: u8) -> Option<Box<PageBytes>> {
-        let Fetched::Sound(bytes) = fetch(self.source, page) else { return None };
-        let header = Page::new(&bytes).header();
-        let is_node = header.kind() == Some(PageType::Index) && names(header, self.unit.id);
-        (is_node && is_level(level, header.level)).then_some(bytes)
-    }
+/// A sound page above the leaves of a unit; of this level, if one is named.
+pub(super) fn node(
+    source: &dyn PageSource,
+    unit: AllocUnitId,
+    page: PageId,
+    level: Option<u8>,
+) -> Option<Box<PageBytes>> {
+    let Fetched::Sound(bytes) = fetch(source, page) else { return None };
+    let header = Page::new(&bytes).header();
+    let is_node = header.kind() == Some(PageType::Index) && names(header, unit);
+    (is_node && level.is_none_or(|level| is_level(level, header.level))).then_some(bytes)
+}
 
-    /// Whether a page is a sound index page.
-    fn is_node(&self, page: PageId) -> bool {
-        let Fetched::Sound(bytes) = fetch(self.source, page) else { return false };
-        Page::new(&bytes).header().kind() == Some(PageType::Index)
+/// Whether the pages below a sound index page are index pages too. The lowest index pages of a clustered index have level 0 or 1
+/// (docs/format/README.md#level-of-the-lowest-index-pages).
+pub(super) fn leads_to_nodes(source: &dyn PageSource, page: Page<'_>) -> bool {
+    let header = page.header();
+    if header.level != 1 {
+        return header.level > 1;
     }
+    let sound = |slot: u16| match fetch(source, child(page, slot)?) {
+        Fetched::Sound(bytes) => Page::new(&bytes).header().kind(),
+        _ => None,
+    };
+    (0..header.slot_count.get()).find_map(sound) == Some(PageType::Index)
 }
 
 /// Whether a page of level `own` may be where `level` is expected: the lowest index pages have 0 or 1.
@@ -170,11 +192,11 @@ fn is_level(level: u8, own: u8) -> bool {
     level == own || level <= 1 && own <= 1
 }
 
-fn is_compressed(page: Page<'_>) -> bool {
+pub(super) fn is_compressed(page: Page<'_>) -> bool {
     page.slot_bytes(0).and_then(<[u8]>::first).is_some_and(|status| status & COMPRESSED != 0)
 }
 
-fn child(page: Page<'_>, slot: u16) -> Option<PageId> {
+pub(super) fn child(page: Page<'_>, slot: u16) -> Option<PageId> {
     let at = usize::from(page.header().pminlen.get()).checked_sub(CHILD_BYTES)?;
     PageId::read(page.slot_bytes(slot)?, at)
 }

@@ -1,0 +1,154 @@
+//! Which partition of a table a page belongs to that cannot be read, and whether it held rows: by all that leads to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog::{AllocUnit, Database, Rowset};
+use format::allocation::PfsByte;
+use format::{Page, PageId, PageType};
+use source::PageSource;
+
+use crate::counts::Why;
+use crate::leaf::names;
+use crate::maps::Maps;
+use crate::scan::{Allocated, in_row_unit};
+use crate::table::Table;
+use crate::tree::{each_leaf, each_node};
+
+/// What is known of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    /// Position among the table's partitions; `None` if nothing says which it is of.
+    pub(crate) partition: Option<usize>,
+    /// What was on it.
+    pub(crate) held: Held,
+}
+
+/// What was on a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Held {
+    /// Rows of the table: it is a leaf, or a page of a heap.
+    Rows,
+    /// No rows: it is an IAM page, a page above the leaves, or none of the table's.
+    None,
+    /// Nothing says which.
+    Unknown,
+}
+
+/// A partition, and what was learned of it.
+struct Partition<'a> {
+    unit: &'a AllocUnit,
+    rowset: &'a Rowset,
+    /// The tree leads to all of its leaves.
+    is_tree_whole: bool,
+    /// Pages in use that its IAM chain lists.
+    listed: u64,
+    /// Its IAM chain is damaged: it may have more.
+    is_cut: bool,
+}
+
+/// What is known of these pages of a table, the strongest evidence first: entries of sound pages above the leaves, the IAM chain,
+/// the page's own header. Memory: the pages that are asked for, and a bit for each page of the files.
+pub(crate) fn owners(
+    source: &dyn PageSource,
+    database: &Database,
+    table: &Table,
+    pages: &BTreeSet<PageId>,
+) -> BTreeMap<PageId, Owner> {
+    let mut owners: BTreeMap<PageId, Owner> = BTreeMap::new();
+    let mut listed: BTreeMap<PageId, usize> = BTreeMap::new();
+    let mut partitions: Vec<Option<Partition<'_>>> = Vec::new();
+    if pages.is_empty() {
+        return owners;
+    }
+    for (at, partition) in table.partitions.iter().enumerate() {
+        let place = database.rowsets.get(*partition);
+        let place = place.and_then(|rowset| Some((rowset, in_row_unit(database, rowset)?)));
+        partitions.push(place.map(|(rowset, unit)| {
+            let mut partition = Partition { unit, rowset, is_tree_whole: true, listed: 0, is_cut: false };
+            let mut own = |page: PageId, held: Held| {
+                if pages.contains(&page) {
+                    owners.entry(page).or_insert(Owner { partition: Some(at), held });
+                }
+            };
+            if rowset.index_id > 0 {
+                each_node(source, unit, &mut |page| own(page, Held::None));
+                partition.is_tree_whole = each_leaf(source, unit, &mut |page, _| own(page, Held::Rows));
+            }
+            let mut allocated = Allocated::of(source, unit);
+            while let Some(next) = allocated.next_page() {
+                let (page, why) = next.map_or_else(|(page, why)| (page, Some(why)), |page| (page, None));
+                if why == Some(Why::AllocationMap) {
+                    partition.is_cut = true;
+                    own(page, Held::None);
+                    continue;
+                }
+                partition.listed += 1;
+                if pages.contains(&page) {
+                    listed.entry(page).or_insert(at);
+                }
+            }
+            partition
+        }));
+    }
+    let mut maps = Maps::default();
+    for page in pages.iter().filter(|page| !owners.contains_key(*page)).copied().collect::<Vec<_>>() {
+        let pfs = maps.pfs(source, page);
+        let listed = listed.get(&page).map(|at| (*at, pfs.is_some_and(PfsByte::is_allocated)));
+        let owner = by_maps_and_header(source, page, &partitions, listed);
+        let is_iam = pfs.is_some_and(PfsByte::is_iam);
+        owners.insert(page, if is_iam { Owner { held: Held::None, ..owner } } else { owner });
+    }
+    owners
+}
+
+/// What IAM chains and the header say of a page that no tree leads to. `listed` is the partition whose IAM chain lists it, and
+/// whether its PFS page says that it is in use: other pages of an extent may never have been.
+fn by_maps_and_header(
+    source: &dyn PageSource,
+    page: PageId,
+    partitions: &[Option<Partition<'_>>],
+    listed: Option<(usize, bool)>,
+) -> Owner {
+    let raw = source.read_page(page);
+    // What is left of the page itself counts only where it names this very place.
+    let header = raw.as_ref().map(|bytes| *Page::new(bytes).header()).filter(|header| header.page_id() == page);
+    let named = header.and_then(|header| {
+        partitions.iter().position(|own| own.as_ref().is_some_and(|own| names(&header, own.unit.id)))
+    });
+    let cut: Vec<usize> = (0..partitions.len())
+        .filter(|at| partitions.get(*at).and_then(Option::as_ref).is_some_and(|own| own.is_cut))
+        .collect();
+    let only = match cut.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let Some(at) = listed.map(|(at, _)| at).or(named).or(only) else {
+        // All of their pages are known, and this is none of them.
+        let held = if cut.is_empty() { Held::None } else { Held::Unknown };
+        return Owner { partition: None, held };
+    };
+    let Some(Some(own)) = partitions.get(at) else { return Owner { partition: Some(at), held: Held::Unknown } };
+    let is_certain = listed.is_some_and(|(_, in_use)| in_use) || named == Some(at);
+    let held = match header.filter(|_| named == Some(at)).and_then(|header| Some((header.kind()?, header.level))) {
+        Some((PageType::Data, 0)) => Held::Rows,
+        Some((PageType::Index | PageType::Iam, _)) => Held::None,
+        _ if own.rowset.index_id == 0 => {
+            if is_certain {
+                Held::Rows
+            } else {
+                Held::Unknown
+            }
+        }
+        // The tree leads to all leaves, and not to this page.
+        _ if own.is_tree_whole => Held::None,
+        _ if page == own.unit.root && !own.is_cut => {
+            if own.listed > 1 {
+                Held::None
+            } else {
+                Held::Rows
+            }
+        }
+        _ => Held::Unknown,
+    };
+    Owner { partition: Some(at), held }
+}

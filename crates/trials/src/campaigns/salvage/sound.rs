@@ -1,0 +1,185 @@
+//! Sound databases with the rows of their tables, and what the ordinary reading gives of a table.
+
+use std::collections::BTreeMap;
+
+use catalog::{Database, UnitKind, column_status};
+use format::types::xtype;
+use format::{Page, PageId, PageType, RecordId};
+use rows::salvage::{PageSet, foreign, reach};
+use rows::{Reader, Scan, ScanOptions, Table, Why};
+use source::{MemoryFiles, PageSource};
+use trials::mutate::{PageRole, Pages};
+use trials::plain::plain;
+
+/// A row as plain text.
+pub(super) type Row = Vec<Option<String>>;
+
+/// A sound database.
+#[derive(Clone, Copy)]
+pub(crate) struct Sound<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) files: &'a MemoryFiles,
+    pub(crate) database: &'a Database,
+    /// Its pages, by what they are for.
+    pub(crate) roles: &'a BTreeMap<PageRole, Vec<PageId>>,
+    /// The tables that are looked at.
+    pub(crate) tables: &'a [Whole],
+}
+
+/// A table of a sound database.
+pub(crate) struct Whole {
+    pub(super) table: Table,
+    /// Its rows by their places.
+    pub(super) rows: BTreeMap<RecordId, Row>,
+    /// Its leaves or heap pages by their own headers, with the number of their partition.
+    pub(super) leaves: BTreeMap<PageId, i32>,
+    /// Its clustering key, if that is one integer.
+    pub(super) key: Option<IntegerKey>,
+    /// Rows of equal clustering key are told apart by a number that is in no column.
+    pub(super) has_uniquifier: bool,
+    /// The catalog counts as many rows as each partition has.
+    pub(super) is_counted: bool,
+}
+
+/// A clustering key of one integer.
+#[derive(Clone, Copy)]
+pub(super) struct IntegerKey {
+    /// The place of its column in a row.
+    pub(super) at: usize,
+    pub(super) is_descending: bool,
+    /// Several rows may have the same.
+    pub(super) has_equals: bool,
+}
+
+/// What the ordinary reading of a table gives.
+pub(super) struct Read {
+    pub(super) rows: BTreeMap<RecordId, Row>,
+    pub(super) left_out: Vec<(PageId, Why)>,
+    pub(super) reached: PageSet,
+    pub(super) by_partition: Vec<u64>,
+    pub(super) skipped_slots: u64,
+}
+
+/// All tables of a sound database of the lab; an error if they are not what the lab wrote.
+pub(crate) fn lab_tables(
+    files: &MemoryFiles,
+    database: &Database,
+    description: &lab::Description,
+) -> Result<Vec<Whole>, String> {
+    let mut tables = Vec::new();
+    for truth in lab::truth::truth(description) {
+        let id = Table::list(database)
+            .into_iter()
+            .find(|id| database.objects.get(id).is_some_and(|object| object.name == truth.table));
+        let id = id.ok_or_else(|| format!("{} is not listed", truth.table))?;
+        let table = Table::of(database, id).map_err(|why| format!("{}: {why}", truth.table))?;
+        let whole = Whole::read(files, database, table)?;
+        let columns = &whole.table.columns;
+        let stored: Vec<usize> =
+            truth.columns.iter().filter_map(|name| columns.iter().position(|column| column.name == *name)).collect();
+        let mut found: Vec<Row> =
+            whole.rows.values().map(|row| stored.iter().map(|at| row[*at].clone()).collect()).collect();
+        let mut expected = truth.rows;
+        // A column with values that the reader does not convert is compared with itself alone.
+        for at in 0..stored.len() {
+            if found.iter().any(|row| row[at].as_deref() == Some("<Undocumented>")) {
+                found.iter_mut().chain(&mut expected).for_each(|row| row[at] = None);
+            }
+        }
+        found.sort();
+        expected.sort();
+        if found != expected {
+            let differ = found.iter().zip(&expected).find(|(found, expected)| found != expected);
+            return Err(format!(
+                "{} has {} rows of {}, first difference {differ:?}",
+                truth.table,
+                found.len(),
+                expected.len()
+            ));
+        }
+        tables.push(whole);
+    }
+    Ok(tables)
+}
+
+impl Whole {
+    /// Reads a table of a sound database; an error if not all of it can be read.
+    pub(super) fn read(files: &MemoryFiles, database: &Database, table: Table) -> Result<Self, String> {
+        let read = read(files, database, &table)?;
+        if !read.left_out.is_empty() || read.skipped_slots > 0 {
+            return Err(format!("{} cannot be read whole", table.name));
+        }
+        let rowsets = || table.partitions.iter().map(|at| &database.rowsets[*at]);
+        let counts = rowsets().zip(&read.by_partition);
+        let is_counted = counts.into_iter().all(|(rowset, rows)| u64::try_from(rowset.rows) == Ok(*rows));
+        let is_uniquifier = |column: &catalog::RowsetColumn| column.status & column_status::UNIQUIFIER != 0;
+        Ok(Self {
+            leaves: leaves(files, database, &table),
+            key: integer_key(database, &table),
+            has_uniquifier: rowsets().any(|rowset| rowset.layout.columns.iter().any(is_uniquifier)),
+            is_counted,
+            rows: read.rows,
+            table,
+        })
+    }
+}
+
+/// The pages in use whose own headers say that they are leaves or heap pages of the table.
+fn leaves(files: &MemoryFiles, database: &Database, table: &Table) -> BTreeMap<PageId, i32> {
+    let pages = Pages::new(files, database);
+    let partition = |page: &PageId| {
+        let bytes = pages.read(*page)?;
+        let header = Page::new(&bytes).header();
+        let is_leaf = header.kind() == Some(PageType::Data) && header.level == 0 && header.page_id() == *page;
+        let unit = database.units.get(database.unit_index(header.alloc_unit()).filter(|_| is_leaf)?)?;
+        let is_own = unit.kind == UnitKind::InRow && table.partitions.contains(&unit.rowset?);
+        (is_own && pages.pfs(*page)?.is_allocated()).then_some(database.rowset_of(unit)?.partition)
+    };
+    pages.ids().filter_map(|page| Some((page, partition(&page)?))).collect()
+}
+
+fn integer_key(database: &Database, table: &Table) -> Option<IntegerKey> {
+    let rowset = database.rowsets.get(*table.partitions.first()?)?;
+    let of_key = rowset.layout.columns.iter().filter(|column| rowset.index_id == 1 && column.key_ordinal > 0);
+    let (uniquifier, key): (Vec<_>, Vec<_>) = of_key.partition(|column| column.status & column_status::UNIQUIFIER != 0);
+    let [key] = key.as_slice() else { return None };
+    let is_integer = matches!(key.info.xtype, xtype::TINYINT | xtype::SMALLINT | xtype::INT | xtype::BIGINT);
+    Some(IntegerKey {
+        at: table.columns.iter().position(|column| column.id == key.id).filter(|_| is_integer)?,
+        is_descending: rowset.layout.key(catalog::Level::Leaf).first()?.descending,
+        has_equals: !uniquifier.is_empty(),
+    })
+}
+
+/// The ordinary reading of a table.
+pub(super) fn read(source: &dyn PageSource, database: &Database, table: &Table) -> Result<Read, String> {
+    let mut scan = Scan::new(source, database, table, ScanOptions::default());
+    let mut reader = Reader::new(source, database, table, ScanOptions::default());
+    let mut read = Read {
+        rows: BTreeMap::new(),
+        left_out: Vec::new(),
+        reached: PageSet::of(source),
+        by_partition: vec![0; table.partitions.len()],
+        skipped_slots: 0,
+    };
+    let mut twice = None;
+    while let Some(range) = scan.next_range() {
+        let counts = reader.read(&range, &mut |row| {
+            if read.rows.insert(row.place, row.values.iter().map(plain).collect()).is_some() {
+                twice = Some(row.place);
+            }
+            Ok(())
+        });
+        let counts = counts.map_err(|error| error.to_string())?;
+        if !reach(&mut read.reached, &range, &foreign(&counts.damaged_pages)) {
+            return Err("a page is handed out twice".to_owned());
+        }
+        read.by_partition[range.partition] += counts.rows;
+        read.skipped_slots += counts.skipped_slots;
+        read.left_out.extend(counts.damaged_pages);
+    }
+    match twice {
+        Some(place) => Err(format!("row {place} is handed out twice")),
+        None => Ok(read),
+    }
+}

@@ -1,0 +1,34 @@
+//! What trials share, and is made when the first of them wants it.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A place that is filled once.
+type Place<T> = Arc<OnceLock<Arc<T>>>;
+
+/// Things by number; the oldest first.
+pub(crate) struct Shared<T>(Mutex<Vec<(u64, Place<T>)>>);
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Shared<T> {
+    /// The one with this number. At most `kept` stay in memory.
+    pub(crate) fn get(&self, number: u64, kept: usize, make: impl FnOnce() -> T) -> Arc<T> {
+        let place = {
+            let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = places.iter().find(|(own, _)| *own == number).map(|(_, place)| Arc::clone(place));
+            known.unwrap_or_else(|| {
+                if places.len() >= kept {
+                    places.remove(0);
+                }
+                let place = Place::default();
+                places.push((number, Arc::clone(&place)));
+                place
+            })
+        };
+        Arc::clone(place.get_or_init(|| Arc::new(make())))
+    }
+}
