@@ -11,3 +11,5 @@ mod losses;
 mod round_trip;
 #[path = "salvage/rows_found.rs"]
 mod rows_found;
+#[path = "salvage/what_is_lost.rs"]
+mod what_is_lost;

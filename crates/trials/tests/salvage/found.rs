@@ -27,6 +27,16 @@ impl Sink for Found {
     }
 }
 
+/// A database of the lab in memory.
+pub(crate) fn opened(description: &lab::Description) -> (MemoryFiles, Database) {
+    let folder = tempfile::tempdir().unwrap();
+    let written = lab::write(description, folder.path()).unwrap();
+    let contents = written.files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    let files = MemoryFiles::open(contents).unwrap();
+    let database = catalog::load(&files);
+    (files, database)
+}
+
 /// The leaf pages of a table that name it, in a sound database.
 pub(crate) fn leaf_pages(files: &MemoryFiles, database: &Database, table: &Table) -> Vec<PageId> {
     let units: Vec<_> = table

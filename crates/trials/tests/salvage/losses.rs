@@ -5,14 +5,11 @@ use rows::loss::{ColumnSource, CountBasis, WhichRows, losses};
 use rows::{Column, Place, Table};
 use source::{MemoryFiles, PageSource};
 
+use crate::found::opened;
+
 /// The `orders` schema in memory.
 pub(crate) fn orders_database(version: Version) -> (MemoryFiles, Database) {
-    let folder = tempfile::tempdir().unwrap();
-    let written = lab::write(&orders::orders(version, 7, 10 << 20), folder.path()).unwrap();
-    let contents = written.files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
-    let files = MemoryFiles::open(contents).unwrap();
-    let database = catalog::load(&files);
-    (files, database)
+    opened(&orders::orders(version, 7, 10 << 20))
 }
 
 /// A table by name, with the columns that the losses name.
