@@ -72,7 +72,9 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
         });
         let report = image.check();
         sound_but(&report, Some("forwarded rows"))?;
-        let is_told = |entry: &check::NotVerified| entry.what == "free-space and ghost counts in page headers" && entry.count == 1;
+        let is_told = |entry: &check::NotVerified| {
+            entry.what == "free-space and ghost counts in page headers" && entry.count == 1
+        };
         assert!(report.not_verified.iter().any(is_told), "how the page counts them is unknown, and not reported");
         // No live row says that.
         image.edit(page, |bytes| {
