@@ -6,6 +6,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
+use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// What a comparison of the pages with the log found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -48,6 +49,16 @@ pub enum LogAuditDoubtKind {
 }
 
 impl LogAuditDoubtKind {
+    const ALL: [Self; 7] = [
+        Self::LogDamaged,
+        Self::LogEnd,
+        Self::LogEncrypted,
+        Self::LogUnprotected,
+        Self::Pages,
+        Self::FileNotGiven,
+        Self::More,
+    ];
+
     /// The limit that says so.
     pub fn limit(self) -> &'static Limit {
         match self {
@@ -85,5 +96,40 @@ impl LogAudit {
         for doubt in &self.doubts {
             coverage.note(doubt.kind.limit(), doubt.scope.clone(), doubt.count);
         }
+    }
+}
+
+wire!(LogAudit {
+    findings,
+    pages_compared,
+    images_compared,
+    pages_older,
+    pages_without_records,
+    range,
+    redo_from,
+    doubts,
+});
+wire!(LogAuditDoubt { kind, scope, count });
+
+/// By the id of its limit, which each has for itself.
+impl Wire for LogAuditDoubtKind {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.limit().write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let limit = <&Limit>::read(from)?;
+        Self::ALL.into_iter().find(|kind| kind.limit() == limit).ok_or_else(|| from.damaged("the kind of a doubt"))
+    }
+}
+
+impl Wire for Lsn {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.vlf, self.block, self.slot).write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let (vlf, block, slot) = Wire::read(from)?;
+        Ok(Self { vlf, block, slot })
     }
 }

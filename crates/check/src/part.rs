@@ -6,6 +6,8 @@
 
 mod body;
 mod cut;
+#[doc(hidden)]
+pub mod frames;
 
 use std::io::{Read, Write};
 
@@ -19,17 +21,18 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::hash::{FactHash, HashKey};
 use crate::ledger::FindingCollector;
+use crate::log_audit::LogAudit;
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::ranges::{FileRange, Ranges};
 use crate::report::Report;
-use crate::run::{run_with, survey_of};
+use crate::run::{maps_of, run_with};
 use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::sweep;
 use crate::units::Units;
 pub use crate::wire::{Digest, SumsError};
-use crate::wire::{Input, Output, hash_of};
+use crate::wire::{Input, Output, Wire, hash_of};
 
 use crate::witness::Faulty;
 pub use crate::witness::{Fingerprint, load};
@@ -85,8 +88,9 @@ pub fn sweeper<R>(
     // What the maps show is found again by who merges.
     let mut findings = FindingCollector::new(needs.bytes_for_findings(options), &space);
     let mut units = Units::of(database);
-    let (survey, fingerprint) =
-        survey_of((&metered, database), options, &mut units, (&mut findings, &mut Coverage::default()));
+    let (maps, fingerprint) =
+        maps_of((&metered, database), options, &mut units, (&mut findings, &mut Coverage::default()));
+    let survey = maps.uncompared(&units);
     drop(findings);
     let mut context = Context::new(&metered, database, options, units, survey, &space);
     let checks = Checks::new(&context);
@@ -129,6 +133,7 @@ impl Sweeper<'_, '_> {
         context.ranges = Ranges::new(vec![range]);
         let backup = context.source.backup();
         backup.into_iter().for_each(BackupPages::forget_seen);
+        let known = context.source.read_faults();
         let mut findings = FindingCollector::new(self.findings_bytes, context.space);
         let mut swept = sweep::sweep(context, self.checks, &mut findings, &self.metered.meter, progress);
         self.checks.end_part(context, &mut swept, &mut findings);
@@ -139,7 +144,7 @@ impl Sweeper<'_, '_> {
         let pages_read = swept.tallies.pages_read;
         let mut to = Output::new(&context.hash, head, context.space, to);
         let body = Body {
-            faults: context.source.read_faults(),
+            faults: body::met_since(&known, context.source.read_faults()),
             container: backup.map(BackupPages::seen).unwrap_or_default(),
             swept,
         };
@@ -159,6 +164,34 @@ impl Sweeper<'_, '_> {
 /// [`SumsError`] if it is not.
 pub fn verify(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Digest, SumsError> {
     Input::new(&FactHash::of_key(key), head, (&TempStore::default(), 0), from).verify()
+}
+
+/// What the bytes of a comparison with the log are bound to.
+const AUDIT: &[u8] = b"audit";
+
+/// A comparison of the pages with the log as bytes, so that it is made once for all processes of a run.
+///
+/// # Errors
+/// None but of memory that is not there.
+pub fn write_audit(key: &HashKey, audit: &LogAudit) -> Result<Vec<u8>, SumsError> {
+    let mut bytes = Vec::new();
+    let (hash, space) = (FactHash::of_key(key), TempStore::default());
+    let mut to = Output::new(&hash, AUDIT, &space, &mut bytes);
+    audit.write(&mut to)?;
+    to.finish()?;
+    Ok(bytes)
+}
+
+/// Reads what [`write_audit`] wrote.
+///
+/// # Errors
+/// [`SumsError`] if it is anything else.
+pub fn read_audit(key: &HashKey, mut bytes: &[u8]) -> Result<LogAudit, SumsError> {
+    let (hash, space) = (FactHash::of_key(key), TempStore::default());
+    let mut from = Input::new(&hash, AUDIT, (&space, 0), &mut bytes);
+    let audit = LogAudit::read(&mut from)?;
+    from.finish()?;
+    Ok(audit)
 }
 
 /// A hash of bytes under a key.

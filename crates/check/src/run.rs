@@ -25,12 +25,12 @@ use crate::progress::Progress;
 use crate::report::{BackupSummary, BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
 use crate::row_check::Stage;
 use crate::spill::TempStore;
-use crate::survey::Survey;
+use crate::survey::Maps;
 use crate::units::Units;
 use crate::witness::{Fingerprint, Witness};
 use crate::{
     broker, catalog_rules, columns, container, encryption, inventory, metadata, prechecks, read_ranges, reckon, settle,
-    survey, sweep, system, warnings,
+    sweep, system, warnings,
 };
 
 /// Checks the database whose pages `source` has and whose catalog was read into `database`.
@@ -107,19 +107,19 @@ pub(crate) fn run_with<E>(
 
 /// Reads the maps; units that only they name join the others. What was read is told only where the run's key is known to other
 /// processes.
-pub(crate) fn survey_of(
+pub(crate) fn maps_of(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
     units: &mut Units,
     (findings, coverage): (&mut FindingCollector, &mut Coverage),
-) -> (Survey, Fingerprint) {
+) -> (Maps, Fingerprint) {
     match &options.hash_key {
-        None => (survey::survey(source, database, units, findings, coverage), Fingerprint::default()),
+        None => (Maps::read(source, database, units, findings, coverage), Fingerprint::default()),
         Some(key) => {
             let witness = Witness::new(source, key);
-            let survey = survey::survey(&witness, database, units, findings, coverage);
+            let maps = Maps::read(&witness, database, units, findings, coverage);
             let fingerprint = witness.fingerprint();
-            (survey, fingerprint)
+            (maps, fingerprint)
         }
     }
 }
@@ -172,7 +172,8 @@ impl<'a> Run<'a> {
             columns::anti_matter(database, &units, &mut self.findings, &mut self.coverage);
         }
         let results = (&mut self.findings, &mut self.coverage);
-        let (survey, fingerprint) = survey_of((source, database), options, &mut units, results);
+        let (maps, fingerprint) = maps_of((source, database), options, &mut units, results);
+        let survey = maps.compare(source, database, &units, &mut self.findings, &mut self.coverage);
         self.fingerprint = fingerprint;
         self.phases.end("survey", self.space);
         Context::new(source, database, options, units, survey, self.space)

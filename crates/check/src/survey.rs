@@ -18,8 +18,11 @@ use crate::coverage::Coverage;
 use crate::ledger::FindingCollector;
 use crate::registry::limits;
 use crate::report::FileTotals;
+use crate::spill::Sorter;
 use crate::units::{Unit, UnitIndex, Units};
 
+use claims::Claim;
+use iam::Chains;
 pub(crate) use iam::missing_files;
 pub(crate) use maps::{Allocation, FileMap};
 pub(crate) use page_set::PageSet;
@@ -113,6 +116,74 @@ impl Survey {
     }
 }
 
+/// The allocation structures as they were read, not yet compared with each other.
+pub(crate) struct Maps {
+    files: Vec<FileMap>,
+    chains: Chains,
+    claims: Sorter<Claim>,
+}
+
+impl Maps {
+    /// Reads them.
+    pub(crate) fn read(
+        source: &dyn PageSource,
+        database: &Database,
+        units: &mut Units,
+        findings: &mut FindingCollector,
+        coverage: &mut Coverage,
+    ) -> Self {
+        let mut files: Vec<FileMap> =
+            source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect();
+        let (chains, claims) = iam::follow(source, database, units, &mut files, findings, coverage);
+        for file in &mut files {
+            if let Some(page) = file.unread_config().filter(|page| !chains.unread.contains(page)) {
+                file.unread.push(page);
+                coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {page}"), 1);
+            }
+        }
+        Self { files, chains, claims }
+    }
+
+    /// Checks them against each other, which looks at every page of the database.
+    pub(crate) fn compare(
+        self,
+        source: &dyn PageSource,
+        database: &Database,
+        units: &Units,
+        findings: &mut FindingCollector,
+        coverage: &mut Coverage,
+    ) -> Survey {
+        let Self { files, chains, claims } = self;
+        let totals = extents::check((source, database), &files, (&chains, claims), units, findings, coverage);
+        Survey { totals, ..Self::owners(files, chains, units) }
+    }
+
+    /// Who owns what, for whoever only sweeps: without totals.
+    pub(crate) fn uncompared(self, units: &Units) -> Survey {
+        Self::owners(self.files, self.chains, units)
+    }
+
+    fn owners(files: Vec<FileMap>, chains: Chains, units: &Units) -> Survey {
+        let mut iam_pages = vec![0; units.list().len()];
+        for page in &chains.pages {
+            if let Some(count) = iam_pages.get_mut(page.unit as usize) {
+                *count += 1;
+            }
+        }
+        let unread = files.iter().flat_map(|file| &file.unread).chain(&chains.unread).copied().collect();
+        Survey {
+            files,
+            iam_pages,
+            partial_units: chains.partial,
+            broken_chains: chains.broken.into_iter().collect(),
+            sharing: chains.sharing,
+            intervals: chains.intervals,
+            unread,
+            totals: Vec::new(),
+        }
+    }
+}
+
 /// Reads the allocation structures and checks them against each other.
 pub(crate) fn survey(
     source: &dyn PageSource,
@@ -121,33 +192,7 @@ pub(crate) fn survey(
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> Survey {
-    let mut files: Vec<FileMap> =
-        source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect();
-    let (chains, claims) = iam::follow(source, database, units, &mut files, findings, coverage);
-    for file in &mut files {
-        if let Some(page) = file.unread_config().filter(|page| !chains.unread.contains(page)) {
-            file.unread.push(page);
-            coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {page}"), 1);
-        }
-    }
-    let totals = extents::check((source, database), &files, (&chains, claims), units, findings, coverage);
-    let mut iam_pages = vec![0; units.list().len()];
-    for page in &chains.pages {
-        if let Some(count) = iam_pages.get_mut(page.unit as usize) {
-            *count += 1;
-        }
-    }
-    let unread = files.iter().flat_map(|file| &file.unread).chain(&chains.unread).copied().collect();
-    Survey {
-        files,
-        iam_pages,
-        partial_units: chains.partial,
-        broken_chains: chains.broken.into_iter().collect(),
-        sharing: chains.sharing,
-        intervals: chains.intervals,
-        unread,
-        totals,
-    }
+    Maps::read(source, database, units, findings, coverage).compare(source, database, units, findings, coverage)
 }
 
 #[cfg(test)]

@@ -47,8 +47,8 @@ pub(crate) trait Wire: Sized {
 /// Bytes of a frame, but for the last ones.
 const FRAME_BYTES: usize = 1 << 16;
 /// Length and hash of a frame.
-const LENGTH_BYTES: usize = 4;
-const HASH_BYTES: usize = 16;
+pub(crate) const LENGTH_BYTES: usize = 4;
+pub(crate) const HASH_BYTES: usize = 16;
 
 /// A hash of bytes under the run's key.
 pub type Digest = [u8; HASH_BYTES];

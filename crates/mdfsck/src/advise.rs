@@ -10,9 +10,9 @@ use source::backup;
 use crate::check::{self, What};
 use crate::cli::AdviseArguments;
 use crate::failure::{Failure, warn};
-use crate::many::plan::{Item, Job};
-use crate::many::{Planned, plan};
+use crate::many::plan;
 use crate::output::{self, Target};
+use crate::spread::Spread;
 use crate::{chain, nice, spool};
 
 pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
@@ -23,32 +23,13 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
     }
     let target = script_target(arguments)?;
     let mut check = arguments.check();
-    check.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
+    check.recovery.room.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let choice = check.sets()?;
     let named = check.paths.clone();
-    let mut sets = None;
-    match plan::plan(&named, &choice, check.stop.until())? {
-        Planned::One(paths) => check.paths = paths,
-        Planned::Several(plan::Plan { mut items, notes, .. }) if items.len() == 1 => {
-            notes.iter().for_each(warn);
-            let Some(Item { paths, job, .. }) = items.pop() else { return Ok(Failure::UNABLE) };
-            check.paths = paths;
-            match job {
-                Job::Refused(failure) => return Err(failure),
-                Job::Sets(chosen) => sets = Some(chosen),
-                Job::Files { .. } => {}
-            }
-        }
-        Planned::Several(plan) => {
-            let names: Vec<&str> = plan.items.iter().map(|item| item.name.as_str()).collect();
-            return Err(Failure::usage(format!(
-                "advise takes one database at a time; these paths hold {}: name the files of one",
-                names.join(", ")
-            )));
-        }
-    }
+    let (paths, sets) = plan::one("advise", &named, &choice, check.stop.until())?;
+    check.paths = paths;
     let (backups, unread) = backups(arguments)?;
-    let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None };
+    let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
     let shown: Vec<String> = named.iter().map(|path| source::argument(path)).collect();
     let shown = shown.join(" ");
     let (status, (plan, report)) = check::judge(&check, &what, |report, source, database| {
@@ -115,5 +96,5 @@ fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure
         warn("--backups: no backup file found there");
     }
     let databases = backup::chains(&media);
-    Ok((Some(Backups { databases, memory_bytes: arguments.database.recovery.memory }), status))
+    Ok((Some(Backups { databases, memory_bytes: arguments.database.recovery.room.memory }), status))
 }

@@ -7,8 +7,9 @@ use std::thread;
 use catalog::Database;
 use check::LogAudit;
 use recovery::Refusal;
-use source::{PageSource, Throttled};
+use source::PageSource;
 
+use crate::check::throttled;
 use crate::cli::{AuditArguments, CheckArguments, RecoveryArguments};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::Found;
@@ -24,14 +25,11 @@ pub(crate) fn of_check(
     source: &dyn PageSource,
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
-    let is_of_pages = !arguments.alloc && !arguments.catalog && !arguments.estimate_only;
+    let is_of_pages = !arguments.scope.alloc && !arguments.scope.catalog && !arguments.estimate_only;
     if !is_of_pages {
         return None;
     }
-    match arguments.io_limit {
-        Some(limit) => of_log(&arguments.paths, &arguments.recovery, &Throttled::new(source, limit), database),
-        None => of_log(&arguments.paths, &arguments.recovery, source, database),
-    }
+    throttled(arguments, source, |source| of_log(&arguments.paths, &arguments.recovery, source, database))
 }
 
 /// The audit with the log at hand, if there is one that can be compared.
@@ -49,7 +47,7 @@ pub(crate) fn of_log(
         return None;
     }
     let log = recover::open(&logs, database).ok()?;
-    let memory = options.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
+    let memory = options.room.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
     audit::audit(source, database, &log, memory).ok().map(Arc::new)
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use catalog::Database;
+use check::part::Fingerprint;
 use check::registry::limits::Limit;
 use check::{Finding, NotVerified, Options, Report, Scope};
 use report::databases::{Row, Verdict};
@@ -15,7 +16,7 @@ use report::{Format, View};
 use source::backup::{ChainSet, SetChoice};
 use source::{PageSource, Throttled};
 
-use crate::cli::{CheckArguments, Constraints, RecoveryArguments};
+use crate::cli::{CheckArguments, Constraints, RoomArguments};
 use crate::error_log::{self, ErrorLog};
 use crate::failure::{Failure, report_read_faults, to_stderr, warn};
 use crate::input::{Input, Reading};
@@ -23,33 +24,48 @@ use crate::many::{self, Planned, plan};
 use crate::output::Target;
 use crate::progress::Place;
 use crate::spool::{self, Spool};
+use crate::spread::Spread;
 use crate::{audit, keep, nice, progress, recover, scope, size, terminal};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
-    if arguments.nice
+    set_up(arguments, |arguments| {
+        let choice = arguments.sets()?;
+        let planned = plan::plan(&arguments.paths, &choice, arguments.stop.until()).inspect_err(|failure| {
+            keep::failed(arguments, SystemTime::now(), failure);
+        })?;
+        match planned {
+            Planned::One(paths) => {
+                let what =
+                    What { named: &arguments.paths, choice: &choice, sets: None, place: None, spread: Spread::None };
+                one(&arguments.of(paths), &what)
+            }
+            Planned::Several(plan) => many::run(arguments, &choice, plan),
+        }
+    })
+}
+
+/// Does what comes before any check, and runs `act` with the arguments as far as they can be kept.
+///
+/// # Errors
+/// If something that was asked for cannot be done; those of `act`.
+pub(crate) fn set_up(
+    arguments: &CheckArguments,
+    act: impl FnOnce(&CheckArguments) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    if arguments.run.nice
         && let Some(status) = nice::yield_to_others()
     {
         return Ok(status);
     }
-    error_log::refuse_results(arguments.errorlog_line.as_deref(), arguments.output.as_deref())?;
-    arguments.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
-    let choice = arguments.sets()?;
+    error_log::refuse_results(arguments.results.errorlog_line.as_deref(), arguments.results.output.as_deref())?;
+    arguments.recovery.room.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
+    arguments.sets()?;
     keep::refuse_results(arguments)?;
     // A history is an aid: whatever is wrong with it, the check runs.
-    let (history, unkept) = keep::usable(arguments.history.as_deref());
+    let (history, unkept) = keep::usable(arguments.results.history.as_deref());
     let mut arguments = arguments.clone();
-    arguments.history = history;
-    let arguments = &arguments;
-    let done = plan::plan(&arguments.paths, &choice, arguments.stop.until()).inspect_err(|failure| {
-        keep::failed(arguments, SystemTime::now(), failure);
-    });
-    let done = done.and_then(|planned| match planned {
-        Planned::One(paths) => {
-            let what = What { named: &arguments.paths, choice: &choice, sets: None, place: None };
-            one(&arguments.of(paths), &what)
-        }
-        Planned::Several(plan) => many::run(arguments, &choice, plan),
-    });
+    arguments.results.history = history;
+    let done = act(&arguments);
     done.map(|status| status | unkept).map_err(|failure| Failure { status: failure.status | unkept, ..failure })
 }
 
@@ -63,6 +79,8 @@ pub(crate) struct What<'a> {
     pub(crate) sets: Option<&'a [ChainSet]>,
     /// Its place among several.
     pub(crate) place: Option<Place<'a>>,
+    /// What part of a check over many processes it is.
+    pub(crate) spread: Spread<'a>,
 }
 
 /// Checks one database; its results are all that is written.
@@ -70,7 +88,7 @@ pub(crate) struct What<'a> {
 /// # Errors
 /// If it cannot be checked.
 pub(crate) fn one(arguments: &CheckArguments, what: &What<'_>) -> Result<u8, Failure> {
-    let target = |source: &dyn PageSource| Ok(Out::Target(Target::open(arguments.output.as_deref(), source)?));
+    let target = |source: &dyn PageSource| Ok(Out::Target(Target::open(arguments.results.output.as_deref(), source)?));
     let checked = check(arguments, what, target)?;
     // If results could not be shown, the exit status still has them.
     Ok(checked.status | checked.written.map_or_else(Failure::report, |()| 0))
@@ -115,17 +133,17 @@ pub(crate) fn judge<R>(
     what: &What<'_>,
     act: impl FnOnce(&Report, &dyn PageSource, &Database) -> R,
 ) -> Result<(u8, R), Failure> {
-    let listener = progress::listener(arguments.progress, what.place.as_ref());
+    let listener = progress::listener(arguments.run.progress, what.place.as_ref());
     let input = open(arguments, what, listener.as_ref())?;
-    let (recovered, database, options) = prepare(arguments, &input, listener.as_ref())?;
-    let source = recovered.pages_or(input.pages());
-    let report = run_check(arguments, source, &database, &options, listener.as_ref());
+    let prepared = prepare(arguments, &input, listener.as_ref(), what)?;
+    let source = prepared.recovered.pages_or(input.pages());
+    let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
     drop(listener);
     for notice in &report.notices {
         warn(notice);
     }
-    let done = act(&report, source, &database);
-    Ok((status(&report, arguments.exit_zero_on_incomplete), done))
+    let done = act(&report, source, &prepared.database);
+    Ok((status(&report, arguments.results.exit_zero_on_incomplete), done))
 }
 
 /// Checks one database and records that. The results go to `out`, which is opened before the check.
@@ -152,64 +170,91 @@ fn check_from<'o>(
     out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
     started: SystemTime,
 ) -> Result<Checked, Failure> {
-    let listener = progress::listener(arguments.progress, what.place.as_ref());
+    let listener = progress::listener(arguments.run.progress, what.place.as_ref());
     let input = open(arguments, what, listener.as_ref())?;
-    let (mut recovered, database, options) = prepare(arguments, &input, listener.as_ref())?;
+    let mut prepared = prepare(arguments, &input, listener.as_ref(), what)?;
     let source = input.pages();
     // Opened before the run, so that a path that cannot be written does not cost a night.
     let out = out(source)?;
     if arguments.estimate_only {
         drop(listener);
-        return estimate(source, &mut recovered, &database, &options, (arguments, out));
+        return estimate(source, &mut prepared, (arguments, out));
     }
-    let source = recovered.pages_or(source);
-    let error_log = arguments.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
-    let report = run_check(arguments, source, &database, &options, listener.as_ref());
+    let source = prepared.recovered.pages_or(source);
+    let error_log = arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
+    let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
+    let database = &prepared.database;
     // No bar among the results.
     drop(listener);
-    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
-    let status_now = || status(&report, arguments.exit_zero_on_incomplete);
-    let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
+    let view = View { no_infomsgs: arguments.results.no_infomsgs, max_findings: arguments.results.max_findings };
+    let status_now = || status(&report, arguments.results.exit_zero_on_incomplete);
+    let written = out.write(|out| match arguments.results.wants_summary(terminal::is_stdout()) {
         true => terminal::write_summary(&report, view, (arguments, status_now(), what.place.is_some()), out),
-        false => report::write(arguments.format(), &report, view, out),
+        false => report::write(arguments.results.format(), &report, view, out),
     });
     // Findings that went to a temporary file may have failed to be read while they were written.
     let status = status_now();
     report_aside(arguments, &report, view, source);
-    if error_log.is_some() || arguments.log {
+    if error_log.is_some() || arguments.results.log {
         let who = error_log::who();
-        let (no_infomsgs, data_purity) = (arguments.no_infomsgs, arguments.data_purity);
+        let (no_infomsgs, data_purity) = (arguments.results.no_infomsgs, arguments.scope.data_purity);
         let lines = report::errorlog::lines(&report, Statement { who: &who, no_infomsgs, data_purity });
         let unwritten = if written.is_err() { Failure::UNABLE } else { 0 };
-        error_log::write(error_log, arguments.log, &lines, status | unwritten);
+        error_log::write(error_log, arguments.results.log, &lines, status | unwritten);
     }
-    let status = status | keep::checked(arguments, started, status, (&report, source, &database));
-    Ok(Checked { status, written, row: Some(row(&report, &database, status)) })
+    let status = status | keep::checked(arguments, started, status, (&report, source, database));
+    Ok(Checked { status, written, row: Some(row(&report, database, status)) })
+}
+
+/// A database that can be checked.
+pub(crate) struct Prepared<'i> {
+    /// Its pages, if they are recovered.
+    pub(crate) recovered: recover::Outcome<'i>,
+    /// Its catalog.
+    pub(crate) database: Database,
+    /// What was read for it, if other processes must have read the same.
+    pub(crate) catalog: Fingerprint,
+    /// How it is checked.
+    pub(crate) options: Options,
 }
 
 /// Reads the catalog, recovers the database with its log, and settles what the check may use.
-fn prepare<'i>(
+///
+/// # Errors
+/// If it cannot be checked so.
+pub(crate) fn prepare<'i>(
     arguments: &CheckArguments,
     input: &'i Input,
     listener: &dyn check::Progress,
-) -> Result<(recover::Outcome<'i>, Database, Options), Failure> {
-    let memory = arguments.recovery.memory;
+    what: &What<'_>,
+) -> Result<Prepared<'i>, Failure> {
+    let memory = arguments.recovery.room.memory;
     let source = input.pages();
+    let common = what.spread.common();
     listener.phase("load", 0);
-    let as_stored = catalog::load(source);
+    let load = |pages: &dyn PageSource| match common {
+        Some(common) => check::part::load(pages, &common.key),
+        None => (catalog::load(pages), Fingerprint::default()),
+    };
+    let (as_stored, of_stored) = load(source);
     listener.phase("recover", 0);
     let (log_audit, recovered) = audit::beside(
-        arguments.maxdop,
-        || audit::of_check(arguments, source, &as_stored),
+        arguments.run.maxdop,
+        || match common.and_then(|common| common.audit.as_ref()) {
+            Some(known) => known.clone(),
+            None => audit::of_check(arguments, source, &as_stored),
+        },
         |is_newer| input.recover(&arguments.paths, &arguments.recovery, &as_stored, is_newer),
     );
     let mut recovered = recovered?;
-    let (pages, database) = recovered.view(source, as_stored);
+    let pages = recovered.pages_or(source);
+    let (database, catalog) = if recovered.pages.is_some() { load(pages) } else { (as_stored, of_stored) };
     check::warnings(pages, &database).iter().for_each(|warning| warn(&warning.text));
     let mut options = Options {
         recovery: recovered.summary.clone(),
         log_audit,
         memory_bytes: memory,
+        hash_key: common.map(|common| common.key.clone()),
         ..options(arguments, &database)?
     };
     let least = check::minimum_memory_bytes(pages, &database, &options);
@@ -221,33 +266,55 @@ fn prepare<'i>(
         refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
         options.memory_bytes = Some(granted - recovered.kept_bytes());
     }
-    Ok((recovered, database, options))
+    let prepared = Prepared { recovered, database, catalog, options };
+    what.spread.verify(arguments, what, input, &prepared)?;
+    Ok(prepared)
 }
 
 /// Checks the pages, no faster than allowed.
 fn run_check(
     arguments: &CheckArguments,
+    what: &What<'_>,
     source: &dyn PageSource,
-    database: &Database,
-    options: &Options,
+    prepared: &Prepared<'_>,
     listener: &dyn check::Progress,
-) -> Report {
-    match arguments.io_limit {
-        Some(limit) => check::run(&Throttled::new(source, limit), database, options, listener),
-        None => check::run(source, database, options, listener),
+) -> Result<Report, Failure> {
+    let Prepared { database, options, .. } = prepared;
+    throttled(arguments, source, |source| match what.spread {
+        Spread::Merge(merge) => merge.run(source, database, options, listener),
+        _ => Ok(check::run(source, database, options, listener)),
+    })
+}
+
+/// Runs `act` with the pages, which are read no faster than allowed.
+pub(crate) fn throttled<R>(
+    arguments: &CheckArguments,
+    source: &dyn PageSource,
+    act: impl FnOnce(&dyn PageSource) -> R,
+) -> R {
+    match arguments.run.io_limit {
+        Some(limit) => act(&Throttled::new(source, limit)),
+        None => act(source),
     }
 }
 
 /// Opens the database.
-fn open(arguments: &CheckArguments, what: &What<'_>, progress: &dyn check::Progress) -> Result<Input, Failure> {
-    let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
+///
+/// # Errors
+/// If it cannot be opened.
+pub(crate) fn open(
+    arguments: &CheckArguments,
+    what: &What<'_>,
+    progress: &dyn check::Progress,
+) -> Result<Input, Failure> {
+    let RoomArguments { memory, temp_dir } = &arguments.recovery.room;
     if let Some(sets) = what.sets {
         return Input::of_sets(sets, *memory, arguments.stop.stop());
     }
     let reading = Reading {
         named: what.named,
         sets: if let SetChoice::Positions(positions) = what.choice { positions } else { &[] },
-        direct: arguments.direct,
+        direct: arguments.run.direct,
         spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress },
         memory: *memory,
         stop: &arguments.stop,
@@ -258,19 +325,19 @@ fn open(arguments: &CheckArguments, what: &What<'_>, progress: &dyn check::Progr
 fn options(arguments: &CheckArguments, database: &Database) -> Result<Options, Failure> {
     Ok(Options {
         scope: scope_of(arguments, database)?,
-        physical_only: arguments.physical_only,
-        no_index: arguments.noindex,
-        data_purity: arguments.no_data_purity.then_some(false),
-        constraints: arguments.constraints.is_some(),
-        all_constraints: arguments.constraints == Some(Constraints::All),
-        identities: arguments.identity,
-        max_threads: arguments.maxdop.into(),
-        extended_logical_checks: arguments.extended_logical_checks,
-        readers: arguments.readers,
+        physical_only: arguments.scope.physical_only,
+        no_index: arguments.scope.noindex,
+        data_purity: arguments.scope.no_data_purity.then_some(false),
+        constraints: arguments.scope.constraints.is_some(),
+        all_constraints: arguments.scope.constraints == Some(Constraints::All),
+        identities: arguments.scope.identity,
+        max_threads: arguments.run.maxdop.into(),
+        extended_logical_checks: arguments.scope.extended_logical_checks,
+        readers: arguments.run.readers,
         batches: arguments.batches,
-        temp_dir: arguments.recovery.temp_dir.clone(),
+        temp_dir: arguments.recovery.room.temp_dir.clone(),
         hash_seed: None,
-        allowed: arguments.allow.clone(),
+        allowed: arguments.results.allow.clone(),
         row_by_row: false,
         ..Options::default()
     })
@@ -291,10 +358,10 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
     if source.backup().is_some() && !report.findings.is_empty() {
         warn(format!("no repair applies to a backup. {}", report::explain::IN_A_BACKUP));
     }
-    if matches!(arguments.format(), Format::TableResults(_)) {
+    if matches!(arguments.results.format(), Format::TableResults(_)) {
         report_what_has_no_row(report, view);
     }
-    if arguments.stats {
+    if arguments.results.stats {
         // If stderr is closed, the results are still valid.
         to_stderr(|out| report::statistics::write(report, out));
     }
@@ -371,19 +438,20 @@ fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
 }
 
 fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Failure> {
-    if let Some(filegroup) = &arguments.filegroup {
+    if let Some(filegroup) = &arguments.scope.filegroup {
         return scope::filegroup(database, filegroup).map(Scope::Filegroup);
     }
-    if arguments.alloc {
+    if arguments.scope.alloc {
         return Ok(Scope::Allocation);
     }
-    if arguments.catalog {
+    if arguments.scope.catalog {
         return Ok(Scope::Catalog);
     }
-    if arguments.table.is_empty() {
+    if arguments.scope.table.is_empty() {
         return Ok(Scope::Database);
     }
-    let mut ids = arguments.table.iter().map(|name| scope::table(database, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut ids =
+        arguments.scope.table.iter().map(|name| scope::table(database, name)).collect::<Result<Vec<_>, _>>()?;
     ids.sort_unstable();
     ids.dedup();
     Ok(Scope::Tables(ids))
@@ -405,9 +473,7 @@ fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(),
 /// `--estimate-only`.
 fn estimate(
     source: &dyn PageSource,
-    recovered: &mut recover::Outcome<'_>,
-    database: &Database,
-    options: &Options,
+    Prepared { recovered, database, options, .. }: &mut Prepared<'_>,
     (arguments, out): (&CheckArguments, Out<'_>),
 ) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
@@ -417,8 +483,8 @@ fn estimate(
     estimate.minimum_memory_bytes += recovered.kept_bytes();
     let source = recovered.pages_or(source);
     let name = check::database_name(source, database);
-    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: None };
-    let format = arguments.format();
+    let view = View { no_infomsgs: arguments.results.no_infomsgs, max_findings: None };
+    let format = arguments.results.format();
     let written = out.write(|out| report::estimate::write((format, view), estimate, &options.scope, &name, out));
     if matches!(format, Format::TableResults(_)) {
         warn(report::estimate::needs(estimate));

@@ -5,6 +5,7 @@ mod examples;
 mod export;
 mod history;
 mod others;
+mod parts;
 mod recovery;
 pub(crate) mod usage;
 mod version;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use check::{CheckArguments, Constraints, ProgressKind};
+pub(crate) use check::{CheckArguments, Constraints, ProgressKind, ResultArguments, RunArguments, ScopeArguments};
 use examples::*;
 pub(crate) use export::{ExportArguments, ExportFormat, RowsArguments, RowsFormat};
 pub(crate) use history::{HistoryArguments, HistoryVerb};
@@ -24,8 +25,10 @@ pub(crate) use others::{
     TableOrder, TablesArguments,
 };
 
-pub(crate) use recovery::{RecoveryArguments, StopArguments};
+pub(crate) use parts::{MergeArguments, PlanArguments, TaskArguments};
+pub(crate) use recovery::{RecoveryArguments, RoomArguments, StopArguments};
 
+pub(crate) use version::BUILD;
 use version::{LONG_VERSION, VERSION};
 
 use crate::failure::Failure;
@@ -167,6 +170,28 @@ pub(crate) enum Command {
     #[command(after_long_help = HISTORY_EXAMPLES)]
     History(HistoryArguments),
 
+    /// Cut one check into tasks that any number of processes and machines carry out
+    ///
+    /// Makes a folder with the plan. 'mdfsck task' carries out one task or several, in any order, wherever the same paths lead to
+    /// the same files, and leaves a part of each in the folder. 'mdfsck merge' then prints what 'mdfsck check' would print.
+    #[command(after_long_help = PLAN_EXAMPLES)]
+    Plan(PlanArguments),
+
+    /// Carry out tasks of a plan
+    ///
+    /// Reads the catalog and the allocation maps, then the pages of the tasks. A part is written under a name of its own and renamed
+    /// when it is whole: a process that is killed leaves none, and a task that is carried out twice gives the same part. A task
+    /// whose part is there is done already.
+    #[command(after_long_help = TASK_EXAMPLES)]
+    Task(TaskArguments),
+
+    /// Merge the parts of a plan and print the results of the check
+    ///
+    /// First each part is read to its end: all must be of this plan and as they were written, one for each task. If not, the exit
+    /// status is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan.
+    #[command(after_long_help = MERGE_EXAMPLES)]
+    Merge(MergeArguments),
+
     /// Explain a check, a message or a limit
     ///
     /// Says what must be true, what breaks it, and what to do; of a message that no check gives, what it means, what to look at,
@@ -223,10 +248,9 @@ impl Command {
     /// Whether results go to stdout as JSON lines.
     pub(crate) fn prints_json(&self) -> bool {
         match self {
-            Self::Check(arguments) => {
-                let is_stdout = arguments.output.as_ref().is_none_or(|path| path.as_os_str() == "-");
-                arguments.format() == report::Format::Json && is_stdout
-            }
+            Self::Check(arguments) => arguments.results.are_json(),
+            Self::Merge(arguments) => arguments.results.are_json(),
+            Self::Plan(arguments) => arguments.json || arguments.status.is_some() && !arguments.missing,
             Self::Advise(arguments) => arguments.json,
             Self::Info(arguments) => arguments.json,
             Self::Tables(arguments) => arguments.json,

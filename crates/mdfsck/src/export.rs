@@ -49,11 +49,11 @@ pub(crate) fn with_database(
         sets: &options.set,
         direct: false,
         spool: Spool {
-            directory: options.recovery.temp_dir.as_deref(),
+            directory: options.recovery.room.temp_dir.as_deref(),
             limit: SPOOL_BYTES,
             progress: listener.as_ref(),
         },
-        memory: options.recovery.memory,
+        memory: options.recovery.room.memory,
         stop,
     };
     let input = Input::open(&options.paths, &reading)?;
@@ -62,7 +62,7 @@ pub(crate) fn with_database(
     let as_stored = catalog::load(source);
     listener.phase("recover", 0);
     let mut recovered: Outcome<'_> = input.recover(&options.paths, &options.recovery, &as_stored, || false)?;
-    recovered.keep_at_most(options.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES) / 4)?;
+    recovered.keep_at_most(options.recovery.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES) / 4)?;
     let (pages, database) = recovered.view(source, as_stored);
     recover::warn_if_not_recovered(pages, &database, "exported");
     if database.boot.is_none() {
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
 
 /// How many threads the grant is enough for.
 fn threads(arguments: &ExportArguments) -> Result<usize, Failure> {
-    let granted = arguments.database.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
+    let granted = arguments.database.recovery.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
     let each = match arguments.format {
         #[cfg(feature = "parquet")]
         ExportFormat::Parquet => GROUP_THREAD_BYTES,
@@ -146,7 +146,7 @@ impl Run<'_> {
             tables.push(exported);
         }
         if self.arguments.damaged {
-            let granted = self.arguments.database.recovery.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
+            let granted = self.arguments.database.recovery.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
             progress.phase("salvage", 0);
             salvage::salvage(self, granted, &left_out, &mut tables)?;
             if self.arguments.json {

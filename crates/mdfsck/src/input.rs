@@ -7,6 +7,7 @@ use events::{Clock, Moment};
 use format::log::LogTime;
 use log::{Log, LogError};
 use recovery::{RestoreStart, Stop};
+use serde::{Deserialize, Serialize};
 use source::backup::{BackupLog, ChainSet, Restore};
 use source::{BackupPages, OpenError, PageSource};
 
@@ -143,7 +144,7 @@ fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
 }
 
 /// The paths, with the backups in a folder for a folder that has backups and no data files.
-fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut expanded = Vec::new();
     for path in paths {
         let files = |folder: &Path| {
@@ -164,7 +165,8 @@ fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// A moment of `--stop-at`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub(crate) struct StopMoment {
     /// As the log has it.
     pub(crate) time: LogTime,
@@ -183,6 +185,20 @@ impl StopMoment {
         let text =
             report::log::time_text(self.time).unwrap_or_else(|| String::from_utf8_lossy(&self.text).into_owned());
         text.strip_suffix(".000").map(str::to_owned).unwrap_or(text)
+    }
+}
+
+impl TryFrom<String> for StopMoment {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        stop_moment(&text)
+    }
+}
+
+impl From<StopMoment> for String {
+    fn from(moment: StopMoment) -> Self {
+        moment.shown()
     }
 }
 

@@ -27,9 +27,11 @@ pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
 /// # Errors
 /// If it is.
 pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
-    let Some(history) = &arguments.history else { return Ok(()) };
+    let Some(history) = &arguments.results.history else { return Ok(()) };
     let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    for (option, path) in [("--output", &arguments.output), ("--errorlog-line", &arguments.errorlog_line)] {
+    for (option, path) in
+        [("--output", &arguments.results.output), ("--errorlog-line", &arguments.results.errorlog_line)]
+    {
         if path.as_deref().is_some_and(|path| whole(path) == whole(history)) {
             let text = format!("{option} {}: is the file of --history; name another file", history.display());
             return Err(Failure::usage(text));
@@ -45,7 +47,7 @@ pub(crate) fn checked(
     exit_status: u8,
     (report, source, database): (&Report, &dyn PageSource, &Database),
 ) -> u8 {
-    let Some(path) = &arguments.history else { return 0 };
+    let Some(path) = &arguments.results.history else { return 0 };
     let host = host();
     let run = Run { report, source, database, host: &host, started, exit_status };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
@@ -59,7 +61,7 @@ pub(crate) fn checked(
 
 /// Records a run that could not look.
 pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
-    let Some(path) = &arguments.history else { return 0 };
+    let Some(path) = &arguments.results.history else { return 0 };
     // The reader of its output is gone: nothing about the database.
     if failure.text.is_empty() {
         return 0;

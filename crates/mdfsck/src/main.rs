@@ -37,6 +37,7 @@ mod rows;
 mod scope;
 mod size;
 mod spool;
+mod spread;
 mod terminal;
 
 use std::ffi::OsString;
@@ -79,6 +80,9 @@ fn main() -> ExitCode {
         Command::Export(arguments) => self::export::run(&arguments),
         Command::Rows(arguments) => self::rows::run(&arguments),
         Command::History(arguments) => self::history::run(&arguments),
+        Command::Plan(arguments) => spread::plan(&arguments),
+        Command::Task(arguments) => spread::task(&arguments),
+        Command::Merge(arguments) => spread::merge(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),

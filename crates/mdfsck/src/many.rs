@@ -19,6 +19,7 @@ use crate::error_log::ErrorLog;
 use crate::failure::{About, Failure, speaking_of, to_stderr, warn};
 use crate::output::Target;
 use crate::progress::Place;
+use crate::spread::Spread;
 use crate::{keep, terminal};
 use block::Blocks;
 pub(crate) use plan::Planned;
@@ -38,19 +39,19 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
         return alone(arguments, choice, item);
     }
     let inputs: Vec<&Path> = items.iter().flat_map(|item| &item.paths).map(|path| path.as_path()).collect();
-    let target = Target::among(arguments.output.as_deref(), &inputs)?;
-    if let Some(path) = &arguments.errorlog_line {
+    let target = Target::among(arguments.results.output.as_deref(), &inputs)?;
+    if let Some(path) = &arguments.results.errorlog_line {
         drop(ErrorLog::among(path, &inputs)?);
     }
     let view = table_view(&target);
-    let is_quiet = arguments.no_infomsgs && !arguments.wants_summary(terminal::is_stdout());
+    let is_quiet = arguments.results.no_infomsgs && !arguments.results.wants_summary(terminal::is_stdout());
     let mut status = 0;
     let written = target.write(|out| {
         let run = Run { arguments, choice, items: &items };
-        let mut blocks = Blocks::new(arguments.format(), out);
+        let mut blocks = Blocks::new(arguments.results.format(), out);
         let rows = run.rows(&mut blocks, &mut status)?;
         let out = blocks.end();
-        match arguments.format() {
+        match arguments.results.format() {
             _ if arguments.estimate_only => {}
             Format::Text if is_quiet && rows.iter().all(is_silent) => {}
             Format::Json => databases::write_json(&rows, &passed_over, status, out)?,
@@ -75,7 +76,7 @@ fn alone(arguments: &CheckArguments, choice: &SetChoice, item: Item) -> Result<u
         }
         Job::Files { .. } => None,
     };
-    let what = What { named: &arguments.paths, choice, sets: sets.as_deref(), place: None };
+    let what = What { named: &arguments.paths, choice, sets: sets.as_deref(), place: None, spread: Spread::None };
     check::one(&arguments.of(item.paths), &what)
 }
 
@@ -160,7 +161,8 @@ impl Run<'_> {
         };
         let is_beside_others = self.arguments.databases > 1;
         let place = Place { number: number + 1, of: self.items.len(), name: &item.name, is_beside_others };
-        let what = What { named: &self.arguments.paths, choice: self.choice, sets, place: Some(place) };
+        let what =
+            What { named: &self.arguments.paths, choice: self.choice, sets, place: Some(place), spread: Spread::None };
         let arguments = arguments.of(item.paths.clone());
         let mut failed = None;
         let checked = {
@@ -188,7 +190,7 @@ impl Run<'_> {
         if matches!(item.job, Job::Refused(_)) {
             status |= keep::failed(&self.arguments.of(item.paths.clone()), SystemTime::now(), failure);
         }
-        if self.arguments.format() == Format::Json {
+        if self.arguments.results.format() == Format::Json {
             databases::write_failure(&item.paths, &failure.text, out)?;
         }
         let error = Some(failure.text.clone());

@@ -181,8 +181,8 @@ fn not_restored(refusal: Refusal) -> Failure {
 
 fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
     Settings {
-        grant_bytes: options.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
-        temp_dir: options.temp_dir.clone(),
+        grant_bytes: options.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
+        temp_dir: options.room.temp_dir.clone(),
         has_version_store: database.has_version_store(),
     }
 }

@@ -52,20 +52,21 @@ pub(crate) fn write_summary(
     (arguments, status, is_one_of_several): (&CheckArguments, u8, bool),
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let style = style(arguments.output.as_deref());
+    let style = style(arguments.results.output.as_deref());
     if is_one_of_several {
         return report::summary::write_verdict(report, view, style, out);
     }
     let paths: Vec<String> = arguments.paths.iter().map(|path| source::argument(path)).collect();
     let paths = paths.join(" ");
-    let given = without_format(std::env::args_os().skip(1));
-    let commands = Commands { paths: &paths, arguments: &given, status };
+    let command = if std::env::args_os().nth(1).is_some_and(|command| command == "merge") { "merge" } else { "check" };
+    let given = without_format(command, std::env::args_os().skip(1));
+    let commands = Commands { paths: &paths, command, arguments: &given, status };
     report::summary::write(report, view, style, commands, out)
 }
 
-/// The arguments of a check without its name and format, as they stand in a command.
-fn without_format(arguments: impl Iterator<Item = OsString>) -> String {
-    let mut arguments = arguments.skip_while(|argument| argument == "check");
+/// The arguments of `command` without its name and format, as they stand in a command.
+fn without_format(command: &str, arguments: impl Iterator<Item = OsString>) -> String {
+    let mut arguments = arguments.skip_while(|argument| argument == command);
     let mut kept = Vec::new();
     while let Some(argument) = arguments.next() {
         let text = argument.to_string_lossy();
@@ -84,12 +85,12 @@ mod tests {
 
     #[test]
     fn a_check_is_repeated_with_its_options_and_without_its_format() {
-        let repeated = |text: &str| without_format(text.split(' ').map(OsString::from));
+        let repeated = |text: &str| without_format("check", text.split(' ').map(OsString::from));
         assert_eq!(repeated("check --format summary --table T a.mdf"), "--table T a.mdf");
         assert_eq!(repeated("check a.mdf --format=summary --noindex"), "a.mdf --noindex");
         let spaced = ["check", "my files", "it's $5"].map(OsString::from);
         assert_eq!(
-            without_format(spaced.into_iter()),
+            without_format("check", spaced.into_iter()),
             if cfg!(windows) { "\"my files\" \"it's $5\"" } else { "\"my files\" 'it'\\''s $5'" }
         );
     }

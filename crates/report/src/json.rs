@@ -18,6 +18,7 @@ pub(crate) mod history;
 pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod page;
+pub(crate) mod parts;
 #[cfg(test)]
 mod schema;
 

@@ -36,6 +36,7 @@ mod log_text;
 mod message;
 pub mod not_verified;
 pub mod page_dump;
+pub mod parts;
 pub mod server_messages;
 pub mod statistics;
 pub mod summary;

@@ -34,7 +34,9 @@ pub struct Style {
 pub struct Commands<'a> {
     /// The paths that were checked, as they stand in a command.
     pub paths: &'a str,
-    /// The options and paths of the check, without its format.
+    /// What printed the results: `check`, or `merge`.
+    pub command: &'a str,
+    /// Its options and paths, without its format.
     pub arguments: &'a str,
     /// The exit status.
     pub status: u8,

@@ -5,6 +5,7 @@ mod backup;
 mod database;
 pub mod inputs;
 mod log;
+mod part;
 
 use expr::{ColumnType, Scratch};
 use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion};
@@ -20,6 +21,7 @@ use format::{Page, PageBytes};
 pub use backup::backup;
 pub use database::{bootstrap, database};
 pub use log::{log_file, recovery};
+pub use part::{part, part_payload};
 
 /// Takes any bytes.
 pub type Target = fn(&[u8]);
@@ -38,6 +40,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("log_file", log_file),
     ("recovery", recovery),
     ("xel", xel),
+    ("part", part),
 ];
 
 /// Columns of records whose layout is unknown.

@@ -133,6 +133,11 @@ fn any_log_block_is_read_or_refused() {
 }
 
 #[test]
+fn any_part_is_merged_or_refused() {
+    run("part");
+}
+
+#[test]
 fn any_log_file_is_read_or_refused() {
     run("log_file");
 }

@@ -1,7 +1,7 @@
 //! What a part holds.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use source::backup::{ContainerSeen, Runs};
 use source::{FailedReads, ReadFaults};
@@ -48,8 +48,22 @@ impl Body {
     }
 }
 
+/// The reads that failed beyond those that are known: what a process met before has nothing to do with its part. Nor have reads
+/// that succeeded when they were tried again.
+pub(super) fn met_since(known: &ReadFaults, now: ReadFaults) -> ReadFaults {
+    let of = |path: &Path| known.failed.iter().find(|failed| failed.path == path);
+    let new = |mut failed: FailedReads| {
+        if let Some(known) = of(&failed.path) {
+            failed.places.retain(|place, _| !known.places.contains_key(place));
+            failed.unlisted = failed.unlisted.saturating_sub(known.unlisted);
+        }
+        (!failed.places.is_empty() || failed.unlisted > 0).then_some(failed)
+    };
+    ReadFaults { failed: now.failed.into_iter().filter_map(new).collect(), healed: Vec::new() }
+}
+
 fn put_faults(faults: &ReadFaults, to: &mut Output<'_>) -> Result<(), SumsError> {
-    let ReadFaults { failed, healed } = faults;
+    let ReadFaults { failed, healed: _ } = faults;
     (failed.len() as u64).write(to)?;
     for FailedReads { path, places, unlisted } in failed {
         path.as_os_str().as_encoded_bytes().to_vec().into_boxed_slice().write(to)?;
@@ -59,7 +73,7 @@ fn put_faults(faults: &ReadFaults, to: &mut Output<'_>) -> Result<(), SumsError>
         }
         unlisted.write(to)?;
     }
-    healed.write(to)
+    Ok(())
 }
 
 fn take_faults(from: &mut Input<'_>) -> Result<ReadFaults, SumsError> {
@@ -73,7 +87,7 @@ fn take_faults(from: &mut Input<'_>) -> Result<ReadFaults, SumsError> {
         }
         failed.push(FailedReads { path, places, unlisted: Wire::read(from)? });
     }
-    Ok(ReadFaults { failed, healed: Wire::read(from)? })
+    Ok(ReadFaults { failed, healed: Vec::new() })
 }
 
 #[cfg(unix)]
@@ -130,4 +144,24 @@ fn take_container(from: &mut Input<'_>) -> Result<ContainerSeen, SumsError> {
         seen.records.push(take_runs(from)?);
     }
     Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_has_the_reads_that_failed_in_its_own_sweep() {
+        let failed = |path: &str, places: &[u64], unlisted| FailedReads {
+            path: path.into(),
+            places: places.iter().map(|place| (*place, format!("at {place}"))).collect(),
+            unlisted,
+        };
+        let faults = |failed: Vec<FailedReads>| ReadFaults { failed, healed: vec!["once".to_owned()] };
+        let known = faults(vec![failed("a", &[0, 8192], 2), failed("c", &[5], 0)]);
+        let now = faults(vec![failed("a", &[0, 8192, 16384], 5), failed("b", &[1], 0), failed("c", &[5], 0)]);
+        let met = met_since(&known, now);
+        assert_eq!(met.failed, [failed("a", &[16384], 3), failed("b", &[1], 0)]);
+        assert!(met.healed.is_empty());
+    }
 }

@@ -176,6 +176,26 @@ fn a_part_that_was_cut_or_changed_or_has_another_head_or_key_is_refused() {
 }
 
 #[test]
+fn a_comparison_with_the_log_comes_back_whole_and_under_its_key_only() {
+    use crate::log_audit::{LogAuditDoubt, LogAuditDoubtKind};
+    let doubt = |kind| LogAuditDoubt { kind, scope: "page (1:7)".to_owned(), count: 3 };
+    let audit = LogAudit {
+        findings: vec![crate::Finding::new(&crate::registry::LOG_PAGE_NEWER)],
+        pages_compared: 5,
+        range: Some((format::Lsn { vlf: 1, block: 2, slot: 3 }, format::Lsn { vlf: 4, block: 5, slot: 6 })),
+        doubts: [LogAuditDoubtKind::LogEnd, LogAuditDoubtKind::More, LogAuditDoubtKind::Pages].map(doubt).into(),
+        ..LogAudit::default()
+    };
+    let key = HashKey::new([1; HashKey::BYTES]);
+    let bytes = write_audit(&key, &audit).unwrap();
+    let back = read_audit(&key, &bytes).unwrap();
+    assert_eq!(back, audit);
+    assert!(back.has_newer_pages());
+    assert!(read_audit(&HashKey::new([2; HashKey::BYTES]), &bytes).is_err());
+    assert!((0..bytes.len()).all(|length| read_audit(&key, &bytes[..length]).is_err()));
+}
+
+#[test]
 fn ranges_that_leave_pages_out_or_hold_them_twice_are_no_tiling() {
     let files = database_of_lab(0, 4 << 20);
     let database = catalog::load(&files);

@@ -49,7 +49,7 @@ impl Verifier<'_> {
 
     fn restore(&self, database: &DatabaseChains, chain: &Chain, stops: bool) -> Result<Judged, Failure> {
         let stop = self.stop.clone().filter(|_| stops);
-        let backups = Backups::of(Restore::of_chain(database, chain, self.options.memory)?, stop)?;
+        let backups = Backups::of(Restore::of_chain(database, chain, self.options.room.memory)?, stop)?;
         let log = match &backups.log {
             Some(log) => read(log)?,
             None => ReadLog::default(),
@@ -68,8 +68,8 @@ impl Verifier<'_> {
         let options = Options {
             physical_only: true,
             recovery: recovered.summary.clone(),
-            memory_bytes: self.options.memory.map(|memory| memory.saturating_sub(kept_bytes)),
-            temp_dir: self.options.temp_dir.clone(),
+            memory_bytes: self.options.room.memory.map(|memory| memory.saturating_sub(kept_bytes)),
+            temp_dir: self.options.room.temp_dir.clone(),
             ..Options::default()
         };
         let report = check::run(source, &catalog, &options, &Silent);

@@ -6,6 +6,7 @@ use check::registry::limits::{self, Limit};
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use report::{Columns, Format};
+use serde::{Deserialize, Serialize};
 use source::backup::SetChoice;
 
 use super::{DatabaseArguments, OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
@@ -26,13 +27,20 @@ pub(crate) struct CheckArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Backup set to check: a number as FILE = N of RESTORE (repeatable), last, or all
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
+
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
+
+    /// Estimate what the check needs, without checking
     ///
-    /// 'last' is the last set of each file, 'all' checks each full and differential backup by itself, in all files. By default
-    /// the newest of each database is checked in a folder, and the first full backup of each file that is named, with the
-    /// newest differential based on it in other files.
-    #[arg(long, value_name = "N|last|all", value_parser = set, help_heading = SCOPE)]
-    set: Vec<SetChoice>,
+    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log", "history"])]
+    pub(crate) estimate_only: bool,
 
     /// Check N databases side by side (with one: one after another)
     ///
@@ -40,6 +48,38 @@ pub(crate) struct CheckArguments {
     /// alone. The output is the same, in the same order.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = RESOURCES)]
     pub(crate) databases: u16,
+
+    /// Maximum size of the temporary copy of a backup read from standard input
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "100GB", help_heading = RESOURCES)]
+    pub(crate) spool_limit: u64,
+
+    /// Check the tables in N passes over the files
+    ///
+    /// 'one' and 'auto' read every page once, which is nearly always best. Each of N passes reads the pages of its share of
+    /// the tables, some pages are read twice, and temporary files need one Nth of the space. The opposite of trace flag
+    /// 2562.
+    #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
+    pub(crate) batches: u16,
+
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+}
+
+/// What is checked, and how deeply.
+#[derive(Args, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ScopeArguments {
+    /// Backup set to check: a number as FILE = N of RESTORE (repeatable), last, or all
+    ///
+    /// 'last' is the last set of each file, 'all' checks each full and differential backup by itself, in all files. By default
+    /// the newest of each database is checked in a folder, and the first full backup of each file that is named, with the
+    /// newest differential based on it in other files.
+    #[arg(long, value_name = "N|last|all", value_parser = set, help_heading = SCOPE)]
+    #[serde(skip)]
+    pub(crate) set: Vec<SetChoice>,
 
     /// Check only pages, record headers and allocation
     ///
@@ -68,7 +108,7 @@ pub(crate) struct CheckArguments {
     /// Check only the consistency of the catalog, as CHECKCATALOG
     ///
     /// Checks references between base tables, but neither pages nor Service Broker.
-    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["alloc", "physical_only", "noindex", "estimate_only"])]
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["alloc", "physical_only", "noindex"])]
     pub(crate) catalog: bool,
 
     /// Check that column values are valid for their types (the default)
@@ -100,23 +140,11 @@ pub(crate) struct CheckArguments {
     /// cause it.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) identity: bool,
+}
 
-    #[command(flatten)]
-    pub(crate) recovery: RecoveryArguments,
-
-    #[command(flatten)]
-    pub(crate) stop: StopArguments,
-
-    /// Estimate what the check needs, without checking
-    ///
-    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space.
-    #[arg(long, help_heading = SCOPE)]
-    pub(crate) estimate_only: bool,
-
-    /// Maximum size of the temporary copy of a backup read from standard input
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "100GB", help_heading = RESOURCES)]
-    pub(crate) spool_limit: u64,
-
+/// What a run may use, and how it shows that it goes on.
+#[derive(Args, Clone, Default)]
+pub(crate) struct RunArguments {
     /// Maximum number of threads (0 = one per processor)
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
     pub(crate) maxdop: u16,
@@ -128,14 +156,6 @@ pub(crate) struct CheckArguments {
     /// that needs many outstanding reads. Each reader takes one megabyte of memory and adds context switches.
     #[arg(long, value_name = "N|per-file", value_parser = readers, default_value = "auto", help_heading = RESOURCES)]
     pub(crate) readers: check::Readers,
-
-    /// Check the tables in N passes over the files
-    ///
-    /// 'one' and 'auto' read every page once, which is nearly always best. Each of N passes reads the pages of its share of
-    /// the tables, some pages are read twice, and temporary files need one Nth of the space. The opposite of trace flag
-    /// 2562.
-    #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
-    pub(crate) batches: u16,
 
     /// Bypass the system's file cache
     ///
@@ -153,6 +173,14 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = RESOURCES)]
     pub(crate) nice: bool,
 
+    /// Progress display on stderr
+    #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
+    pub(crate) progress: ProgressKind,
+}
+
+/// What is printed, and where.
+#[derive(Args, Clone, Default)]
+pub(crate) struct ResultArguments {
     /// Report on stderr what each phase cost: time, processor, reading, waiting, spilling
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) stats: bool,
@@ -190,23 +218,19 @@ pub(crate) struct CheckArguments {
     ///
     /// With who ran it, the number of errors and the elapsed time, after the time in UTC. Not part of the results, as it
     /// differs from run to run.
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "estimate_only")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) errorlog_line: Option<PathBuf>,
 
     /// Send that line to syslog, or to the Windows event log
     ///
     /// As an error if corruption was found, as a warning if something could not be read or verified, else as information. A
     /// system without such a log is a warning on stderr and does not change the exit status.
-    #[arg(long, help_heading = OUTPUT, conflicts_with = "estimate_only")]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) log: bool,
 
     /// Show at most N findings; all are counted (a summary shows 20 unless N is given)
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     pub(crate) max_findings: Option<usize>,
-
-    /// Progress display on stderr
-    #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
-    pub(crate) progress: ProgressKind,
 
     /// Accept a limit: what it left unverified no longer sets bit 16 of the exit status; repeatable
     ///
@@ -223,7 +247,7 @@ pub(crate) struct CheckArguments {
     ///
     /// What was read, proven and found, and what of earlier findings is gone. A history that cannot be used is one line on stderr
     /// and bit 4 or 8 of the exit status; the check runs all the same. Keep the file on a local disk.
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "estimate_only")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) history: Option<PathBuf>,
 }
 
@@ -238,43 +262,29 @@ impl CheckArguments {
     /// A whole check of a database, with what is the default for all else.
     pub(crate) fn of_database(database: &DatabaseArguments, stop: StopArguments) -> Self {
         Self {
-            paths: database.paths.clone(),
-            set: database.set.iter().map(|&position| SetChoice::Positions(vec![position])).collect(),
+            scope: ScopeArguments {
+                set: database.set.iter().map(|&position| SetChoice::Positions(vec![position])).collect(),
+                ..ScopeArguments::default()
+            },
             recovery: database.recovery.clone(),
             stop,
+            ..Self::of_paths(database.paths.clone())
+        }
+    }
+
+    /// A whole check of what these paths name.
+    pub(crate) fn of_paths(paths: Vec<PathBuf>) -> Self {
+        Self {
+            paths,
+            scope: ScopeArguments::default(),
+            recovery: RecoveryArguments::default(),
+            stop: StopArguments::default(),
             databases: 1,
-            physical_only: false,
-            noindex: false,
-            table: Vec::new(),
-            filegroup: None,
-            alloc: false,
-            catalog: false,
-            data_purity: false,
-            no_data_purity: false,
-            extended_logical_checks: false,
-            constraints: None,
-            identity: false,
             estimate_only: false,
             spool_limit: SPOOL_LIMIT_BYTES,
-            maxdop: 0,
-            readers: check::Readers::default(),
             batches: 1,
-            direct: false,
-            io_limit: None,
-            nice: false,
-            stats: false,
-            format: None,
-            json: false,
-            tableresults: None,
-            no_infomsgs: false,
-            output: None,
-            errorlog_line: None,
-            log: false,
-            max_findings: None,
-            progress: ProgressKind::Auto,
-            allow: Vec::new(),
-            exit_zero_on_incomplete: false,
-            history: None,
+            run: RunArguments::default(),
+            results: ResultArguments::default(),
         }
     }
 
@@ -284,7 +294,7 @@ impl CheckArguments {
     /// `last` or `all` beside others.
     pub(crate) fn sets(&self) -> Result<SetChoice, Failure> {
         let mut positions = Vec::new();
-        for choice in &self.set {
+        for choice in &self.scope.set {
             match choice {
                 SetChoice::Positions(numbers) => positions.extend(numbers),
                 _ if self.stop.is_given() => {
@@ -292,11 +302,19 @@ impl CheckArguments {
                         "--set last and --set all check each backup by itself: no --stop-at and no mark beside them",
                     ));
                 }
-                choice if self.set.len() == 1 => return Ok(choice.clone()),
+                choice if self.scope.set.len() == 1 => return Ok(choice.clone()),
                 _ => return Err(Failure::usage("--set last and --set all stand alone: no other --set beside them")),
             }
         }
         Ok(if positions.is_empty() { SetChoice::Newest } else { SetChoice::Positions(positions) })
+    }
+}
+
+impl ResultArguments {
+    /// Whether results go to stdout as JSON lines.
+    pub(super) fn are_json(&self) -> bool {
+        let is_stdout = self.output.as_ref().is_none_or(|path| path.as_os_str() == "-");
+        self.format() == Format::Json && is_stdout
     }
 
     /// The format of the results; text instead of a summary.
@@ -361,7 +379,8 @@ enum FormatKind {
 }
 
 /// Which constraints are checked.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Constraints {
     /// Those that are enabled and trusted
     Trusted,
@@ -389,9 +408,10 @@ impl From<TableColumns> for Columns {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ProgressKind {
     /// A bar if stderr is a terminal, a spinner while the length is unknown; otherwise nothing
+    #[default]
     Auto,
     /// A bar
     Bar,

@@ -68,6 +68,45 @@ Examples:
   mdfsck history checks.db runs --csv > CommandLog.csv
           with the columns of the table CommandLog";
 
+pub(super) const PLAN_EXAMPLES: &str = "\
+Exit status: 0 the plan is made, 4 a file cannot be read or the plan not be written, 8 wrong usage.
+
+All machines need the same mdfsck, the same paths to the same files, and the folder of the plan. Between the plan and its merge the files must \
+not change: take a backup, a snapshot, or files of a database that is shut down.
+
+Examples:
+  mdfsck plan /backups/sales.bak --dir /shared/plan --task-size 64GB
+          tasks that read 64 GB each at most
+  mdfsck plan /snapshots/sales --dir /shared/plan --physical-only
+          with the scope and depth of a check
+  mdfsck plan --status /shared/plan
+          how far it is, as JSON
+  mdfsck plan --status /shared/plan --missing | tr , '\\n' | xargs -P 4 -n 1 mdfsck task /shared/plan
+          all tasks that have no part yet, four at a time
+  sbatch --array=$(mdfsck plan --status /shared/plan --missing) slurm.sh
+          the same on a cluster";
+
+pub(super) const TASK_EXAMPLES: &str = "\
+Exit status: 0 the parts are there, 4 a file cannot be read or written, or has changed since the plan was made, 8 wrong usage, or the plan is \
+of another mdfsck.
+
+Examples:
+  mdfsck task /shared/plan 0
+  mdfsck task /shared/plan 3,7-9 --maxdop 4
+          four tasks, one after the other
+  mdfsck task /shared/plan env
+          the one that the scheduler names: JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, AWS_BATCH_JOB_ARRAY_INDEX or
+          AZ_BATCH_TASK_ID";
+
+pub(super) const MERGE_EXAMPLES: &str = "\
+Exit status as for check; 4 also if a file has changed since the plan was made, 8 also if parts are missing, damaged or of another plan.
+
+Examples:
+  mdfsck merge /shared/plan
+          what 'mdfsck check' would print
+  mdfsck merge /shared/plan --format json --output sales.json --history checks.db
+          with the output options of check";
+
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   mdfsck info sales.mdf

@@ -71,11 +71,11 @@ impl AdviseArguments {
     /// The check that the advice rests on.
     pub(crate) fn check(&self) -> CheckArguments {
         let mut check = CheckArguments::of_database(&self.database, self.stop.clone());
-        check.constraints = self.constraints;
-        (check.maxdop, check.direct, check.io_limit) = (self.maxdop, self.direct, self.io_limit);
-        (check.nice, check.progress) = (self.nice, self.progress);
-        check.allow.clone_from(&self.allow);
-        check.exit_zero_on_incomplete = self.exit_zero_on_incomplete;
+        check.scope.constraints = self.constraints;
+        (check.run.maxdop, check.run.direct, check.run.io_limit) = (self.maxdop, self.direct, self.io_limit);
+        (check.run.nice, check.run.progress) = (self.nice, self.progress);
+        check.results.allow.clone_from(&self.allow);
+        check.results.exit_zero_on_incomplete = self.exit_zero_on_incomplete;
         check
     }
 }
@@ -384,7 +384,10 @@ pub(crate) struct ChainArguments {
 impl ChainArguments {
     /// How chains are restored.
     pub(crate) fn recovery(&self) -> super::RecoveryArguments {
-        super::RecoveryArguments { no_log: false, memory: self.memory, temp_dir: self.temp_dir.clone() }
+        super::RecoveryArguments {
+            no_log: false,
+            room: super::RoomArguments { memory: self.memory, temp_dir: self.temp_dir.clone() },
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use recovery::Stop;
+use serde::{Deserialize, Serialize};
 use source::backup::Until;
 
 use super::RESOURCES;
@@ -11,7 +12,7 @@ use crate::input::StopMoment;
 
 pub(super) const RECOVERY: &str = "Recovery";
 
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct RecoveryArguments {
     /// Read data files as they are, without the changes in their log
     ///
@@ -20,6 +21,13 @@ pub(crate) struct RecoveryArguments {
     #[arg(long, help_heading = RECOVERY)]
     pub(crate) no_log: bool,
 
+    #[command(flatten)]
+    pub(crate) room: RoomArguments,
+}
+
+/// What a run may take of memory, and where it puts what does not fit.
+#[derive(Args, Clone, Default)]
+pub(crate) struct RoomArguments {
     /// Limit memory to SIZE, such as 256MB or 2GB; a limit below what is needed is refused
     ///
     /// Data that does not fit goes to temporary files; results do not change. By default a check takes 128 MB plus two bytes
@@ -35,7 +43,8 @@ pub(crate) struct RecoveryArguments {
 }
 
 /// Where the restore of backups with their log stops.
-#[derive(Args, Clone, Default)]
+#[derive(Args, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct StopArguments {
     /// Restore backups to this moment, in the local time of the server, such as 2020-05-12T13:30:00
     ///

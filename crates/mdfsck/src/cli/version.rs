@@ -6,9 +6,17 @@ use std::sync::LazyLock;
 /// The version of this program.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// What it was built from, if packaging says so.
+const COMMIT: &str = match option_env!("MDFSCK_COMMIT") {
+    Some(commit) => commit,
+    None => "unknown",
+};
+
+/// What tells programs apart whose parts do not go together.
+pub(crate) static BUILD: LazyLock<String> = LazyLock::new(|| format!("{VERSION}+{COMMIT}"));
+
 /// What `--version` shows: the version, and what it was built from and for. Packaging knows the commit and names its build.
 pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    let commit = option_env!("MDFSCK_COMMIT").unwrap_or("unknown");
     let optimised = if cfg!(debug_assertions) { "debug" } else { "release" };
     let build = option_env!("MDFSCK_BUILD").unwrap_or(optimised);
     let features = if cfg!(feature = "lab") { "lab" } else { "none" };
@@ -18,5 +26,5 @@ pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
         () if cfg!(target_env = "msvc") => "-msvc",
         () => "",
     };
-    format!("{VERSION}\ncommit: {commit}\ntarget: {ARCH}-{OS}{environment}\nbuild: {build}\nfeatures: {features}")
+    format!("{VERSION}\ncommit: {COMMIT}\ntarget: {ARCH}-{OS}{environment}\nbuild: {build}\nfeatures: {features}")
 });

@@ -28,8 +28,8 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         named: &options.paths,
         sets: &options.set,
         direct: false,
-        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
-        memory: options.recovery.memory,
+        spool: Spool { directory: options.recovery.room.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
+        memory: options.recovery.room.memory,
         stop: &arguments.stop,
     };
     let input = Input::open(&options.paths, &reading)?;
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         )));
     }
     let (pages, database) = recovered.view(source, as_stored);
-    let at_rest = AtRest::new(&recovered, pages, &database, options.recovery.memory);
+    let at_rest = AtRest::new(&recovered, pages, &database, options.recovery.room.memory);
     let targets = Targets::new(pages, &arguments.output, MARK)?;
     let written = targets.write(&mut |first, bytes| {
         pages.read(first, bytes).map_err(Failure::unable)?;

@@ -74,6 +74,35 @@ pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> R
     Ok(found.decide(paths, choice, until))
 }
 
+/// The only database to which the paths lead, for a command that takes one: its paths, and the backup sets where they were chosen.
+///
+/// # Errors
+/// Those of [`plan`]; several databases, or one that cannot be read.
+pub(crate) fn one(
+    command: &str,
+    paths: &[PathBuf],
+    choice: &SetChoice,
+    until: Until<'_>,
+) -> Result<(Vec<PathBuf>, Option<Vec<ChainSet>>), Failure> {
+    let Plan { mut items, notes, .. } = match plan(paths, choice, until)? {
+        Planned::One(paths) => return Ok((paths, None)),
+        Planned::Several(plan) => plan,
+    };
+    if items.len() > 1 {
+        let names = listed(items.iter().map(|item| item.name.clone()));
+        return Err(Failure::usage(format!(
+            "{command} takes one database at a time; these paths hold {names}: name the files of one"
+        )));
+    }
+    notes.iter().for_each(warn);
+    match items.pop() {
+        Some(Item { job: Job::Refused(failure), .. }) => Err(failure),
+        Some(Item { job: Job::Sets(sets), paths, .. }) => Ok((paths, Some(sets))),
+        Some(Item { job: Job::Files { .. }, paths, .. }) => Ok((paths, None)),
+        None => Ok((paths.to_vec(), None)),
+    }
+}
+
 /// What the paths lead to, whatever belongs together.
 pub(crate) struct Inventory {
     /// The data files of each database, with their logs.

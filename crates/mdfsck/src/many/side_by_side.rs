@@ -86,16 +86,16 @@ pub(super) fn side_by_side(
 /// The threads of a run.
 fn threads(arguments: &CheckArguments) -> u16 {
     let processors = thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX));
-    if arguments.maxdop == 0 { processors } else { arguments.maxdop }
+    if arguments.run.maxdop == 0 { processors } else { arguments.run.maxdop }
 }
 
 /// What one of several databases may use.
 fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
     let mut share = arguments.clone();
     let workers = u16::try_from(workers).unwrap_or(u16::MAX);
-    share.maxdop = (threads(arguments) / workers).max(1);
-    share.recovery.memory = arguments.recovery.memory.map(|memory| memory / u64::from(workers));
-    share.io_limit = arguments.io_limit.map(|limit| (limit / u64::from(workers)).max(1));
+    share.run.maxdop = (threads(arguments) / workers).max(1);
+    share.recovery.room.memory = arguments.recovery.room.memory.map(|memory| memory / u64::from(workers));
+    share.run.io_limit = arguments.run.io_limit.map(|limit| (limit / u64::from(workers)).max(1));
     share
 }
 
@@ -177,7 +177,7 @@ impl Shared<'_> {
     }
 
     fn folder(&self) -> PathBuf {
-        self.run.arguments.recovery.temp_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned)
+        self.run.arguments.recovery.room.temp_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned)
     }
 
     /// A database without results.

@@ -23,11 +23,12 @@ const PLACES: [(&str, &str); 7] = [
     (" ID", " counts.rows-fewer"),
 ];
 
-const GUIDES: [&str; 9] = [
+const GUIDES: [&str; 10] = [
     include_str!("../../../../docs/guides/README.md"),
     include_str!("../../../../docs/guides/corrupt.md"),
     include_str!("../../../../docs/guides/export.md"),
     include_str!("../../../../docs/guides/schedule.md"),
+    include_str!("../../../../docs/guides/machines.md"),
     include_str!("../../../../docs/guides/history.md"),
     include_str!("../../../../docs/guides/snapshots.md"),
     include_str!("../../../../docs/guides/not-verified.md"),

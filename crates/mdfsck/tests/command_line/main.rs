@@ -27,6 +27,8 @@ mod looks;
 #[cfg(feature = "lab")]
 mod many;
 #[cfg(feature = "lab")]
+mod spread;
+#[cfg(feature = "lab")]
 mod terminal;
 
 use std::fs;
@@ -170,6 +172,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(advise::with_advice());
     all.extend(history::with_history());
     all.extend(many::with_many());
+    all.extend(spread::with_plans());
     all.extend(with_lab_databases());
     all.extend(terminal::with_terminal());
     all

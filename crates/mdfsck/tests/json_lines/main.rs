@@ -340,6 +340,18 @@ fn histories(lines: &mut Lines) {
     }
 }
 
+fn plans(lines: &mut Lines) {
+    let folder = folder();
+    let files = small(folder.path());
+    let plan = folder.path().join("plan");
+    let plan = plan.to_str().expect("a name of UTF-8");
+    assert_eq!(lines.run(&["plan", "--dir", plan, "--json"], &files), 0);
+    assert_eq!(lines.run(&["plan", "--status", plan], &[]), 0);
+    assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 8);
+    assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
+    assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 0);
+}
+
 #[test]
 fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     let mut lines = Lines::new();
@@ -349,6 +361,7 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     unreadable(&mut lines);
     errors(&mut lines);
     several(&mut lines);
+    plans(&mut lines);
     backups(&mut lines);
     logs(&mut lines);
     events(&mut lines);

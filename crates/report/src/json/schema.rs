@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{advise, audit, backup, chains, checkpoints, events, explain, export, history, lines, log};
+use super::{advise, audit, backup, chains, checkpoints, events, explain, export, history, lines, log, parts};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -27,12 +27,13 @@ enum AnyLine {
     Explain(explain::ExplainLine),
     Export(export::ExportLine<'static>),
     History(history::HistoryLine<'static>),
+    Parts(parts::PartsLine<'static>),
     Media(backup::Media<'static>),
     Chains(chains::Chains<'static>),
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 9] = [
+const KINDS_OF_LINES: [(&str, &str); 10] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
     ("AuditLine", " of `mdfsck audit`"),
@@ -42,6 +43,7 @@ const KINDS_OF_LINES: [(&str, &str); 9] = [
     ("ExplainLine", " of `mdfsck explain`"),
     ("ExportLine", " of `mdfsck export`"),
     ("HistoryLine", " of `mdfsck history`"),
+    ("PartsLine", " of `mdfsck plan`"),
 ];
 
 impl<T: JsonSchema> JsonSchema for Named<'_, T> {

@@ -177,7 +177,7 @@ pub(super) fn write_end(
     (example, limit): (Option<&Finding>, Option<&Limit>),
     lines: &mut Lines<'_>,
 ) -> io::Result<()> {
-    let Commands { paths, arguments, status } = commands;
+    let Commands { paths, command, arguments, status } = commands;
     if !report.findings.is_empty() {
         lines.blank()?;
         let level = match (report.repair().name(), &report.database.backup) {
@@ -213,7 +213,7 @@ pub(super) fn write_end(
     if !report.findings.is_empty() && !is_pipe(paths) {
         lines.command(&format!("mdfsck advise {paths}"), "what to do, in order")?;
     }
-    lines.command(&format!("mdfsck check --format text {arguments}"), "all of DBCC's lines")
+    lines.command(&format!("mdfsck {command} --format text {arguments}"), "all of DBCC's lines")
 }
 
 /// Whether the backup came from standard input: only the check can be repeated.

@@ -10,7 +10,7 @@ use crate::View;
 use crate::fixture::{case_16, owner, page_io, report, rowset};
 
 fn written(report: &Report, view: View, style: Style, status: u8) -> String {
-    let commands = Commands { paths: "sales.mdf", arguments: "sales.mdf", status };
+    let commands = Commands { paths: "sales.mdf", command: "check", arguments: "sales.mdf", status };
     let mut out = Vec::new();
     write(report, view, style, commands, &mut out).unwrap();
     String::from_utf8(out).unwrap()

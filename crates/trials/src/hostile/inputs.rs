@@ -141,6 +141,7 @@ pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
         "compressed" => return vec![compressed_row()],
         "xpress" => return vec![xpress_block()],
         "log" => return vec![log_block()],
+        "part" => return vec![super::part_payload()],
         "xel" => return [1, 2].map(|seed| lab::events::Story::new(seed, 2, 2, seed == 1).event_file(0x200)).into(),
         _ => {}
     }

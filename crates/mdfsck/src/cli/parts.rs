@@ -1,0 +1,88 @@
+//! The options of `mdfsck plan`, `task` and `merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::check::SCOPE;
+use super::{OUTPUT, RecoveryArguments, ResultArguments, RoomArguments, RunArguments, ScopeArguments, StopArguments};
+
+#[derive(Args)]
+pub(crate) struct PlanArguments {
+    /// Data files of one database with their logs, its backups, or a folder that holds one of these
+    ///
+    /// As for check, but for standard input. The plan keeps absolute paths: tasks and merge open them.
+    #[arg(value_name = "PATH", required_unless_present = "status")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Folder for the plan and its parts; created if missing, otherwise it must be empty
+    ///
+    /// On storage that all machines see. It holds a key, which only its owner may read.
+    #[arg(long, value_name = "PLAN", required_unless_present = "status", help_heading = OUTPUT)]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Pages that a task reads at most, as a size such as 16GB
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "16GB", help_heading = SCOPE)]
+    pub(crate) task_size: u64,
+
+    /// Say as JSON how far a plan is
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["paths", "dir", "json"], help_heading = OUTPUT)]
+    pub(crate) status: Option<PathBuf>,
+
+    /// With --status: print only the tasks that have no part, as 'mdfsck task' and 'sbatch --array' take them
+    #[arg(long, requires = "status", help_heading = OUTPUT)]
+    pub(crate) missing: bool,
+
+    /// Print one JSON object
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
+
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
+
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct TaskArguments {
+    /// Folder of the plan
+    #[arg(value_name = "PLAN")]
+    pub(crate) folder: PathBuf,
+
+    /// Tasks: a number, a list such as 3,7-9, or env for the number that a scheduler gives to the process
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+
+    /// End when standard input ends, as it does when the process that holds the other end is killed
+    #[arg(long)]
+    pub(crate) until_eof: bool,
+
+    #[command(flatten)]
+    pub(crate) room: RoomArguments,
+
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct MergeArguments {
+    /// Folder of the plan
+    #[arg(value_name = "PLAN")]
+    pub(crate) folder: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) room: RoomArguments,
+
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+}

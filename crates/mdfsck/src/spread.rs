@@ -1,0 +1,234 @@
+//! One check over many processes: `mdfsck plan`, `task` and `merge`.
+
+mod eof;
+mod make;
+mod merging;
+mod sweeping;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use check::part::Fingerprint;
+use check::{HashKey, LogAudit};
+use parts::{Folder, PartsError, Plan, SourceFile};
+use serde::{Deserialize, Serialize};
+use source::PageSource;
+use source::backup::{self, ChainSet, SetChoice};
+
+use crate::check::{Prepared, What};
+use crate::cli::{
+    BUILD, CheckArguments, RecoveryArguments, RoomArguments, RunArguments, ScopeArguments, StopArguments,
+};
+use crate::failure::{Failure, warn};
+use crate::input::{self, Input};
+use crate::recover;
+
+pub(crate) use make::run as plan;
+pub(crate) use merging::{Merge, run as merge};
+pub(crate) use sweeping::run as task;
+
+/// What the processes of a plan have in common besides the database.
+pub(crate) struct Common {
+    /// The key under which all facts are hashed.
+    pub(crate) key: HashKey,
+    /// What a comparison with the log found; `None` while it is to be made.
+    pub(crate) audit: Option<Option<Arc<LogAudit>>>,
+}
+
+/// What part of a check over many processes this one is.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Spread<'a> {
+    /// It is all of a check.
+    #[default]
+    None,
+    /// It makes the plan.
+    Plan(&'a Common),
+    /// It carries out tasks.
+    Task(&'a Opened),
+    /// It merges parts.
+    Merge(&'a Merge),
+}
+
+impl<'a> Spread<'a> {
+    /// What all processes of the plan have in common.
+    pub(crate) fn common(self) -> Option<&'a Common> {
+        self.opened().map(|opened| &opened.common).or(if let Self::Plan(common) = self { Some(common) } else { None })
+    }
+
+    fn opened(self) -> Option<&'a Opened> {
+        match self {
+            Self::None | Self::Plan(_) => None,
+            Self::Task(opened) => Some(opened),
+            Self::Merge(merge) => Some(&merge.opened),
+        }
+    }
+
+    /// Whether this process has the same database before it as the plan.
+    ///
+    /// # Errors
+    /// What has changed.
+    pub(crate) fn verify(
+        self,
+        arguments: &CheckArguments,
+        what: &What<'_>,
+        input: &Input,
+        prepared: &Prepared<'_>,
+    ) -> Result<(), Failure> {
+        let Some(opened) = self.opened() else { return Ok(()) };
+        opened.verify(&files_of(arguments, what, input, prepared)?, prepared.catalog)
+    }
+}
+
+/// What a plan says of the check.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Planned {
+    /// The paths that are opened.
+    paths: Vec<PathBuf>,
+    /// The numbers of `--set`.
+    sets: Vec<u16>,
+    /// The backup sets of a restore, if they were chosen among others.
+    restore: Option<Vec<PlannedSet>>,
+    scope: ScopeArguments,
+    no_log: bool,
+    stop: StopArguments,
+    /// Whether a comparison with the log lies in the folder.
+    has_audit: bool,
+}
+
+/// A backup set: its number in its files.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlannedSet {
+    files: Vec<PathBuf>,
+    set: u16,
+}
+
+impl PlannedSet {
+    fn of(set: &ChainSet) -> Self {
+        Self { files: set.paths.clone(), set: set.set.position }
+    }
+}
+
+/// A plan that is carried out.
+pub(crate) struct Opened {
+    folder: Folder,
+    plan: Plan<Planned>,
+    common: Common,
+}
+
+impl Opened {
+    /// Opens the folder of a plan whose files are what they were.
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let (folder, plan, warning) = Folder::open::<Planned>(path, &BUILD)?;
+        warning.iter().for_each(warn);
+        let audit = match plan.options.has_audit {
+            true => Some(Arc::new(audit_of(&folder)?)),
+            false => None,
+        };
+        let common = Common { key: folder.key().clone(), audit: Some(audit) };
+        Ok(Self { folder, plan, common })
+    }
+
+    /// The same check as that of the plan, with what this process may use.
+    fn arguments(&self, room: &RoomArguments, run: &RunArguments) -> CheckArguments {
+        let Planned { paths, scope, no_log, stop, .. } = &self.plan.options;
+        CheckArguments {
+            paths: paths.clone(),
+            scope: scope.clone(),
+            recovery: RecoveryArguments { no_log: *no_log, room: room.clone() },
+            stop: stop.clone(),
+            run: run.clone(),
+            ..CheckArguments::of_paths(Vec::new())
+        }
+    }
+
+    /// The numbers of `--set`.
+    fn choice(&self) -> SetChoice {
+        match self.plan.options.sets.as_slice() {
+            [] => SetChoice::Newest,
+            positions => SetChoice::Positions(positions.to_vec()),
+        }
+    }
+
+    /// The backup sets of the restore, if they were chosen.
+    fn sets(&self) -> Result<Option<Vec<ChainSet>>, Failure> {
+        let Some(planned) = &self.plan.options.restore else { return Ok(None) };
+        let files: BTreeSet<&PathBuf> = planned.iter().flat_map(|set| &set.files).collect();
+        let media = files.into_iter().map(|path| backup::media(path)).collect::<Result<Vec<_>, _>>()?;
+        let known: Vec<ChainSet> = backup::chains(&media).into_iter().flat_map(|database| database.sets).collect();
+        let find = |planned: &PlannedSet| {
+            let found = known.iter().find(|set| PlannedSet::of(set) == *planned).cloned();
+            found.ok_or_else(|| {
+                let path = planned.files.first().cloned().unwrap_or_default();
+                PartsError::Changed { path, what: format!("has lost set {}", planned.set) }.into()
+            })
+        };
+        planned.iter().map(find).collect::<Result<Vec<_>, Failure>>().map(Some)
+    }
+
+    /// Whether this process has read the same files and the same catalog as the plan.
+    fn verify(&self, files: &[SourceFile], catalog: Fingerprint) -> Result<(), Failure> {
+        if let Some((now, _)) = files.iter().zip(&self.plan.files).find(|(now, then)| now != then) {
+            let what = "is not among the files of the plan, or has changed".to_owned();
+            return Err(PartsError::Changed { path: now.path.clone(), what }.into());
+        }
+        match files.len() == self.plan.files.len() && self.plan.image.is_catalog(catalog) {
+            true => Ok(()),
+            false => Err(self.changed("its catalog is not the one that was read")),
+        }
+    }
+
+    /// Whether the maps are those of the plan.
+    fn verify_maps(&self, maps: Fingerprint) -> Result<(), Failure> {
+        match self.plan.image.is_maps(maps) {
+            true => Ok(()),
+            false => Err(self.changed("its allocation maps are not those that were read")),
+        }
+    }
+
+    /// What is read is not what the plan was made for.
+    fn changed(&self, what: &str) -> Failure {
+        let path = self.plan.files.first().map(|file| file.path.clone()).unwrap_or_default();
+        Failure::unable(format!(
+            "{}: has changed since the plan was made, or cannot be read as then: {what}; make a new plan",
+            path.display()
+        ))
+    }
+}
+
+fn audit_of(folder: &Folder) -> Result<LogAudit, Failure> {
+    check::part::read_audit(folder.key(), &folder.audit()?).map_err(|error| {
+        let (path, what) = (folder.audit_path(), error.to_string());
+        PartsError::Damaged { path, what }.into()
+    })
+}
+
+/// All files that are read, as they are now, sorted.
+fn files_of(
+    arguments: &CheckArguments,
+    what: &What<'_>,
+    input: &Input,
+    prepared: &Prepared<'_>,
+) -> Result<Vec<SourceFile>, Failure> {
+    let mut paths = BTreeSet::new();
+    match (input, what.sets) {
+        (Input::Files(files), _) => {
+            let source: &dyn PageSource = files.as_ref();
+            paths.extend(source.files().iter().map(|file| file.path.clone()));
+            if !arguments.recovery.no_log {
+                paths.extend(recover::find(&arguments.paths, source, &prepared.database).logs);
+            }
+        }
+        (Input::Backups(_), Some(sets)) => paths.extend(sets.iter().flat_map(|set| set.paths.iter().cloned())),
+        (Input::Backups(_), None) => paths.extend(input::expand(&arguments.paths)),
+    }
+    Ok(paths.iter().map(|path| SourceFile::of(path)).collect::<Result<Vec<_>, _>>()?)
+}
+
+impl From<PartsError> for Failure {
+    fn from(error: PartsError) -> Self {
+        if error.is_usage() { Self::usage(error) } else { Self::unable(error) }
+    }
+}

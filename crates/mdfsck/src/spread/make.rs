@@ -1,0 +1,155 @@
+//! `mdfsck plan`.
+
+use std::path::{Path, PathBuf};
+
+use check::HashKey;
+use check::part::sweeper;
+use format::page::PAGE_BYTES;
+use parts::{Folder, Image, Plan, PlanId, Task, VERSION, listed, new_key};
+use report::parts::{PlanView, StatusView};
+
+use super::{Common, Planned, PlannedSet, Spread, files_of};
+use crate::check::{self as checking, What};
+use crate::cli::{BUILD, CheckArguments, PlanArguments};
+use crate::failure::Failure;
+use crate::many::plan;
+use crate::{output, progress, size};
+
+/// Tasks of a plan at most: more are no use to any scheduler.
+const MOST_TASKS: usize = 100_000;
+
+pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
+    if let Some(folder) = &arguments.status {
+        return status(folder, arguments.missing);
+    }
+    let Some(folder) = &arguments.dir else { return Err(Failure::usage("plan: --dir PLAN is missing")) };
+    let folder = absolute(folder)?;
+    let named = paths(&arguments.paths)?;
+    let check = CheckArguments {
+        scope: arguments.scope.clone(),
+        recovery: arguments.recovery.clone(),
+        stop: arguments.stop.clone(),
+        run: arguments.run.clone(),
+        ..CheckArguments::of_paths(named.clone())
+    };
+    checking::set_up(&check, |check| {
+        let choice = check.sets()?;
+        let common = Common { key: new_key()?, audit: None };
+        let (paths, sets) = plan::one("plan", &named, &choice, check.stop.until())?;
+        let what =
+            What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::Plan(&common) };
+        Folder::reserve(&folder)?;
+        make(&folder, &check.of(paths), &what, (arguments, &common.key))
+    })
+}
+
+/// The paths as any process finds them.
+fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if given.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Failure::usage(
+            "-: each task reads the backup by itself, and standard input can be read once; name a file",
+        ));
+    }
+    given.iter().map(|path| absolute(path)).collect()
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    let absolute =
+        std::path::absolute(path).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;
+    match absolute.to_str() {
+        Some(_) => Ok(absolute),
+        None => {
+            Err(Failure::usage(format!("{}: is not UTF-8, in which a plan keeps names; rename it", path.display())))
+        }
+    }
+}
+
+fn make(
+    folder: &Path,
+    check: &CheckArguments,
+    what: &What<'_>,
+    (arguments, key): (&PlanArguments, &HashKey),
+) -> Result<u8, Failure> {
+    let listener = progress::listener(check.run.progress, None);
+    let input = checking::open(check, what, listener.as_ref())?;
+    let prepared = checking::prepare(check, &input, listener.as_ref(), what)?;
+    let files = files_of(check, what, &input, &prepared)?;
+    let source = prepared.recovered.pages_or(input.pages());
+    let pages = (arguments.task_size / PAGE_BYTES as u64).max(1);
+    let (ranges, maps) = checking::throttled(check, source, |source| {
+        sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| match sweeper {
+            Some(sweeper) => (sweeper.ranges(pages), Some(sweeper.fingerprint)),
+            None => Default::default(),
+        })
+    });
+    drop(listener);
+    if ranges.len() > MOST_TASKS {
+        return Err(Failure::usage(format!(
+            "--task-size {}: this makes {} tasks, and a plan has {MOST_TASKS} at most; name a larger size",
+            size::text(arguments.task_size),
+            ranges.len()
+        )));
+    }
+    let audit = prepared.options.log_audit.as_deref();
+    let audit = audit.map(|audit| check::part::write_audit(key, audit)).transpose().map_err(Failure::unable)?;
+    let sets =
+        if let source::backup::SetChoice::Positions(positions) = what.choice { positions.clone() } else { Vec::new() };
+    let plan = Plan {
+        v: VERSION,
+        plan: PlanId::new()?,
+        build: BUILD.clone(),
+        database: check::database_name(source, &prepared.database),
+        image: Image::new(prepared.catalog, maps),
+        options: Planned {
+            paths: check.paths.clone(),
+            sets,
+            restore: what.sets.map(|sets| sets.iter().map(PlannedSet::of).collect()),
+            scope: check.scope.clone(),
+            no_log: check.recovery.no_log,
+            stop: check.stop.clone(),
+            has_audit: audit.is_some(),
+        },
+        files,
+        tasks: Plan::<Planned>::tasks_of(&ranges),
+    };
+    // What has changed since it was opened is not what was read.
+    plan.verify_files()?;
+    Folder::create(folder, &plan, key, audit.as_deref())?;
+    let view = PlanView {
+        plan: plan.plan.as_str(),
+        folder: &folder.display().to_string(),
+        database: &plan.database,
+        tasks: plan.task_count(),
+        bytes: plan.tasks.iter().map(bytes_of).sum(),
+    };
+    output::print(|out| match arguments.json {
+        true => report::parts::write_plan_json(&view, out),
+        false => report::parts::write_plan(&view, &source::argument(folder), out),
+    })?;
+    Ok(0)
+}
+
+fn bytes_of(task: &Task) -> u64 {
+    u64::from(task.pages) * PAGE_BYTES as u64
+}
+
+/// `mdfsck plan --status`.
+fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
+    let (folder, plan, _) = Folder::open::<Planned>(path, &BUILD)?;
+    let status = folder.status(&plan)?;
+    output::print(|out| match only_missing {
+        true => writeln!(out, "{}", listed(&status.missing)),
+        false => {
+            let view = StatusView {
+                plan: plan.plan.as_str(),
+                database: &plan.database,
+                tasks: plan.task_count(),
+                done: status.done,
+                missing: &status.missing,
+                bytes: status.bytes,
+            };
+            report::parts::write_status_json(&view, out)
+        }
+    })?;
+    Ok(0)
+}

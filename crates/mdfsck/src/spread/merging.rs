@@ -1,0 +1,96 @@
+//! `mdfsck merge`.
+
+use std::cell::Cell;
+
+use catalog::Database;
+use check::part::{Part as Sums, SumsError};
+use check::{FileRange, Options, Report};
+use parts::{Gathered, Part, PartsError, Task};
+use source::PageSource;
+
+use super::{Opened, Spread};
+use crate::check::{self as checking, What};
+use crate::cli::{CheckArguments, MergeArguments};
+use crate::failure::Failure;
+
+/// The parts of a plan, all whole.
+pub(crate) struct Merge {
+    pub(super) opened: Opened,
+    gathered: Gathered,
+}
+
+pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
+    let opened = Opened::open(&arguments.folder)?;
+    let check =
+        CheckArguments { results: arguments.results.clone(), ..opened.arguments(&arguments.room, &arguments.run) };
+    checking::set_up(&check, |check| {
+        opened.plan.verify_files()?;
+        let gathered = opened.folder.gather(&opened.plan)?;
+        let (choice, sets) = (opened.choice(), opened.sets()?);
+        let merge = Merge { opened, gathered };
+        let spread = Spread::Merge(&merge);
+        let what = What { named: &check.paths, choice: &choice, sets: sets.as_deref(), place: None, spread };
+        checking::one(check, &what)
+    })
+}
+
+/// Why parts are not merged.
+enum Stop {
+    Sums(SumsError),
+    Failure(Failure),
+}
+
+impl From<SumsError> for Stop {
+    fn from(error: SumsError) -> Self {
+        Self::Sums(error)
+    }
+}
+
+impl Merge {
+    /// The report of the check whose pages were swept into the parts.
+    ///
+    /// # Errors
+    /// If the database is not the one of the plan, or a part has changed since it was read first.
+    pub(crate) fn run(
+        &self,
+        source: &dyn PageSource,
+        database: &Database,
+        options: &Options,
+        listener: &dyn check::Progress,
+    ) -> Result<Report, Failure> {
+        let Opened { folder, plan, .. } = &self.opened;
+        let ranges: Vec<FileRange> = plan.tasks.iter().map(Task::range).collect();
+        let current: Cell<Option<&Part>> = Cell::new(None);
+        let mut parts = self.gathered.parts.iter();
+        let next = || {
+            let part = parts.next()?;
+            current.set(Some(part));
+            let read = folder.read(plan, part).map(|(head, from)| Sums { head, from });
+            Some(read.map_err(|error| Stop::Failure(error.into())))
+        };
+        let merged = check::part::merge(
+            source,
+            database,
+            options,
+            listener,
+            &ranges,
+            |surveyed| {
+                self.opened.verify_maps(surveyed.fingerprint).map_err(Stop::Failure)?;
+                // The maps are those of the plan: then its own ranges are wrong.
+                surveyed.tile(&ranges).map_err(|untiled| {
+                    let what = format!("its tasks do not hold each page once: {untiled}");
+                    Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
+                })
+            },
+            next,
+        );
+        let report = merged.map_err(|stop| match (stop, current.get()) {
+            (Stop::Sums(error), Some(part)) => PartsError::of_part(&part.path, part.task.id, error).into(),
+            (Stop::Sums(error), None) => Failure::unable(error),
+            (Stop::Failure(failure), _) => failure,
+        })?;
+        // What was written to in the meantime is not what was judged.
+        plan.verify_files()?;
+        Ok(report)
+    }
+}

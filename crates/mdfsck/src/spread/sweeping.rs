@@ -1,0 +1,74 @@
+//! `mdfsck task`.
+
+use check::part::{PartError, SumsError, Sweeper, sweeper};
+use parts::{Ids, PartsError, Task};
+
+use super::{Opened, Spread, eof};
+use crate::check::{self as checking, What};
+use crate::cli::TaskArguments;
+use crate::failure::{Failure, report_read_faults};
+use crate::progress;
+
+pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
+    if arguments.until_eof {
+        eof::watch();
+    }
+    let opened = Opened::open(&arguments.folder)?;
+    let ids = arguments.ids.iter().map(|text| Ids::parse(text, |name| std::env::var(name).ok()));
+    let ids = Ids::among(&ids.collect::<Result<Vec<_>, _>>()?, opened.plan.task_count())?;
+    let check = opened.arguments(&arguments.room, &arguments.run);
+    checking::set_up(&check, |check| {
+        let mut left = Vec::new();
+        for id in &ids {
+            let task = opened.plan.task(*id)?;
+            if !opened.folder.has(&opened.plan, task)? {
+                left.push(task.clone());
+            }
+        }
+        if left.is_empty() {
+            return Ok(0);
+        }
+        opened.plan.verify_files()?;
+        let (choice, sets) = (opened.choice(), opened.sets()?);
+        let what = What {
+            named: &check.paths,
+            choice: &choice,
+            sets: sets.as_deref(),
+            place: None,
+            spread: Spread::Task(&opened),
+        };
+        let listener = progress::listener(check.run.progress, None);
+        let input = checking::open(check, &what, listener.as_ref())?;
+        let prepared = checking::prepare(check, &input, listener.as_ref(), &what)?;
+        let source = prepared.recovered.pages_or(input.pages());
+        checking::throttled(check, source, |source| {
+            sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| {
+                let sweeper = sweeper.ok_or_else(|| opened.changed("no page of a table is to be read"))?;
+                opened.verify_maps(sweeper.fingerprint)?;
+                left.iter().try_for_each(|task| sweep(&opened, sweeper, task, listener.as_ref()))
+            })
+        })?;
+        drop(listener);
+        // A part has what could not be read: it is for the merge to say what follows.
+        report_read_faults(&source.read_faults());
+        Ok(0)
+    })
+}
+
+/// Carries a task out.
+fn sweep(
+    opened: &Opened,
+    sweeper: &mut Sweeper<'_, '_>,
+    task: &Task,
+    listener: &dyn check::Progress,
+) -> Result<(), Failure> {
+    let path = opened.folder.part_path(task);
+    opened.folder.write(&opened.plan, task, |bound_to, to| {
+        sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| match error {
+            PartError::Sums(SumsError::Io { error: cause, .. }) => PartsError::Unwritable { path, cause }.into(),
+            error => Failure::unable(error),
+        })?;
+        // What was written to in the meantime is not what was swept.
+        Ok::<_, Failure>(opened.plan.verify_files()?)
+    })
+}

@@ -1,0 +1,497 @@
+//! `mdfsck plan`, `task` and `merge`: whatever the split, the results are those of `mdfsck check`; and whatever is wrong with a plan
+//! or a part, nothing is printed that looks like results.
+
+use std::io::Write;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
+    vec![
+        ("tasks of any size in any order give what check prints, of data files with each kind of damage", data_files),
+        ("tasks give what check prints, of backups in each form", backups),
+        ("tasks give what check prints, whatever its scope and depth", scopes),
+        ("tasks give what check prints, of a crashed database with its log", crashed),
+        ("tasks give what check prints, of a restore to a moment and of one chosen in a folder", restores),
+        ("a merge without all parts, or with damaged or foreign ones, is refused with nothing on stdout", guards),
+        ("a part with any byte changed, or cut anywhere, is refused", changed_parts),
+        ("files that have changed since the plan was made are refused by task and merge", changed_files),
+        ("plans that cannot be made or used are one line", refusals),
+        ("a plan says how far it is, and which tasks are missing", status),
+        ("a scheduler names the task in its environment", environment),
+        ("a task that is killed leaves no part, and two that run at once leave one", killed),
+        ("a task ends with its standard input if that is asked for", until_eof),
+        ("a key that others may read is said", open_key),
+    ]
+}
+
+/// The options of check that must give the same bytes. Statistics and the summary say what a run cost.
+const FORMATS: [&[&str]; 3] = [&["--format", "text"], &["--format", "json"], &["--tableresults"]];
+
+/// What is printed, without what a run cost.
+fn results(output: &Output) -> String {
+    let stdout = text(&output.stdout);
+    let kept = stdout
+        .lines()
+        .filter(|line| !line.starts_with(r#"{"kind":"statistics""#) && !line.starts_with(r#"{"kind":"summary""#));
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// The summary without what a run cost.
+fn summary(output: &Output) -> Option<serde_json::Value> {
+    let stdout = text(&output.stdout);
+    let mut summary: serde_json::Value = serde_json::from_str(stdout.lines().last()?).ok()?;
+    let fields = summary.as_object_mut()?;
+    for cost in ["seconds", "phases", "memory_peak", "memory_granted", "spilled", "pages_read"] {
+        fields.remove(cost);
+    }
+    Some(summary)
+}
+
+fn done(output: &Output) -> Result<String, Failed> {
+    ensure(output.status.code() == Some(0), format!("{:?}: {}", output.status, text(&output.stderr)))?;
+    Ok(text(&output.stdout))
+}
+
+/// Makes a plan; returns how many tasks it has.
+fn plan(folder: &Path, name: &str, arguments: &[&str]) -> Result<u32, Failed> {
+    let made = mdfsck(folder, &[&["plan", "--dir", name, "--json"], arguments].concat());
+    let made: serde_json::Value = serde_json::from_str(&done(&made)?)?;
+    Ok(u32::try_from(made["tasks"].as_u64().ok_or("no number of tasks")?)?)
+}
+
+/// Carries all tasks out, in an order that is not theirs, several in a process.
+fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
+    let mut ids: Vec<String> = (0..tasks).map(|id| id.to_string()).collect();
+    ids.reverse();
+    ids.rotate_left(tasks as usize / 3);
+    for some in ids.chunks(7) {
+        done(&mdfsck(folder, &["task", name, &some.join(","), "--maxdop", "2"]))?;
+    }
+    Ok(())
+}
+
+/// Whether a plan over `paths` gives what a check of them gives. Paths are absolute, as plans have them.
+fn same(folder: &Path, paths: &[&str], options: &[&str], task_size: &str) -> Result<u32, Failed> {
+    let absolute: Vec<String> = paths.iter().map(|path| folder.join(path).display().to_string()).collect();
+    let absolute: Vec<&str> = absolute.iter().map(String::as_str).collect();
+    let name = format!("plan-{}", fs::read_dir(folder)?.count());
+    let tasks = plan(folder, &name, &[&absolute, options, &["--task-size", task_size]].concat())?;
+    carry_out(folder, &name, tasks)?;
+    for format in FORMATS {
+        let expected = mdfsck(folder, &[&["check"], absolute.as_slice(), options, format].concat());
+        let merged = mdfsck(folder, &[&["merge", &name], format].concat());
+        ensure(
+            merged.status.code() == expected.status.code(),
+            format!("{:?} {}", merged.status, text(&merged.stderr)),
+        )?;
+        let (results, expected_results) = (results(&merged), results(&expected));
+        let differ = expected_results.lines().zip(results.lines()).find(|(one, other)| one != other);
+        ensure(
+            results == expected_results && !results.is_empty(),
+            format!("{paths:?} {options:?} {task_size}: {differ:?}"),
+        )?;
+        ensure(summary(&merged) == summary(&expected), format!("{:?}\n{:?}", summary(&merged), summary(&expected)))?;
+    }
+    fs::remove_dir_all(folder.join(name))?;
+    Ok(tasks)
+}
+
+fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
+    done(&mdfsck(folder, &[&["lab"], arguments].concat())).map(drop)
+}
+
+fn data_files(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "sound", "--size", "9MB", "--files", "2"])?;
+    ensure(same(folder, &["sound"], &[], "1MB")? >= 9, "a task for each chunk")?;
+    ensure(same(folder, &["sound"], &[], "1TB")? == 2, "a task for each file")?;
+    for kind in [
+        "bit-rot",
+        "torn-write",
+        "lost-write",
+        "swapped-pages",
+        "broken-link",
+        "key-order",
+        "zeroed-extent",
+        "lost-extent",
+        "truncated",
+    ] {
+        lab(folder, &["damage", "sound", "-o", kind, "--kind", kind])?;
+        same(folder, &[kind], &["--constraints", "--identity"], "3MB")?;
+    }
+    Ok(())
+}
+
+fn backups(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "sound", "--size", "5MB"])?;
+    lab(folder, &["damage", "sound", "-o", "hurt", "--kind", "key-order"])?;
+    lab(folder, &["backup", "hurt", "-o", "plain", "--checksum"])?;
+    lab(folder, &["backup", "hurt", "-o", "striped", "--stripes", "4"])?;
+    lab(folder, &["backup", "hurt", "-o", "compressed", "--compressed"])?;
+    lab(folder, &["backup", "hurt", "--since", "sound", "--kind", "diff", "-o", "differential"])?;
+    for name in ["plain", "striped", "compressed", "differential"] {
+        same(folder, &[name], &[], "1MB")?;
+        same(folder, &[name], &["--physical-only"], "1GB")?;
+        // A container with damage around its pages too.
+        let some =
+            fs::read_dir(folder.join(name))?.find_map(|entry| entry.ok().map(|entry| entry.path())).ok_or("a file")?;
+        let mut bytes = fs::read(&some)?;
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        fs::write(&some, bytes)?;
+        same(folder, &[name], &[], "2MB")?;
+    }
+    Ok(())
+}
+
+fn scopes(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "sound", "--size", "5MB"])?;
+    lab(folder, &["damage", "sound", "-o", "hurt", "--kind", "bit-rot"])?;
+    for options in [
+        &["--physical-only"][..],
+        &["--noindex"],
+        &["--table", "orders", "--table", "dbo.customers"],
+        &["--filegroup", "PRIMARY"],
+        &["--no-data-purity"],
+        &["--extended-logical-checks"],
+        &["--constraints=all"],
+    ] {
+        ensure(same(folder, &["hurt"], options, "2MB")? > 0, format!("{options:?}"))?;
+    }
+    for options in [&["--alloc"][..], &["--catalog"]] {
+        ensure(same(folder, &["hurt"], options, "2MB")? == 0, "no page of a table is read")?;
+    }
+    Ok(())
+}
+
+fn crashed(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["crash", "snap", "--transactions", "60"])?;
+    let files: Vec<String> = fs::read_dir(folder.join("snap"))?
+        .filter_map(|entry| Some(format!("snap/{}", entry.ok()?.file_name().to_str()?)))
+        .filter(|name| name.ends_with("df"))
+        .collect();
+    ensure(files.len() >= 2, format!("data file and log: {files:?}"))?;
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    same(folder, &files, &[], "1MB")?;
+    same(folder, &files, &["--no-log"], "1MB")?;
+    let data: Vec<&str> = files.iter().copied().filter(|name| name.ends_with(".mdf")).collect();
+    same(folder, &data, &[], "1MB")?;
+    // A write that was lost: an older page behind a good checksum is found by comparison with the log.
+    lab(folder, &["new", "in-log", "--size", "2MB", "--in-log", "2"])?;
+    same(folder, &["in-log"], &[], "1MB").map(drop)
+}
+
+fn restores(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["chain", "chain", "--transactions", "40"])?;
+    fs::remove_file(folder.join("chain/truth.json"))?;
+    same(folder, &["chain"], &[], "1MB")?;
+    same(folder, &["chain"], &["--stop-at", "2090-01-01"], "1MB")?;
+    // Two sets of one database: the newest is chosen, whatever comes later.
+    lab(folder, &["new", "sound", "--size", "2MB"])?;
+    lab(folder, &["backup", "sound", "-o", "several", "--sets", "3"])?;
+    same(folder, &["several"], &[], "1MB")?;
+    let file = fs::read_dir(folder.join("several"))?.find_map(|entry| entry.ok()).ok_or("a file")?;
+    let file = format!("several/{}", file.file_name().to_string_lossy());
+    same(folder, &[&file], &["--set", "2"], "1MB").map(drop)
+}
+
+/// A small plan with all its parts, four or more.
+fn small(folder: &Path) -> Result<u32, Failed> {
+    lab(folder, &["new", "d", "--size", "5MB"])?;
+    let tasks = plan(folder, "p", &["d", "--task-size", "1MB"])?;
+    carry_out(folder, "p", tasks)?;
+    ensure(tasks >= 4, format!("{tasks} tasks"))?;
+    done(&mdfsck(folder, &["merge", "p"]))?;
+    Ok(tasks)
+}
+
+fn part(folder: &Path, plan: &str, task: u32) -> PathBuf {
+    folder.join(format!("{plan}/parts/0-{task:05}.part"))
+}
+
+fn guards(folder: &Path) -> Result<(), Failed> {
+    let tasks = small(folder)?;
+    let merge = || mdfsck(folder, &["merge", "p"]);
+    let (first, second) = (part(folder, "p", 0), part(folder, "p", 1));
+    let bytes = fs::read(&first)?;
+    // Missing.
+    fs::rename(&first, folder.join("kept"))?;
+    fs::rename(&second, folder.join("kept2"))?;
+    refused(&merge(), 8, &["parts missing: 0,1 ", &format!("(2 of {tasks})"), "mdfsck task", "p 0,1"])?;
+    fs::rename(folder.join("kept"), &first)?;
+    fs::rename(folder.join("kept2"), &second)?;
+    // What a killed task leaves is no part.
+    fs::write(folder.join("p/parts/.0-00000.part.x1y2.tmp"), b"half")?;
+    done(&merge())?;
+    // Twice and equal.
+    let again = folder.join("p/parts/again.part");
+    fs::copy(&first, &again)?;
+    done(&merge())?;
+    // Twice and different: what another machine read of the page, with a sound part.
+    let other = folder.join("other");
+    fs::create_dir(&other)?;
+    lab(&other, &["new", "d", "--size", "5MB", "--seed", "2"])?;
+    let of_other = plan(&other, "p", &["d", "--task-size", "1MB"])?;
+    carry_out(&other, "p", of_other)?;
+    fs::copy(part(&other, "p", 0), &again)?;
+    refused(&merge(), 8, &["again.part", "is a part of another plan", "remove it"])?;
+    fs::remove_file(&again)?;
+    // Of a task under the name of another.
+    fs::copy(&first, &second)?;
+    refused(&merge(), 8, &["parts missing: 1 ", &format!("(1 of {tasks})")])?;
+    let one_more = mdfsck(folder, &["task", "p", "1"]);
+    done(&one_more)?;
+    done(&merge())?;
+    // No part at all, and one that something follows.
+    for (wrong, words) in [
+        (b"notes".repeat(100), &["0-00000.part", "is not a part"][..]),
+        ([&bytes[..], b"x"].concat(), &["0-00000.part", "is damaged: more follows its end", "run task 0 again"]),
+        (Vec::new(), &["0-00000.part", "is damaged: its head"]),
+    ] {
+        fs::write(&first, wrong)?;
+        refused(&merge(), 8, words)?;
+        let json = mdfsck(folder, &["merge", "p", "--json"]);
+        let line: serde_json::Value = serde_json::from_str(text(&json.stdout).trim())?;
+        ensure(line["kind"] == "error" && line["status"] == 8, format!("{line}"))?;
+    }
+    // The task makes it good.
+    fs::remove_file(&first)?;
+    done(&mdfsck(folder, &["task", "p", "0"]))?;
+    ensure(fs::read(&first)? == bytes, "the same part")?;
+    // Of another build of the program: in the plan, and in a part.
+    let file = folder.join("p/plan.json");
+    let json = fs::read_to_string(&file)?;
+    let at = json.find("\"build\": \"").ok_or("build")? + "\"build\": \"".len();
+    let end = at + json[at..].find('"').ok_or("end")?;
+    fs::write(&file, [&json[..at], "9.9.9+other", &json[end..]].concat())?;
+    for command in [&["merge", "p"][..], &["task", "p", "0"], &["plan", "--status", "p", "--missing"]] {
+        refused(&mdfsck(folder, command), 8, &["made by mdfsck 9.9.9+other", "takes the same one"])?;
+    }
+    // A plan that was changed: its parts do not belong to it any more.
+    fs::write(&file, json.replace("\"noindex\": false", "\"noindex\": true"))?;
+    refused(&merge(), 8, &[".part", "is damaged"])?;
+    fs::write(&file, json.replace("\"v\": 1", "\"v\": 2"))?;
+    refused(&merge(), 8, &["plan.json", "has the form 2 of plans"])?;
+    fs::write(&file, &json[..json.len() / 2])?;
+    refused(&merge(), 8, &["plan.json", "is damaged"])?;
+    fs::write(&file, &json)?;
+    done(&merge())?;
+    // Without its key, and with another.
+    let key = fs::read(folder.join("p/key"))?;
+    fs::write(folder.join("p/key"), [7; 32])?;
+    refused(&merge(), 8, &[".part", "is damaged"])?;
+    fs::write(folder.join("p/key"), [7; 31])?;
+    refused(&merge(), 8, &["key", "a key has 32 bytes"])?;
+    fs::remove_file(folder.join("p/key"))?;
+    refused(&merge(), 4, &["key", "cannot be read"])?;
+    fs::write(folder.join("p/key"), key)?;
+    Ok(())
+}
+
+fn changed_parts(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "2MB"])?;
+    let tasks = plan(folder, "p", &["d", "--task-size", "1GB"])?;
+    carry_out(folder, "p", tasks)?;
+    let path = part(folder, "p", 0);
+    let whole = fs::read(&path)?;
+    // All kinds of places: what is refused there is refused everywhere, as tests of the library try.
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        for bytes in [&whole[..at], &changed] {
+            fs::write(&path, bytes)?;
+            refused(&mdfsck(folder, &["merge", "p"]), 8, &["0-00000.part"])
+                .map_err(|failed| format!("at {at}: {}", failed.message().unwrap_or_default()))?;
+        }
+    }
+    Ok(())
+}
+
+fn changed_files(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "2MB"])?;
+    let file = folder.join("d/orders.mdf");
+    let modified = fs::metadata(&file)?.modified()?;
+    let whole = fs::read(&file)?;
+    plan(folder, "p", &["d"])?;
+    let put = |bytes: &[u8], modified| -> Result<(), Failed> {
+        fs::write(&file, bytes)?;
+        Ok(fs::File::options().write(true).open(&file)?.set_modified(modified)?)
+    };
+    let both = |words: &[&str]| -> Result<(), Failed> {
+        refused(&mdfsck(folder, &["task", "p", "0"]), 4, words)?;
+        ensure(!part(folder, "p", 0).exists(), "no part")
+    };
+    put(&whole, modified + Duration::from_secs(5))?;
+    both(&["orders.mdf", "has been written to since the plan was made", "make a new plan"])?;
+    put(&[&whole[..], &[0; 8192]].concat(), modified)?;
+    both(&["orders.mdf", "has grown or shrunk"])?;
+    // With size and time as they were: a page of the catalog, and one of the maps.
+    let mut changed = whole.clone();
+    changed[9 * PAGE_BYTES + 100] ^= 1;
+    put(&changed, modified)?;
+    both(&["orders.mdf", "has changed since the plan was made"])?;
+    let mut changed = whole.clone();
+    changed[2 * PAGE_BYTES + 4000] ^= 1;
+    put(&changed, modified)?;
+    both(&["orders.mdf", "has changed since the plan was made"])?;
+    put(&whole, modified)?;
+    done(&mdfsck(folder, &["task", "p", "0"]))?;
+    done(&mdfsck(folder, &["merge", "p"]))?;
+    put(&changed, modified)?;
+    refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "has changed since the plan was made"])?;
+    fs::remove_file(&file)?;
+    refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "cannot be read"])
+}
+
+fn refusals(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "2MB"])?;
+    lab(folder, &["new", "e", "--size", "2MB", "--seed", "2"])?;
+    let run = |arguments: &[&str]| mdfsck(folder, arguments);
+    refused(&run(&["plan", "d"]), 8, &["plan: --dir <PLAN> is missing"])?;
+    refused(&run(&["plan", "--dir", "p"]), 8, &["plan: <PATH>... is missing"])?;
+    refused(&run(&["plan", "-", "--dir", "p"]), 8, &["-: ", "standard input can be read once"])?;
+    refused(&run(&["plan", "nowhere.mdf", "--dir", "p"]), 4, &["nowhere.mdf", "cannot be opened"])?;
+    refused(&run(&["plan", "d/orders.mdf", "e/orders.mdf", "--dir", "q"]), 8, &["plan takes one database at a time"])?;
+    refused(&run(&["plan", "d", "--dir", "d"]), 8, &["d: exists and will not be overwritten"])?;
+    fs::write(folder.join("file"), "mine")?;
+    refused(&run(&["plan", "d", "--dir", "file"]), 8, &["file: exists and will not be overwritten"])?;
+    refused(&run(&["plan", "d", "--dir", "file/p"]), 4, &["file/p", "cannot be written"])?;
+    refused(&run(&["plan", "d", "--dir", "t", "--table", "nothing"]), 8, &["nothing"])?;
+    for command in [&["merge", "nowhere"][..], &["task", "nowhere", "0"], &["plan", "--status", "nowhere", "--missing"]]
+    {
+        refused(&run(command), 8, &["nowhere: holds no plan", "mdfsck plan"])?;
+    }
+    let tasks = plan(folder, "whole", &["d"])?;
+    ensure(tasks == 1, format!("{tasks}"))?;
+    refused(&run(&["plan", "e", "--dir", "whole"]), 8, &["whole: exists"])?;
+    refused(&run(&["task", "whole", "1"]), 8, &["task 1: the plan has the tasks 0 to 0"])?;
+    refused(&run(&["task", "whole", "first"]), 8, &["first: is not a list of numbers", "3,7-9"])?;
+    refused(&run(&["task", "whole"]), 8, &["<ID>... is missing"])?;
+    refused(&run(&["task", "whole", "0", "--memory", "1MB"]), 8, &["--memory 1 MB", "at least"])?;
+    // An empty folder is as good as none.
+    fs::create_dir(folder.join("empty"))?;
+    plan(folder, "empty", &["d"]).map(drop)
+}
+
+fn status(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "5MB"])?;
+    let tasks = plan(folder, "p", &["d", "--task-size", "1MB"])?;
+    let missing = || done(&mdfsck(folder, &["plan", "--status", "p", "--missing"]));
+    let all: Vec<String> = (0..tasks).map(|id| id.to_string()).collect();
+    ensure(missing()?.trim() == all.join(","), missing()?)?;
+    done(&mdfsck(folder, &["task", "p", "1-2"]))?;
+    let state = done(&mdfsck(folder, &["plan", "--status", "p"]))?;
+    let state: serde_json::Value = serde_json::from_str(&state)?;
+    ensure(state["kind"] == "plan_status" && state["tasks"] == tasks && state["done"] == 2, format!("{state}"))?;
+    ensure(state["missing"][0] == 0 && state["missing"][1] == 3, format!("{state}"))?;
+    // What is listed is what a task takes.
+    done(&mdfsck(folder, &["task", "p", missing()?.trim()]))?;
+    ensure(missing()? == "\n", missing()?)?;
+    // What is done is not done again, even where it could not be done any more.
+    let before = fs::metadata(part(folder, "p", 0))?.modified()?;
+    done(&mdfsck(folder, &["task", "p", "0"]))?;
+    ensure(fs::metadata(part(folder, "p", 0))?.modified()? == before, "untouched")?;
+    let shown = mdfsck(folder, &["plan", "d", "--dir", "q", "--task-size", "1MB"]);
+    let shown = done(&shown)?;
+    ensure(shown.contains(&format!("{tasks} tasks (0 to {})", tasks - 1)) && shown.contains("mdfsck merge"), shown)
+}
+
+fn environment(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "5MB"])?;
+    plan(folder, "p", &["d", "--task-size", "1MB"])?;
+    for (task, variable) in
+        (0..).zip(["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX", "AZ_BATCH_TASK_ID"])
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+        command.args(["task", "p", "env"]).current_dir(folder).env(variable, task.to_string());
+        done(&command.output()?)?;
+        ensure(part(folder, "p", task).exists(), variable)?;
+    }
+    let without = mdfsck(folder, &["task", "p", "env"]);
+    refused(&without, 8, &["env: none of JOB_COMPLETION_INDEX", "is set"])
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Result<Child, Failed> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Ok(command.spawn()?)
+}
+
+fn killed(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "9MB"])?;
+    let tasks = plan(folder, "p", &["d", "--task-size", "3MB"])?;
+    let names = || -> Result<Vec<String>, Failed> {
+        let entries = fs::read_dir(folder.join("p/parts"))?.flatten();
+        Ok(entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.ends_with(".part"))
+            .collect())
+    };
+    // At many moments of a task that is slowed down.
+    for round in 0..20u64 {
+        let mut task = start(folder, &["task", "p", "0", "--io-limit", "40MB"])?;
+        std::thread::sleep(Duration::from_millis(4 * round));
+        task.kill()?;
+        task.wait()?;
+        if names()?.is_empty() {
+            refused(&mdfsck(folder, &["merge", "p"]), 8, &["parts missing"])?;
+        }
+    }
+    // Two at once, and again: the bytes are those of one.
+    let mut both = [start(folder, &["task", "p", "0-1"])?, start(folder, &["task", "p", "0-1", "--maxdop", "1"])?];
+    for task in &mut both {
+        ensure(task.wait()?.success(), "both end well")?;
+    }
+    let part_bytes = fs::read(part(folder, "p", 1))?;
+    fs::remove_file(part(folder, "p", 1))?;
+    carry_out(folder, "p", tasks)?;
+    ensure(fs::read(part(folder, "p", 1))? == part_bytes, "the same part")?;
+    ensure(names()?.len() == tasks as usize, format!("{:?}", names()?))?;
+    done(&mdfsck(folder, &["merge", "p"])).map(drop)
+}
+
+fn until_eof(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "9MB"])?;
+    plan(folder, "p", &["d"])?;
+    // Slow enough to take a minute.
+    let mut task = start(folder, &["task", "p", "0", "--io-limit", "100KB", "--until-eof"])?;
+    let mut input = task.stdin.take().ok_or("no input")?;
+    input.write_all(b"still here\n")?;
+    std::thread::sleep(Duration::from_millis(300));
+    ensure(task.try_wait()?.is_none(), "it runs while its input is open")?;
+    let closed = Instant::now();
+    drop(input);
+    let ended = task.wait_with_output()?;
+    ensure(closed.elapsed() < Duration::from_secs(20), "it ends at once")?;
+    refused(&ended, 4, &["standard input has ended"])?;
+    ensure(!part(folder, "p", 0).exists(), "no part")
+}
+
+fn open_key(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "2MB"])?;
+    plan(folder, "p", &["d"])?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let key = folder.join("p/key");
+        ensure(fs::metadata(&key)?.permissions().mode() & 0o777 == 0o600, "only its owner may read it")?;
+        ensure(mdfsck(folder, &["task", "p", "0"]).stderr.is_empty(), "nothing is said")?;
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o644))?;
+        let merged = mdfsck(folder, &["merge", "p"]);
+        ensure(
+            merged.status.code() == Some(0) && text(&merged.stderr).contains("others may read the key"),
+            text(&merged.stderr),
+        )?;
+    }
+    // It is in no other file.
+    let key = fs::read(folder.join("p/key"))?;
+    for file in ["p/plan.json", "p/parts/0-00000.part"] {
+        let path = folder.join(file);
+        if path.exists() {
+            let bytes = fs::read(path)?;
+            ensure(!bytes.windows(8).any(|piece| key.windows(8).any(|of_key| piece == of_key)), file)?;
+        }
+    }
+    Ok(())
+}

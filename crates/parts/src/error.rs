@@ -1,0 +1,197 @@
+//! Why a plan or a part cannot be used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use check::part::SumsError;
+use thiserror::Error;
+
+use crate::ids::listed;
+
+/// Why a plan or a part cannot be used. The text says where, why, and what to do.
+#[derive(Debug, Error)]
+pub enum PartsError {
+    /// There is something where the folder of a plan was to be made.
+    #[error("{}: exists and will not be overwritten; name another folder for the plan", .path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder has no plan.
+    #[error("{}: holds no plan; make one with 'mdfsck plan PATH... --dir FOLDER'", .path.display())]
+    NoPlan {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The system cannot read a file of the plan.
+    #[error("{}: cannot be read: {cause}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
+    /// The system cannot write a file of the plan.
+    #[error("{}: cannot be written: {cause}", .path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
+    /// The system gives no random numbers, of which the key of a plan is made.
+    #[error("no key can be made for the plan: the system gives no random numbers: {0}")]
+    NoRandomNumbers(String),
+    /// A file of the plan is not what was written.
+    #[error("{}: is damaged: {what}; make a new plan", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Another version of mdfsck made the plan.
+    #[error("{}: the plan was made by mdfsck {theirs}, and this is mdfsck {ours}: all of a plan takes the same one", .path.display())]
+    OtherBuild {
+        /// The file.
+        path: PathBuf,
+        /// The one that made the plan.
+        theirs: String,
+        /// This one.
+        ours: String,
+    },
+    /// The plan has a form that this version does not know.
+    #[error("{}: has the form {found} of plans, of which this mdfsck knows {known} only; use the mdfsck that made the plan", .path.display())]
+    OtherForm {
+        /// The file.
+        path: PathBuf,
+        /// Its form.
+        found: u32,
+        /// The one that is known.
+        known: u32,
+    },
+    /// A source has changed since the plan was made.
+    #[error("{}: {what} since the plan was made; make a new plan", .path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What happened to it.
+        what: String,
+    },
+    /// No such task.
+    #[error("task {id}: the plan has {}", if *.tasks == 0 { "no tasks: merge does all of it".to_owned() } else { format!("the tasks 0 to {}", .tasks - 1) })]
+    NoSuchTask {
+        /// What was asked for.
+        id: u32,
+        /// How many there are.
+        tasks: u32,
+    },
+    /// No task at all.
+    #[error("{text}: {what}; a task is a number, a list as 3,7-9, or env")]
+    NotAnId {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Tasks without a part.
+    #[error("parts missing: {} ({} of {tasks}); run mdfsck task {} {}", shown(.missing), .missing.len(), .path.display(), shown(.missing))]
+    Missing {
+        /// The folder of the plan.
+        path: PathBuf,
+        /// The tasks.
+        missing: Vec<u32>,
+        /// How many tasks the plan has.
+        tasks: u32,
+    },
+    /// Two parts of one task differ.
+    #[error("task {task} twice: {} and {} differ; remove both and run the task again", .one.display(), .other.display())]
+    Twice {
+        /// The task.
+        task: u32,
+        /// A part of it.
+        one: PathBuf,
+        /// Another one.
+        other: PathBuf,
+    },
+    /// A part is not what its task wrote.
+    #[error("{}: is damaged: {what}; remove it and run task {task} again", .path.display())]
+    PartDamaged {
+        /// The file.
+        path: PathBuf,
+        /// Its task, as far as it says.
+        task: TaskName,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file is not a part of this plan.
+    #[error("{}: {what}; remove it", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+}
+
+/// A task, if it is known.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskName(pub(crate) Option<u32>);
+
+impl std::fmt::Display for TaskName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(task) => write!(f, "{task}"),
+            None => f.write_str("of this name"),
+        }
+    }
+}
+
+/// Tasks that a message lists at most.
+const MOST_SHOWN: usize = 100;
+
+fn shown(tasks: &[u32]) -> String {
+    match tasks.get(..MOST_SHOWN) {
+        Some(first) if first.len() < tasks.len() => format!("{},...", listed(first)),
+        _ => listed(tasks),
+    }
+}
+
+impl PartsError {
+    /// Whether it lies in how the commands were called rather than in files that cannot be read or have changed.
+    pub fn is_usage(&self) -> bool {
+        !matches!(
+            self,
+            Self::Unreadable { .. } | Self::Unwritable { .. } | Self::NoRandomNumbers(_) | Self::Changed { .. }
+        )
+    }
+
+    pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |cause| Self::Unreadable { path, cause }
+    }
+
+    pub(crate) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |cause| Self::Unwritable { path, cause }
+    }
+
+    /// A part that cannot be read back.
+    pub fn of_part(path: &Path, task: u32, error: SumsError) -> Self {
+        match error {
+            SumsError::Io { error: cause, .. } if cause.kind() != io::ErrorKind::UnexpectedEof => {
+                Self::Unreadable { path: path.to_owned(), cause }
+            }
+            SumsError::Io { at, .. } => {
+                Self::part_damaged(path, Some(task), format!("it ends at byte {at} of its sums"))
+            }
+            SumsError::Damaged { at, what } => {
+                Self::part_damaged(path, Some(task), format!("byte {at} of its sums: {what}"))
+            }
+        }
+    }
+
+    pub(crate) fn part_damaged(path: &Path, task: Option<u32>, what: impl Into<String>) -> Self {
+        Self::PartDamaged { path: path.to_owned(), task: TaskName(task), what: what.into() }
+    }
+}

@@ -1,0 +1,80 @@
+//! The files that a plan is about, and whether they are what they were.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::PartsError;
+
+/// A file that is read, as it was when the plan was made.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceFile {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was last written to, in milliseconds since 1970.
+    pub modified_ms: i64,
+}
+
+impl SourceFile {
+    /// The file as it is now.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn of(path: &Path) -> Result<Self, PartsError> {
+        let path = std::path::absolute(path).map_err(PartsError::unreadable(path))?;
+        let metadata = fs::metadata(&path).map_err(PartsError::unreadable(&path))?;
+        Ok(Self { bytes: metadata.len(), modified_ms: modified_ms(&metadata), path })
+    }
+
+    /// Whether it is still the same.
+    ///
+    /// # Errors
+    /// What has changed.
+    pub fn verify(&self) -> Result<(), PartsError> {
+        let changed = |what: String| Err(PartsError::Changed { path: self.path.clone(), what });
+        let now = Self::of(&self.path)?;
+        match now {
+            now if now.bytes != self.bytes => {
+                changed(format!("has grown or shrunk from {} to {} bytes", self.bytes, now.bytes))
+            }
+            now if now.modified_ms != self.modified_ms => changed("has been written to".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// In milliseconds since 1970, negative before; 0 where the system does not know.
+fn modified_ms(metadata: &Metadata) -> i64 {
+    let Ok(modified) = metadata.modified() else { return 0 };
+    let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    match modified.duration_since(UNIX_EPOCH) {
+        Ok(since) => ms(since),
+        Err(before) => -ms(before.duration()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_written_to_or_is_gone_is_not_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mdf");
+        fs::write(&path, [1; 100]).unwrap();
+        let file = SourceFile::of(&path).unwrap();
+        file.verify().unwrap();
+        let later = fs::metadata(&path).unwrap().modified().unwrap() + std::time::Duration::from_secs(2);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+        assert!(file.verify().unwrap_err().to_string().contains("has been written to since the plan was made"));
+        fs::write(&path, [1; 101]).unwrap();
+        assert!(file.verify().unwrap_err().to_string().contains("from 100 to 101 bytes"));
+        fs::remove_file(&path).unwrap();
+        assert!(!file.verify().unwrap_err().is_usage());
+    }
+}

@@ -1,0 +1,165 @@
+//! The parts in a folder: whether each task has one, and exactly one.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use check::part::{Digest, verify};
+
+use crate::error::PartsError;
+use crate::folder::Folder;
+use crate::head::{Head, HeadError};
+use crate::plan::{Plan, Task};
+
+/// How the name of a part ends.
+const EXTENSION: &str = "part";
+
+/// How far a plan is, by the names and heads of its parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Tasks that have a part.
+    pub done: u32,
+    /// Tasks that have none.
+    pub missing: Vec<u32>,
+    /// Bytes of the parts.
+    pub bytes: u64,
+}
+
+/// A part that is as its task wrote it.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its task.
+    pub task: Task,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// One part for each task of a plan, each as it was written.
+#[derive(Debug)]
+pub struct Gathered {
+    /// By task.
+    pub parts: Vec<Part>,
+}
+
+impl Folder {
+    /// How far the plan is. The sums of parts are not read.
+    ///
+    /// # Errors
+    /// A file that is not a part of this plan.
+    pub fn status<O>(&self, plan: &Plan<O>) -> Result<Status, PartsError> {
+        let (mut done, mut bytes) = (vec![false; plan.tasks.len()], 0);
+        for path in self.found()? {
+            let (task, _) = self.head(plan, &path)?;
+            if let Some(done) = done.get_mut(task.id as usize) {
+                *done = true;
+            }
+            bytes += fs::metadata(&path).map_err(PartsError::unreadable(&path))?.len();
+        }
+        let missing: Vec<u32> = (0..).zip(&done).filter(|(_, done)| !**done).map(|(task, _)| task).collect();
+        Ok(Status { done: plan.task_count() - missing.len() as u32, missing, bytes })
+    }
+
+    /// Whether the part of a task is there, as the task would write it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn has<O>(&self, plan: &Plan<O>, task: &Task) -> Result<bool, PartsError> {
+        let path = self.part_path(task);
+        if !path.exists() {
+            return Ok(false);
+        }
+        match self.verify(plan, &path) {
+            Ok((found, _)) => Ok(found == *task),
+            Err(error) if error.is_usage() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All parts, each read to its end: one for each task.
+    ///
+    /// # Errors
+    /// A file that is not a part of this plan or not whole; tasks that have no part, or two that differ.
+    pub fn gather<O>(&self, plan: &Plan<O>) -> Result<Gathered, PartsError> {
+        let mut found: BTreeMap<u32, (Digest, Part)> = BTreeMap::new();
+        for path in self.found()? {
+            let (task, digest) = self.verify(plan, &path)?;
+            match found.get(&task.id) {
+                Some((known, part)) if *known != digest => {
+                    return Err(PartsError::Twice { task: task.id, one: part.path.clone(), other: path });
+                }
+                Some(_) => {}
+                None => _ = found.insert(task.id, (digest, Part { task, path })),
+            }
+        }
+        let missing: Vec<u32> = plan.tasks.iter().map(|task| task.id).filter(|id| !found.contains_key(id)).collect();
+        match missing.is_empty() {
+            true => Ok(Gathered { parts: found.into_values().map(|(_, part)| part).collect() }),
+            false => Err(PartsError::Missing { path: self.path().to_owned(), missing, tasks: plan.task_count() }),
+        }
+    }
+
+    /// A part to be merged: what its sums are bound to, and these.
+    ///
+    /// # Errors
+    /// As [`Self::gather`]: it may have changed since.
+    pub fn read<O>(&self, plan: &Plan<O>, part: &Part) -> Result<(Vec<u8>, Box<dyn Read>), PartsError> {
+        let (task, from) = self.head(plan, &part.path)?;
+        match task == part.task {
+            true => Ok((self.bound_to(&Head::of(plan, &task)), Box::new(from))),
+            false => Err(PartsError::part_damaged(&part.path, Some(part.task.id), "it was replaced while it was read")),
+        }
+    }
+
+    /// The files that are called parts, in order.
+    fn found(&self) -> Result<Vec<PathBuf>, PartsError> {
+        let folder = self.parts();
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(PartsError::unreadable(&folder))? {
+            let path = entry.map_err(PartsError::unreadable(&folder))?.path();
+            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Reads the head of a part of this plan; what follows are its sums.
+    fn head<O>(&self, plan: &Plan<O>, path: &Path) -> Result<(Task, BufReader<File>), PartsError> {
+        let mut from = BufReader::new(File::open(path).map_err(PartsError::unreadable(path))?);
+        let foreign = |what: String| PartsError::Foreign { path: path.to_owned(), what };
+        let head = Head::read(&mut from).map_err(|error| match error {
+            HeadError::Io(cause) => PartsError::unreadable(path)(cause),
+            HeadError::NotAPart => foreign("is not a part".to_owned()),
+            HeadError::Version(version) => foreign(format!("is a part of the form {version}, of another mdfsck")),
+            HeadError::Damaged => PartsError::part_damaged(path, task_of(path), "its head"),
+        })?;
+        if head.plan != plan.plan {
+            return Err(foreign("is a part of another plan".to_owned()));
+        }
+        if head.build != plan.build {
+            return Err(foreign(format!("is a part that mdfsck {} made", head.build)));
+        }
+        match plan.tasks.get(head.task.id as usize) {
+            Some(task) if head == Head::of(plan, task) => Ok((head.task, from)),
+            _ => Err(PartsError::part_damaged(path, task_of(path), "its head is not that of a task of the plan")),
+        }
+    }
+
+    fn verify<O>(&self, plan: &Plan<O>, path: &Path) -> Result<(Task, Digest), PartsError> {
+        let (task, mut from) = self.head(plan, path)?;
+        let bound_to = self.bound_to(&Head::of(plan, &task));
+        let digest =
+            verify(self.key(), &bound_to, &mut from).map_err(|error| PartsError::of_part(path, task.id, error))?;
+        match from.read(&mut [0]).map_err(PartsError::unreadable(path))? {
+            0 => Ok((task, digest)),
+            _ => Err(PartsError::part_damaged(path, Some(task.id), "more follows its end")),
+        }
+    }
+}
+
+/// The task that the name of a part says.
+fn task_of(path: &Path) -> Option<u32> {
+    path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
+}

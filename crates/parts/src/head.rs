@@ -1,0 +1,120 @@
+//! How a part begins: whose it is, readable without the key.
+
+use std::io::{self, Read};
+
+use check::part::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Image, Plan, PlanId, Task, VERSION};
+
+const MAGIC: &[u8; 8] = b"MDFSPART";
+/// Longer than any head.
+const MOST_BYTES: u32 = 1 << 16;
+
+/// What a part says of itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Head {
+    pub(crate) plan: PlanId,
+    pub(crate) build: String,
+    pub(crate) image: Image,
+    pub(crate) task: Task,
+}
+
+/// Why a file does not begin as a part.
+#[derive(Debug)]
+pub(crate) enum HeadError {
+    Io(io::Error),
+    /// It is something else.
+    NotAPart,
+    /// A part of another version.
+    Version(u32),
+    /// A part whose start is damaged.
+    Damaged,
+}
+
+impl From<io::Error> for HeadError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::UnexpectedEof { Self::Damaged } else { Self::Io(error) }
+    }
+}
+
+impl Head {
+    /// That of the part of a task.
+    pub(crate) fn of<O>(plan: &Plan<O>, task: &Task) -> Self {
+        Self { plan: plan.plan.clone(), build: plan.build.clone(), image: plan.image.clone(), task: task.clone() }
+    }
+
+    /// As it is written.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        // Only texts and numbers: it cannot fail.
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        let length = u32::try_from(json.len()).unwrap_or(u32::MAX);
+        [&MAGIC[..], &VERSION.to_le_bytes(), &length.to_le_bytes(), &json].concat()
+    }
+
+    /// Reads it from the start of a part; what follows are the sums.
+    pub(crate) fn read(from: &mut dyn Read) -> Result<Self, HeadError> {
+        let mut magic = [0; MAGIC.len()];
+        from.read_exact(&mut magic)?;
+        if magic != *MAGIC {
+            return Err(HeadError::NotAPart);
+        }
+        let mut number = [0; 4];
+        from.read_exact(&mut number)?;
+        match u32::from_le_bytes(number) {
+            VERSION => {}
+            version => return Err(HeadError::Version(version)),
+        }
+        from.read_exact(&mut number)?;
+        let length = u32::from_le_bytes(number);
+        if length > MOST_BYTES {
+            return Err(HeadError::Damaged);
+        }
+        let mut json = vec![0; length as usize];
+        from.read_exact(&mut json)?;
+        serde_json::from_slice(&json).map_err(|_| HeadError::Damaged)
+    }
+
+    /// What the sums of the part are bound to: this head, and all of the plan.
+    pub(crate) fn bound_to(&self, plan: &Digest) -> Vec<u8> {
+        [&self.bytes()[..], plan].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> Head {
+        let image = Image { catalog: "1".to_owned(), maps: Some("2".to_owned()) };
+        let task = Task { id: 3, file: 1, first: 128, pages: 256 };
+        Head { plan: PlanId::new().unwrap(), build: "0.1".to_owned(), image, task }
+    }
+
+    #[test]
+    fn a_head_comes_back_whole_and_nothing_of_what_follows_is_taken() {
+        let head = head();
+        let bytes = [head.bytes(), vec![1, 2, 3]].concat();
+        let mut rest = bytes.as_slice();
+        assert_eq!(Head::read(&mut rest).ok(), Some(head));
+        assert_eq!(rest, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_head_that_was_cut_or_is_of_another_kind_is_refused() {
+        let bytes = head().bytes();
+        for length in 0..bytes.len() {
+            assert!(matches!(Head::read(&mut &bytes[..length]), Err(HeadError::Damaged)), "{length}");
+        }
+        assert!(matches!(Head::read(&mut &[7; 100][..]), Err(HeadError::NotAPart)));
+        let mut other = bytes.clone();
+        other[8] = 9;
+        assert!(matches!(Head::read(&mut other.as_slice()), Err(HeadError::Version(9))));
+        other = bytes;
+        other[12..16].fill(0xFF);
+        assert!(
+            matches!(Head::read(&mut other.as_slice()), Err(HeadError::Damaged)),
+            "no more is read than heads have"
+        );
+    }
+}

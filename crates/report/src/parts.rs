@@ -1,0 +1,76 @@
+//! What `mdfsck plan` says.
+
+use std::io;
+
+use crate::json::{VERSION, line, parts};
+
+/// A plan that was made.
+pub struct PlanView<'a> {
+    /// Its id.
+    pub plan: &'a str,
+    /// Its folder.
+    pub folder: &'a str,
+    /// Name of the database.
+    pub database: &'a str,
+    /// How many tasks it has.
+    pub tasks: u32,
+    /// Bytes that these read.
+    pub bytes: u64,
+}
+
+/// How far a plan is.
+pub struct StatusView<'a> {
+    /// Its id.
+    pub plan: &'a str,
+    /// Name of the database.
+    pub database: &'a str,
+    /// How many tasks it has.
+    pub tasks: u32,
+    /// Tasks that have a part.
+    pub done: u32,
+    /// Tasks that have none.
+    pub missing: &'a [u32],
+    /// Bytes of the parts.
+    pub bytes: u64,
+}
+
+/// Writes a plan for people; `folder` is its name as it stands in a command.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_plan(plan: &PlanView<'_>, folder: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    let PlanView { database, tasks, bytes, .. } = *plan;
+    let database = crate::text_table::printable(database);
+    match tasks {
+        0 => writeln!(out, "{database}: no tasks, as no page of a table is to be read")?,
+        1 => writeln!(out, "{database}: 1 task (0), which reads {} MB", bytes.div_ceil(1 << 20))?,
+        _ => {
+            writeln!(out, "{database}: {tasks} tasks (0 to {}), which read {} MB", tasks - 1, bytes.div_ceil(1 << 20))?
+        }
+    }
+    if tasks > 0 {
+        writeln!(out, "mdfsck task {folder} ID     each, in any order, on any machine that has the same paths")?;
+    }
+    writeln!(out, "mdfsck merge {folder}       then: the results")
+}
+
+/// Writes it as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_plan_json(plan: &PlanView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let PlanView { plan, folder, database, tasks, bytes } = *plan;
+    line(&parts::PartsLine::Plan(parts::PlanMade { v: VERSION, plan, folder, database, tasks, bytes }), out)
+}
+
+/// Writes how far a plan is, as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_status_json(status: &StatusView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let StatusView { plan, database, tasks, done, missing, bytes } = *status;
+    line(
+        &parts::PartsLine::PlanStatus(parts::PlanStatus { v: VERSION, plan, database, tasks, done, missing, bytes }),
+        out,
+    )
+}

@@ -1,0 +1,72 @@
+//! Parts of a check over many processes.
+
+use std::sync::LazyLock;
+
+use catalog::Database;
+use check::part::{Part, SumsError, frames, merge, sweeper};
+use check::{FileRange, HashKey, Options, Silent};
+use source::MemoryFiles;
+
+/// What the sums of the part are bound to.
+const HEAD: &[u8] = b"hostile";
+
+/// A small database of the lab, and what the frames of its only part hold.
+struct Swept {
+    source: MemoryFiles,
+    database: Database,
+    ranges: Vec<FileRange>,
+    payload: Vec<u8>,
+}
+
+fn options() -> Options {
+    Options {
+        max_threads: 1,
+        constraints: true,
+        identities: true,
+        hash_key: Some(HashKey::new([5; HashKey::BYTES])),
+        ..Options::default()
+    }
+}
+
+static SWEPT: LazyLock<Option<Swept>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().ok()?;
+    let written = lab::write(&lab::orders::orders(lab::Version::V852, 3, 1 << 20), folder.path()).ok()?;
+    let files = written.files.iter().map(|path| Some((path.clone(), std::fs::read(path).ok()?)));
+    let source = MemoryFiles::open(files.collect::<Option<Vec<_>>>()?).ok()?;
+    let database = catalog::load(&source);
+    let (ranges, part) = sweeper(&source, &database, &options(), &Silent, |sweeper| {
+        let sweeper = sweeper?;
+        let ranges = sweeper.ranges(u64::MAX);
+        let mut part = Vec::new();
+        sweeper.sweep(*ranges.first()?, HEAD, &Silent, &mut part).ok()?;
+        Some((ranges, part))
+    })?;
+    Some(Swept { source, database, ranges, payload: frames::unwrap(&part)? })
+});
+
+/// The bytes of a whole part, without their hashes: what these are tried with first.
+pub fn part_payload() -> Vec<u8> {
+    SWEPT.as_ref().map_or_else(Vec::new, |swept| swept.payload.clone())
+}
+
+/// Merges a part that holds these bytes, with right hashes: what one who knows the key could make of it. It is refused, or the
+/// check comes to its end.
+pub fn part(bytes: &[u8]) {
+    let Some(swept) = SWEPT.as_ref() else { return };
+    let options = options();
+    let part = options.hash_key.as_ref().map(|key| frames::wrap(key, HEAD, bytes)).unwrap_or_default();
+    let mut next = Some(Ok(Part { head: HEAD.to_vec(), from: Box::new(part.as_slice()) }));
+    let report = merge::<SumsError>(
+        &swept.source,
+        &swept.database,
+        &options,
+        &Silent,
+        &swept.ranges,
+        |_| Ok(()),
+        || next.take(),
+    );
+    if let Ok(report) = report {
+        let names = report.names();
+        assert!(report.findings.iter().all(|finding| !finding.text(&names).is_empty()));
+    }
+}
