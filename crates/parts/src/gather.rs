@@ -163,3 +163,127 @@ impl Folder {
 fn task_of(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use check::part::frames;
+
+    use super::*;
+    use crate::folder::new_key;
+    use crate::plan::{Image, PlanId, VERSION};
+
+    /// A plan of three tasks, whose parts hold what their tasks are called.
+    fn made(path: &Path) -> (Folder, Plan<()>) {
+        let task = |id| Task { id, file: 1, first: id * 128, pages: 128 };
+        let plan = Plan {
+            v: VERSION,
+            plan: PlanId::new().unwrap(),
+            build: "0.1".to_owned(),
+            database: "d".to_owned(),
+            image: Image { catalog: "1".to_owned(), maps: None },
+            options: (),
+            files: Vec::new(),
+            tasks: (0..3).map(task).collect(),
+        };
+        let folder = Folder::create(path, &plan, &new_key().unwrap(), None).unwrap();
+        for task in &plan.tasks {
+            write(&folder, &plan, task, &format!("sums of task {}", task.id));
+        }
+        (folder, plan)
+    }
+
+    fn write(folder: &Folder, plan: &Plan<()>, task: &Task, sums: &str) {
+        let part = |bound_to: &[u8], to: &mut dyn std::io::Write| {
+            let part = frames::wrap(folder.key(), bound_to, sums.repeat(20).as_bytes());
+            to.write_all(&part).map_err(PartsError::unwritable(Path::new("part")))
+        };
+        folder.write(plan, task, part).unwrap();
+    }
+
+    fn refused(folder: &Folder, plan: &Plan<()>) -> String {
+        let error = folder.gather(plan).unwrap_err();
+        assert!(error.is_usage(), "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn each_task_has_one_part_and_a_copy_of_it_is_no_other_one() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (folder, plan) = made(temporary.path());
+        assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
+        assert!(folder.status(&plan).unwrap().missing.is_empty());
+        let parts = temporary.path().join("parts");
+        fs::copy(parts.join("0-00001.part"), parts.join("copy.part")).unwrap();
+        assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
+        // A part of the same task with other sums: another machine has read something else.
+        fs::rename(parts.join("copy.part"), parts.join("a.part")).unwrap();
+        write(&folder, &plan, &plan.tasks[1], "other sums");
+        let text = refused(&folder, &plan);
+        assert!(
+            text.starts_with("task 1 twice: ") && text.contains("0-00001.part and ") && text.contains("a.part differ"),
+            "{text}"
+        );
+        fs::remove_file(parts.join("a.part")).unwrap();
+        for task in [0, 2] {
+            fs::remove_file(folder.part_path(&plan.tasks[task])).unwrap();
+        }
+        assert!(refused(&folder, &plan).starts_with("parts missing: 0,2 (2 of 3); run mdfsck task "));
+        assert_eq!(
+            folder.status(&plan).unwrap(),
+            Status { done: 1, missing: vec![0, 2], bytes: fs::metadata(parts.join("0-00001.part")).unwrap().len() }
+        );
+    }
+
+    #[test]
+    fn a_part_of_another_plan_or_under_another_key_is_refused() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (folder, plan) = made(one.path());
+        let (of_other, other_plan) = made(other.path());
+        fs::copy(of_other.part_path(&other_plan.tasks[0]), folder.part_path(&plan.tasks[0])).unwrap();
+        assert!(refused(&folder, &plan).ends_with("0-00000.part: is a part of another plan; remove it"));
+        assert!(!folder.has(&plan, &plan.tasks[0]).unwrap_or(true));
+        write(&folder, &plan, &plan.tasks[0], "sums");
+        assert!(folder.has(&plan, &plan.tasks[0]).unwrap());
+        fs::write(one.path().join("key"), [3; 32]).unwrap();
+        let (folder, plan, _) = Folder::open::<()>(one.path(), "0.1").unwrap();
+        assert!(refused(&folder, &plan).contains("is damaged"));
+    }
+
+    #[test]
+    fn a_part_with_any_bit_flipped_or_cut_anywhere_is_refused_and_named() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (folder, plan) = made(temporary.path());
+        let path = folder.part_path(&plan.tasks[1]);
+        let whole = fs::read(&path).unwrap();
+        let name = path.display().to_string();
+        let mut random = 1u64;
+        for _ in 0..1000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut flipped = whole.clone();
+            let bit = (random >> 33) as usize % (8 * whole.len());
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &flipped).unwrap();
+            assert!(refused(&folder, &plan).contains(&name), "bit {bit}");
+        }
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert!(refused(&folder, &plan).contains(&name), "{length} bytes");
+        }
+        fs::write(&path, whole).unwrap();
+        assert!(folder.gather(&plan).is_ok());
+    }
+
+    #[test]
+    fn a_task_that_fails_leaves_no_part() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (folder, plan) = made(temporary.path());
+        fs::remove_file(folder.part_path(&plan.tasks[0])).unwrap();
+        let failed = folder.write::<_, (), _>(&plan, &plan.tasks[0], |_, to| {
+            to.write_all(b"half").unwrap();
+            Err(PartsError::NoPlan { path: "p".into() })
+        });
+        assert!(matches!(failed, Err(PartsError::NoPlan { .. })));
+        let names = fs::read_dir(temporary.path().join("parts")).unwrap().count();
+        assert_eq!(names, 2, "nothing is left");
+    }
+}

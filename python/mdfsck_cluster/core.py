@@ -1,0 +1,42 @@
+"""The commands of mdfsck that an engine needs. Each is a process of its own: whatever becomes of it, the worker lives on."""
+
+import subprocess
+
+# Wrong usage, or another mdfsck than that of the plan: once more does not help.
+USAGE = 8
+
+
+class TaskFailed(Exception):
+    """A task that left no part; once more may help."""
+
+
+class Refused(Exception):
+    """A command that is wrong."""
+
+
+def missing(program, plan):
+    """The tasks of a plan that have no part."""
+    done = subprocess.run([program, "plan", "--status", plan, "--missing"], capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(done.stderr.strip())
+    return [int(task) for task in done.stdout.strip().split(",") if task]
+
+
+def run_task(program, plan, task, options):
+    """Carries a task out; what it says on standard error, and whether it is refused for good.
+
+    Its standard input is a pipe whose other end this process holds: if this one is killed, the task ends too.
+    """
+    command = [program, "task", plan, str(task), "--until-eof", "--progress", "none", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        # Not communicate(): that would close the pipe.
+        said = process.stderr.read().decode(errors="replace").strip()
+        status = process.wait()
+    if status & ~USAGE or status < 0:
+        raise TaskFailed(f"task {task}: exit status {status}: {said}")
+    return said, bool(status)
+
+
+def merge(program, plan, options):
+    """Prints the results; the exit status is that of the check."""
+    return subprocess.run([program, "merge", plan, *options]).returncode
