@@ -1,6 +1,7 @@
 //! Survey: who owns each extent and page. It reads a few pages in a thousand: file headers, boot page, GAM, SGAM, DIFF,
 //! ML and PFS pages, IAM chains.
 
+mod ahead;
 mod claims;
 mod extents;
 mod iam;

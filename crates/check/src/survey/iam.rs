@@ -14,6 +14,7 @@ use source::PageSource;
 pub(super) use claim::{expected_type_bits, iam_bitmap};
 
 use super::PageSet;
+use super::ahead::Ahead;
 use super::claims::{Claim, Intervals};
 use super::maps::{Allocation, FileMap};
 use crate::audit::{self, FixedFault, IdentityFault};
@@ -165,8 +166,11 @@ impl Follower<'_> {
         for file in files {
             let intervals = (0..file.pages).step_by(PFS_PAGES as usize).filter(|first| file.pfs_is_known(*first));
             let pages = intervals.flat_map(|first| first..first.saturating_add(PFS_PAGES).min(file.pages));
-            for page in pages.filter(|page| is_iam_by_pfs(file, *page)) {
-                self.collect_chain(files, &mut visited, PageId::new(file.file_id, page));
+            let pages = pages.filter(|page| is_iam_by_pfs(file, *page)).map(|page| PageId::new(file.file_id, page));
+            let mut ahead = Ahead::new(self.source, pages.clone());
+            for page in pages {
+                ahead.advance();
+                self.collect_chain(files, &mut visited, page);
             }
         }
         for (_, head) in self.heads() {

@@ -14,6 +14,7 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::{DataFile, PageSource};
 
+use super::ahead::Ahead;
 use crate::audit::{self, FixedFault};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -234,7 +235,10 @@ pub(crate) fn load(
         is_one_interval: true,
     };
     reader.heads(file);
-    for first in (0..file.pages).step_by(PFS_PAGES as usize) {
+    let pfs_pages = (0..file.pages).step_by(PFS_PAGES as usize);
+    let mut ahead = Ahead::new(source, pfs_pages.clone().map(|first| PageId::new(file.file_id, pfs_page_of(first))));
+    for first in pfs_pages {
+        ahead.advance();
         let page = PageId::new(file.file_id, pfs_page_of(first));
         let bytes = reader.map_page(page, FixedPage::Pfs);
         let source_bytes = bytes.as_deref().and_then(|bytes| pfs_bytes(Page::new(bytes)));
@@ -246,7 +250,11 @@ pub(crate) fn load(
         map.pfs_is_sound.push(source_bytes.is_some());
     }
     reader.note_unchecked(file.file_id);
-    for first in (0..file.pages).step_by(INTERVAL_PAGES as usize) {
+    let intervals = (0..file.pages).step_by(INTERVAL_PAGES as usize);
+    // GAM and SGAM pages lie side by side.
+    let mut ahead = Ahead::new(source, intervals.clone().map(|first| PageId::new(file.file_id, gam_page_of(first))));
+    for first in intervals {
+        ahead.advance();
         let gam_page = PageId::new(file.file_id, gam_page_of(first));
         let sgam_page = PageId::new(file.file_id, sgam_page_of(first));
         let gam = reader.map_page(gam_page, FixedPage::Gam);
