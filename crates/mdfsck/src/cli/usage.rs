@@ -123,7 +123,7 @@ mod tests {
     fn what_is_wrong_is_one_line_with_a_way_out() {
         for (given, expected) in [
             ("sales.mdf", "sales.mdf is not a command; to check it: mdfsck check sales.mdf"),
-            ("explan", "explan is not a command; did you mean explain?; 'mdfsck --help' lists all"),
+            ("explan", "explan is not a command; did you mean plan or explain?; 'mdfsck --help' lists all"),
             ("check", "check: <PATH>... is missing, for example: mdfsck check sales.mdf sales_2.ndf"),
             ("info", "info: <PATH>... is missing, for example: mdfsck info sales.mdf"),
             ("check -5 a", "unexpected argument '-5'; 'mdfsck check --help' lists all"),

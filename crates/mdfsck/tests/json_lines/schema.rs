@@ -22,7 +22,7 @@ impl Schema {
     /// The kinds of lines.
     pub(crate) fn kinds(&self) -> BTreeSet<&str> {
         let types = &self.0["$defs"];
-        let tagged = ["Line", "LogLine", "EventLine", "CheckpointsLine", "ExplainLine", "HistoryLine"]
+        let tagged = ["Line", "LogLine", "EventLine", "CheckpointsLine", "ExplainLine", "HistoryLine", "PartsLine"]
             .into_iter()
             .flat_map(|lines| types[lines]["oneOf"].as_array());
         let tagged = tagged.flatten().filter_map(|line| line["properties"]["kind"]["const"].as_str());
