@@ -35,7 +35,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unread => f.write_str("the system could not read the page"),
-            Self::NoFile => f.write_str("the page is in no file that was given"),
+            Self::NoFile => f.write_str("the page is beyond the end of its file, or in a file that was not given"),
             Self::Damaged => f.write_str("the page is not as it was written: wrong checksum or torn"),
             Self::OtherPage(page) => write!(f, "the page is an image of page {page}"),
             Self::OtherUnit(unit) => write!(f, "the page belongs to allocation unit {unit}"),

@@ -59,11 +59,17 @@ impl<'a> Allocated<'a> {
                     }
                 },
             };
+            if page.is_none() {
+                continue;
+            }
             if !self.source.contains(page) {
-                if page.is_none() || self.source.file(page.file).is_some() {
-                    continue;
+                // Beyond the end of a file that was cut: its maps, which are at the start, know whether the page was in use.
+                let has_file = self.source.file(page.file).is_some();
+                match self.maps.in_use(self.source, page) {
+                    InUse::Freed if has_file => continue,
+                    InUse::Unknown if has_file => return Some(Err((page, Why::UseUnknown))),
+                    _ => return Some(Err((page, Why::NoFile))),
                 }
-                return Some(Err((page, Why::NoFile)));
             }
             if !self.seen.insert(page) {
                 continue;
