@@ -135,10 +135,18 @@ impl Layout {
         Self::behind(table, &[])
     }
 
-    /// The same with columns in front: a row has their values first.
+    /// The same with columns in front: a row has their values first. One whose name the table has gets another name.
     pub fn behind(table: &Table, front: &[(&str, Kind)]) -> Self {
+        let is_taken = |name: &str| table.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+        let free = |name: &str| {
+            let mut name = name.to_owned();
+            while is_taken(&name) {
+                name.push('_');
+            }
+            name
+        };
         let field = |(source, (name, kind)): (usize, &(&str, Kind))| Field {
-            name: (*name).to_owned(),
+            name: free(name),
             kind: *kind,
             source,
             column_id: 0,

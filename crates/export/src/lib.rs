@@ -8,6 +8,9 @@
 
 mod csv;
 mod digits;
+#[cfg(test)]
+#[cfg(feature = "parquet")]
+mod documents;
 mod jsonl;
 mod layout;
 mod names;

@@ -9,7 +9,7 @@ const MOST_BYTES: usize = 180;
 /// Ends of the names of the other files of a table.
 const OTHER_FILES: [&str; 3] = [".unreadable", ".doubtful", ".rebuilt"];
 /// Names that Windows keeps for devices.
-const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// The first part of the file names of objects, by object id: `dbo.Orders`. Names depend on all objects of the database, so that
 /// a table has the same name whichever others are exported.
@@ -25,10 +25,10 @@ fn of_names(names: impl Iterator<Item = (i32, String)>) -> BTreeMap<i32, String>
     let stems: Vec<(i32, String)> = names.map(|(id, name)| (id, safe(&name))).collect();
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     for (_, stem) in &stems {
-        *count.entry(stem.to_lowercase()).or_default() += 1;
+        *count.entry(folded(stem)).or_default() += 1;
     }
     let is_alone = |stem: &str| {
-        let folded = stem.to_lowercase();
+        let folded = folded(stem);
         count.get(&folded) == Some(&1) && !OTHER_FILES.iter().any(|end| folded.ends_with(end))
     };
     // An object id behind `~`, which no safe name has, makes it one of a kind.
@@ -38,17 +38,29 @@ fn of_names(names: impl Iterator<Item = (i32, String)>) -> BTreeMap<i32, String>
         .collect()
 }
 
+/// The same for all names that any file system takes for one: of all cases of a letter.
+fn folded(name: &str) -> String {
+    name.to_uppercase().to_lowercase()
+}
+
+/// Whether a file system may take the character for another, or for several: Korean letters that make a syllable together, and
+/// characters that exist only for the sake of older code pages.
+fn is_of_two_forms(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{11FF}' | '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}')
+}
+
 /// A name without what a file system may refuse or read as a path.
 fn safe(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ' | '$' | '#' | '@' | '(' | ')');
+    let is_letter = |c: char| c.is_alphanumeric() && !is_of_two_forms(c);
+    let is_plain = |c: char| is_letter(c) || matches!(c, '.' | '_' | '-' | ' ' | '$' | '#' | '@' | '(' | ')');
     let mut safe: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     let mut end = safe.len().min(MOST_BYTES);
     while !safe.is_char_boundary(end) {
         end -= 1;
     }
     safe.truncate(end);
-    let first = safe.split('.').next().unwrap_or_default().to_lowercase();
-    let is_port = matches!(first.get(..3), Some("com" | "lpt")) && first.len() == 4;
+    let first = safe.split('.').next().unwrap_or_default().trim_end().to_lowercase();
+    let is_port = matches!(first.get(..3), Some("com" | "lpt")) && first.chars().count() == 4;
     if DEVICES.contains(&first.as_str()) || is_port || safe.starts_with(['.', ' ', '-']) || safe.is_empty() {
         safe.insert(0, '_');
     }
@@ -68,6 +80,11 @@ mod tests {
             ("..\\x.y", "_.._x.y"),
             ("con.t", "_con.t"),
             ("COM1.t", "_COM1.t"),
+            ("Lpt\u{B9}.t", "_Lpt\u{B9}.t"),
+            ("nul .t", "_nul .t"),
+            ("conin$.t", "_conin$.t"),
+            ("company.t", "company.t"),
+            ("dbo.\u{1112}\u{1161}\u{11AB}", "dbo.___"),
             ("dbo.a\0b\nc", "dbo.a_b_c"),
             ("-rf.x", "_-rf.x"),
             ("dbo.Größe", "dbo.Größe"),
@@ -86,9 +103,15 @@ mod tests {
 
     #[test]
     fn names_that_a_file_system_takes_for_the_same_get_their_object_ids() {
-        let names = [(1, "dbo.a/b"), (2, "dbo.A?B"), (3, "dbo.c")].map(|(id, name)| (id, name.to_owned()));
-        let stems = of_names(names.into_iter());
-        let stems: Vec<&str> = stems.values().map(String::as_str).collect();
-        assert_eq!(stems, ["dbo.a_b~1", "dbo.A_B~2", "dbo.c"]);
+        let stems = |names: &[&str]| -> Vec<String> {
+            of_names((1..).zip(names.iter().map(|name| (*name).to_owned()))).into_values().collect()
+        };
+        assert_eq!(stems(&["dbo.a/b", "dbo.A?B", "dbo.c"]), ["dbo.a_b~1", "dbo.A_B~2", "dbo.c"]);
+        assert_eq!(stems(&["a.straße", "a.STRASSE"]), ["a.straße~1", "a.STRASSE~2"]);
+        assert_eq!(stems(&["a.\u{212A}", "a.k", "a.é", "a.e\u{301}"]), ["a.\u{212A}~1", "a.k~2", "a.é", "a.e_"]);
+        let long = "x".repeat(300);
+        let ends = [format!("{long}1"), format!("{long}2")];
+        let cut = "x".repeat(MOST_BYTES);
+        assert_eq!(stems(&[&ends[0], &ends[1]]), [format!("{cut}~1"), format!("{cut}~2")]);
     }
 }

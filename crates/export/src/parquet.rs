@@ -3,19 +3,22 @@
 //! A thread makes the columns of a row group in memory and encodes them; in its turn it adds them to the file. Where row groups
 //! end follows from the rows alone, so that the file is the same for every number of threads and every grant.
 
+mod footer;
 mod lanes;
 mod schema;
 
-use std::io;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::TypePtr;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::{SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, TypePtr};
 use rows::{RangeCounts, Reader};
 
+use self::footer::Footer;
 use self::lanes::{Encoded, Lanes};
 use crate::layout::Layout;
 use crate::ordered::{Jobs, Turns, lock, run};
@@ -26,36 +29,46 @@ use crate::text_file::GapSink;
 
 /// Pages of a job: as many as a row group of rows without off-row values has.
 const JOB_PAGES: usize = 1024;
-/// Bytes of values at which a row group ends. A row has at most as many.
+/// Bytes of values of a row group, about, and of a row at most.
 const GROUP_BYTES: usize = 8 << 20;
-/// Rows at which a row group ends.
-const GROUP_ROWS: usize = 1 << 20;
+/// A file begins and ends with them.
+const MAGIC: &[u8] = b"PAR1";
 
 /// A file that row groups are added to.
-struct File {
-    writer: SerializedFileWriter<Partial>,
+struct File<W: Write + Send> {
+    out: TrackedWrite<W>,
+    schema: SchemaDescPtr,
+    properties: WriterPropertiesPtr,
+    footer: Footer,
     rows: u64,
 }
 
-impl File {
-    fn new(schema: TypePtr, properties: &Arc<WriterProperties>, out: Partial) -> io::Result<Self> {
-        let writer = SerializedFileWriter::new(out, schema, Arc::clone(properties)).map_err(failure)?;
-        Ok(Self { writer, rows: 0 })
+impl<W: Write + Send> File<W> {
+    fn new(schema: TypePtr, properties: &WriterPropertiesPtr, folder: PathBuf, out: W) -> io::Result<Self> {
+        let schema = Arc::new(SchemaDescriptor::new(schema));
+        let mut out = TrackedWrite::new(out);
+        out.write_all(MAGIC)?;
+        let footer = Footer::new(Arc::clone(&schema), Arc::clone(properties), folder);
+        Ok(Self { out, schema, properties: Arc::clone(properties), footer, rows: 0 })
     }
 
     fn add(&mut self, group: Encoded) -> io::Result<()> {
-        let mut out = self.writer.next_row_group().map_err(failure)?;
+        let number = i32::try_from(self.footer.groups()).map_err(io::Error::other)?;
+        let (schema, properties) = (Arc::clone(&self.schema), Arc::clone(&self.properties));
+        let mut out = SerializedRowGroupWriter::new(schema, properties, &mut self.out, number, None);
         for (bytes, closed) in group.columns {
             out.append_column(&bytes, closed).map_err(failure)?;
         }
-        out.close().map_err(failure)?;
+        let described = out.close().map_err(failure)?;
+        self.footer.add(&described).map_err(failure)?;
         self.rows += group.rows;
         Ok(())
     }
 
-    fn finish(self) -> io::Result<(Partial, u64)> {
-        // This writes the end of the file.
-        Ok((self.writer.into_inner().map_err(failure)?, self.rows))
+    fn finish(mut self) -> io::Result<(W, u64)> {
+        self.footer.finish(&mut self.out).map_err(failure)?;
+        self.out.flush()?;
+        Ok((self.out.into_inner().map_err(failure)?, self.rows))
     }
 }
 
@@ -70,7 +83,7 @@ fn failure(error: ParquetError) -> io::Error {
     }
 }
 
-fn properties() -> Arc<WriterProperties> {
+fn properties() -> WriterPropertiesPtr {
     let properties = WriterProperties::builder()
         .set_created_by("mdfsck".to_owned())
         .set_compression(Compression::SNAPPY)
@@ -84,7 +97,7 @@ fn properties() -> Arc<WriterProperties> {
 pub(crate) fn write(task: Task<'_>, layout: &Layout, out: Partial) -> io::Result<(Partial, u64)> {
     let properties = properties();
     let (schema, columns) = schema::of(layout).map_err(failure)?;
-    let file = Mutex::new(File::new(schema, &properties, out)?);
+    let file = Mutex::new(File::new(schema, &properties, out.folder(), out)?);
     let Task { source, scan, threads, totals, progress } = task;
     let jobs = Jobs::new(scan, JOB_PAGES);
     run(threads, Turns::default(), &|turns| {
@@ -102,7 +115,7 @@ pub(crate) fn write(task: Task<'_>, layout: &Layout, out: Partial) -> io::Result
             for range in &ranges {
                 let read = reader.read(range, &mut |row| {
                     lanes.row(row.place, row.values)?;
-                    if lanes.bytes() >= GROUP_BYTES || lanes.rows() >= GROUP_ROWS { add(&mut lanes) } else { Ok(()) }
+                    if lanes.is_full() { add(&mut lanes) } else { Ok(()) }
                 })?;
                 counts.add(&read);
                 progress(range.pages.len() as u64);
@@ -128,7 +141,7 @@ pub(crate) fn one_by_one(
 ) -> io::Result<(Partial, u64)> {
     let properties = properties();
     let (schema, columns) = schema::of(layout).map_err(failure)?;
-    let mut file = File::new(schema, &properties, out)?;
+    let mut file = File::new(schema, &properties, out.folder(), out)?;
     let mut lanes = Lanes::new(&columns, GROUP_BYTES);
     let mut add = |lanes: &mut Lanes| -> io::Result<()> {
         let (group, gaps): (Encoded, Vec<Gap>) = lanes.encode(&columns, &properties).map_err(failure)?;
@@ -137,10 +150,65 @@ pub(crate) fn one_by_one(
     };
     fill(&mut |place, values| {
         lanes.row(place, values)?;
-        if lanes.bytes() >= GROUP_BYTES || lanes.rows() >= GROUP_ROWS { add(&mut lanes) } else { Ok(()) }
+        if lanes.is_full() { add(&mut lanes) } else { Ok(()) }
     })?;
     if lanes.rows() > 0 {
         add(&mut lanes)?;
     }
     file.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::writer::SerializedFileWriter;
+    use rows::Value;
+
+    use super::*;
+    use crate::layout::{Field, Kind};
+
+    /// Row groups of one row, as many as asked for.
+    fn written(groups: usize, write: impl FnOnce(TypePtr, &WriterPropertiesPtr, Vec<Encoded>) -> Vec<u8>) -> Vec<u8> {
+        let kinds = [Kind::Text, Kind::Integer { bits: 64 }, Kind::Decimal { precision: 38, scale: 2 }];
+        let field = |(source, kind): (usize, Kind)| Field { name: format!("c{source}"), kind, source, column_id: 1 };
+        let layout = Layout { fields: kinds.into_iter().enumerate().map(field).collect(), computed: Vec::new() };
+        let properties = properties();
+        let (schema, columns) = schema::of(&layout).unwrap();
+        let mut lanes = Lanes::new(&columns, GROUP_BYTES);
+        let encoded = (0..groups).map(|number| {
+            let text = format!("row {number}");
+            let decimal = Value::Decimal { unscaled: number as i128, scale: 2 };
+            let row = [Value::Text(&text), Value::Integer(number as i64), decimal];
+            lanes.row(format::RecordId::default(), &row).unwrap();
+            lanes.encode(&columns, &properties).unwrap().0
+        });
+        let encoded = encoded.collect();
+        write(schema, &properties, encoded)
+    }
+
+    #[test]
+    fn a_file_is_the_one_that_the_library_writes_with_any_number_of_row_groups() {
+        let folder = tempfile::tempdir().unwrap();
+        // The last is more than is kept in memory.
+        for groups in [0, 1, 2, 14, 15, 200, 5000] {
+            let ours = written(groups, |schema, properties, encoded| {
+                let mut file = File::new(schema, properties, folder.path().to_owned(), Vec::new()).unwrap();
+                encoded.into_iter().for_each(|group| file.add(group).unwrap());
+                let (bytes, rows) = file.finish().unwrap();
+                assert_eq!(rows, groups as u64);
+                bytes
+            });
+            let theirs = written(groups, |schema, properties, encoded| {
+                let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::clone(properties)).unwrap();
+                for group in encoded {
+                    let mut out = writer.next_row_group().unwrap();
+                    for (bytes, closed) in group.columns {
+                        out.append_column(&bytes, closed).unwrap();
+                    }
+                    out.close().unwrap();
+                }
+                writer.into_inner().unwrap()
+            });
+            assert!(ours == theirs, "{groups} row groups");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use catalog::Database;
 use format::types::xtype;
 use rows::{Place, Table};
-use script::{Definitions, Script, comment, quote};
+use script::{Definitions, Script, batch, comment, is_plain, quote};
 
 use crate::table::SqlFrame;
 
@@ -30,8 +30,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
     columns.sort_unstable();
     let names: Vec<String> = table.columns.iter().filter(is_inserted).map(|column| quote(&column.name)).collect();
     let mut before = String::from("SET NOCOUNT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n");
-    before.push_str(&script.create_table(id)?);
-    before.push_str("GO\n");
+    before.push_str(&batch(&script.create_table(id)?));
     let left_out: Vec<&str> = table
         .columns
         .iter()
@@ -53,19 +52,24 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
         before.push_str(&format!("{}\n", comment(&text)));
     }
     let has_identity = database.identities.iter().any(|identity| identity.table_id == id);
-    let mut after = String::new();
-    if has_identity {
-        before.push_str(&format!("SET IDENTITY_INSERT {name} ON;\nGO\n"));
-        after.push_str(&format!("SET IDENTITY_INSERT {name} OFF;\nGO\n"));
-    }
-    for statement in script.keys(id).into_iter().chain(script.indexes(id)).chain(script.checks(id)) {
-        after.push_str(&statement);
-        after.push_str("GO\n");
-    }
-    let insert = match columns.is_empty() {
+    let mut insert = match columns.is_empty() {
         true => format!("INSERT INTO {name} DEFAULT VALUES"),
         false => format!("INSERT INTO {name} ({}) VALUES\n", names.join(", ")),
     };
+    let mut after = String::new();
+    let allow = format!("SET IDENTITY_INSERT {name} ON;\n");
+    match (has_identity, is_plain(&insert)) {
+        (true, true) => {
+            before.push_str(&batch(&allow));
+            after.push_str(&batch(&format!("SET IDENTITY_INSERT {name} OFF;")));
+        }
+        // An INSERT that is executed from a constant has the settings that are made in it, and they end with it.
+        (true, false) => insert.insert_str(0, &allow),
+        (false, _) => {}
+    }
+    for statement in script.keys(id).into_iter().chain(script.indexes(id)).chain(script.checks(id)) {
+        after.push_str(&batch(&statement));
+    }
     Some(SqlFrame { before, insert, columns, after })
 }
 
@@ -73,5 +77,5 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
 pub fn foreign_keys(database: &Database, definitions: &Definitions, tables: &[i32]) -> String {
     let script = Script::new(database, definitions);
     let statements = tables.iter().flat_map(|id| script.foreign_keys(*id));
-    statements.map(|statement| format!("{statement}GO\n")).collect()
+    statements.map(|statement| batch(&statement)).collect()
 }

@@ -1,7 +1,7 @@
 //! The rows of a table as a file.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use catalog::Database;
@@ -119,11 +119,12 @@ pub fn write_table(
         Form::Parquet => crate::parquet::write(task, &layout, out)?,
     };
     let Totals { gaps, counts } = totals.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let unreadable_values = finish_gaps(gaps, destination)?;
-    Ok(Written { rows, bytes: out.finish()?, unreadable_values, counts, order })
+    let unreadable_values = gaps.count;
+    Ok(Written { rows, bytes: finish(out, gaps, destination)?, unreadable_values, counts, order })
 }
 
-/// Writes rows that `fill` hands out one by one, with the same form of file as a table.
+/// Writes rows that `fill` hands out one by one, with the same form of file as a table; returns how many there are. Without rows
+/// there is no file.
 ///
 /// # Errors
 /// What cannot be written, and what `fill` returns. Then no file has its final name.
@@ -132,7 +133,7 @@ pub fn write_rows(
     form: Form,
     destination: &Destination,
     fill: &mut dyn FnMut(&mut EachRow<'_>) -> io::Result<()>,
-) -> io::Result<(u64, u64)> {
+) -> io::Result<u64> {
     let out = Partial::create(&destination.rows, destination.replaces)?;
     let mut gaps = gaps(destination, layout);
     let (out, rows) = match form {
@@ -145,8 +146,13 @@ pub fn write_rows(
         #[cfg(feature = "parquet")]
         Form::Parquet => crate::parquet::one_by_one(layout, out, &mut gaps, fill)?,
     };
-    finish_gaps(gaps, destination)?;
-    Ok((rows, out.finish()?))
+    if rows > 0 {
+        finish(out, gaps, destination)?;
+    } else if destination.replaces {
+        remove(&destination.rows)?;
+        remove(&destination.unreadable)?;
+    }
+    Ok(rows)
 }
 
 /// Takes a row: where it is, and its values.
@@ -154,7 +160,8 @@ pub type EachRow<'a> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 'a;
 
 fn statements(frame: SqlFrame) -> Statements {
     let SqlFrame { before, insert, columns, after } = frame;
-    Statements { before, insert, has_values: !columns.is_empty(), after }
+    let is_executed = !script::is_plain(&insert);
+    Statements { before, insert, has_values: !columns.is_empty(), after, is_executed }
 }
 
 fn gaps(destination: &Destination, layout: &Layout) -> GapSink<Partial> {
@@ -163,23 +170,30 @@ fn gaps(destination: &Destination, layout: &Layout) -> GapSink<Partial> {
     GapSink::new(names, Box::new(move || Partial::create(&path, replaces)))
 }
 
-/// Gives the file of gaps its name. One of an earlier run would be about rows that are replaced now.
-fn finish_gaps(gaps: GapSink<Partial>, destination: &Destination) -> io::Result<u64> {
-    let count = gaps.count;
-    match gaps.finish() {
-        Some(file) => {
-            file.finish()?;
+/// Gives the files their names: that of the gaps first, as rows without it would look whole. One of an earlier run would be about
+/// rows that are replaced now. Returns the bytes of the rows.
+fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> io::Result<u64> {
+    let has_gaps = match gaps.finish() {
+        Some(file) => file.finish().map(|_| true)?,
+        None => false,
+    };
+    match (rows.finish(), has_gaps) {
+        (Ok(bytes), true) => Ok(bytes),
+        (Ok(bytes), false) if destination.replaces => remove(&destination.unreadable).map(|()| bytes),
+        (Err(error), true) => {
+            let _ = remove(&destination.unreadable);
+            Err(error)
         }
-        None if destination.replaces => {
-            if let Err(error) = std::fs::remove_file(&destination.unreadable)
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                return Err(error);
-            }
-        }
-        None => {}
+        (result, _) => result,
     }
-    Ok(count)
+}
+
+/// Removes a file, if it is there.
+fn remove(file: &Path) -> io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn one_by_one(

@@ -38,6 +38,14 @@ impl Partial {
         &self.path
     }
 
+    /// The folder that it is in.
+    pub fn folder(&self) -> PathBuf {
+        match self.path.parent() {
+            Some(folder) if folder != Path::new("") => folder.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+
     /// Bytes written.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use format::RecordId;
 use rows::Value;
+use script::{Constant, EXECUTE, EXECUTED};
 
 use crate::out::{Gap, Out, Piece};
 use crate::tsql::BATCH_ROWS;
@@ -30,11 +31,13 @@ pub(crate) struct Statements {
     pub(crate) has_values: bool,
     /// Behind the rows.
     pub(crate) after: String,
+    /// Each INSERT is a constant that the server executes: a name in it would not arrive otherwise.
+    pub(crate) is_executed: bool,
 }
 
 /// Where pieces of rows go.
 pub(crate) struct TextSink<W> {
-    out: W,
+    out: Inserts<W>,
     statements: Option<Statements>,
     /// Rows that began.
     pub(crate) rows: u64,
@@ -49,6 +52,8 @@ impl<W: Write> TextSink<W> {
         if let Some(statements) = &statements {
             out.write_all(statements.before.as_bytes())?;
         }
+        let constant = statements.as_ref().filter(|statements| statements.is_executed).map(|_| Constant::default());
+        let out = Inserts { out, constant, scratch: Vec::new() };
         Ok(Self { out, statements, rows: 0, batch_rows: 0, batch_bytes: 0 })
     }
 
@@ -56,7 +61,7 @@ impl<W: Write> TextSink<W> {
     pub(crate) fn take(&mut self, piece: &Piece) -> io::Result<()> {
         if self.statements.is_none() {
             self.rows += piece.starts.len() as u64;
-            return self.out.write_all(&piece.bytes);
+            return self.out.write(&piece.bytes);
         }
         let mut at = 0;
         for start in &piece.starts {
@@ -69,7 +74,7 @@ impl<W: Write> TextSink<W> {
 
     fn part(&mut self, piece: &Piece, range: std::ops::Range<usize>) -> io::Result<()> {
         self.batch_bytes += range.len() as u64;
-        self.out.write_all(piece.bytes.get(range).unwrap_or_default())
+        self.out.write(piece.bytes.get(range).unwrap_or_default())
     }
 
     /// What stands before a row.
@@ -77,13 +82,14 @@ impl<W: Write> TextSink<W> {
         let Some(statements) = &self.statements else { return Ok(()) };
         let is_full = self.batch_rows == BATCH_ROWS || self.batch_bytes >= BATCH_BYTES;
         let begins = self.batch_rows == 0 || is_full || !statements.has_values;
-        if begins && self.batch_rows > 0 {
-            self.out.write_all(b";\nGO\n")?;
-        }
-        let before: &[u8] = if begins { statements.insert.as_bytes() } else { b",\n" };
-        self.out.write_all(before)?;
         if begins {
+            if self.batch_rows > 0 {
+                self.out.end()?;
+            }
+            self.out.begin(statements.insert.as_bytes())?;
             (self.batch_rows, self.batch_bytes) = (0, 0);
+        } else {
+            self.out.write(b",\n")?;
         }
         self.batch_rows += 1;
         self.rows += 1;
@@ -94,11 +100,43 @@ impl<W: Write> TextSink<W> {
     pub(crate) fn finish(mut self) -> io::Result<W> {
         if let Some(statements) = &self.statements {
             if self.batch_rows > 0 {
-                self.out.write_all(b";\nGO\n")?;
+                self.out.end()?;
             }
-            self.out.write_all(statements.after.as_bytes())?;
+            self.out.out.write_all(statements.after.as_bytes())?;
         }
-        Ok(self.out)
+        Ok(self.out.out)
+    }
+}
+
+/// Writes rows, and INSERT statements as batches.
+struct Inserts<W> {
+    out: W,
+    /// Of an INSERT that is a constant.
+    constant: Option<Constant>,
+    scratch: Vec<u8>,
+}
+
+impl<W: Write> Inserts<W> {
+    fn begin(&mut self, insert: &[u8]) -> io::Result<()> {
+        if self.constant.is_some() {
+            self.out.write_all(EXECUTE.as_bytes())?;
+        }
+        self.write(insert)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(constant) = &mut self.constant else { return self.out.write_all(bytes) };
+        self.scratch.clear();
+        constant.add(&mut self.scratch, bytes);
+        self.out.write_all(&self.scratch)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let Some(constant) = &mut self.constant else { return self.out.write_all(b";\nGO\n") };
+        self.scratch.clear();
+        std::mem::take(constant).finish(&mut self.scratch);
+        self.scratch.extend_from_slice(EXECUTED.as_bytes());
+        self.out.write_all(&self.scratch)
     }
 }
 

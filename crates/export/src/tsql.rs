@@ -4,6 +4,7 @@ use std::io;
 
 use format::RecordId;
 use rows::{LongValue, Value};
+use script::Constant;
 
 use crate::digits;
 use crate::layout::{Kind, Layout};
@@ -81,8 +82,9 @@ fn literal(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::R
         }
         Value::LongText(long) => {
             out.bytes().extend_from_slice(MAX_TEXT.as_bytes());
-            let mut line = Line::default();
-            let is_written = out.long(at, *long, &mut |to, piece| line.add(to, piece))?;
+            let mut constant = Constant::default();
+            let is_written = out.long(at, *long, &mut |to, piece| constant.add(to, piece))?;
+            constant.finish(out.bytes());
             out.bytes().push(b'\'');
             is_written
         }
@@ -192,43 +194,18 @@ fn text(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let start = out.len();
     out.extend_from_slice(b"N'");
-    let mut line = Line::default();
-    line.add(out, bytes);
-    if line.is_split {
+    if inside(out, bytes) {
         out.truncate(start);
         out.extend_from_slice(MAX_TEXT.as_bytes());
-        Line::default().add(out, bytes);
+        inside(out, bytes);
     }
     out.push(b'\'');
 }
 
-/// The inside of a literal, with quotes doubled. Tools that run scripts look at the start of each line: a text with a line
-/// `GO`, or `:r file`, must not look like a command, nor one with `$(` like a variable. There the literal is put together.
-#[derive(Default)]
-struct Line {
-    at_line_start: bool,
-    has_dollar: bool,
-    is_split: bool,
-}
-
-impl Line {
-    fn add(&mut self, out: &mut Vec<u8>, bytes: &[u8]) {
-        for byte in bytes {
-            let is_command = self.at_line_start && matches!(byte, b'g' | b'G' | b':' | b'!');
-            if is_command || self.has_dollar && *byte == b'(' {
-                out.extend_from_slice(b"'+N'");
-                self.is_split = true;
-            }
-            if *byte == b'\'' {
-                out.push(b'\'');
-            }
-            out.push(*byte);
-            match byte {
-                b'\n' => self.at_line_start = true,
-                b' ' | b'\t' | b'\r' => {}
-                _ => self.at_line_start = false,
-            }
-            self.has_dollar = *byte == b'$';
-        }
-    }
+/// What stands between the quotes; whether it is put together from parts.
+fn inside(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    let mut constant = Constant::default();
+    constant.add(out, bytes);
+    constant.finish(out);
+    constant.is_split()
 }

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::compress::MOST_COLUMNS;
+use crate::compress;
 use crate::page::PageVerify;
 use crate::sample::Sample;
 use crate::types::SqlType;
 use crate::version::Version;
+
+/// Columns of a table at most.
+const MOST_COLUMNS: usize = 1024;
 
 /// SQL_Latin1_General_CP1_CI_AS.
 pub const DEFAULT_COLLATION: u32 = 0x3400_D008;
@@ -263,7 +266,11 @@ impl Description {
                 table.compression != Compression::None || indexes().any(|index| index.compression != Compression::None);
             let sparse = table.columns.iter().any(|column| column.sparse);
             let refused = [
-                (table.columns.len() > MOST_COLUMNS, "has more than 127 columns"),
+                (table.columns.len() > MOST_COLUMNS, "has more than 1,024 columns"),
+                (
+                    compressed && table.columns.len() > compress::MOST_COLUMNS,
+                    "is compressed and has more than 127 columns",
+                ),
                 (table.filegroup >= self.filegroups.len(), "names a filegroup that does not exist"),
                 (compressed && !since_2008, "is compressed, which 2005 does not know"),
                 (sparse && !since_2008, "has sparse columns, which 2005 does not know"),

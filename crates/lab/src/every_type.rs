@@ -206,12 +206,14 @@ fn moments(version: Version) -> Vec<Column> {
 const NARROW: &str = "na\u{EF}ve \u{20AC}5 \u{2122} \u{2013} \u{160}\u{178}";
 /// Beyond one code page, and beyond 16 bits.
 const WIDE: &str = "\u{418}\u{432}\u{430}\u{43D} \u{5317}\u{4EAC} \u{1F600}";
+/// What programs that run scripts take for commands and variables, and a backslash that joins two lines of a constant.
+const COMMANDS: &str = " leading\nGO\n:r y\\\r\n$(z)";
 const QUOTES: &str = "O'Brien, \"x\"\r\nline\ttab;";
 
 fn strings() -> Vec<Column> {
     let texts = |name, ty: SqlType| {
         let wide = if ty.is_unicode() { WIDE } else { NARROW };
-        listed(name, ty, ["", "a", wide, QUOTES, "trailing  ", " leading", "AB"].map(|text| Sample::text(ty, text)))
+        listed(name, ty, ["", "a", wide, QUOTES, "trailing  ", COMMANDS, "AB"].map(|text| Sample::text(ty, text)))
     };
     let bytes = |name, ty: SqlType| {
         let values: [&[u8]; 6] = [&[], &[0], &[1, 0, 0], &[0xFF; 8], &[0, 0, 7], &[0x80, 0x0A, 0x2C, 0x22]];

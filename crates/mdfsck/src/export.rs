@@ -1,11 +1,11 @@
 //! `mdfsck export`: the rows of tables as files.
 
 mod definitions;
+mod memory;
 mod plan;
 mod salvage;
 
 use std::path::Path;
-use std::thread;
 
 use ::export::{Destination, Form, TableSource, Written};
 use ::rows::{NoRows, ScanOptions, Table, Why};
@@ -23,26 +23,25 @@ use crate::input::{Input, Reading};
 use crate::progress::without_bar;
 use crate::recover::Outcome;
 use crate::spool::Spool;
-use crate::{output, progress, recover, size};
+use crate::{output, progress, recover};
 
-/// Memory without `--memory`.
-const DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
-/// What the program takes whatever the number of threads.
-const BASE_BYTES: u64 = 24 << 20;
-/// What a thread takes that makes text: pages of a range, and text.
-const TEXT_THREAD_BYTES: u64 = 8 << 20;
-/// What a thread takes that makes row groups: their values, and these encoded.
-const GROUP_THREAD_BYTES: u64 = 24 << 20;
 /// Most bytes of a backup from standard input that are kept.
 const SPOOL_BYTES: u64 = 100 << 30;
 
-/// Opens the database, recovers it, and calls `work` with its pages, its catalog and the listener, which `work` drops before it
-/// prints.
+/// A database whose rows are read, as recovery leaves it.
+pub(crate) struct Opened<'a> {
+    pub(crate) pages: &'a dyn PageSource,
+    pub(crate) database: &'a Database,
+    /// What recovery has in memory.
+    pub(crate) kept_bytes: u64,
+}
+
+/// Opens the database, recovers it, and calls `work` with it and the listener, which `work` drops before it prints.
 pub(crate) fn with_database(
     options: &DatabaseArguments,
     stop: &StopArguments,
     listener: Box<dyn Progress>,
-    work: impl FnOnce(&dyn PageSource, &Database, Box<dyn Progress>) -> Result<u8, Failure>,
+    work: impl FnOnce(Opened<'_>, Box<dyn Progress>) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
     let reading = Reading {
         named: &options.paths,
@@ -62,7 +61,8 @@ pub(crate) fn with_database(
     let as_stored = catalog::load(source);
     listener.phase("recover", 0);
     let mut recovered: Outcome<'_> = input.recover(&options.paths, &options.recovery, &as_stored, || false)?;
-    recovered.keep_at_most(options.recovery.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES) / 4)?;
+    recovered.keep_at_most(memory::for_recovery(options.recovery.room.memory))?;
+    let kept_bytes = recovered.kept_bytes();
     let (pages, database) = recovered.view(source, as_stored);
     recover::warn_if_not_recovered(pages, &database, "exported");
     if database.boot.is_none() {
@@ -77,42 +77,24 @@ pub(crate) fn with_database(
         warn(format!("system table {} cannot be read whole: tables, columns or rows may be missing", gap.table));
     }
     let status = if database.gaps.is_empty() { 0 } else { Failure::INCOMPLETE };
-    let status = status | work(pages, &database, listener)?;
+    let status = status | work(Opened { pages, database: &database, kept_bytes }, listener)?;
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&pages.read_faults()))
 }
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
-    let threads = threads(arguments)?;
     let listener = progress::listener(arguments.progress, None);
-    with_database(&arguments.database, &arguments.stop, listener, |pages, database, listener| {
-        let plan = Plan::new(arguments, pages, database)?;
+    with_database(&arguments.database, &arguments.stop, listener, |opened, listener| {
+        let Opened { pages, database, kept_bytes } = opened;
         let needs_texts = arguments.definitions || arguments.format == ExportFormat::Sql;
         let texts = needs_texts.then(|| Definitions::load(pages, database));
-        let run = Run { arguments, pages, database, plan: &plan, texts: texts.as_ref(), threads };
+        let fixed = kept_bytes + memory::fixed_bytes(pages, database, texts.as_ref());
+        let (granted, threads) = memory::grant(arguments, fixed)?;
+        let plan = Plan::new(arguments, pages, database)?;
+        let run = Run { arguments, pages, database, plan: &plan, texts: texts.as_ref(), granted, threads };
         let (tables, definitions) = run.write(listener.as_ref())?;
         drop(listener);
         run.report(&tables, &definitions)
     })
-}
-
-/// How many threads the grant is enough for.
-fn threads(arguments: &ExportArguments) -> Result<usize, Failure> {
-    let granted = arguments.database.recovery.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
-    let each = match arguments.format {
-        #[cfg(feature = "parquet")]
-        ExportFormat::Parquet => GROUP_THREAD_BYTES,
-        _ => TEXT_THREAD_BYTES,
-    };
-    let most = granted.saturating_sub(BASE_BYTES) / each;
-    if most == 0 {
-        let least = size::text(BASE_BYTES + each);
-        return Err(Failure::small_grant(format!("--memory: at least {least} are needed")));
-    }
-    let wanted = match arguments.maxdop {
-        0 => thread::available_parallelism().map_or(1, |count| count.get() as u64),
-        count => u64::from(count),
-    };
-    Ok(wanted.min(most) as usize)
 }
 
 struct Run<'a> {
@@ -121,6 +103,8 @@ struct Run<'a> {
     database: &'a Database,
     plan: &'a Plan,
     texts: Option<&'a Definitions>,
+    /// Bytes of memory.
+    granted: u64,
     threads: usize,
 }
 
@@ -135,9 +119,10 @@ impl Run<'_> {
         progress.phase("export", self.plan.pages(self.database));
         let (mut tables, mut left_out) = (Vec::new(), Vec::new());
         for planned in &self.plan.tables {
-            let (exported, pages) = match &planned.table {
-                Ok(table) => self.table(table, &planned.destination, progress)?,
-                Err(why) => (nothing(planned.object_id, &planned.name, why), Vec::new()),
+            // Made again for each: thousands of them take more memory than their names.
+            let (exported, pages) = match Table::of(self.database, planned.object_id) {
+                Ok(table) => self.table(&table, &planned.destination, progress)?,
+                Err(why) => (nothing(planned.object_id, &planned.name, &why), Vec::new()),
             };
             left_out.push(pages);
             if self.arguments.json && !self.arguments.damaged {
@@ -146,15 +131,14 @@ impl Run<'_> {
             tables.push(exported);
         }
         if self.arguments.damaged {
-            let granted = self.arguments.database.recovery.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES);
             progress.phase("salvage", 0);
-            salvage::salvage(self, granted, &left_out, &mut tables)?;
+            salvage::salvage(self, self.granted, &left_out, &mut tables)?;
             if self.arguments.json {
                 tables.iter().try_for_each(print_line)?;
             }
         }
         let definitions = match (self.arguments.definitions, self.texts) {
-            (true, Some(texts)) => definitions::write(self.database, texts, self.plan)?,
+            (true, Some(texts)) => definitions::write(self.pages, self.database, texts, self.plan)?,
             _ => Vec::new(),
         };
         self.foreign_keys()?;

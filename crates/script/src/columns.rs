@@ -4,7 +4,7 @@ use catalog::TableColumn;
 use format::collation::CollationId;
 use format::types::{TypeInfo, user_type, xtype};
 
-use crate::definitions::{ColumnFacts, ModuleText, class};
+use crate::definitions::{ColumnFacts, class};
 use crate::{Script, comment, quote};
 
 /// Bits of syscolpars.status (docs/format/catalog.md#syscolpars).
@@ -77,8 +77,11 @@ impl Script<'_> {
 
     fn computed(&self, object_id: i32, column: &TableColumn, name: &str) -> String {
         let text = self.definitions.text(class::COMPUTED, object_id, column.id.cast_signed());
-        let Some(text) = text.and_then(ModuleText::text) else {
-            return format!("{name} AS {}", comment("the expression of this computed column could not be read"));
+        let Some(text) = self.expression(text) else {
+            return format!(
+                "{name} AS {}",
+                comment("the expression of this computed column could not be read, or is no single expression")
+            );
         };
         let is_persisted = column.status & status::PERSISTED != 0;
         let persisted = if is_persisted { " PERSISTED" } else { "" };
@@ -145,7 +148,7 @@ impl Script<'_> {
         if facts.default_id == 0 {
             return None;
         }
-        let text = self.definitions.object_text(facts.default_id).and_then(ModuleText::text);
+        let text = self.expression(self.definitions.object_text(facts.default_id));
         let object = self.database.objects.get(&facts.default_id);
         Some(match (object, text) {
             // A default that CREATE DEFAULT made belongs to no table.
@@ -154,7 +157,10 @@ impl Script<'_> {
             }
             (Some(object), Some(text)) => format!(" CONSTRAINT {} DEFAULT {text}", quote(&object.name)),
             (None, Some(text)) => format!(" DEFAULT {text}"),
-            (_, None) => format!(" {}", comment(&format!("the text of the default of {column} could not be read"))),
+            (_, None) => {
+                let what = format!("the text of the default of {column} could not be read, or is no single expression");
+                format!(" {}", comment(&what))
+            }
         })
     }
 

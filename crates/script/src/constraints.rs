@@ -2,7 +2,6 @@
 
 use catalog::{Constraint, ConstraintKind};
 
-use crate::definitions::ModuleText;
 use crate::{Script, comment, quote};
 
 impl Script<'_> {
@@ -43,9 +42,15 @@ impl Script<'_> {
         let replication = if constraint.is_for_replication() { "" } else { " NOT FOR REPLICATION" };
         let head = format!("ALTER TABLE {table} WITH {check} ADD CONSTRAINT {name}");
         let mut text = match &constraint.kind {
-            ConstraintKind::Check => match self.definitions.object_text(constraint.id).and_then(ModuleText::text) {
+            ConstraintKind::Check => match self.expression(self.definitions.object_text(constraint.id)) {
                 Some(condition) => format!("{head} CHECK{replication} {condition};\n"),
-                None => return Some(unreadable(constraint, &table, "its condition could not be read")),
+                None => {
+                    return Some(unreadable(
+                        constraint,
+                        &table,
+                        "its condition could not be read, or is no single condition",
+                    ));
+                }
             },
             ConstraintKind::ForeignKey { referenced_id, columns } => {
                 let Some(referenced) = self.table_name(*referenced_id) else {

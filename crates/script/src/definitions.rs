@@ -8,8 +8,12 @@ use format::collation::CollationId;
 use format::types::TypeInfo;
 use source::PageSource;
 
+use crate::modules::is_module;
+
 /// Longest text of an object that is read; the engine takes batches of 64 kB to some MB.
 const MAX_TEXT_BYTES: usize = 16 << 20;
+/// Texts that are kept have at most so many bytes together. Those of modules, which may be any number, are read when they are written.
+const MAX_KEPT_BYTES: usize = 32 << 20;
 
 /// What definitions need of the catalog beyond [`Database`].
 #[derive(Clone, Debug, Default)]
@@ -21,7 +25,7 @@ pub struct Definitions {
     /// Place of an index column in the key by table, index and position in sysiscols; 0 if it is not part of it.
     pub key_ordinals: BTreeMap<(i32, i32, u32), u8>,
     /// Texts by class, object and sub id: see [`Self::text`].
-    texts: BTreeMap<(u8, i32, i32), ModuleText>,
+    texts: BTreeMap<Key, ModuleText>,
     /// Types by id.
     pub types: BTreeMap<i32, UserType>,
     /// Filegroups and partition schemes by id.
@@ -100,6 +104,9 @@ const SYSISCOLS: i32 = 55;
 const SYSOBJVALUES: i32 = 60;
 const SYSCLSOBJS: i32 = 64;
 
+/// Class, object and sub id of a text.
+type Key = (u8, i32, i32);
+
 /// Gets the values of a row of a base table, by the columns that were asked for.
 type Visit<'a, D> = dyn FnMut(&mut D, &[Option<&[u8]>]) + 'a;
 
@@ -114,14 +121,34 @@ impl Definitions {
         found
     }
 
-    /// The text of a module, default or CHECK constraint (class 1, sub id 0 or 1), of a computed column or of an index's filter.
+    /// The text of a default or CHECK constraint (class 1, sub id 0 or 1), of a computed column or of an index's filter.
     pub(crate) fn text(&self, class: u8, object_id: i32, sub_id: i32) -> Option<&ModuleText> {
         self.texts.get(&(class, object_id, sub_id))
     }
 
-    /// The text of a module, default, rule or CHECK constraint.
+    /// Bytes of memory that it takes, about.
+    pub fn bytes(&self) -> u64 {
+        // A node of a map has room for eleven entries, and is half full at least.
+        let of_entries = |count: usize, bytes: usize| 2 * (count * bytes) as u64;
+        let texts: usize = self.texts.values().filter_map(ModuleText::text).map(str::len).sum();
+        of_entries(self.columns.len(), size_of::<((i32, u32), ColumnFacts)>())
+            + of_entries(self.indexes.len(), size_of::<((i32, i32), IndexFacts)>())
+            + of_entries(self.key_ordinals.len(), size_of::<((i32, i32, u32), u8)>())
+            + of_entries(self.texts.len(), size_of::<(Key, ModuleText)>() + 16)
+            + of_entries(self.types.len() + self.data_spaces.len(), 2 * size_of::<UserType>())
+            + of_entries(self.object_status.len(), size_of::<(i32, u32)>())
+            + texts as u64
+    }
+
+    /// The text of a default, rule or CHECK constraint.
     pub fn object_text(&self, object_id: i32) -> Option<&ModuleText> {
         [1, 0].into_iter().find_map(|sub_id| self.text(class::MODULE, object_id, sub_id))
+    }
+
+    /// Makes all texts this one.
+    #[cfg(test)]
+    pub(crate) fn spoil(&mut self, text: &str) {
+        self.texts.values_mut().for_each(|spoiled| *spoiled = ModuleText::Text(text.to_owned()));
     }
 
     fn scan(
@@ -197,26 +224,19 @@ impl Definitions {
     }
 
     fn load_texts(&mut self, source: &dyn PageSource, database: &Database) {
-        let columns = ["valclass", "objid", "subobjid", "value", "imageval"];
+        let mut left = MAX_KEPT_BYTES;
         let texts = &mut self.texts;
-        let read = read_base_table_stored(source, database, SYSOBJVALUES, &columns, |_, values| {
-            let [kind, object, sub_id, encoding, image] = values else { return };
-            let kind = value(kind.plain()) as u8;
-            if !matches!(kind, class::MODULE | class::COMPUTED | class::FILTER) {
-                return;
-            }
-            let encoding = encoding.plain().and_then(|bytes| bytes.get(2).copied());
-            let text = match *image {
-                Stored::Plain(bytes) => decode(bytes, encoding),
-                Stored::Complex(pointer) => match off_row_value(source, pointer, MAX_TEXT_BYTES) {
-                    Some(bytes) => decode(&bytes, encoding),
-                    None => ModuleText::Unreadable,
-                },
-                Stored::Null | Stored::Absent => return,
-            };
-            texts.insert((kind, int(object.plain()), int(sub_id.plain())), text);
+        let is_wanted = |(kind, object, _): Key| match kind {
+            class::MODULE => !is_module(database, object),
+            kind => matches!(kind, class::COMPUTED | class::FILTER),
+        };
+        let is_whole = each_text(source, database, &is_wanted, &mut |key, text| {
+            let bytes = text.text().map_or(0, str::len);
+            let text = if bytes > left { ModuleText::Unreadable } else { text };
+            left = left.saturating_sub(bytes);
+            texts.insert(key, text);
         });
-        if read.is_err() {
+        if !is_whole {
             self.incomplete.push("sysobjvalues");
         }
     }
@@ -247,6 +267,42 @@ impl Definitions {
             self.incomplete.push("sysrowsets");
         }
     }
+}
+
+/// Calls `each` with the text of one module after another, by object id.
+pub(crate) fn each_module_text(source: &dyn PageSource, database: &Database, each: &mut dyn FnMut(i32, ModuleText)) {
+    // A text has sub id 0 or 1; a numbered procedure has others beside it.
+    let is_wanted =
+        |(kind, object, sub_id): Key| kind == class::MODULE && matches!(sub_id, 0 | 1) && is_module(database, object);
+    each_text(source, database, &is_wanted, &mut |(_, object, _), text| each(object, text));
+}
+
+/// Calls `each` with the texts that are wanted, one at a time; false if not all of the base table could be read.
+fn each_text(
+    source: &dyn PageSource,
+    database: &Database,
+    is_wanted: &dyn Fn(Key) -> bool,
+    each: &mut dyn FnMut(Key, ModuleText),
+) -> bool {
+    let columns = ["valclass", "objid", "subobjid", "value", "imageval"];
+    let read = read_base_table_stored(source, database, SYSOBJVALUES, &columns, |_, values| {
+        let [kind, object, sub_id, encoding, image] = values else { return };
+        let key = (value(kind.plain()) as u8, int(object.plain()), int(sub_id.plain()));
+        if !is_wanted(key) {
+            return;
+        }
+        let encoding = encoding.plain().and_then(|bytes| bytes.get(2).copied());
+        let text = match *image {
+            Stored::Plain(bytes) => decode(bytes, encoding),
+            Stored::Complex(pointer) => match off_row_value(source, pointer, MAX_TEXT_BYTES) {
+                Some(bytes) => decode(&bytes, encoding),
+                None => ModuleText::Unreadable,
+            },
+            Stored::Null | Stored::Absent => return,
+        };
+        each(key, text);
+    });
+    read.is_ok()
 }
 
 /// A number; 0 if NULL.

@@ -2,7 +2,7 @@
 
 use catalog::{Index, IndexType, Rowset};
 
-use crate::definitions::{ModuleText, class};
+use crate::definitions::class;
 use crate::tables::compression;
 use crate::{Script, comment, quote};
 
@@ -145,9 +145,11 @@ impl Script<'_> {
             return String::new();
         }
         let text = self.definitions.text(class::FILTER, index.object_id, index.index_id);
-        match text.and_then(ModuleText::text) {
+        match self.expression(text) {
             Some(text) => format!("\n    WHERE {text}"),
-            None => format!("\n    {}", comment("WHERE: the filter's text could not be read")),
+            None => {
+                format!("\n    {}", comment("WHERE: the filter's text could not be read, or is no single condition"))
+            }
         }
     }
 

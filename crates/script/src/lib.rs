@@ -7,8 +7,10 @@
 #![warn(clippy::indexing_slicing)]
 
 mod columns;
+mod constant;
 mod constraints;
 mod definitions;
+mod expression;
 mod indexes;
 mod modules;
 mod names;
@@ -17,11 +19,14 @@ mod tables;
 mod tests;
 mod types;
 
+pub use constant::{Constant, EXECUTE, EXECUTED, batch, is_plain};
 pub use definitions::{ColumnFacts, Definitions, IndexFacts, ModuleText, UserType};
 pub use modules::Module;
 pub use names::{comment, quote, quote_text};
 
 use catalog::Database;
+
+use expression::enclosed;
 
 /// Writes statements for the objects of a database. Each ends with a line break and has no `GO` behind it.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +51,11 @@ impl<'a> Script<'a> {
     pub fn column_name(&self, object_id: i32, column_id: u32) -> Option<String> {
         let columns = self.database.columns.get(&object_id)?;
         columns.iter().find(|column| column.id == column_id).map(|column| quote(&column.name))
+    }
+
+    /// The text of an expression or condition in parentheses; `None` if it could not be read, or could end its statement.
+    fn expression(&self, text: Option<&ModuleText>) -> Option<String> {
+        enclosed(text?.text()?)
     }
 
     /// The filegroup with this id; `None` if its name is not known.

@@ -1,7 +1,12 @@
 //! Procedures, functions, views and triggers: their texts as they were typed.
 
+use std::collections::BTreeSet;
+
+use catalog::{Database, Object};
+use source::PageSource;
+
 use crate::Script;
-use crate::definitions::ModuleText;
+use crate::definitions::{ModuleText, each_module_text};
 
 /// A procedure, function, view or trigger.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,28 +27,49 @@ pub struct Module {
 const SYSTEM_SCHEMAS: [i32; 2] = [3, 4];
 
 impl Script<'_> {
-    /// The procedures, functions, views and triggers of the database: views and functions first, then procedures, then
-    /// triggers, each by schema and name. A view that rests on another may stand before it.
-    pub fn definitions(&self) -> Vec<Module> {
-        let mut modules: Vec<Module> = self
-            .database
-            .objects
-            .values()
-            .filter_map(|object| {
-                let kind = kind(&object.type_code).filter(|_| !SYSTEM_SCHEMAS.contains(&object.schema_id))?;
-                let text = self.definitions.object_text(object.id).cloned().unwrap_or(ModuleText::Unreadable);
+    /// Ids of the procedures, functions, views and triggers of the database.
+    pub fn modules(&self) -> Vec<i32> {
+        self.database.objects.values().filter(|object| kind_of(object).is_some()).map(|object| object.id).collect()
+    }
+
+    /// Calls `each` with one procedure, function, view or trigger after another, in the order of the catalog: their texts together
+    /// have any size. Each comes once; those whose text is nowhere come last.
+    ///
+    /// # Errors
+    /// What `each` returns.
+    pub fn each_module<E>(
+        &self,
+        source: &dyn PageSource,
+        each: &mut dyn FnMut(Module) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut done, mut result) = (BTreeSet::new(), Ok(()));
+        let mut hand_out = |object_id: i32, text: ModuleText| {
+            let object = self.database.objects.get(&object_id);
+            if let Some((object, kind)) = object.and_then(|object| Some((object, kind_of(object)?)))
+                && result.is_ok()
+                && done.insert(object_id)
+            {
                 let text = match text {
                     ModuleText::Text(text) if !defines(&text) => ModuleText::Encrypted,
                     text => text,
                 };
-                let schema = self.database.schema_name(object).to_owned();
-                Some(Module { object_id: object.id, schema, name: object.name.clone(), kind, text })
-            })
-            .collect();
-        let order = |kind: &str| ["FUNCTION", "VIEW", "PROCEDURE", "TRIGGER"].iter().position(|other| *other == kind);
-        modules.sort_by(|a, b| (order(a.kind), &a.schema, &a.name).cmp(&(order(b.kind), &b.schema, &b.name)));
-        modules
+                let (schema, name) = (self.database.schema_name(object).to_owned(), object.name.clone());
+                result = each(Module { object_id, schema, name, kind, text });
+            }
+        };
+        each_module_text(source, self.database, &mut hand_out);
+        self.modules().into_iter().for_each(|object_id| hand_out(object_id, ModuleText::Unreadable));
+        result
     }
+}
+
+/// Whether an object is a procedure, function, view or trigger of the database.
+pub(crate) fn is_module(database: &Database, object_id: i32) -> bool {
+    database.objects.get(&object_id).is_some_and(|object| kind_of(object).is_some())
+}
+
+fn kind_of(object: &Object) -> Option<&'static str> {
+    kind(&object.type_code).filter(|_| !SYSTEM_SCHEMAS.contains(&object.schema_id))
 }
 
 fn kind(type_code: &str) -> Option<&'static str> {
@@ -56,10 +82,40 @@ fn kind(type_code: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a text has the word CREATE, as every definition has: what WITH ENCRYPTION leaves is no text.
+/// Whether a text defines a module: behind blanks and comments it begins with CREATE and the kind of module. What WITH ENCRYPTION
+/// leaves is no text, and no other statement is one that may be run.
 fn defines(text: &str) -> bool {
-    const WORD: &str = "create";
-    text.as_bytes().windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD.as_bytes()))
+    const KINDS: [&str; 5] = ["PROC", "PROCEDURE", "FUNCTION", "VIEW", "TRIGGER"];
+    let mut rest = text;
+    let mut is_next = |wanted: &[&str]| {
+        let Some((word, after)) = next_word(rest) else { return false };
+        let fits = wanted.iter().any(|wanted| word.eq_ignore_ascii_case(wanted));
+        if fits {
+            rest = after;
+        }
+        fits
+    };
+    let begins = is_next(&["CREATE", "ALTER"]);
+    if begins && is_next(&["OR"]) {
+        return is_next(&["ALTER"]) && is_next(&KINDS) && !text.contains('\0');
+    }
+    begins && is_next(&KINDS) && !text.contains('\0')
+}
+
+/// The word behind blanks and comments, and what follows it.
+fn next_word(text: &str) -> Option<(&str, &str)> {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}');
+        if rest.starts_with("--") {
+            rest = rest.get(rest.find('\n')?..)?;
+        } else if rest.starts_with("/*") {
+            rest = rest.get(crate::expression::comment(rest)?..)?;
+        } else {
+            let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+            return (end > 0).then(|| rest.split_at(end));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -67,8 +123,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_encrypted_text_has_no_word_create() {
-        assert!(defines("-- orders\r\nCREATE view v as select 1"));
-        assert!(!defines("\u{8d20}\u{3df1}\u{91c2}"));
+    fn a_definition_begins_with_create_behind_comments() {
+        for text in [
+            "-- orders\r\nCREATE view v as select 1",
+            "\r\n\t/* CREATE TABLE /* nested */ */create proc p as",
+            "CREATE OR ALTER TRIGGER[t] on a",
+            "create/**/procedure--\n p as",
+            "\u{FEFF}CREATE FUNCTION f()",
+        ] {
+            assert!(defines(text), "{text}");
+        }
+        for text in [
+            "",
+            "\u{8d20}\u{3df1}\u{91c2}",
+            "DROP TABLE a; CREATE VIEW v as select 1",
+            "CREATE TABLE a (b int)",
+            "/* CREATE VIEW v",
+            "CREATE LOGIN a",
+            "CREATE VIEW v as select '\0'",
+        ] {
+            assert!(!defines(text), "{text}");
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! Names, texts and comments in T-SQL.
 
-/// A name in brackets, as `QUOTENAME` writes it.
+/// A name in brackets, as `QUOTENAME` writes it. No name of a server has a NUL; one of a damaged catalog has U+FFFD there.
 ///
 /// ```
 /// assert_eq!(script::quote("odd]name"), "[odd]]name]");
 /// ```
 pub fn quote(name: &str) -> String {
-    format!("[{}]", name.replace(']', "]]"))
+    format!("[{}]", name.replace(']', "]]").replace('\0', "\u{FFFD}"))
 }
 
 /// A Unicode text in quotes.

@@ -1,14 +1,18 @@
 //! Scripts of real databases against their published install scripts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use catalog::Database;
 
 use super::*;
 
+fn full(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)
+}
+
 /// The catalog of a database in `target/corpus`; `None`, said, where it is not at hand.
 fn load(path: &str) -> Option<(Database, Definitions)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path);
+    let path = full(path);
     if !path.exists() {
         eprintln!("SKIPPED: {} is not at hand", path.display());
         return None;
@@ -17,6 +21,17 @@ fn load(path: &str) -> Option<(Database, Definitions)> {
     let database = catalog::load(&*source);
     let definitions = Definitions::load(&*source, &database);
     Some((database, definitions))
+}
+
+fn modules(database: &Database, definitions: &Definitions, path: &str) -> Vec<Module> {
+    let source = source::open(&[full(path)], &[], false).unwrap();
+    let mut modules = Vec::new();
+    let mut keep = |module| -> Result<(), ()> {
+        modules.push(module);
+        Ok(())
+    };
+    Script::new(database, definitions).each_module(&*source, &mut keep).unwrap();
+    modules
 }
 
 fn table(database: &Database, name: &str) -> i32 {
@@ -57,7 +72,7 @@ fn tables_of_northwind_are_those_of_its_install_script() {
     assert!(checks.contains(check), "{checks}");
     let details = script.foreign_keys(table(&database, "Order Details")).concat();
     assert!(details.contains("FOREIGN KEY ([OrderID])\n    REFERENCES [dbo].[Orders] ([OrderID]);"), "{details}");
-    let views = script.definitions();
+    let views = modules(&database, &definitions, "itsligo__sampledbs/northwnd.mdf");
     let view = views.iter().find(|module| module.name == "Ten Most Expensive Products").unwrap();
     assert_eq!(view.kind, "PROCEDURE");
     assert!(view.text.text().unwrap().contains("SET ROWCOUNT 10"));
@@ -88,7 +103,7 @@ fn tables_of_adventure_works_have_alias_types_computed_columns_and_texts_off_the
     assert_eq!(script.prerequisites(table(&database, "BuildVersion")), "");
     let details = script.foreign_keys(table(&database, "SalesOrderDetail")).concat();
     assert!(details.contains("ON DELETE CASCADE") && !details.contains("ON UPDATE"), "{details}");
-    let modules = script.definitions();
+    let modules = modules(&database, &definitions, path);
     let unread: Vec<_> =
         modules.iter().filter(|module| module.text.text().is_none()).map(|module| &module.name).collect();
     assert!(unread.is_empty(), "{unread:?}");
@@ -109,4 +124,35 @@ fn a_key_is_rebuilt_with_the_foreign_keys_that_refer_to_it() {
     );
     assert!(text.contains("CHECK CONSTRAINT [FK_Territories_Region];"), "{text}");
     assert_eq!(script.rebuild_index(table(&database, "Products"), 1), None, "a clustered index is the table");
+}
+
+#[test]
+fn no_name_or_text_of_the_catalog_becomes_a_statement_of_its_own() {
+    let Some((mut database, mut definitions)) = load("itsligo__sampledbs/northwnd.mdf") else { return };
+    let products = table(&database, "Products");
+    let hostile = "a]\nGO\nDROP TABLE [b]; -- */ $(x)";
+    database.objects.get_mut(&products).unwrap().name = hostile.to_owned();
+    for column in database.columns.get_mut(&products).unwrap() {
+        column.name.push_str(hostile);
+    }
+    for index in database.indexes.values_mut().filter(|index| index.object_id == products) {
+        index.name.push_str(hostile);
+    }
+    for constraint in &mut database.constraints {
+        constraint.name.push_str(hostile);
+    }
+    definitions.spoil("0)) DROP TABLE [b] --");
+    let script = Script::new(&database, &definitions);
+    let statements =
+        [script.create_table(products).into_iter().collect(), script.keys(products), script.indexes(products)];
+    let statements: Vec<String> =
+        statements.into_iter().flatten().chain(script.checks(products)).chain(script.foreign_keys(products)).collect();
+    assert!(statements.len() >= 7);
+    for statement in statements {
+        let batch = batch(&statement);
+        assert_eq!(batch.lines().filter(|line| line.trim() == "GO").count(), 1, "{batch}");
+        assert!(batch.ends_with("\nGO\n") && !batch.contains("$(") && !batch.contains("DROP TABLE [b] --"), "{batch}");
+        // What is left when brackets, strings and comments are taken away.
+        assert!(expression::enclosed(&statement.replace(';', " ")).is_some(), "{statement}");
+    }
 }

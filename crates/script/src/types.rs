@@ -6,7 +6,7 @@ use catalog::TableColumn;
 use format::types::xtype;
 
 use crate::definitions::ColumnFacts;
-use crate::{Script, quote, quote_text};
+use crate::{Script, comment, quote, quote_text};
 
 /// The highest type id that is not a database's own: built-in types, and the alias type sysname.
 const LAST_OF_SERVER: i32 = 256;
@@ -36,7 +36,8 @@ impl Script<'_> {
         let schema = self.database.schemas.get(&found.schema_id).map_or("dbo", String::as_str);
         let name = format!("{}.{}", quote(schema), quote(&found.name));
         if facts.info.xtype == xtype::CLR {
-            return Some(format!("-- {name} is a CLR type: create its assembly and the type first.\n"));
+            let what = format!("{name} is a CLR type: create its assembly and the type first");
+            return Some(format!("{}\n", comment(&what)));
         }
         let base = self.built_in(facts);
         Some(format!("IF TYPE_ID({}) IS NULL CREATE TYPE {name} FROM {base} NULL;\n", quote_text(&name)))

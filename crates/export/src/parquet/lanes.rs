@@ -18,14 +18,20 @@ use crate::{digits, plain};
 /// 1970-01-01 as days since 0001-01-01.
 const EPOCH_DAY: i64 = 719_162;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
+/// Rows at which a row group ends.
+const GROUP_ROWS: usize = 1 << 20;
 /// Values that are handed to the library at once.
 const BATCH: usize = 8192;
+/// Bytes of values at which there are enough of them.
+const BATCH_BYTES: usize = 256 << 10;
 
 /// The columns of a row group while rows are added.
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
     rows: usize,
     bytes: usize,
+    /// Bytes of the last row.
+    of_row: usize,
     most_bytes: usize,
     gaps: Vec<Gap>,
     scratch: Vec<u8>,
@@ -59,7 +65,7 @@ pub(super) struct Encoded {
 }
 
 impl Lanes {
-    /// Without rows. A row has at most so many bytes of values.
+    /// Without rows. A row group, and a row alone, has at most so many bytes of values.
     pub(super) fn new(columns: &[FileColumn], most_bytes: usize) -> Self {
         let lane = |column: &FileColumn| Lane {
             field: column.field,
@@ -69,22 +75,23 @@ impl Lanes {
             levels: Vec::new(),
         };
         let lanes = columns.iter().map(lane).collect();
-        Self { lanes, rows: 0, bytes: 0, most_bytes, gaps: Vec::new(), scratch: Vec::new() }
+        Self { lanes, rows: 0, bytes: 0, of_row: 0, most_bytes, gaps: Vec::new(), scratch: Vec::new() }
     }
 
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Bytes of the values.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+    /// Whether it is enough for a row group: another row like the last one would have no room.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes + self.of_row > self.most_bytes || self.rows >= GROUP_ROWS
     }
 
     /// Adds a row.
     pub(super) fn row(&mut self, place: RecordId, values: &[Value<'_>]) -> io::Result<()> {
-        let Self { lanes, rows, bytes, most_bytes, gaps, scratch } = self;
+        let Self { lanes, rows, bytes, of_row, most_bytes, gaps, scratch } = self;
         let mut left = *most_bytes;
+        let before = *bytes;
         for lane in lanes {
             let value = values.get(lane.source).unwrap_or(&Value::Null);
             let added = match value {
@@ -108,6 +115,7 @@ impl Lanes {
             }
         }
         *rows += 1;
+        *of_row = *bytes - before;
         Ok(())
     }
 
@@ -267,7 +275,8 @@ fn add_long(
     left: usize,
 ) -> io::Result<std::result::Result<usize, GapReason>> {
     let start = bytes.len();
-    let mut is_short = true;
+    // A character takes one byte at least, and two as it is stored.
+    let mut is_short = long.stored_bytes / 2 <= left as u64;
     let read = long.pieces(&mut |piece| {
         is_short &= bytes.len() - start + piece.len() <= left;
         if is_short {
@@ -278,6 +287,7 @@ fn add_long(
     });
     if !is_short {
         bytes.truncate(start);
+        bytes.shrink_to_fit();
         // One that cannot be had is no matter of length.
         let why = is_whole(long)?.err().map_or(GapReason::TooLong, GapReason::Unreadable);
         return Ok(Err(why));
@@ -323,7 +333,8 @@ fn write(writer: &mut ColumnWriter<'_>, data: Data, levels: &[i16]) -> Result<Da
             let bytes = Bytes::from(bytes);
             let mut from = 0;
             let values = ends.iter().map(|end| ByteArray::from(bytes.slice(std::mem::replace(&mut from, *end)..*end)));
-            in_batches(values, levels, |values, levels| writer.write_batch(values, levels, None).map(|_| ()))?;
+            let size = |value: &ByteArray| value.len();
+            in_batches(values, size, levels, |values, levels| writer.write_batch(values, levels, None).map(|_| ()))?;
             ends.clear();
             Data::Bytes(Vec::new(), ends)
         }
@@ -331,25 +342,42 @@ fn write(writer: &mut ColumnWriter<'_>, data: Data, levels: &[i16]) -> Result<Da
             let bytes = Bytes::from(bytes);
             let value = |at: usize| FixedLenByteArray::from(ByteArray::from(bytes.slice(at..at + length)));
             let values = (0..bytes.len() / length.max(1)).map(|nth| value(nth * length));
-            in_batches(values, levels, |values, levels| writer.write_batch(values, levels, None).map(|_| ()))?;
+            let size = |_: &FixedLenByteArray| length;
+            in_batches(values, size, levels, |values, levels| writer.write_batch(values, levels, None).map(|_| ()))?;
             Data::Fixed(Vec::new(), length)
         }
         _ => return Err(ParquetError::General("a column has values of another type".to_owned())),
     })
 }
 
-/// Calls `write` with some thousand rows at a time: each value is an object of the library.
+/// Calls `write` with some thousand rows at a time: each value is an object of the library. It looks at what it has in memory only
+/// behind a batch, so that one of long values has few rows.
 fn in_batches<T>(
     mut values: impl Iterator<Item = T>,
+    size: impl Fn(&T) -> usize,
     levels: Option<&[i16]>,
     mut write: impl FnMut(&[T], Option<&[i16]>) -> Result<()>,
 ) -> Result<()> {
-    let mut batch = Vec::with_capacity(BATCH);
-    for levels in levels.unwrap_or_default().chunks(BATCH) {
-        let count = levels.iter().filter(|level| **level == 1).count();
+    let mut rest = levels.unwrap_or_default();
+    let mut batch = Vec::with_capacity(BATCH.min(rest.len()));
+    while !rest.is_empty() {
         batch.clear();
-        batch.extend(values.by_ref().take(count));
-        write(&batch, Some(levels))?;
+        let (mut rows, mut bytes) = (0, 0);
+        for level in rest.iter().take(BATCH) {
+            if bytes >= BATCH_BYTES {
+                break;
+            }
+            if *level == 1
+                && let Some(value) = values.next()
+            {
+                bytes += size(&value);
+                batch.push(value);
+            }
+            rows += 1;
+        }
+        let (now, later) = rest.split_at_checked(rows).unwrap_or((rest, &[]));
+        write(&batch, Some(now))?;
+        rest = later;
     }
     Ok(())
 }

@@ -7,38 +7,54 @@ use std::path::Path;
 use ::export::{Partial, stems};
 use catalog::Database;
 use report::export::Definition;
-use script::{Definitions, ModuleText, Script};
+use script::{Definitions, ModuleText, Script, batch};
+use source::PageSource;
 
 use super::plan::Plan;
 use crate::failure::Failure;
 use crate::output::unwritable;
 
+/// Before a text: sqlcmd has these off. With which settings a module was made is not read.
+const SETTINGS: &str = "SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n";
+/// The kinds in the order in which they are listed.
+const KINDS: [&str; 4] = ["FUNCTION", "VIEW", "PROCEDURE", "TRIGGER"];
+
 /// Writes each to a file of its own.
 ///
 /// # Errors
 /// A file that is there already, or cannot be written.
-pub(super) fn write(database: &Database, texts: &Definitions, plan: &Plan) -> Result<Vec<Definition>, Failure> {
-    let modules = Script::new(database, texts).definitions();
-    let ids: Vec<i32> = modules.iter().map(|module| module.object_id).collect();
-    let stems = stems(database, &ids);
+pub(super) fn write(
+    pages: &dyn PageSource,
+    database: &Database,
+    texts: &Definitions,
+    plan: &Plan,
+) -> Result<Vec<Definition>, Failure> {
+    let script = Script::new(database, texts);
+    let stems = stems(database, &script.modules());
     fs::create_dir_all(&plan.definitions).map_err(|cause| unwritable(&plan.definitions, &cause))?;
     let mut definitions = Vec::new();
-    for module in &modules {
+    script.each_module(pages, &mut |module| -> Result<(), Failure> {
         let stem = stems.get(&module.object_id).cloned().unwrap_or_default();
         let name = format!("{stem}.{}.sql", module.kind.to_lowercase());
         let file = match &module.text {
             ModuleText::Text(text) => {
                 let path = plan.definitions.join(&name);
                 plan.refuse_existing(&path)?;
-                write_file(&path, plan.replaces, &format!("{}\nGO\n", text.trim_end()))?;
+                write_file(&path, plan.replaces, &format!("{SETTINGS}{}", batch(text)))?;
                 Ok(format!("definitions/{name}"))
             }
-            ModuleText::Encrypted => Err("its text is encrypted (WITH ENCRYPTION)"),
+            ModuleText::Encrypted => Err("its text is encrypted (WITH ENCRYPTION), or does not begin with CREATE"),
             ModuleText::Unreadable => Err("its text cannot be read: a page of sysobjvalues is damaged or missing"),
         };
         let object = format!("{}.{}", module.schema, module.name);
         definitions.push(Definition { object, type_name: module.kind, file });
-    }
+        Ok(())
+    })?;
+    let order = |definition: &Definition| {
+        let kind = KINDS.iter().position(|kind| *kind == definition.type_name);
+        (kind, definition.object.clone())
+    };
+    definitions.sort_by_cached_key(order);
     Ok(definitions)
 }
 

@@ -35,7 +35,8 @@ pub(super) struct Plan {
 pub(super) struct Planned {
     pub(super) object_id: i32,
     pub(super) name: String,
-    pub(super) table: Result<Table, NoRows>,
+    /// Why it has no file.
+    pub(super) has_rows: Result<(), NoRows>,
     pub(super) destination: Destination,
 }
 
@@ -75,7 +76,7 @@ impl Plan {
         let planned = |id: &i32| planned(*id, database, &stems, arguments);
         let mut tables: Vec<Planned> = wanted.iter().map(planned).collect();
         // Of system objects only those that have rows are meant, unless they were named.
-        tables.retain(|planned| is_asked || !matches!(planned.table, Err(NoRows::NoTable)));
+        tables.retain(|planned| is_asked || planned.has_rows != Err(NoRows::NoTable));
         let folder = &arguments.output;
         let plan = Self {
             tables,
@@ -91,8 +92,8 @@ impl Plan {
 
     /// Pages with the rows of the tables, as the catalog counts them.
     pub(super) fn pages(&self, database: &Database) -> u64 {
-        let tables = self.tables.iter().filter_map(|planned| planned.table.as_ref().ok());
-        let rowsets = tables.flat_map(|table| &table.partitions).filter_map(|at| database.rowsets.get(*at));
+        let tables = self.tables.iter().filter(|planned| planned.has_rows.is_ok());
+        let rowsets = tables.flat_map(|table| database.table_rowsets(table.object_id));
         let units = rowsets.flat_map(|rowset| &rowset.units).filter_map(|at| database.units.get(*at));
         let in_row = units.filter(|unit| unit.kind == UnitKind::InRow);
         in_row.fold(0, |sum, unit| sum.saturating_add_signed(unit.data_pages.max(0)))
@@ -101,7 +102,7 @@ impl Plan {
     /// Refuses what must not be overwritten.
     fn refuse(&self, pages: &dyn PageSource) -> Result<(), Failure> {
         let inputs: Vec<&Path> = pages.files().iter().map(|file| file.path.as_path()).collect();
-        let files = self.tables.iter().filter(|planned| planned.table.is_ok());
+        let files = self.tables.iter().filter(|planned| planned.has_rows.is_ok());
         let own = |to: &Destination| [to.rows.clone(), to.unreadable.clone()];
         let files = files.flat_map(|planned| {
             let beside = super::salvage::files(&planned.destination);
@@ -161,7 +162,7 @@ fn planned(id: i32, database: &Database, stems: &BTreeMap<i32, String>, argument
     Planned {
         object_id: id,
         name: name.unwrap_or_else(|| format!("object {id}")),
-        table: Table::of(database, id),
+        has_rows: Table::of(database, id).map(|_| ()),
         destination: Destination {
             rows: arguments.output.join(format!("{stem}.{end}")),
             unreadable: arguments.output.join(format!("{stem}.unreadable.csv")),

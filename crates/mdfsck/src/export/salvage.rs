@@ -42,19 +42,18 @@ pub(super) fn salvage(
     left_out: &[Vec<(PageId, Why)>],
     exported: &mut [Exported],
 ) -> Result<(), Failure> {
-    let readable = || {
-        let tables = run.plan.tables.iter().zip(left_out).enumerate();
-        tables.filter_map(|(at, (planned, left_out))| Some((at, planned, planned.table.as_ref().ok()?, left_out)))
-    };
+    let planned = run.plan.tables.iter().enumerate();
+    let tables = planned.filter_map(|(at, planned)| Some((at, Table::of(run.database, planned.object_id).ok()?)));
+    let (places, tables): (Vec<usize>, Vec<Table>) = tables.unzip();
+    let left_out = |at: usize| left_out.get(at).map_or(&[][..], Vec::as_slice);
     let mut reached = PageSet::of(run.pages);
-    for (_, _, table, left_out) in readable() {
-        let foreign = foreign(left_out);
+    for (at, table) in places.iter().zip(&tables) {
+        let foreign = foreign(left_out(*at));
         let mut scan = Scan::new(run.pages, run.database, table, ScanOptions::default());
         while let Some(range) = scan.next_range() {
             reach(&mut reached, &range, &foreign);
         }
     }
-    let tables: Vec<Table> = readable().map(|(_, _, table, _)| table.clone()).collect();
     let unreached = Unreached::find(run.pages, run.database, &tables, &reached, MOST_STRAYS);
     let form = match run.arguments.format {
         ExportFormat::Csv => SalvageForm::Csv,
@@ -63,13 +62,13 @@ pub(super) fn salvage(
         ExportFormat::Parquet => SalvageForm::Parquet,
         ExportFormat::Sql => SalvageForm::Sql,
     };
-    for (at, planned, table, left_out) in readable() {
-        let Some(exported) = exported.get_mut(at) else { continue };
+    for (at, table) in places.into_iter().zip(&tables) {
+        let (Some(planned), Some(exported)) = (run.plan.tables.get(at), exported.get_mut(at)) else { continue };
         let request = Request {
             source: run.pages,
             database: run.database,
             table,
-            damaged: left_out,
+            damaged: left_out(at),
             reached: &reached,
             unreached: Some(&unreached),
             rows_read: &[exported.rows],

@@ -1,5 +1,9 @@
 //! `mdfsck export` and `mdfsck rows`: files that are whole or not there, and the same whatever the way.
 
+mod faults;
+mod names;
+mod salvage;
+
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +14,14 @@ use serde_json::Value;
 use super::{Test, ensure, mdfsck, refused, text};
 
 pub(crate) fn exports() -> Vec<(&'static str, Test)> {
+    let mut all = own();
+    all.extend(names::names());
+    all.extend(faults::faults());
+    all.extend(salvage::salvage());
+    all
+}
+
+fn own() -> Vec<(&'static str, Test)> {
     vec![
         ("an export has the same bytes for every number of threads and grant", same_bytes),
         ("files that exist are refused before anything is written, and replaced with --force", existing_files),
@@ -36,10 +48,12 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, Failed> {
 }
 
 fn same_bytes(folder: &Path) -> Result<(), Failed> {
-    sample(folder)?;
+    ensure(mdfsck(folder, &["lab", "new", "s", "--size", "24MB"]).status.success(), "lab new")?;
     for format in ["csv", "jsonl", "sql", "parquet"] {
         let mut first = None;
-        for (number, options) in [&["--maxdop", "1"], &["--maxdop", "3"], &["--memory", "256MB"]].iter().enumerate() {
+        for (number, options) in
+            [["--maxdop", "1"], ["--maxdop", "2"], ["--maxdop", "8"], ["--memory", "256MB"]].iter().enumerate()
+        {
             let out = format!("{format}{number}");
             let output = mdfsck(folder, &[&["export", "s", "-o", &out, "--format", format], &options[..]].concat());
             ensure(matches!(output.status.code(), Some(0 | 16)), text(&output.stderr))?;

@@ -1,0 +1,209 @@
+//! How many MB of data pages one core makes files of, by kind of table and form of file:
+//! `cargo bench -p mdfsck-export --bench rows`; after `--` words of the tables that are wanted.
+//!
+//! Processor time, of the best of some runs that take turns. Beside each stands the ratio to a yardstick of the same run: reading the
+//! same pages and verifying their checksums, which is the least that can be done with them.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use catalog::Database;
+use export::{Destination, Form, TableSource, frame, write_table};
+use format::PAGE_BYTES;
+use format::protection::verify;
+use lab::description::{Column, Compression, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
+use lab::{PageVerify, SqlType, Version};
+use rows::{RANGE_PAGES, Reader, Scan, ScanOptions};
+use script::Definitions;
+use source::{DataFiles, PageBuffer, PageSource};
+
+const RUNS: u32 = 5;
+/// Bytes of a table, about.
+const BYTES: u64 = 40 << 20;
+
+/// Processor time of this process.
+fn cpu() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+}
+
+/// A table: what it shows, how many bytes its rows have, and its columns.
+type Subject = (&'static str, u64, fn() -> Vec<Column>);
+
+fn uniform(low: i64, high: i64) -> Values {
+    Values::Uniform { low, high }
+}
+
+fn text(least: u32, most: u32) -> Values {
+    Values::Text { least, most }
+}
+
+const SUBJECTS: [Subject; 8] = [
+    ("fixed and short strings", 120, || {
+        let mut columns = fixed();
+        columns.extend([
+            Column::new("code", SqlType::char(8), Values::Scattered { per: 1 }),
+            Column::new("name", SqlType::nvarchar(60), text(6, 30)),
+            Column::new("city", SqlType::varchar(40), text(4, 20)).nullable(5),
+        ]);
+        columns
+    }),
+    ("fixed", 60, fixed),
+    ("integers", 50, || (0..9).map(|n| Column::new(&format!("c{n}"), SqlType::INT, uniform(1, 1 << 30))).collect()),
+    ("short varchar", 100, || {
+        (0..4).map(|n| Column::new(&format!("c{n}"), SqlType::varchar(40), text(4, 36))).collect()
+    }),
+    ("short nvarchar", 180, || {
+        (0..4).map(|n| Column::new(&format!("c{n}"), SqlType::nvarchar(40), text(4, 36))).collect()
+    }),
+    ("decimals and dates", 80, || {
+        let columns = [
+            ("a", SqlType::decimal(38, 10)),
+            ("b", SqlType::MONEY),
+            ("c", SqlType::datetime2(7)),
+            ("d", SqlType::DATE),
+            ("e", SqlType::datetimeoffset(3)),
+            ("f", SqlType::FLOAT),
+            ("g", SqlType::UNIQUEIDENTIFIER),
+        ];
+        columns.map(|(name, ty)| Column::new(name, ty, uniform(1, 2_000_000))).into()
+    }),
+    ("fixed and short strings, page compressed", 120, || SUBJECTS[0].2()),
+    ("off-row values of 20 to 60 KB", 40_000, || {
+        vec![Column::new("document", SqlType::VARCHAR_MAX, text(20_000, 60_000))]
+    }),
+];
+
+fn fixed() -> Vec<Column> {
+    vec![
+        Column::new("customer", SqlType::INT, uniform(1, 1_000_000)),
+        Column::new("amount", SqlType::decimal(12, 2), uniform(1, 5_000_000)),
+        Column::new("paid", SqlType::DATETIME, Values::Serial { start: 40_000, step: 1 }),
+        Column::new("kind", SqlType::SMALLINT, uniform(1, 9)),
+        Column::new("active", SqlType::BIT, uniform(0, 1)),
+        Column::new("ticket", SqlType::BIGINT, uniform(1, 1 << 40)),
+        Column::new("price", SqlType::MONEY, uniform(1, 50_000_000)),
+    ]
+}
+
+fn description((name, row_bytes, columns): Subject) -> Description {
+    let id = Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 });
+    let is_compressed = name.contains("compressed");
+    let table = Table {
+        name: "subject".to_owned(),
+        columns: [id].into_iter().chain(columns()).collect(),
+        // The form of non-leaf rows of a compressed index is not documented.
+        clustered: (!is_compressed).then(|| Index::on("pk", &[0]).primary_key()),
+        compression: if is_compressed { Compression::Page } else { Compression::None },
+        rows: BYTES / row_bytes,
+        ..Table::default()
+    };
+    Description {
+        name: "bench".to_owned(),
+        version: Version::V852,
+        collation: DEFAULT_COLLATION,
+        verify: PageVerify::Checksum,
+        seed: 1,
+        filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
+        tables: vec![table],
+        least_pages: 1024,
+    }
+}
+
+/// Reads all pages of the file and verifies them; how many there are.
+fn verify_all(source: &dyn PageSource) -> u64 {
+    let mut buffer = PageBuffer::new(RANGE_PAGES as u32);
+    let (mut count, mut first) = (0, format::PageId::new(1, 0));
+    loop {
+        let Ok(read @ 1..) = source.read(first, buffer.bytes()) else { return count };
+        for page in buffer.bytes().chunks_exact(PAGE_BYTES).take(read) {
+            count += u64::from(page.first_chunk().is_some_and(|page| black_box(verify(page)).is_ok()));
+        }
+        first.page += read as u32;
+    }
+}
+
+/// Reads all rows and does nothing with them; how many pages there are.
+fn read_all(source: TableSource<'_>) -> Result<u64, Box<dyn Error>> {
+    let mut scan = Scan::new(source.pages, source.database, source.table, source.options);
+    let mut reader = Reader::new(source.pages, source.database, source.table, source.options);
+    let mut pages = 0;
+    while let Some(range) = scan.next_range() {
+        pages += range.pages.len() as u64;
+        reader.read(&range, &mut |row| {
+            black_box(row.values);
+            Ok(())
+        })?;
+    }
+    Ok(pages)
+}
+
+fn form(name: &str, definitions: &Definitions, source: TableSource<'_>) -> Result<Form, Box<dyn Error>> {
+    Ok(match name {
+        "csv" => Form::Csv,
+        "jsonl" => Form::JsonLines,
+        "parquet" => Form::Parquet,
+        _ => Form::Sql(frame(source.database, definitions, source.table).ok_or("no frame")?),
+    })
+}
+
+const FORMS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
+
+/// MB of pages per second of each form, after those of the two yardsticks.
+fn measure(source: TableSource<'_>, folder: &Path) -> Result<[f64; 6], Box<dyn Error>> {
+    let definitions = Definitions::load(source.pages, source.database);
+    let all_pages = verify_all(source.pages);
+    let pages = read_all(source)?;
+    let mut best = [Duration::MAX; 6];
+    for _ in 0..RUNS {
+        let mut take =
+            |at: usize, work: &mut dyn FnMut() -> Result<(), Box<dyn Error>>| -> Result<(), Box<dyn Error>> {
+                let start = cpu();
+                work()?;
+                best[at] = best[at].min(cpu() - start);
+                Ok(())
+            };
+        take(0, &mut || {
+            black_box(verify_all(source.pages));
+            Ok(())
+        })?;
+        take(1, &mut || read_all(source).map(|_| ()))?;
+        for (at, name) in FORMS.iter().enumerate() {
+            let place = |end: &str| folder.join(format!("subject.{end}"));
+            let to = Destination { rows: place(name), unreadable: place("unreadable.csv"), replaces: true };
+            take(2 + at, &mut || {
+                let written = write_table(source, form(name, &definitions, source)?, &to, 1, &|_| {})?;
+                let damaged = written.counts.damaged_pages.first();
+                assert_eq!((damaged, written.unreadable_values), (None, 0), "{name}");
+                Ok(())
+            })?;
+            std::fs::remove_file(&to.rows)?;
+        }
+    }
+    let megabytes = |pages: u64| pages as f64 * PAGE_BYTES as f64 / 1e6;
+    let mut rates = best.map(|best| megabytes(pages) / best.as_secs_f64());
+    // The file has pages that the table's rows are not on.
+    rates[0] = megabytes(all_pages) / best[0].as_secs_f64();
+    Ok(rates)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    println!("MB of data pages per second of one core (ratio to verifying checksums)\n");
+    print!("{:<42} {:>8} {:>14}", "table", "verify", "rows only");
+    println!("{}", FORMS.map(|form| format!("{form:>14}")).concat());
+    for subject in SUBJECTS.into_iter().filter(|(name, ..)| wanted.iter().all(|word| name.contains(word.as_str()))) {
+        let folder = tempfile::tempdir()?;
+        let files = DataFiles::open(&lab::write(&description(subject), folder.path())?.files)?;
+        let database: Database = catalog::load(&files);
+        let id = rows::Table::list(&database)[0];
+        let table = rows::Table::of(&database, id).map_err(|why| why.to_string())?;
+        let source = TableSource { pages: &files, database: &database, table: &table, options: ScanOptions::default() };
+        let [verified, rates @ ..] = measure(source, folder.path())?;
+        print!("{:<42} {verified:>8.0}", subject.0);
+        println!("{}", rates.map(|rate| format!(" {rate:>5.0} ({:>4.2})", rate / verified)).concat());
+    }
+    Ok(())
+}

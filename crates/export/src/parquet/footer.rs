@@ -1,0 +1,224 @@
+//! The end of a Parquet file, which describes every row group.
+//!
+//! The library keeps the descriptions of all row groups until then, so that a long table, or one of many columns, would need any
+//! amount of memory. Here each is kept as the bytes that the end of the file has of it, and many of them in a temporary file.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::PathBuf;
+
+use parquet::basic::ColumnOrder;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::schema::types::SchemaDescPtr;
+
+/// Bytes of descriptions that are kept in memory.
+const MOST_IN_MEMORY: usize = 1 << 20;
+/// Length of what is before it, and the magic bytes.
+const TAIL_BYTES: usize = 8;
+/// Header of a list of structs in Thrift's compact protocol: above the type is the length of a short list.
+const STRUCTS: u8 = 0x0C;
+/// Header of a list with one struct.
+const ONE_STRUCT: u8 = 0x1C;
+/// In the place of the length: it follows.
+const LONG: u8 = 0xF0;
+const LONGEST_SHORT: u64 = 14;
+
+/// Gathers what the end of a file has.
+pub(super) struct Footer {
+    schema: SchemaDescPtr,
+    properties: WriterPropertiesPtr,
+    frame: Option<Frame>,
+    /// Descriptions of row groups, one behind the other.
+    described: Spool,
+    groups: u64,
+    rows: i64,
+    last: Option<RowGroupMetaData>,
+}
+
+/// What is around the list of row groups.
+struct Frame {
+    /// Bytes before the list, but for those of the number of rows.
+    before_bytes: usize,
+    behind: Vec<u8>,
+}
+
+impl Footer {
+    /// Without row groups. Temporary files go to `folder`.
+    pub(super) fn new(schema: SchemaDescPtr, properties: WriterPropertiesPtr, folder: PathBuf) -> Self {
+        let described = Spool { folder, bytes: Vec::new(), file: None };
+        Self { schema, properties, frame: None, described, groups: 0, rows: 0, last: None }
+    }
+
+    /// How many row groups there are.
+    pub(super) fn groups(&self) -> u64 {
+        self.groups
+    }
+
+    /// Adds a row group.
+    pub(super) fn add(&mut self, group: &RowGroupMetaData) -> Result<()> {
+        if self.frame.is_none() {
+            self.frame = Some(self.frame_of(group.clone())?);
+        }
+        let whole = self.footer(vec![group.clone()])?;
+        let (_, element) = self.split(&whole, group.num_rows())?;
+        self.described.add(element)?;
+        self.groups += 1;
+        self.rows += group.num_rows();
+        self.last = Some(group.clone());
+        Ok(())
+    }
+
+    /// Writes the end of the file.
+    pub(super) fn finish(mut self, out: &mut dyn Write) -> Result<()> {
+        let Some(last) = self.last.take() else {
+            out.write_all(&self.footer(Vec::new())?)?;
+            return Ok(());
+        };
+        // With all rows in its only group, the number of rows of the file is right.
+        let whole = self.footer(vec![last.into_builder().set_num_rows(self.rows).build()?])?;
+        let (before, _) = self.split(&whole, self.rows)?;
+        let header = list_header(self.groups);
+        let behind = self.frame.as_ref().map_or(&[][..], |frame| &frame.behind);
+        let bytes = (before.len() + header.len() + behind.len()) as u64 + self.described.bytes()?;
+        let bytes = u32::try_from(bytes)
+            .map_err(|_| ParquetError::General("the descriptions of all row groups have more than 4 GB".to_owned()))?;
+        out.write_all(before)?;
+        out.write_all(&header)?;
+        self.described.copy_to(out)?;
+        out.write_all(behind)?;
+        out.write_all(&bytes.to_le_bytes())?;
+        out.write_all(whole.last_chunk::<4>().ok_or_else(unknown_form)?)?;
+        Ok(())
+    }
+
+    /// Finds out what is around the list, from a file without row groups and one with a group of no rows.
+    fn frame_of(&self, group: RowGroupMetaData) -> Result<Frame> {
+        let (empty, one) =
+            (self.footer(Vec::new())?, self.footer(vec![group.into_builder().set_num_rows(0).build()?])?);
+        let at = empty.iter().zip(&one).position(|(a, b)| a != b).ok_or_else(unknown_form)?;
+        let end = empty.len().checked_sub(TAIL_BYTES).ok_or_else(unknown_form)?;
+        match (empty.get(at), one.get(at), empty.get(at + 1..end)) {
+            (Some(&STRUCTS), Some(&ONE_STRUCT), Some(behind)) => {
+                Ok(Frame { before_bytes: at - varint_bytes(0), behind: behind.to_vec() })
+            }
+            _ => Err(unknown_form()),
+        }
+    }
+
+    /// What is before the list, and the only element of it, in the end of a file of so many rows.
+    fn split<'w>(&self, whole: &'w [u8], rows: i64) -> Result<(&'w [u8], &'w [u8])> {
+        let split = || {
+            let frame = self.frame.as_ref()?;
+            let end = whole.len().checked_sub(TAIL_BYTES)?;
+            let (before, list) = whole.get(..end)?.split_at_checked(frame.before_bytes + varint_bytes(rows))?;
+            let (header, rest) = list.split_first()?;
+            let element = rest.strip_suffix(frame.behind.as_slice())?;
+            (*header == ONE_STRUCT).then_some((before, element))
+        };
+        split().ok_or_else(unknown_form)
+    }
+
+    /// The end of a file with these row groups, as the library writes it.
+    fn footer(&self, groups: Vec<RowGroupMetaData>) -> Result<Vec<u8>> {
+        let order = |column: &parquet::schema::types::ColumnDescPtr| {
+            ColumnOrder::column_order_for_type(
+                column.logical_type_ref(),
+                column.converted_type(),
+                column.physical_type(),
+            )
+        };
+        let file = FileMetaData::new(
+            self.properties.writer_version().as_num(),
+            0,
+            Some(self.properties.created_by().to_owned()),
+            None,
+            self.schema.clone(),
+            Some(self.schema.columns().iter().map(order).collect()),
+        );
+        let mut bytes = Vec::new();
+        ParquetMetaDataWriter::new(&mut bytes, &ParquetMetaData::new(file, groups)).finish()?;
+        Ok(bytes)
+    }
+}
+
+/// Bytes of a number of rows: seven bits each, with the sign as lowest bit.
+fn varint_bytes(rows: i64) -> usize {
+    let bits = u64::BITS - (rows.unsigned_abs() << 1).leading_zeros();
+    bits.div_ceil(7).max(1) as usize
+}
+
+/// The header of a list of so many structs.
+fn list_header(count: u64) -> Vec<u8> {
+    if count <= LONGEST_SHORT {
+        return vec![(count as u8) << 4 | STRUCTS];
+    }
+    let (mut header, mut rest) = (vec![LONG | STRUCTS], count);
+    while rest >= 0x80 {
+        header.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    header.push(rest as u8);
+    header
+}
+
+fn unknown_form() -> ParquetError {
+    ParquetError::General("the end of the file has a form that is not known here".to_owned())
+}
+
+/// Bytes in memory, and from some number on in a temporary file.
+struct Spool {
+    folder: PathBuf,
+    bytes: Vec<u8>,
+    file: Option<File>,
+}
+
+impl Spool {
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() < MOST_IN_MEMORY {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(tempfile::tempfile_in(&self.folder)?),
+        };
+        file.write_all(&self.bytes)?;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    fn bytes(&mut self) -> io::Result<u64> {
+        let in_file = self.file.as_mut().map_or(Ok(0), Seek::stream_position)?;
+        Ok(in_file + self.bytes.len() as u64)
+    }
+
+    fn copy_to(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(file) = &mut self.file {
+            let written = file.stream_position()?;
+            file.rewind()?;
+            let copied = io::copy(&mut file.take(written), out)?;
+            if copied != written {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        out.write_all(&self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_numbers_are_as_long_as_thrift_writes_them() {
+        assert_eq!(list_header(0), [0x0C]);
+        assert_eq!(list_header(14), [0xEC]);
+        assert_eq!(list_header(15), [0xFC, 15]);
+        assert_eq!(list_header(300), [0xFC, 0xAC, 2]);
+        for (rows, bytes) in [(0, 1), (63, 1), (64, 2), (8191, 2), (8192, 3), (i64::MAX, 10)] {
+            assert_eq!(varint_bytes(rows), bytes, "{rows}");
+        }
+    }
+}

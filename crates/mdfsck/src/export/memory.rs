@@ -1,0 +1,63 @@
+//! How much of the grant is spoken for, and how many threads the rest is enough for.
+
+use std::thread;
+
+use ::rows::salvage::PageSet;
+use catalog::Database;
+use script::Definitions;
+use source::{BackupPages, PageSource};
+
+use crate::cli::{ExportArguments, ExportFormat};
+use crate::failure::Failure;
+use crate::size;
+
+/// Memory without `--memory`, unless the catalog alone needs more.
+pub(crate) const DEFAULT_BYTES: u64 = 64 << 20;
+/// What the program takes whatever is exported.
+const BASE_BYTES: u64 = 12 << 20;
+/// What a table costs that has a file: its names, and what is reported of it.
+const TABLE_BYTES: u64 = 1000;
+/// What a thread takes that makes text: pages of a range, and text.
+const TEXT_THREAD_BYTES: u64 = 10 << 20;
+/// What a thread takes that makes row groups: their values, and these encoded.
+const GROUP_THREAD_BYTES: u64 = 44 << 20;
+
+/// What recovery may keep in memory of a grant.
+pub(crate) fn for_recovery(granted: Option<u64>) -> u64 {
+    granted.unwrap_or(DEFAULT_BYTES) / 4
+}
+
+/// What is kept while tables are exported, whatever the number of threads.
+pub(super) fn fixed_bytes(pages: &dyn PageSource, database: &Database, texts: Option<&Definitions>) -> u64 {
+    BASE_BYTES
+        + database.bytes()
+        + pages.backup().map_or(0, BackupPages::held_bytes)
+        + texts.map_or(0, Definitions::bytes)
+        // Pages of a heap that were handed out.
+        + PageSet::bytes_for(pages)
+        + database.objects.values().filter(|object| object.type_code == "U").count() as u64 * TABLE_BYTES
+}
+
+/// The grant, and how many threads it is enough for.
+pub(super) fn grant(arguments: &ExportArguments, fixed: u64) -> Result<(u64, usize), Failure> {
+    let each = match arguments.format {
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => GROUP_THREAD_BYTES,
+        _ => TEXT_THREAD_BYTES,
+    };
+    let least = fixed + each;
+    let granted = match arguments.database.recovery.room.memory {
+        Some(granted) if granted < least => {
+            let (granted, least) = (size::text(granted), size::text(least.next_multiple_of(1 << 20)));
+            return Err(Failure::small_grant(format!("--memory {granted}: this export needs {least} at least")));
+        }
+        Some(granted) => granted,
+        None => DEFAULT_BYTES.max(least),
+    };
+    let most = (granted - fixed) / each;
+    let wanted = match arguments.maxdop {
+        0 => thread::available_parallelism().map_or(1, |count| count.get() as u64),
+        count => u64::from(count),
+    };
+    Ok((granted, wanted.min(most) as usize))
+}

@@ -1,0 +1,206 @@
+//! Text constants and batches that no program takes for something else.
+//!
+//! sqlcmd, osql and SSMS cut a script into batches at lines with `GO`, obey lines such as `:r FILE`, `!!dir` and `exit`, and sqlcmd
+//! replaces `$(name)`, some of them without regard to quotes, brackets and comments. The server itself joins two lines of a constant
+//! if a backslash ends the first. A constant is therefore put together from parts wherever it would hold one of these.
+
+/// Words that are a command at the start of a line.
+const COMMANDS: [&[u8]; 5] = [b"go", b"reset", b"ed", b"quit", b"exit"];
+/// Letters of the longest.
+const LONGEST: usize = 5;
+/// Ends a part of a constant and begins the next one.
+const BETWEEN: &[u8] = b"'+N'";
+/// A character that no program which runs scripts is known to pass on.
+const NUL: &[u8] = b"'+NCHAR(0)+N'";
+
+/// Writes what stands between `N'` and `'`, with quotes doubled. It takes UTF-8 in pieces of any length.
+///
+/// ```
+/// let (mut constant, mut out) = (script::Constant::default(), b"N'".to_vec());
+/// constant.add(&mut out, b"It's\nGO\nno $(command)");
+/// constant.finish(&mut out);
+/// assert_eq!(out, b"N'It''s\n'+N'GO\nno $'+N'(command)");
+/// assert!(constant.is_split());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Constant {
+    /// Nothing but blanks stands on the line so far.
+    at_line_start: bool,
+    /// The letters that the line begins with, as long as they may be a command.
+    word: [u8; LONGEST],
+    letters: usize,
+    last: u8,
+    is_split: bool,
+    /// A part of the text would be taken for something else.
+    has_command: bool,
+}
+
+impl Constant {
+    /// Adds a piece of the text.
+    pub fn add(&mut self, out: &mut Vec<u8>, text: &[u8]) {
+        for byte in text {
+            if self.at_line_start || self.letters > 0 {
+                if self.hold(*byte) {
+                    continue;
+                }
+                self.release(out, *byte);
+            }
+            self.write(out, *byte);
+        }
+    }
+
+    /// Writes what was held back at the end of the text.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        if self.letters > 0 {
+            self.release(out, b'\'');
+        }
+    }
+
+    /// Whether the constant is an expression of several parts.
+    pub fn is_split(&self) -> bool {
+        self.is_split
+    }
+
+    /// Holds back a letter that a command may begin with.
+    fn hold(&mut self, byte: u8) -> bool {
+        let Some(place) = self.word.get_mut(self.letters).filter(|_| byte.is_ascii_alphabetic()) else { return false };
+        *place = byte;
+        self.letters += 1;
+        true
+    }
+
+    /// Writes the letters at the start of a line, before `next`.
+    fn release(&mut self, out: &mut Vec<u8>, next: u8) {
+        let word = self.word;
+        let word = word.get(..self.letters).unwrap_or_default();
+        let is_blank = word.is_empty() && matches!(next, b' ' | b'\t');
+        let is_command = match word {
+            [] => matches!(next, b':' | b'!'),
+            word => !is_word(next) && COMMANDS.iter().any(|command| command.eq_ignore_ascii_case(word)),
+        };
+        if is_command {
+            self.has_command = true;
+            self.split(out, BETWEEN);
+        }
+        out.extend_from_slice(word);
+        if let Some(last) = word.last() {
+            self.last = *last;
+        }
+        self.letters = 0;
+        self.at_line_start = is_blank;
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>, byte: u8) {
+        let is_variable = (self.last, byte) == (b'$', b'(');
+        let is_continued = self.last == b'\\' && matches!(byte, b'\n' | b'\r');
+        self.has_command |= is_variable || byte == 0;
+        if is_variable || is_continued {
+            self.split(out, BETWEEN);
+        }
+        match byte {
+            0 => self.split(out, NUL),
+            b'\'' => out.extend_from_slice(b"''"),
+            byte => out.push(byte),
+        }
+        self.last = byte;
+        self.at_line_start |= ends_line(byte);
+    }
+
+    fn split(&mut self, out: &mut Vec<u8>, between: &[u8]) {
+        out.extend_from_slice(between);
+        self.is_split = true;
+    }
+}
+
+/// Whether a program may begin a new line after this byte of UTF-8. The last bytes of U+0085, U+2028 and U+2029 end other
+/// characters too: there a part too many does no harm.
+fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | 0x0B | 0x0C | 0x85 | 0xA8 | 0xA9)
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'#' | b'$')
+}
+
+/// Whether a program that runs scripts takes no part of the text for something else, wherever it stands in a statement.
+///
+/// ```
+/// assert!(script::is_plain("CREATE VIEW [a]\nAS SELECT 1 AS [going]"));
+/// assert!(!script::is_plain("CREATE VIEW [a\n  go -- ]"));
+/// ```
+pub fn is_plain(text: &str) -> bool {
+    let (mut constant, mut out) = (Constant::default(), Vec::new());
+    constant.add(&mut out, text.as_bytes());
+    constant.finish(&mut out);
+    !constant.has_command
+}
+
+/// A statement as a batch of its own, with the `GO` that ends it. One that would not arrive as it is goes to the server within
+/// `EXEC`, which makes no difference to what it does.
+///
+/// ```
+/// assert_eq!(script::batch("DROP VIEW [a];\n"), "DROP VIEW [a];\nGO\n");
+/// assert_eq!(script::batch("DROP VIEW [$(a)];"), "EXEC (N'DROP VIEW [$'+N'(a)];');\nGO\n");
+/// ```
+pub fn batch(statement: &str) -> String {
+    let statement = statement.trim_end();
+    if is_plain(statement) {
+        return format!("{statement}\nGO\n");
+    }
+    let mut out = EXECUTE.as_bytes().to_vec();
+    let mut constant = Constant::default();
+    constant.add(&mut out, statement.as_bytes());
+    constant.finish(&mut out);
+    out.extend_from_slice(EXECUTED.as_bytes());
+    // Only whole characters were written.
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Begins a batch whose statement is a constant.
+pub const EXECUTE: &str = "EXEC (N'";
+/// Ends it.
+pub const EXECUTED: &str = "');\nGO\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn constant(pieces: &[&str]) -> String {
+        let (mut constant, mut out) = (Constant::default(), Vec::new());
+        pieces.iter().for_each(|piece| constant.add(&mut out, piece.as_bytes()));
+        constant.finish(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_constant_has_no_line_that_is_a_command() {
+        for (text, expected) in [
+            ("GO\nGO", "GO\n'+N'GO"),
+            ("a\r\n\t go 5", "a\r\n\t '+N'go 5"),
+            ("a\rexit", "a\r'+N'exit"),
+            ("a\u{2028}Quit\u{85}ED;", "a\u{2028}'+N'Quit\u{85}'+N'ED;"),
+            ("a\n:r x\n!!dir", "a\n'+N':r x\n'+N'!!dir"),
+            ("a\ngoing\ngo2\nexiting\ngo_\n\ngood", "a\ngoing\ngo2\nexiting\ngo_\n\ngood"),
+            ("$$(a)$ (b)", "$$'+N'(a)$ (b)"),
+            ("a\\\nb\\\r\n\\n", "a\\'+N'\nb\\'+N'\r\n\\n"),
+            ("a\ngo'", "a\n'+N'go''"),
+            ("a\nb'c", "a\nb''c"),
+            ("a\0b", "a'+NCHAR(0)+N'b"),
+            ("a\nre", "a\nre"),
+        ] {
+            assert_eq!(constant(&[text]), expected);
+            let characters: Vec<String> = text.chars().map(String::from).collect();
+            assert_eq!(constant(&characters.iter().map(String::as_str).collect::<Vec<_>>()), expected);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_executed_from_a_constant_where_it_would_be_cut() {
+        let plain = "CREATE PROC p AS\n  PRINT 'a\\\nb'\n  -- going\n";
+        assert_eq!(batch(plain), format!("{}\nGO\n", plain.trim_end()));
+        let cut = "CREATE VIEW [a\nGO\n:r c] AS SELECT '$(x)' AS x";
+        let expected = "EXEC (N'CREATE VIEW [a\n'+N'GO\n'+N':r c] AS SELECT ''$'+N'(x)'' AS x');\nGO\n";
+        assert_eq!(batch(cut), expected);
+        assert!(is_plain(&expected.replace("GO\n", "")), "it has no line of its own");
+    }
+}

@@ -1,0 +1,120 @@
+//! Expressions of the catalog within statements: they end where they should.
+
+/// The text in parentheses that nothing in it closes: a condition, a default, the expression of a column. `None` if a string, name,
+/// comment or parenthesis in it has no end, or there is one too many: a part of it could become a statement of its own.
+pub(crate) fn enclosed(text: &str) -> Option<String> {
+    let text = text.trim();
+    let bytes = text.as_bytes();
+    if bytes.contains(&0) {
+        return None;
+    }
+    let (mut at, mut depth, mut is_one) = (0, 0_usize, true);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        // What follows the parenthesis that the text begins with.
+        is_one &= at == 0 || depth > 0;
+        at += match *rest.as_bytes() {
+            [b'\'', ..] => delimited(rest, '\'')?,
+            [b'"', ..] => delimited(rest, '"')?,
+            [b'[', ..] => delimited(rest, ']')?,
+            [b'-', b'-', ..] => rest.find('\n')? + 1,
+            [b'/', b'*', ..] => comment(rest)?,
+            [b'(', ..] => {
+                depth += 1;
+                1
+            }
+            [b')', ..] => {
+                depth = depth.checked_sub(1)?;
+                1
+            }
+            [b';', ..] => return None,
+            _ => rest.chars().next().map_or(1, char::len_utf8),
+        };
+    }
+    let is_enclosed = is_one && bytes.first() == Some(&b'(');
+    match depth {
+        0 if text.is_empty() => None,
+        0 if is_enclosed => Some(text.to_owned()),
+        0 => Some(format!("({text})")),
+        _ => None,
+    }
+}
+
+/// Bytes up to the closing character. One that is doubled ends a part, and the next one begins there.
+fn delimited(text: &str, close: char) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += text.get(at..)?.find(close)? + 1;
+        if !text.get(at..)?.starts_with(close) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+/// Bytes of a comment, which may hold others.
+pub(crate) fn comment(text: &str) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0_usize);
+    loop {
+        let rest = text.get(at..)?;
+        let (open, close) = (rest.find("/*"), rest.find("*/")?);
+        match open.filter(|open| *open < close) {
+            Some(open) => {
+                depth += 1;
+                at += open + 2;
+            }
+            None => {
+                depth -= 1;
+                at += close + 2;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_of_the_catalog_are_as_they_were() {
+        for text in [
+            "((0))",
+            "(getdate())",
+            "([a]+[b]]);DROP])",
+            "([a]=')' OR [b]='it''s (')",
+            "(/* a ( /* ; */ */ [a]>(1))",
+            "([a] -- )\n >(1))",
+            "(\"a)\"=(1))",
+        ] {
+            assert_eq!(enclosed(text).as_deref(), Some(text));
+        }
+        assert_eq!(enclosed(" 0 ").as_deref(), Some("(0)"), "of an old server");
+        assert_eq!(enclosed("(a) OR (b)").as_deref(), Some("((a) OR (b))"));
+        assert_eq!(
+            enclosed("(1=1) DROP TABLE [a]").as_deref(),
+            Some("((1=1) DROP TABLE [a])"),
+            "which no server takes"
+        );
+    }
+
+    #[test]
+    fn what_could_end_its_statement_is_no_expression() {
+        for text in [
+            "",
+            "(0)) DROP TABLE a --",
+            "(0",
+            "'a",
+            "[a",
+            "(0) -- ",
+            "/* a",
+            "/* /* */",
+            "0; DROP TABLE a",
+            "(a))((b",
+            "\"a",
+        ] {
+            assert_eq!(enclosed(text), None, "{text}");
+        }
+    }
+}
