@@ -12,7 +12,7 @@ use ::rows::{NoRows, ScanOptions, Table, Why};
 use catalog::Database;
 use check::Progress;
 use format::PageId;
-use report::export::{Definition, Exported};
+use report::export::{Definition, Exported, MOST_PAGES};
 use script::Definitions;
 use source::PageSource;
 
@@ -156,7 +156,7 @@ impl Run<'_> {
         let source = TableSource { pages: self.pages, database: self.database, table, options: ScanOptions::default() };
         let written = ::export::write_table(source, form, destination, self.threads, &|pages| progress.advance(pages));
         let written = written.map_err(|cause| output::unwritable(&destination.rows, &cause))?;
-        let left_out = written.counts.damaged_pages.clone();
+        let left_out = if self.arguments.damaged { written.counts.damaged_pages.clone() } else { Vec::new() };
         Ok((exported(table, destination, written), left_out))
     }
 
@@ -197,7 +197,7 @@ impl Run<'_> {
             }
             false => report::export::write_text(tables, definitions, &folder, out),
         })?;
-        if tables.iter().any(|table| !table.left_out.is_empty()) {
+        if tables.iter().any(|table| table.pages_left_out > 0) {
             let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages what can be had of them" };
             warn(format!(
                 "incomplete: the rows of some pages are not in the files; 'mdfsck check' reports what is wrong with them{salvage}"
@@ -209,7 +209,7 @@ impl Run<'_> {
 
 fn exported(table: &Table, destination: &Destination, written: Written) -> Exported {
     let counts = written.counts;
-    let left_out = counts.damaged_pages.iter().map(|(page, why)| (*page, why.to_string()));
+    let left_out = counts.damaged_pages.iter().take(MOST_PAGES).map(|(page, why)| (*page, why.to_string()));
     Exported {
         object: table.full_name(),
         object_id: table.object_id,
@@ -225,6 +225,7 @@ fn exported(table: &Table, destination: &Destination, written: Written) -> Expor
         unreadable_file: file_name(&destination.unreadable),
         altered_texts: counts.altered_texts,
         values_as_stored: counts.values_as_stored,
+        pages_left_out: counts.damaged_pages.len() as u64,
         left_out: left_out.collect(),
         records_left_out: counts.skipped_slots,
     }
@@ -247,6 +248,7 @@ fn nothing(object_id: i32, name: &str, why: &NoRows) -> Exported {
         unreadable_file: String::new(),
         altered_texts: 0,
         values_as_stored: 0,
+        pages_left_out: 0,
         left_out: Vec::new(),
         records_left_out: 0,
     }

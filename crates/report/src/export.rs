@@ -9,7 +9,7 @@ use crate::json::{VERSION, line};
 use crate::text_table::{TextTable, printable};
 
 /// Pages that are listed for each table.
-const MOST_PAGES: usize = 1000;
+pub const MOST_PAGES: usize = 1000;
 /// Pages that a person is shown for each table.
 const SHOWN_PAGES: usize = 3;
 const MEGABYTE: u64 = 1 << 20;
@@ -45,7 +45,9 @@ pub struct Exported {
     pub altered_texts: u64,
     /// Values as stored.
     pub values_as_stored: u64,
-    /// Pages whose rows are not in the file, and why.
+    /// Pages whose rows are not in the file.
+    pub pages_left_out: u64,
+    /// The first [`MOST_PAGES`] of them, and why.
     pub left_out: Vec<(PageId, String)>,
     /// Records on sound pages that are not in the file.
     pub records_left_out: u64,
@@ -54,7 +56,7 @@ pub struct Exported {
 impl Exported {
     /// Everything that the table has is in the file.
     pub fn is_complete(&self) -> bool {
-        self.file.is_ok() && self.left_out.is_empty() && self.records_left_out == 0 && self.unreadable_values == 0
+        self.file.is_ok() && self.pages_left_out == 0 && self.records_left_out == 0 && self.unreadable_values == 0
     }
 }
 
@@ -92,7 +94,7 @@ pub fn write_json(table: &Exported, out: &mut dyn io::Write) -> io::Result<()> {
         unreadable_values: table.unreadable_values,
         altered_texts: table.altered_texts,
         values_as_stored: table.values_as_stored,
-        pages_left_out: table.left_out.len() as u64,
+        pages_left_out: table.pages_left_out,
         left_out: left_out.collect(),
         records_left_out: table.records_left_out,
     };
@@ -175,14 +177,14 @@ pub fn write_text(
 /// What the reader must know of a file.
 fn remarks(table: &Exported) -> Vec<String> {
     let mut remarks = Vec::new();
-    if !table.left_out.is_empty() {
+    if table.pages_left_out > 0 {
         let shown: Vec<String> =
             table.left_out.iter().take(SHOWN_PAGES).map(|(page, why)| format!("{page}: {why}")).collect();
-        let more = match table.left_out.len().saturating_sub(SHOWN_PAGES) {
+        let more = match table.pages_left_out.saturating_sub(SHOWN_PAGES as u64) {
             0 => String::new(),
             more => format!("; and {more} more, which --json lists"),
         };
-        let pages = count(table.left_out.len() as u64, "page");
+        let pages = count(table.pages_left_out, "page");
         remarks.push(format!("the rows of {pages} are not in the file ({}{more})", shown.join("; ")));
     }
     let beside = |suffix: &str| match table.file.as_deref().unwrap_or_default().rsplit_once('.') {
