@@ -40,8 +40,9 @@ struct Partition<'a> {
     rowset: &'a Rowset,
     /// The tree leads to all of its leaves.
     is_tree_whole: bool,
-    /// Pages in use that its IAM chain lists.
+    /// Pages that its IAM chain lists and that may be in use, and those of them that are by their PFS pages.
     listed: u64,
+    in_use: u64,
     /// Its IAM chain is damaged: it may have more.
     is_cut: bool,
 }
@@ -60,11 +61,12 @@ pub(crate) fn owners(
     if pages.is_empty() {
         return owners;
     }
+    let mut maps = Maps::default();
     for (at, partition) in table.partitions.iter().enumerate() {
         let place = database.rowsets.get(*partition);
         let place = place.and_then(|rowset| Some((rowset, in_row_unit(database, rowset)?)));
         partitions.push(place.map(|(rowset, unit)| {
-            let mut partition = Partition { unit, rowset, is_tree_whole: true, listed: 0, is_cut: false };
+            let mut partition = Partition { unit, rowset, is_tree_whole: true, listed: 0, in_use: 0, is_cut: false };
             let mut own = |page: PageId, held: Held| {
                 if pages.contains(&page) {
                     owners.entry(page).or_insert(Owner { partition: Some(at), held });
@@ -83,6 +85,7 @@ pub(crate) fn owners(
                     continue;
                 }
                 partition.listed += 1;
+                partition.in_use += u64::from(maps.pfs(source, page).is_some_and(PfsByte::is_allocated));
                 if pages.contains(&page) {
                     listed.entry(page).or_insert(at);
                 }
@@ -90,7 +93,6 @@ pub(crate) fn owners(
             partition
         }));
     }
-    let mut maps = Maps::default();
     for page in pages.iter().filter(|page| !owners.contains_key(*page)).copied().collect::<Vec<_>>() {
         let pfs = maps.pfs(source, page);
         let listed = listed.get(&page).map(|at| (*at, pfs.is_some_and(PfsByte::is_allocated)));
@@ -141,13 +143,9 @@ fn by_maps_and_header(
         }
         // The tree leads to all leaves, and not to this page.
         _ if own.is_tree_whole => Held::None,
-        _ if page == own.unit.root && !own.is_cut => {
-            if own.listed > 1 {
-                Held::None
-            } else {
-                Held::Rows
-            }
-        }
+        // A tree of one page is a leaf, and the root of any other is none.
+        _ if page == own.unit.root && own.in_use > 1 => Held::None,
+        _ if page == own.unit.root && own.listed <= 1 && !own.is_cut => Held::Rows,
         _ => Held::Unknown,
     };
     Owner { partition: Some(at), held }
