@@ -105,17 +105,26 @@ def library():
     return Path(run([RUSTC, "--print", "sysroot"], env=environment()).decode().strip()) / "lib/rustlib/src/rust"
 
 
+# What a build from source leaves out, as it takes long to compile.
+FEATURES = ["--features", "cloud"]
+
+
+def features(manifest):
+    """Those of the program; the standard library has none of them."""
+    return FEATURES if manifest == PROGRAM else []
+
+
 @cache
 def metadata(manifest):
     """What cargo knows of a package and all that it may use."""
-    return json.loads(cargo("metadata", "--locked", "--format-version", "1", "--manifest-path", manifest))
+    return json.loads(cargo("metadata", "--locked", "--format-version", "1", "--manifest-path", manifest, *features(manifest)))
 
 
 @cache
 def linked(manifest, target):
     """The packages that a package links for a target, itself among them, as cargo's metadata has them."""
     printed = cargo("tree", "--locked", "--manifest-path", manifest, "--edges", "normal,no-proc-macro", "--target", target,
-                    "--prefix", "none", "--format", "{p}").decode()
+                    "--prefix", "none", "--format", "{p}", *features(manifest)).decode()
     wanted = {tuple(line.split()[:2]) for line in printed.splitlines() if line.strip()}
     known = metadata(manifest)["packages"]
     found = [package for package in known if (package["name"], f"v{package['version']}") in wanted]

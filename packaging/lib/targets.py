@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from project import CARGO, NAME, ROOT, TOOLS, WORK, Failed, cargo, commit, environment, library, run, say, version
+from project import CARGO, FEATURES, NAME, ROOT, TOOLS, WORK, Failed, cargo, commit, environment, library, run, say, version
 
 PROFILE = "dist"
 # As SQL Server counts.
@@ -86,6 +86,7 @@ def executable(target):
         command = ["zigbuild"]
         flags += ["-Clink-self-contained=no"]
     arguments = [*command, "--profile", PROFILE, "--locked", "--package", NAME, "--bin", NAME,
+                 *FEATURES,
                  # Without symbols a backtrace says nothing.
                  "-Zbuild-std=std,panic_unwind", "-Zbuild-std-features=panic-unwind", "--target", target.triple]
     cargo(*arguments,

@@ -7,6 +7,7 @@ use catalog::{Constraint, ConstraintKind};
 use format::PageId;
 use script::{quote, quote_text};
 use source::backup::{ChainSet, SetKind};
+use source::storage;
 
 use crate::plan::Request;
 
@@ -70,14 +71,20 @@ pub(crate) fn page_list(pages: &[PageId]) -> String {
 
 /// ` FROM DISK = N'...', DISK = N'...' WITH FILE = 1, NORECOVERY` of a set; `None` if a path cannot be written.
 pub(crate) fn from(set: &ChainSet) -> Option<String> {
-    let disks: Option<Vec<String>> = set.paths.iter().map(|path| Some(format!("DISK = {}", disk(path)?))).collect();
-    Some(format!("\n    FROM {}\n    WITH FILE = {}, NORECOVERY;", disks?.join(",\n         "), set.set.position))
+    let devices: Option<Vec<String>> = set.paths.iter().map(|path| device(path)).collect();
+    Some(format!("\n    FROM {}\n    WITH FILE = {}, NORECOVERY;", devices?.join(",\n         "), set.set.position))
+}
+
+/// `DISK = N'...'`, or `URL = N'...'` in object storage.
+fn device(path: &Path) -> Option<String> {
+    let (device, place) = storage::device(path)?;
+    is_plain(&place).then(|| format!("{device} = {}", quote_text(&place)))
 }
 
 /// The full path of a file as a text.
 fn disk(path: &Path) -> Option<String> {
-    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    full.to_str().filter(|path| is_plain(path)).map(quote_text)
+    let (_, place) = storage::device(path)?;
+    is_plain(&place).then(|| quote_text(&place))
 }
 
 /// `RESTORE DATABASE` or `RESTORE LOG` of a whole set.
@@ -89,6 +96,8 @@ pub(crate) fn restore(database: &str, set: &ChainSet) -> Option<String> {
 /// A place for the tail of the log, beside the last backup: a file that is not there yet.
 pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     let folder = steps.last().and_then(|set| set.paths.first()).and_then(|path| path.parent());
+    // The tail goes to a disk.
+    let folder = folder.filter(|folder| storage::url(folder).is_none());
     let plain: String = name.chars().map(|char| if char.is_alphanumeric() { char } else { '_' }).collect();
     let file = |number: u32| {
         let number = if number == 1 { String::new() } else { number.to_string() };

@@ -1,7 +1,5 @@
 //! All of the log, from its oldest block to its end: also the part that recovery does not need.
 
-use std::fs::File;
-
 use format::Lsn;
 use format::file_header::FileHeader;
 use format::log::block::{MAX_BYTES, first_lsn_on_disk, parity_on_disk};
@@ -11,7 +9,7 @@ use format::protection::undo_torn_bits;
 use format::{Page, PageBytes};
 use log::{End, EndReason, Log, LogError, LogFile, Walk};
 use recovery::Start;
-use source::read_fully_at;
+use source::{SharedFile, read_fully_at};
 
 /// What of the log could be read.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +100,7 @@ fn is_certain(log: &Log, end: &End) -> bool {
         return true;
     }
     let mut bytes = vec![0; MAX_BYTES];
-    let read = File::open(&file.path).and_then(|file| read_fully_at(&file, &mut bytes, end.offset));
+    let read = SharedFile::open(&file.path).and_then(|file| read_fully_at(&file, &mut bytes, end.offset));
     let Ok(read) = read else { return false };
     let left = usize::try_from(end.at.vlf.end() - end.offset).unwrap_or(usize::MAX);
     let bytes = bytes.get(..read.min(left)).unwrap_or_default();
@@ -117,7 +115,7 @@ fn is_cut(file: &LogFile) -> bool {
         return true;
     }
     let mut page: PageBytes = [0; PAGE_BYTES];
-    let read = File::open(&file.path).and_then(|open| read_fully_at(&open, &mut page, 0));
+    let read = SharedFile::open(&file.path).and_then(|open| read_fully_at(&open, &mut page, 0));
     if read.ok() != Some(PAGE_BYTES) {
         return true;
     }
@@ -130,7 +128,7 @@ fn is_cut(file: &LogFile) -> bool {
 /// is wrong.
 pub(crate) fn is_on_disk(log: &Log, lsn: Lsn) -> bool {
     let has_it = |file: &LogFile| {
-        let Ok(open) = File::open(&file.path) else { return true };
+        let Ok(open) = SharedFile::open(&file.path) else { return true };
         file.vlfs.iter().any(|vlf| {
             let mut sector = [0; SECTOR_BYTES];
             let at = vlf.offset + u64::from(lsn.block) * SECTOR_BYTES as u64;

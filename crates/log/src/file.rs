@@ -1,6 +1,5 @@
 //! Log files and backups of them, and the run of virtual log files that is the log.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +10,8 @@ use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes};
 use source::backup::{BackupLog, LogPart};
-use source::{FileKind, identify, read_fully_at};
+use source::storage::{self, Kind};
+use source::{FileKind, SharedFile, identify, read_fully_at};
 
 use crate::error::LogError;
 
@@ -39,7 +39,7 @@ pub struct LogFile {
 /// What reads a log file.
 #[derive(Debug)]
 enum Reader {
-    File(File),
+    File(SharedFile),
     Backup(Arc<BackupLog>),
 }
 
@@ -206,7 +206,7 @@ impl Log {
 /// The binding GUID that a log file's header names, whatever the state of the rest; `None` if the header cannot be read.
 pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
     let mut page = [0; PAGE_BYTES];
-    let read = File::open(path).and_then(|file| read_fully_at(&file, &mut page, 0)).ok()?;
+    let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut page, 0)).ok()?;
     if read < PAGE_BYTES {
         return None;
     }
@@ -221,12 +221,12 @@ impl LogFile {
 
     fn open(path: &Path) -> Result<Self, LogError> {
         let failed = |at| move |cause| LogError::Io { path: path.to_owned(), at, cause };
-        let file = File::open(path).map_err(failed(0))?;
-        let metadata = file.metadata().map_err(failed(0))?;
-        if !metadata.is_file() {
+        let Kind::File { .. } = storage::kind(path).map_err(failed(0))? else {
             return Err(LogError::NotALog { path: path.to_owned() });
-        }
-        if metadata.len() == 0 {
+        };
+        let file = SharedFile::open(path).map_err(failed(0))?;
+        let bytes = file.length().map_err(failed(0))?;
+        if bytes == 0 {
             return Err(LogError::Empty { path: path.to_owned() });
         }
         let mut start = vec![0; 4 * PAGE_BYTES];
@@ -241,7 +241,6 @@ impl LogFile {
         let Some((file_id, logical_name, binding_guid)) = identity(&mut page) else {
             return Err(LogError::NotALog { path: path.to_owned() });
         };
-        let bytes = metadata.len();
         let vlfs = vlfs(path, &file, bytes)?;
         let reader = Reader::File(file);
         Ok(Self { path: path.to_owned(), file_id, logical_name, binding_guid, bytes, vlfs, reader })
@@ -256,7 +255,7 @@ fn identity(page: &mut PageBytes) -> Option<(u16, String, [u8; 16])> {
 }
 
 /// Follows the VLFs of a file from one to the next.
-fn vlfs(path: &Path, file: &File, bytes: u64) -> Result<Vec<Vlf>, LogError> {
+fn vlfs(path: &Path, file: &SharedFile, bytes: u64) -> Result<Vec<Vlf>, LogError> {
     let mut found: Vec<Vlf> = Vec::new();
     let mut at = vlf::FIRST;
     // A cut file ends inside its last VLF, or has a few bytes more.

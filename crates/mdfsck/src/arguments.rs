@@ -2,8 +2,22 @@
 //! `"D:\SQL Data\"` arrives as `D:\SQL Data"`, joined with all that follows up to the next quote.
 
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
 use crate::failure::Failure;
+
+/// The arguments without secrets, for what repeats them.
+static SHOWN: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Keeps the arguments as they may be shown.
+pub(crate) fn show(arguments: &[OsString]) {
+    let _ = SHOWN.set(arguments.to_vec());
+}
+
+/// The arguments as they may be shown, without the name of the program.
+pub(crate) fn shown() -> impl Iterator<Item = OsString> {
+    SHOWN.get().map(Vec::as_slice).unwrap_or_default().iter().skip(1).cloned()
+}
 
 /// The arguments of this process.
 ///

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use recovery::Stop;
 use report::chains::{Found, script};
 use source::backup::{self, DatabaseChains};
+use source::storage::{self, Entry, Kind};
 
 use crate::cli::ChainArguments;
 use crate::failure::{Failure, report_read_faults, warn};
@@ -152,7 +153,7 @@ fn look<'a>(
 pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, u8) {
     let mut search = Search::default();
     for path in named {
-        match path.is_dir() {
+        match storage::is_folder(path) {
             true => search.folder(path, MAX_DEPTH),
             false => search.paths.push(path.clone()),
         }
@@ -161,7 +162,7 @@ pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, u8) {
     paths.sort();
     // A link beside its target is the same file.
     let mut seen = BTreeSet::new();
-    paths.retain(|path| fs::canonicalize(path).map_or(true, |file| seen.insert(file)));
+    paths.retain(|path| storage::canonical(path).map_or(true, |file| seen.insert(file)));
     (paths, status)
 }
 
@@ -175,19 +176,13 @@ struct Search {
 impl Search {
     /// Searches a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a circle.
     fn folder(&mut self, folder: &Path, depth: usize) {
-        let entries = match fs::read_dir(folder) {
+        let entries = match storage::list(folder) {
             Ok(entries) => entries,
             Err(cause) => return self.unread(folder, &cause),
         };
-        for entry in entries {
-            let (path, kind) = match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
-                Ok(found) => found,
-                Err(cause) => {
-                    self.unread(folder, &cause);
-                    continue;
-                }
-            };
-            match (kind.is_dir(), depth.checked_sub(1)) {
+        storage::announce(entries.iter().filter(|entry| !entry.is_folder).map(|entry| entry.path.as_path()));
+        for Entry { path, is_folder } in entries {
+            match (is_folder, depth.checked_sub(1)) {
                 (true, Some(depth)) => self.folder(&path, depth),
                 (true, None) => {
                     warn(format!(
@@ -202,9 +197,9 @@ impl Search {
     }
 
     fn file(&mut self, path: PathBuf) {
-        match fs::metadata(&path) {
+        match storage::kind(&path) {
             // A pipe, a link to a folder.
-            Ok(metadata) if !metadata.is_file() => {}
+            Ok(Kind::Folder | Kind::Pipe | Kind::Other) => {}
             // A link that leads nowhere: what it was is known by its name only.
             Err(cause) if plan::has_backup_name(&path) => self.unread(&path, &cause),
             Err(_) => {}

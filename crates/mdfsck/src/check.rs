@@ -229,6 +229,8 @@ pub(crate) fn prepare<'i>(
     what: &What<'_>,
 ) -> Result<Prepared<'i>, Failure> {
     let memory = arguments.recovery.room.memory;
+    // What is kept of objects is memory too; databases that are checked side by side share it.
+    let held = source::storage::held_bytes() / u64::from(arguments.databases.max(1));
     let source = input.pages();
     let common = what.spread.common();
     listener.phase("load", 0);
@@ -260,11 +262,12 @@ pub(crate) fn prepare<'i>(
     let least = check::minimum_memory_bytes(pages, &database, &options);
     if let Some(granted) = memory {
         // What recovery has in memory makes room for the check.
+        let least = least.saturating_add(held);
         if granted < least.saturating_add(recovered.kept_bytes()) {
             recovered.keep_at_most(granted.saturating_sub(least))?;
         }
         refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
-        options.memory_bytes = Some(granted - recovered.kept_bytes());
+        options.memory_bytes = Some(granted - recovered.kept_bytes() - held);
     }
     let prepared = Prepared { recovered, database, catalog, options };
     what.spread.verify(arguments, what, input, &prepared)?;

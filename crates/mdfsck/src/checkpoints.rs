@@ -1,7 +1,7 @@
 //! `mdfsck checkpoints`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use log::{EndReason, Event, History, Log, Walk};
 use report::checkpoints::{CheckpointReport, DatabaseTarget, Group, SlowCheckpoint, Source};
-use source::{FileKind, PageSource, read_fully_at};
+use source::{FileKind, FromStart, PageSource, SharedFile, read_fully_at};
 
 use crate::cli::CheckpointsArguments;
 use crate::event_files::{Content, EventReader, content};
@@ -177,7 +177,8 @@ impl Read {
 
     fn error_log(&mut self, path: &Path) -> Result<(), Failure> {
         let unable = |cause| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
-        let found = error_log::read(BufReader::new(File::open(path).map_err(unable)?)).map_err(unable)?;
+        let found = error_log::read(BufReader::new(SharedFile::open(path).map(FromStart::new).map_err(unable)?))
+            .map_err(unable)?;
         let clock = found.clock;
         self.report.counts.unclear_lines += found.unclear;
         self.report.flushes.extend(found.flushes.into_iter().map(|flush| SlowCheckpoint { flush, clock }));
@@ -399,7 +400,7 @@ fn is_master(target: &DatabaseTarget) -> bool {
 fn page(path: &Path, number: u64) -> Result<Option<PageBytes>, Failure> {
     let failed = |cause| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
     let mut page = [0; PAGE_BYTES];
-    let file = File::open(path).map_err(failed)?;
+    let file = SharedFile::open(path).map_err(failed)?;
     let read = read_fully_at(&file, &mut page, number * PAGE_BYTES as u64).map_err(failed)?;
     Ok((read == PAGE_BYTES).then_some(page))
 }

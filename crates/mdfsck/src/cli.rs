@@ -245,6 +245,23 @@ pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
 }
 
 impl Command {
+    /// `--memory`, where a command has it.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        match self {
+            Self::Check(arguments) => arguments.recovery.memory,
+            Self::Advise(AdviseArguments { database, .. })
+            | Self::Tables(TablesArguments { database, .. })
+            | Self::Lint(LintArguments { database, .. })
+            | Self::Page(PageArguments { database, .. })
+            | Self::Extract(ExtractArguments { database, .. })
+            | Self::Export(ExportArguments { database, .. })
+            | Self::Rows(RowsArguments { database, .. }) => database.recovery.memory,
+            Self::Audit(arguments) => arguments.memory,
+            Self::Chain(arguments) => arguments.memory,
+            _ => None,
+        }
+    }
+
     /// Whether results go to stdout as JSON lines.
     pub(crate) fn prints_json(&self) -> bool {
         match self {

@@ -1,12 +1,12 @@
 //! Files of `mdfsck events` and `mdfsck checkpoints`: told apart by content, read event by event.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use events::xml::RingBuffer;
 use events::{Event, IDENTIFY_BYTES, Kind, xel, xml};
-use source::{FileKind, read_fully_at};
+use source::storage::{self, Kind as PathKind};
+use source::{FileKind, FromStart, SharedFile, read_fully_at};
 
 use crate::failure::{Failure, warn};
 
@@ -30,10 +30,10 @@ pub(crate) enum Content {
 /// If it cannot be read, or is no file.
 pub(crate) fn content(path: &Path) -> Result<Content, Failure> {
     let failed = |cause| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
-    let file = File::open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
+    let PathKind::File { .. } = storage::kind(path).map_err(failed)? else {
         return Err(Failure::unable(format!("{}: is not a file", path.display())));
-    }
+    };
+    let file = SharedFile::open(path).map_err(failed)?;
     let mut start = vec![0; IDENTIFY_BYTES];
     let read = read_fully_at(&file, &mut start, 0).map_err(failed)?;
     start.truncate(read);
@@ -52,8 +52,8 @@ pub(crate) struct EventReader {
 }
 
 enum Form {
-    Xel(Box<xel::Reader<BufReader<File>>>),
-    Xml(Box<xml::Reader<File>>),
+    Xel(Box<xel::Reader<BufReader<FromStart>>>),
+    Xml(Box<xml::Reader<FromStart>>),
 }
 
 impl EventReader {
@@ -63,7 +63,8 @@ impl EventReader {
     /// If it cannot be read.
     pub(crate) fn open(path: &Path, kind: Kind, names: &[String]) -> Result<Self, Failure> {
         let unable = |cause: String| Failure::unable(format!("{}: {cause}", path.display()));
-        let file = File::open(path).map_err(|cause| unable(format!("cannot be read: {cause}")))?;
+        let file =
+            SharedFile::open(path).map(FromStart::new).map_err(|cause| unable(format!("cannot be read: {cause}")))?;
         let form = match kind {
             Kind::Xel => {
                 let reader = xel::Reader::new(BufReader::new(file)).map_err(|fault| unable(fault.to_string()))?;

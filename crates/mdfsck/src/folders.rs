@@ -1,7 +1,8 @@
 //! Files named on the command line, one by one or by their folder.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use source::{SharedFile, storage};
 
 use crate::failure::Failure;
 
@@ -12,18 +13,18 @@ use crate::failure::Failure;
 pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
-        if !path.is_dir() {
+        if !storage::is_folder(path) {
             files.push(path.clone());
             continue;
         }
         let failed = |error: std::io::Error| Failure::unable(format!("{}: cannot be read: {error}", path.display()));
         let (mut found, mut unreadable) = (Vec::new(), None);
-        for entry in fs::read_dir(path).map_err(failed)? {
-            let entry = entry.map_err(failed)?.path();
-            if entry.is_file() && is_wanted(&entry) {
-                found.push(entry);
-            } else if let (true, None, Err(cause)) = (entry.is_file(), &unreadable, fs::File::open(&entry)) {
-                unreadable = Some((entry, cause));
+        storage::list(path).map_err(failed)?;
+        for file in storage::files_in(path) {
+            if is_wanted(&file) {
+                found.push(file);
+            } else if let (None, Err(cause)) = (&unreadable, SharedFile::open(&file)) {
+                unreadable = Some((file, cause));
             }
         }
         // Whether it is one that is wanted is not known.

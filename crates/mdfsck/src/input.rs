@@ -1,6 +1,6 @@
 //! The database that a command is to read: data files, or backups as RESTORE would put them together.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use catalog::Database;
 use events::{Clock, Moment};
@@ -9,7 +9,7 @@ use log::{Log, LogError};
 use recovery::{RestoreStart, Stop};
 use serde::{Deserialize, Serialize};
 use source::backup::{BackupLog, ChainSet, Restore};
-use source::{BackupPages, OpenError, PageSource};
+use source::{BackupPages, OpenError, PageSource, storage};
 
 use crate::cli::{RecoveryArguments, StopArguments};
 use crate::failure::{Failure, warn};
@@ -147,13 +147,7 @@ fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
 pub(crate) fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut expanded = Vec::new();
     for path in paths {
-        let files = |folder: &Path| {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
-            files.sort();
-            files
-        };
-        let files = if path.is_dir() { files(path) } else { Vec::new() };
+        let files = if storage::is_folder(path) { storage::files_in(path) } else { Vec::new() };
         let backups: Vec<PathBuf> = files.iter().filter(|file| source::is_backup(file)).cloned().collect();
         let has_data = || files.iter().any(|file| source::is_data_file(file));
         match backups.is_empty() || has_data() {

@@ -2,7 +2,6 @@
 //! beside the data files.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalog::{Database, FileRow};
@@ -11,7 +10,7 @@ use log::Log;
 use report::info::LogFile;
 use report::log::Logins;
 use source::backup::BackupLog;
-use source::{FileKind, PageSource, identify, read_fully_at};
+use source::{FileKind, PageSource, SharedFile, identify, read_fully_at, storage};
 
 use crate::failure::Failure;
 use crate::{folders, recover};
@@ -94,11 +93,9 @@ fn logins(source: &dyn PageSource, database: &Database) -> Logins {
 /// Whether a path is a log file, by its content.
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut start = vec![0; 4 * format::PAGE_BYTES];
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let read = if is_file {
-        fs::File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or_default()
-    } else {
-        0
+    let read = match storage::is_file(path) {
+        true => SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or_default(),
+        false => 0,
     };
     identify(start.get(..read).unwrap_or_default()) == FileKind::Log
 }
@@ -144,6 +141,5 @@ pub(crate) fn files_beside(source: &dyn PageSource) -> BTreeSet<PathBuf> {
         _ => PathBuf::from("."),
     };
     let folders: BTreeSet<PathBuf> = source.files().iter().map(|file| folder(&file.path)).collect();
-    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+    folders.iter().flat_map(|folder| storage::files_in(folder)).collect()
 }

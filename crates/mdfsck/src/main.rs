@@ -39,6 +39,7 @@ mod size;
 mod spool;
 mod spread;
 mod terminal;
+mod urls;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -48,20 +49,37 @@ use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
 use failure::{Failure, warn};
+use urls::Shown;
 
 fn main() -> ExitCode {
     survive_size_limits();
     raise_file_limit();
-    let arguments = match arguments::typed() {
-        Ok(arguments) => cli::usage::arguments(arguments.into_iter()),
+    let Shown { arguments, secrets, has_urls } = match arguments::typed().and_then(urls::shown) {
+        Ok(shown) => shown,
         Err(failure) => return ExitCode::from(failure.report()),
     };
+    arguments::show(&arguments);
+    let arguments = cli::usage::arguments(arguments.into_iter());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error, &arguments),
     };
     let is_json = cli.command.prints_json();
-    let status = match cli.command {
+    let storage = if has_urls { urls::read(secrets, urls::share(cli.command.memory())) } else { Ok(()) };
+    let status = storage.and_then(|()| run(cli.command));
+    match status {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            if is_json {
+                print_failure(&failure);
+            }
+            ExitCode::from(failure.report())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<u8, Failure> {
+    match command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Advise(arguments) => self::advise::run(&arguments),
         Command::Info(arguments) => look::info(&arguments),
@@ -88,15 +106,6 @@ fn main() -> ExitCode {
         Command::Extract(arguments) => extract::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),
         Command::Man { command } => cli::man(&command),
-    };
-    match status {
-        Ok(status) => ExitCode::from(status),
-        Err(failure) => {
-            if is_json {
-                print_failure(&failure);
-            }
-            ExitCode::from(failure.report())
-        }
     }
 }
 

@@ -44,13 +44,11 @@ pub use restore::{Restore, Until};
 pub use seen::{ContainerSeen, Runs};
 pub use sets::{BackupMedia, BackupSet, SetKind};
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use crate::identify::IDENTIFY_BYTES;
-use crate::positioned::{Cache, SharedFile};
-use crate::{Archive, FileKind, OpenError, StandardInput, identify, read_fully_at};
+use crate::{Archive, FileKind, OpenError, SharedFile, StandardInput, identify, read_fully_at, storage};
 use media::Media;
 use pipe::{Pipe, Piped};
 use room::{Room, open_error};
@@ -60,7 +58,7 @@ use room::{Room, open_error};
 /// # Errors
 /// [`OpenError`] when the file cannot be read or is not a readable backup.
 pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
-    let room = Room::new(None, path.metadata().map_or(0, |metadata| metadata.len()));
+    let room = Room::new(None, storage::length(path).unwrap_or(0));
     let opened = open(path, &room)?;
     BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))
 }
@@ -83,7 +81,7 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
 /// Why a file has no backup set: it is something else, or damaged.
 pub fn no_set(path: &Path) -> OpenError {
     let mut start = vec![0; IDENTIFY_BYTES];
-    let read = File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));
+    let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));
     let path = path.to_owned();
     let Ok(read) = read else { return OpenError::NoSet { path } };
     start.truncate(read);
@@ -102,7 +100,7 @@ fn open(path: &Path, room: &Room) -> Result<Media, OpenError> {
     if path.as_os_str() == "-" {
         return Err(OpenError::StandardInput(StandardInput::NotRead));
     }
-    let file = SharedFile::open(path, Cache::Used).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+    let file = SharedFile::open(path).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
     open_file(path, file, room)
 }
 

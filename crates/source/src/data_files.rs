@@ -15,6 +15,7 @@ use crate::buffer::is_aligned;
 use crate::faults::{ReadFaults, Reads};
 use crate::identify::{Archive, FileKind, IDENTIFY_BYTES, identify};
 use crate::positioned::{Cache, SharedFile, read_fully_at, will_need};
+use crate::storage::{self, Entry, Kind};
 use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
 
 /// The data files of one database, opened shared and read-only.
@@ -26,18 +27,6 @@ pub struct DataFiles {
     direct: Vec<SharedFile>,
     /// Failed reads of each file.
     reads: Vec<Reads>,
-}
-
-/// Whether a path leads to a pipe.
-#[cfg(unix)]
-fn is_pipe(metadata: &fs::Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
-}
-
-/// Pipes have no paths that a shell would name.
-#[cfg(not(unix))]
-fn is_pipe(_: &fs::Metadata) -> bool {
-    false
 }
 
 impl DataFiles {
@@ -53,25 +42,23 @@ impl DataFiles {
             if path.as_os_str() == "-" {
                 return Err(OpenError::StandardInput(StandardInput::NotRead));
             }
-            let metadata = fs::metadata(path).map_err(|cause| cannot_follow(path, cause))?;
-            if metadata.is_dir() {
-                let Folder { data, log } = open_folder(path)?;
-                match (data.is_empty(), log) {
-                    (true, None) => return Err(OpenError::EmptyFolder { path: path.clone() }),
-                    (true, log) => first_log = first_log.or(log),
-                    (false, _) => folders.push(path.clone()),
+            match storage::kind(path).map_err(|cause| cannot_follow(path, cause))? {
+                Kind::Folder => {
+                    let Folder { data, log } = open_folder(path)?;
+                    match (data.is_empty(), log) {
+                        (true, None) => return Err(OpenError::EmptyFolder { path: path.clone() }),
+                        (true, log) => first_log = first_log.or(log),
+                        (false, _) => folders.push(path.clone()),
+                    }
+                    opened.extend(data);
                 }
-                opened.extend(data);
-            } else if metadata.is_file() {
-                match open_file(path)? {
+                Kind::File { .. } => match open_file(path)? {
                     Opened::Data(file, handle) => opened.push((file, handle)),
                     Opened::Log => first_log = first_log.or(Some(path.clone())),
                     Opened::Refused(error) => return Err(error),
-                }
-            } else if is_pipe(&metadata) {
-                return Err(OpenError::Pipe { path: path.clone() });
-            } else {
-                return Err(OpenError::NotAFile { path: path.clone() });
+                },
+                Kind::Pipe => return Err(OpenError::Pipe { path: path.clone() }),
+                Kind::Other => return Err(OpenError::NotAFile { path: path.clone() }),
             }
         }
         if let (true, Some(path)) = (opened.is_empty(), first_log) {
@@ -138,7 +125,7 @@ impl DataFiles {
     /// If the system, or the file system, does not support such reads.
     pub fn read_directly(&mut self) -> Result<(), OpenError> {
         let open = |file: &DataFile| {
-            SharedFile::open(&file.path, Cache::Bypassed)
+            SharedFile::open_with(&file.path, Cache::Bypassed)
                 .map_err(|cause| OpenError::Direct { path: file.path.clone(), cause })
         };
         self.direct = self.files.iter().map(open).collect::<Result<_, _>>()?;
@@ -148,7 +135,7 @@ impl DataFiles {
 
 /// The name on the server of the database that the primary file at `path` is of, if its boot page can be read.
 pub fn database_name(path: &Path) -> Option<String> {
-    name_in(&SharedFile::open(path, Cache::Used).ok()?)
+    name_in(&SharedFile::open(path).ok()?)
 }
 
 fn name_in(primary: &SharedFile) -> Option<String> {
@@ -179,7 +166,7 @@ pub enum Looked {
 /// # Errors
 /// [`OpenError`] if it cannot be read.
 pub fn look(path: &Path) -> Result<Looked, OpenError> {
-    if !fs::metadata(path).map_err(|cause| cannot_follow(path, cause))?.is_file() {
+    if !matches!(storage::kind(path).map_err(|cause| cannot_follow(path, cause))?, Kind::File { .. }) {
         return Ok(Looked::Refused(OpenError::NotAFile { path: path.to_owned() }));
     }
     Ok(match open_file(path)? {
@@ -192,6 +179,9 @@ pub fn look(path: &Path) -> Result<Looked, OpenError> {
 
 /// Whether two paths lead to one file.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    if storage::url(one).is_some() {
+        return one == other;
+    }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
@@ -308,8 +298,8 @@ enum Opened {
 
 fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let failed = |cause| OpenError::Io { path: path.to_owned(), cause };
-    let handle = SharedFile::open(path, Cache::Used).map_err(failed)?;
-    let length = handle.file().metadata().map_err(failed)?.len();
+    let handle = SharedFile::open(path).map_err(failed)?;
+    let length = handle.length().map_err(failed)?;
     if length == 0 {
         return Ok(Opened::Refused(OpenError::Empty { path: path.to_owned() }));
     }
@@ -391,21 +381,22 @@ struct Folder {
 fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
     let failed = |cause| OpenError::Io { path: folder.to_owned(), cause };
     let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_file() => paths.push(path),
+    for Entry { path, is_folder } in storage::list(folder).map_err(failed)? {
+        if is_folder {
+            continue;
+        }
+        match storage::kind(&path) {
+            Ok(Kind::File { .. }) => paths.push(path),
             Ok(_) => {}
             // A link named like a data file must resolve; other dangling links are ignored.
             Err(cause) if has_data_file_name(&path) => return Err(cannot_follow(&path, cause)),
             Err(_) => {}
         }
     }
-    paths.sort();
     let (mut found, mut seen) = (Folder { data: Vec::new(), log: None }, BTreeSet::new());
     for path in paths {
         // A link beside its target is the same file.
-        if fs::canonicalize(&path).is_ok_and(|file| !seen.insert(file)) {
+        if storage::canonical(&path).is_ok_and(|file| !seen.insert(file)) {
             continue;
         }
         match open_file(&path)? {

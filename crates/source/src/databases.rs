@@ -1,10 +1,9 @@
 //! Which data files are of one database.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::DataFile;
+use crate::{DataFile, storage};
 
 /// Groups data files by the database that their headers name, each group by file ID. Copies of a database in folders of their
 /// own are databases of their own, and so are copies of a primary file in one folder. Where it is not clear which files belong
@@ -86,7 +85,7 @@ fn by_folder(files: Vec<DataFile>) -> BTreeMap<PathBuf, Vec<DataFile>> {
 /// The folder of a file, however it was spelled.
 fn folder_of(file: &DataFile) -> PathBuf {
     let folder = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
+    storage::canonical(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// Whether no two files have one ID.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use format::Lsn;
 
 use crate::identify::{Archive, FileKind, identify};
+use crate::storage;
 
 /// Why standard input cannot be read as a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -392,8 +393,8 @@ pub fn arguments(paths: &[PathBuf]) -> String {
 
 /// What to do about a folder that holds nothing.
 fn look_below(folder: &Path) -> String {
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    match entries.map(|entry| entry.path()).any(|path| path.is_dir()) {
+    let entries = storage::list(folder).unwrap_or_default();
+    match entries.iter().any(|entry| entry.is_folder || entry.path.is_dir()) {
         true => format!("its subfolders are not searched: name them, such as {}", argument(&folder.join("*"))),
         false => "name the folder that holds them".to_owned(),
     }
@@ -431,8 +432,10 @@ pub fn remedy(cause: &io::Error) -> &'static str {
 }
 
 /// What to do about a read that fails.
-fn remedy_of_read(cause: &io::Error) -> &'static str {
+fn remedy_of_read(path: &Path, cause: &io::Error) -> &'static str {
     match remedy(cause) {
+        // The object storage says it itself.
+        _ if storage::url(path).is_some() => "",
         "" => "; look at its storage, then check again, or check another copy",
         remedy => remedy,
     }
@@ -458,7 +461,7 @@ fn more_memory(granted: Option<u64>) -> &'static str {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system refused.
-    #[error("{}: cannot read at byte {offset}: {cause}{}", path.display(), remedy_of_read(cause))]
+    #[error("{}: cannot read at byte {offset}: {cause}{}", path.display(), remedy_of_read(path, cause))]
     Io {
         /// The file.
         path: PathBuf,

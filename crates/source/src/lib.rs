@@ -16,6 +16,7 @@ mod faults;
 mod identify;
 mod memory_files;
 mod positioned;
+pub mod storage;
 mod throttle;
 
 pub use backup::BackupPages;
@@ -28,10 +29,9 @@ pub use error::{OpenError, ReadError, StandardInput, argument, arguments, remedy
 pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;
-pub use positioned::{ReadAt, read_fully_at};
+pub use positioned::{FromStart, ReadAt, SharedFile, read_fully_at};
 pub use throttle::Throttled;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -165,23 +165,24 @@ pub fn open_within(
 /// Whether the file at `path` is a data file, by its content.
 pub fn is_data_file(path: &Path) -> bool {
     let mut start = vec![0; identify::IDENTIFY_BYTES];
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let read =
-        if is_file { File::open(path).and_then(|file| positioned::read_fully_at(&file, &mut start, 0)) } else { Ok(0) };
+    let read = match storage::is_file(path) {
+        true => SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)),
+        false => Ok(0),
+    };
     matches!(read.map(|read| identify(start.get(..read).unwrap_or_default())), Ok(FileKind::Data { .. }))
 }
 
 /// Whether the file at `path` is a backup, by its content.
 pub fn is_backup(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.is_file()) && starts_backup(path).unwrap_or(false)
+    storage::is_file(path) && starts_backup(path).unwrap_or(false)
 }
 
-/// Whether a regular file begins like a backup.
+/// Whether a file begins like a backup.
 ///
 /// # Errors
 /// Those of the system: then it is not known.
 pub fn starts_backup(path: &Path) -> io::Result<bool> {
     let mut start = [0; 8];
-    let read = positioned::read_fully_at(&File::open(path)?, &mut start, 0)?;
+    let read = read_fully_at(&SharedFile::open(path)?, &mut start, 0)?;
     Ok(matches!(identify(start.get(..read).unwrap_or_default()), FileKind::Backup(_)))
 }

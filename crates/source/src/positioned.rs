@@ -3,6 +3,9 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+
+use crate::storage::{self, Object};
 
 #[cfg(any(windows, test))]
 mod handles;
@@ -48,9 +51,19 @@ impl ReadAt for File {
     }
 }
 
-/// A file that many threads read at once.
+/// A file, or an object in object storage, that many threads read at once.
 #[derive(Debug)]
-pub(crate) struct SharedFile {
+pub struct SharedFile(Shared);
+
+#[derive(Debug)]
+enum Shared {
+    Local(LocalFile),
+    Object(Arc<dyn Object>),
+}
+
+/// A file of the system.
+#[derive(Debug)]
+struct LocalFile {
     file: File,
     /// Windows lets the reads of one handle wait for each other.
     #[cfg(windows)]
@@ -59,33 +72,59 @@ pub(crate) struct SharedFile {
 
 impl SharedFile {
     /// Opens a file, so that others may write, rename and delete it.
-    pub(crate) fn open(path: &Path, cache: Cache) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Those of the system, or of the object storage.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::open_with(path, Cache::Used)
+    }
+
+    /// The same; there is no cache of the system for objects.
+    pub(crate) fn open_with(path: &Path, cache: Cache) -> io::Result<Self> {
+        if let Some(storage) = storage::of(path) {
+            return storage.and_then(|(storage, url)| storage.open(url)).map(Shared::Object).map(Self);
+        }
         let file = options(cache)?.open(path)?;
-        Ok(Self {
+        Ok(Self(Shared::Local(LocalFile {
             #[cfg(windows)]
             handles: Some(Handles::new(path, options(cache)?, &file)?),
             file,
-        })
+        })))
     }
 
-    /// The file itself.
-    pub(crate) fn file(&self) -> &File {
-        &self.file
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn length(&self) -> io::Result<u64> {
+        match &self.0 {
+            Shared::Local(local) => Ok(local.file.metadata()?.len()),
+            Shared::Object(object) => Ok(object.length()),
+        }
     }
 }
 
 /// A file without a name of its own.
 impl From<File> for SharedFile {
     fn from(file: File) -> Self {
-        Self {
+        Self(Shared::Local(LocalFile {
             file,
             #[cfg(windows)]
             handles: None,
-        }
+        }))
     }
 }
 
 impl ReadAt for SharedFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match &self.0 {
+            Shared::Local(local) => local.read_at(buffer, offset),
+            Shared::Object(object) => object.read_at(buffer, offset),
+        }
+    }
+}
+
+impl ReadAt for LocalFile {
     #[cfg(not(windows))]
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
@@ -143,11 +182,40 @@ fn options(cache: Cache) -> io::Result<OpenOptions> {
 }
 
 /// Announces that bytes will be read soon: a hint, which may fail without harm.
-#[cfg(target_os = "linux")]
 pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
-    let _ = rustix::fs::fadvise(&file.file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
+    match &file.0 {
+        Shared::Local(local) => local_will_need(local, offset, bytes),
+        Shared::Object(object) => object.prefetch(offset, bytes),
+    }
 }
 
-/// Announces that bytes will be read soon; this system has no such call.
+#[cfg(target_os = "linux")]
+fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
+    let _ = rustix::fs::fadvise(&local.file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
+}
+
+/// This system has no such call.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn will_need(_file: &SharedFile, _offset: u64, _bytes: u64) {}
+fn local_will_need(_local: &LocalFile, _offset: u64, _bytes: u64) {}
+
+/// A file that is read from its start to its end.
+#[derive(Debug)]
+pub struct FromStart {
+    file: SharedFile,
+    at: u64,
+}
+
+impl FromStart {
+    /// Reads from the first byte on.
+    pub fn new(file: SharedFile) -> Self {
+        Self { file, at: 0 }
+    }
+}
+
+impl io::Read for FromStart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use source::storage;
+
 use crate::failure::Failure;
 
 /// What a pattern stands for.
@@ -24,6 +26,9 @@ pub(super) struct Expanded {
 pub(super) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     if !is_pattern(path.as_os_str()) || fs::symlink_metadata(path).is_ok() {
         return Ok(None);
+    }
+    if let Some(url) = storage::url(path) {
+        return expand_url(url).map(Some);
     }
     let (mut found, mut unreadable) = (vec![PathBuf::new()], Vec::new());
     for component in path.components() {
@@ -50,6 +55,39 @@ pub(super) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     match found.is_empty() && unreadable.is_empty() {
         true => Err(Failure::unable(format!("{}: no file has such a name", path.display()))),
         false => Ok(Some(Expanded { paths: found, unreadable })),
+    }
+}
+
+/// The objects and folders that a URL with a pattern after its bucket stands for.
+fn expand_url(url: &str) -> Result<Expanded, Failure> {
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let mut names = rest.split('/');
+    let mut found = vec![format!("{scheme}://{}", names.next().unwrap_or_default())];
+    let mut unreadable = Vec::new();
+    for name in names {
+        if !is_pattern(name.as_ref()) {
+            found.iter_mut().for_each(|url| *url = format!("{url}/{name}"));
+            continue;
+        }
+        let mut matching = Vec::new();
+        for folder in found {
+            match storage::list(folder.as_ref()) {
+                Ok(entries) => {
+                    let urls = entries.iter().filter_map(|entry| storage::url(&entry.path));
+                    let is_named =
+                        |url: &&str| matches(name.as_ref(), url.rsplit('/').next().unwrap_or_default().as_ref());
+                    matching.extend(urls.filter(is_named).map(str::to_owned));
+                }
+                Err(cause) => unreadable.push((PathBuf::from(&folder), cannot_read(folder.as_ref(), &cause))),
+            }
+        }
+        found = matching;
+    }
+    let mut paths: Vec<PathBuf> = found.into_iter().map(PathBuf::from).collect();
+    paths.retain(|path| !matches!(storage::kind(path), Err(cause) if is_no_folder(&cause)));
+    match paths.is_empty() && unreadable.is_empty() {
+        true => Err(Failure::unable(format!("{url}: no object has such a name"))),
+        false => Ok(Expanded { paths, unreadable }),
     }
 }
 

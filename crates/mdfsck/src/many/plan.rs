@@ -1,13 +1,13 @@
 //! What is to be checked: from paths to databases, by the headers of their files and the labels of their backups.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalog::FileRow;
 use source::backup::{self, BackupMedia, BackupPlan, ChainSet, SetChoice, SetKind, SetPlace, Until};
-use source::{DataFile, Looked, OpenError};
+use source::storage::{self, Kind};
+use source::{DataFile, Looked, OpenError, SharedFile, read_fully_at};
 
 use super::patterns;
 use crate::failure::{Failure, warn};
@@ -64,7 +64,7 @@ pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> R
     let is_each = matches!(choice, SetChoice::Last | SetChoice::All)
         || matches!(choice, SetChoice::Positions(positions) if positions.len() > 1);
     let is_pipe = paths.iter().any(|path| path.as_os_str() == "-");
-    let is_file = matches!(paths, [path] if path.is_file());
+    let is_file = matches!(paths, [path] if storage::is_file(path));
     // A restore to a moment takes all sets of a file, which may be of several databases.
     if is_pipe || is_file && !is_each && until == Until::End {
         return Ok(Planned::One(paths.to_vec()));
@@ -120,7 +120,7 @@ pub(crate) struct Inventory {
 /// # Errors
 /// A pattern without a match.
 pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure> {
-    if paths.iter().any(|path| path.as_os_str() == "-") || matches!(paths, [path] if path.is_file()) {
+    if paths.iter().any(|path| path.as_os_str() == "-") || matches!(paths, [path] if storage::is_file(path)) {
         return Ok(None);
     }
     let mut found = Found::default();
@@ -180,7 +180,7 @@ struct Found {
 
 impl Found {
     fn read(&mut self, paths: &[PathBuf]) -> Result<(), Failure> {
-        let files = paths.iter().filter(|path| !path.is_dir());
+        let files = paths.iter().filter(|path| !storage::is_folder(path));
         self.named_files = files.filter_map(|path| identity(path)).collect();
         let mut unmatched = Vec::new();
         for path in paths {
@@ -191,10 +191,10 @@ impl Found {
                         self.failed(&folder, failure);
                     }
                     for path in expanded.paths {
-                        if path.is_dir() { self.folder(&path) } else { self.file(&path, false) }
+                        if storage::is_folder(&path) { self.folder(&path) } else { self.file(&path, false) }
                     }
                 }
-                Ok(None) if path.is_dir() => self.folder(path),
+                Ok(None) if storage::is_folder(path) => self.folder(path),
                 Ok(None) => self.file(path, true),
                 Err(failure) => unmatched.push((path, failure)),
             }
@@ -215,20 +215,19 @@ impl Found {
     }
 
     fn folder(&mut self, folder: &Path) {
-        let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
-        let mut files: Vec<PathBuf> = match entries {
-            Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
+        let files: Vec<PathBuf> = match storage::list(folder) {
+            Ok(entries) => entries.into_iter().filter(|entry| !entry.is_folder).map(|entry| entry.path).collect(),
             Err(cause) => {
                 let path = folder.to_owned();
                 return self.problem(folder, OpenError::Io { path, cause });
             }
         };
-        files.sort();
+        storage::announce(files.iter().map(PathBuf::as_path));
         let count = |this: &Self| (this.data.len() + this.backups.len(), this.logs.len());
         let before = count(self);
         for file in &files {
-            match fs::metadata(file) {
-                Ok(metadata) if metadata.is_file() => self.file(file, false),
+            match storage::kind(file) {
+                Ok(Kind::File { .. }) => self.file(file, false),
                 // A dangling link; any other file has been deleted since.
                 Err(_) if has_database_name(file) => self.file(file, false),
                 _ => {}
@@ -470,27 +469,32 @@ fn catalog_has(primary: &DataFile, file: &DataFile) -> bool {
 
 fn is_same_folder(one: &Path, other: &Path) -> bool {
     let folder = |path: &Path| match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => fs::canonicalize(folder).ok(),
-        _ => fs::canonicalize(".").ok(),
+        Some(folder) if !folder.as_os_str().is_empty() => storage::canonical(folder).ok(),
+        _ => storage::canonical(Path::new(".")).ok(),
     };
     folder(one).is_some_and(|one| Some(one) == folder(other))
 }
 
 /// What two names of a file have in common.
-#[cfg(unix)]
-type Identity = (u64, u64);
-#[cfg(not(unix))]
-type Identity = PathBuf;
+#[derive(PartialEq, Eq, Hash)]
+enum Identity {
+    #[cfg(unix)]
+    Inode(u64, u64),
+    Name(PathBuf),
+}
 
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    if storage::url(path).is_some() {
+        return Some(Identity::Name(path.to_owned()));
+    }
+    fs::metadata(path).ok().map(|metadata| Identity::Inode(metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<Identity> {
-    fs::canonicalize(path).ok()
+    storage::canonical(path).ok().map(Identity::Name)
 }
 
 /// Names what was passed over, once.
@@ -541,9 +545,9 @@ fn has_log_name(path: &Path) -> bool {
 
 /// Whether a file is text: other programs call their backups .bak too. What was a database may be empty, zeros or noise.
 fn is_text(path: &Path) -> bool {
-    const LOOKED_AT: u64 = 512;
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut start));
+    let mut start = [0; 512];
+    let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));
+    let start = start.get(..*read.as_ref().unwrap_or(&0)).unwrap_or_default();
     let is_printable = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r');
     read.is_ok() && !start.is_empty() && start.iter().all(is_printable)
 }

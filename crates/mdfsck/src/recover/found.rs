@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use catalog::{Database, FileRow};
 use log::{Log, LogError};
 use recovery::{Refusal, Start};
-use source::PageSource;
+use source::{PageSource, storage};
 
 use crate::logs;
 
@@ -70,8 +70,8 @@ pub(super) fn damage(error: &LogError) -> String {
 /// all of the log, those beside the data files under any name.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
-    let folders = paths.iter().filter(|path| path.is_dir()).filter_map(|folder| std::fs::read_dir(folder).ok());
-    let mut in_folders: Vec<PathBuf> = folders.flatten().flatten().map(|entry| entry.path()).collect();
+    let folders = paths.iter().filter(|path| storage::is_folder(path));
+    let mut in_folders: Vec<PathBuf> = folders.flat_map(|folder| storage::files_in(folder)).collect();
     in_folders.sort();
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let mut search = Search { binding, ..Search::default() };
@@ -103,7 +103,7 @@ struct Search {
 impl Search {
     /// Looks at a file, once; `is_named` if it has the name of the log.
     fn file(&mut self, path: &PathBuf, is_named: bool) {
-        if !self.seen.insert(std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())) {
+        if !self.seen.insert(storage::canonical(path).unwrap_or_else(|_| path.clone())) {
             return;
         }
         match Log::open(std::slice::from_ref(path)) {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use source::backup::{Chain, ChainSet, DatabaseChains, Moment, SetKind};
+use source::storage::device;
 
 use super::{Found, until};
 use crate::text_table::printable;
@@ -91,7 +92,8 @@ fn statements(database: &DatabaseChains, path: &Chain, stop: Option<&str>, out: 
         for (stripe, file) in set.paths.iter().enumerate() {
             let end = if stripe + 1 == set.paths.len() { "" } else { "," };
             let from = if stripe == 0 { "  FROM" } else { "      " };
-            writeln!(out, "{from} DISK = {}{end}", literal(&disk(file).unwrap_or_default()))?;
+            let (device, place) = device(file).unwrap_or_default();
+            writeln!(out, "{from} {device} = {}{end}", literal(&place))?;
         }
         writeln!(out, "  WITH FILE = {},", set.set.position)?;
         moves(set, &mut placed, out)?;
@@ -123,14 +125,8 @@ fn unquotable(database: &DatabaseChains, path: &Chain) -> Option<String> {
     if !is_plain(&database.database) {
         return Some(format!("its name has control characters or {VARIABLE}"));
     }
-    let bad = files.into_iter().find(|file| disk(file).is_none_or(|disk| !is_plain(&disk)));
+    let bad = files.into_iter().find(|file| device(file).is_none_or(|(_, place)| !is_plain(&place)));
     bad.map(|file| format!("the name {} is not plain text, or has {VARIABLE}", file.display()))
-}
-
-/// The full path of a file; `None` if its name is no text.
-fn disk(file: &Path) -> Option<String> {
-    let full = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    full.to_str().map(str::to_owned)
 }
 
 fn identifier(name: &str) -> String {

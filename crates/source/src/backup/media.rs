@@ -43,7 +43,7 @@ impl Media {
 
     /// Opens a backup file; `None` if its compression is unknown.
     pub(super) fn open(path: &Path, file: SharedFile, room: &Room) -> io::Result<Option<Self>> {
-        let length = file.file().metadata()?.len();
+        let length = file.length()?;
         let mut start = [0; 8];
         read_fully_at(&file, &mut start, 0)?;
         let input = match start == *MAGIC {

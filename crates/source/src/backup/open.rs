@@ -17,7 +17,7 @@ use super::placement::{Placed, Stripes, most_extents, place};
 use super::places::FilePlaces;
 use super::room::{MOST_STRIPES, Room, open_error};
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
-use crate::{DataFile, OpenError};
+use crate::{DataFile, OpenError, storage};
 
 /// A set: the numbers of the media with its stripes, and its index in each of them.
 pub(super) type Group = Vec<(usize, usize)>;
@@ -207,8 +207,8 @@ pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Group
 
 /// Total bytes of the backup files.
 pub(super) fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
-    let named = paths.iter().filter_map(|path| path.metadata().ok());
-    named.chain(input.and_then(|file| file.metadata().ok())).map(|metadata| metadata.len()).sum()
+    let named = paths.iter().filter_map(|path| storage::length(path));
+    named.chain(input.and_then(|file| file.metadata().ok()).map(|metadata| metadata.len())).sum()
 }
 
 /// Checks the files by themselves: readable, and no stripe twice.

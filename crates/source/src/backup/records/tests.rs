@@ -164,11 +164,12 @@ fn what_follows_damage_of_any_length_is_found() {
 
 #[test]
 fn a_container_without_any_record_is_not_searched_to_its_end() {
-    let bytes = vec![0x55; 1 << 20];
-    let file = file(&bytes);
     let claimed = 1 << 40;
     let version = Version::of(&MAGIC_V1[8..]).unwrap();
-    file.file().set_len(claimed).unwrap();
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&vec![0x55; 1 << 20]).unwrap();
+    file.set_len(claimed).unwrap();
+    let file = SharedFile::from(file);
     let found = groups(&file, claimed, version, &Room::new(None, 0)).unwrap();
     assert!(!found.has_records() && found.read_bytes < 2 * FIRST_SEARCH_BYTES);
 }

@@ -1,0 +1,147 @@
+//! URLs among the arguments: their secrets are taken out before anything else sees them, so that none can be printed, and given
+//! to what reads objects.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use crate::failure::Failure;
+
+/// URLs that are read when the program is built for it.
+const SCHEMES: [&str; 5] = ["s3", "az", "gs", "https", "http"];
+
+/// The arguments without secrets, and the URLs as they were given by how they are shown.
+#[derive(Default)]
+pub(crate) struct Shown {
+    pub(crate) arguments: Vec<OsString>,
+    /// Those that had a secret.
+    pub(crate) secrets: BTreeMap<String, String>,
+    /// Whether an argument is a URL.
+    pub(crate) has_urls: bool,
+}
+
+/// Takes the secrets out of the arguments.
+///
+/// # Errors
+/// A URL that cannot be read: its scheme is not known, it names a user, or this program was built without object storage.
+pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
+    let mut shown = Shown::default();
+    for argument in arguments {
+        let taken = argument.to_str().and_then(|text| url_in(text)).map(|(before, url)| shown.take(before, url));
+        shown.arguments.push(match taken {
+            Some(taken) => taken?.into(),
+            None => argument,
+        });
+    }
+    Ok(shown)
+}
+
+/// The URL in an argument, with what is before it: `--option=`.
+fn url_in(argument: &str) -> Option<(&str, &str)> {
+    let scheme = argument.split_once("://")?.0;
+    let start = if scheme.starts_with('-') { scheme.find('=')? + 1 } else { 0 };
+    let (before, url) = argument.split_at_checked(start)?;
+    source::storage::url(url.as_ref()).map(|url| (before, url))
+}
+
+impl Shown {
+    fn take(&mut self, before: &str, url: &str) -> Result<String, Failure> {
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        // In names on S3 and Google, a question mark stands for a letter, as in any pattern.
+        let is_query = match scheme {
+            "s3" | "gs" => false,
+            "az" => rest.contains("sig="),
+            _ => true,
+        };
+        let end = if is_query { rest.find(['?', '#']).unwrap_or(rest.len()) } else { rest.len() };
+        let (plain, secret) = rest.split_at(end);
+        let server = plain.split('/').next().unwrap_or_default();
+        if server.contains('@') {
+            let text = "names a user: what gives access is in the query of a URL, or in the environment";
+            return Err(Failure::usage(format!("{scheme}://...@...: {text}")));
+        }
+        let plain = format!("{scheme}://{plain}");
+        if !SCHEMES.contains(&scheme) {
+            let known = SCHEMES.map(|scheme| format!("{scheme}://")).join(", ");
+            return Err(Failure::usage(format!("{plain}: this kind of URL is not read; URLs begin with {known}")));
+        }
+        self.has_urls = true;
+        if secret.is_empty() {
+            return Ok(format!("{before}{plain}"));
+        }
+        // Two links may differ in their queries only.
+        let numbered = (2..).map(|number| format!("{plain}#{number}"));
+        let is_free = |name: &String| self.secrets.get(name).is_none_or(|known| known == url);
+        let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
+        self.secrets.insert(name.clone(), url.to_owned());
+        Ok(format!("{before}{name}"))
+    }
+}
+
+/// Reads URLs from now on.
+#[cfg(feature = "cloud")]
+pub(crate) fn read(secrets: BTreeMap<String, String>, held_bytes: Option<u64>) -> Result<(), Failure> {
+    let held_bytes = held_bytes.unwrap_or(remote::MOST_HELD_BYTES);
+    source::storage::use_storage(Box::new(remote::Objects::new(remote::Settings { secrets, held_bytes })));
+    Ok(())
+}
+
+/// This program was built without that.
+#[cfg(not(feature = "cloud"))]
+pub(crate) fn read(_: BTreeMap<String, String>, _: Option<u64>) -> Result<(), Failure> {
+    Err(Failure::usage(
+        "this mdfsck was built without object storage: copy the file, or build with 'cargo build --release --features cloud'",
+    ))
+}
+
+/// How much of the memory of a run is for objects, at most.
+pub(crate) fn share(granted: Option<u64>) -> Option<u64> {
+    const BETWEEN: (u64, u64) = (4 << 20, 256 << 20);
+    granted.map(|granted| (granted / 4).clamp(BETWEEN.0, BETWEEN.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(arguments: &[&str]) -> (Vec<String>, Vec<String>) {
+        let shown = shown(arguments.iter().map(OsString::from).collect()).unwrap();
+        let texts = shown.arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        (texts, shown.secrets.into_values().collect())
+    }
+
+    #[test]
+    fn queries_are_taken_out_of_every_argument() {
+        let sas = "https://acme.blob.core.windows.net/sql/x.bak?sv=1&sig=SECRET";
+        let (shown, secrets) =
+            of(&["mdfsck", "check", sas, "--output=https://h/o?sig=SECRET", "az://c/x.bak?sig=SECRET"]);
+        assert!(!shown.join(" ").contains("SECRET"), "{shown:?}");
+        assert_eq!(shown[2], "https://acme.blob.core.windows.net/sql/x.bak");
+        assert_eq!(shown[3], "--output=https://h/o");
+        assert!(secrets.contains(&sas.to_owned()) && secrets.len() == 3);
+    }
+
+    #[test]
+    fn links_that_differ_in_their_queries_stay_two() {
+        let (shown, secrets) = of(&["https://h/get?id=1", "https://h/get?id=2", "https://h/get?id=1"]);
+        assert_eq!(shown, ["https://h/get", "https://h/get#2", "https://h/get"]);
+        assert_eq!(secrets.len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_url_stays_as_it_is() {
+        let given = ["mdfsck", "sales?.bak", "--table=a?b", "s3://b/sales?.bak", r"\\server\share\x.bak", "C:/x?"];
+        assert_eq!(of(&given).0, given);
+    }
+
+    #[test]
+    fn a_password_and_a_scheme_that_is_not_read_are_refused_without_a_secret() {
+        for (given, text) in [
+            ("https://who:SECRET@host/x.bak?sig=SECRET", "https://...@...: names a user"),
+            ("ftp://host/x.bak?SECRET", "ftp://host/x.bak: this kind of URL is not read; URLs begin with s3://, az://"),
+        ] {
+            let failure = shown(vec![given.into()]).err().unwrap();
+            assert!(failure.text.starts_with(text) && !failure.text.contains("SECRET"), "{}", failure.text);
+            assert_eq!(failure.status, Failure::USAGE);
+        }
+    }
+}

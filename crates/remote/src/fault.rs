@@ -1,0 +1,196 @@
+//! Why an object cannot be read, in words without secrets.
+
+use std::error::Error;
+use std::io;
+
+use crate::location::Place;
+use crate::settings::Settings;
+
+/// The longest text of another program that is shown.
+const MOST_SHOWN: usize = 200;
+
+/// What was tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Act {
+    Open,
+    Read,
+    List,
+}
+
+/// The error of a request as an error of a file: its kind, the cause, and what to do.
+pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings: &Settings) -> io::Error {
+    use object_store::Error as E;
+    let whole = chain(error);
+    let status = status_in(&whole);
+    let code = code_in(&whole).map_or_else(String::new, |code| format!(" {code}"));
+    let (kind, text) = match (error, status) {
+        // The machine itself was asked who it is, whatever it answers.
+        _ if *place != Place::Web && asks_machine(&whole) => (io::ErrorKind::Other, no_credentials(place).to_owned()),
+        _ if whole.contains("Account must be specified") => {
+            (io::ErrorKind::Other, "the account is not known: set AZURE_STORAGE_ACCOUNT_NAME".to_owned())
+        }
+        (E::Precondition { .. }, _) | (_, Some(412)) => (io::ErrorKind::Other, OVERWRITTEN.to_owned()),
+        (E::NotFound { .. }, _) | (_, Some(404)) if act == Act::Read => {
+            (io::ErrorKind::Other, "the object was deleted while it was read; check another copy".to_owned())
+        }
+        (E::NotFound { .. }, _) | (_, Some(404)) => {
+            (io::ErrorKind::NotFound, format!("there is nothing of this name (404{code}); look at its spelling"))
+        }
+        (E::PermissionDenied { .. } | E::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
+            let status = status.unwrap_or(403);
+            (io::ErrorKind::Other, format!("access is denied ({status}{code}); {}", remedy(place)))
+        }
+        (E::NotSupported { .. }, _) => (io::ErrorKind::Other, NO_RANGES.to_owned()),
+        (_, Some(301 | 307 | 400)) if matches!(place, Place::S3 { .. }) => {
+            let status = status.unwrap_or_default();
+            (
+                io::ErrorKind::Other,
+                format!("the storage refuses ({status}{code}); look at the bucket's region (AWS_REGION)"),
+            )
+        }
+        (_, Some(status)) => (
+            io::ErrorKind::Other,
+            format!("the storage answers {status}{code}, also when asked again; try again later"),
+        ),
+        _ => {
+            let cause = clean(&innermost(error), settings);
+            let remedy = "look at the network, the name of the server, and the proxy (HTTPS_PROXY)";
+            (io::ErrorKind::Other, format!("the storage cannot be asked: {cause}; {remedy}"))
+        }
+    };
+    io::Error::new(kind, text)
+}
+
+/// The object is not the one that was opened.
+pub(crate) const OVERWRITTEN: &str =
+    "the object was overwritten while it was read (its ETag changed); check it again when nobody writes to it";
+/// The server sends whole objects only.
+pub(crate) const NO_RANGES: &str = "the server does not send parts of a file (range requests), so it cannot be read from there; \
+                                    copy the file and check the copy";
+
+/// Whether the server said that no such bytes are in the object.
+pub(crate) fn is_outside(error: &object_store::Error) -> bool {
+    let text = chain(error);
+    status_in(&text) == Some(416) || text.contains("InvalidRange")
+}
+
+/// What to do about a denial.
+fn remedy(place: &Place) -> &'static str {
+    match place {
+        Place::S3 { .. } => {
+            "look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and whether they may s3:GetObject and \
+             s3:ListBucket there"
+        }
+        Place::Azure { .. } => {
+            "look at the SAS (expiry, and the permissions r and l), or AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY"
+        }
+        Place::Google { .. } => "look at GOOGLE_APPLICATION_CREDENTIALS, and whether it may read objects there",
+        Place::Web => "the signature in the URL may have expired or be for another method than GET: ask for a new one",
+    }
+}
+
+/// Whether the request went to the service that tells a machine of a cloud who it is: nothing else gave credentials.
+fn asks_machine(whole: &str) -> bool {
+    ["://169.254.", "://metadata.google.internal", "://metadata/"].iter().any(|part| whole.contains(part))
+}
+
+fn no_credentials(place: &Place) -> &'static str {
+    match place {
+        Place::S3 { .. } => {
+            "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        }
+        Place::Azure { .. } => {
+            "no credentials were found: set AZURE_STORAGE_ACCOUNT_KEY, or name https://ACCOUNT.blob.core.windows.net/... with its SAS"
+        }
+        Place::Google { .. } | Place::Web => "no credentials were found: set GOOGLE_APPLICATION_CREDENTIALS",
+    }
+}
+
+/// The texts of an error and of its causes. They are looked at, and never shown.
+fn chain(error: &dyn Error) -> String {
+    let (mut text, mut next) = (error.to_string(), error.source());
+    while let Some(cause) = next {
+        text = format!("{text}\n{cause}");
+        next = cause.source();
+    }
+    text
+}
+
+fn innermost(error: &dyn Error) -> String {
+    let mut last: &dyn Error = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
+}
+
+/// The status that the server answered with.
+fn status_in(text: &str) -> Option<u16> {
+    let after = text.split_once("status code: ")?.1;
+    after.get(..3)?.parse().ok()
+}
+
+/// The name of the error as the server says it: `<Code>AccessDenied</Code>`.
+fn code_in(text: &str) -> Option<&str> {
+    let code = text.split_once("<Code>")?.1.split_once("</Code>")?.0;
+    let is_name = (1..=64).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_name.then_some(code)
+}
+
+/// A text of another program without secrets, queries of URLs and line ends.
+fn clean(text: &str, settings: &Settings) -> String {
+    let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    for secret in settings.texts() {
+        text = text.replace(&secret, "...");
+    }
+    let words: Vec<&str> = text
+        .split(' ')
+        .map(|word| if word.contains("://") { word.split('?').next().unwrap_or_default() } else { word })
+        .collect();
+    let text = words.join(" ");
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn error(text: &str) -> object_store::Error {
+        object_store::Error::Generic { store: "S3", source: text.to_owned().into() }
+    }
+
+    #[test]
+    fn no_text_of_another_program_brings_a_secret_along() {
+        let shown = "https://acme.example/x.bak";
+        let secrets = BTreeMap::from([(shown.to_owned(), format!("{shown}?sv=2024&sig=TOPSECRET%2Babc"))]);
+        let settings = Settings { secrets, ..Settings::default() };
+        for text in [
+            "error sending request for url (https://acme.example/x.bak?sv=2024&sig=TOPSECRET%2Babc)",
+            "redirected to https://other.example/y?token=OTHERSECRET",
+            "signature TOPSECRET%2Babc does not match",
+        ] {
+            for act in [Act::Open, Act::Read, Act::List] {
+                let text = of(&error(text), act, &Place::Web, &settings).to_string();
+                assert!(!text.contains("TOPSECRET") && !text.contains("OTHERSECRET"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_status_and_the_storages_own_word_for_it_are_said() {
+        let answer = "Server returned non-2xx status code: 403 Forbidden: <Error><Code>ExpiredToken</Code>\
+                      <Message>sig=SECRETSECRET</Message></Error>";
+        let place = Place::S3 { endpoint: None, region: None, bucket: "b".to_owned() };
+        let text = of(&error(answer), Act::Open, &place, &Settings::default()).to_string();
+        assert!(text.starts_with("access is denied (403 ExpiredToken); look at AWS_ACCESS_KEY_ID"), "{text}");
+        assert!(!text.contains("SECRETSECRET"), "{text}");
+        let busy = error("Server returned non-2xx status code: 503 Slow Down: ");
+        let text = of(&busy, Act::Read, &place, &Settings::default()).to_string();
+        assert_eq!(text, "the storage answers 503, also when asked again; try again later");
+    }
+}

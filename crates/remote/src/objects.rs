@@ -1,0 +1,266 @@
+//! All objects of a run: each is looked up once, and opened at most once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore};
+use source::storage::{Entry, Kind, Object, ObjectStorage};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::fault::{self, Act};
+use crate::location::{Location, Place};
+use crate::pool::Pool;
+use crate::reader::{Reader, Remote, Version};
+use crate::settings::Settings;
+use crate::stores::{self, Patience};
+
+/// Threads that make requests: they decrypt and copy.
+const THREADS: usize = 2;
+/// What is read of an object when it is opened: its length comes with it.
+const START_BYTES: u64 = 256 << 10;
+/// Objects opened ahead at once.
+const MOST_OPENED_AT_ONCE: usize = 32;
+/// Objects in one folder: more are a bucket of something else.
+const MOST_ENTRIES: usize = 1_000_000;
+
+/// Objects in storages, by their URLs.
+pub struct Objects(Arc<Shared>);
+
+struct Shared {
+    settings: Arc<Settings>,
+    pool: Arc<Pool>,
+    numbers: AtomicU32,
+    stores: Mutex<HashMap<(Place, String, Patience), Arc<OnceCell<Opened>>>>,
+    looked: Mutex<HashMap<String, Arc<OnceCell<Looked>>>>,
+    opening: Semaphore,
+}
+
+/// What makes requests, as long as the process runs: whoever waits for a piece gets it.
+fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| {
+        // Somebody else may have chosen already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Builder::new_multi_thread().worker_threads(THREADS).thread_name("storage").enable_all().build()
+    });
+    runtime.as_ref().map_err(|cause| io::Error::new(cause.kind(), cause.to_string()))
+}
+
+/// A client, or why there is none.
+type Opened = Result<Arc<dyn ObjectStore>, Fault>;
+/// What is at a URL, or why that is not known.
+type Looked = Result<There, Fault>;
+
+#[derive(Clone)]
+enum There {
+    Object(Arc<Remote>),
+    Folder,
+}
+
+/// An error that can be told more than once.
+#[derive(Clone, Debug)]
+struct Fault {
+    kind: io::ErrorKind,
+    text: String,
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self { kind: error.kind(), text: error.to_string() }
+    }
+}
+
+impl From<Fault> for io::Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault.kind, fault.text)
+    }
+}
+
+fn refused(text: String) -> Fault {
+    Fault { kind: io::ErrorKind::InvalidInput, text }
+}
+
+impl Objects {
+    /// Reads objects with these settings. Nothing is asked of any storage before the first URL is looked at.
+    pub fn new(settings: Settings) -> Self {
+        let pool = Arc::new(Pool::new(settings.held_bytes));
+        Self(Arc::new(Shared {
+            settings: Arc::new(settings),
+            pool,
+            numbers: AtomicU32::new(1),
+            stores: Mutex::default(),
+            looked: Mutex::default(),
+            opening: Semaphore::new(MOST_OPENED_AT_ONCE),
+        }))
+    }
+
+    fn look(&self, url: &str) -> io::Result<There> {
+        let shared = &self.0;
+        Ok(runtime()?.block_on(shared.look(url))?)
+    }
+}
+
+impl Shared {
+    /// What is at `url`: looked up once.
+    async fn look(self: &Arc<Self>, url: &str) -> Looked {
+        let cell = {
+            let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(looked.entry(url.to_owned()).or_default())
+        };
+        cell.get_or_init(|| self.look_now(url)).await.clone()
+    }
+
+    async fn look_now(self: &Arc<Self>, url: &str) -> Looked {
+        let location = self.location(url)?;
+        if location.is_folder {
+            return Ok(There::Folder);
+        }
+        match self.open(url, &location).await {
+            Ok(object) => Ok(There::Object(object)),
+            Err(fault) if fault.kind == io::ErrorKind::NotFound && location.place != Place::Web => {
+                // A name that others begin with.
+                match self.is_prefix(url, &location).await {
+                    Ok(true) => Ok(There::Folder),
+                    _ => Err(fault),
+                }
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn location(&self, url: &str) -> Result<Location, Fault> {
+        Location::of(url, stores::has_azure_account(url, &self.settings)).map_err(refused)
+    }
+
+    async fn store(&self, url: &str, place: &Place, patience: Patience) -> Opened {
+        // Objects of a folder share the client of its query.
+        let access = match place {
+            Place::Web => url.to_owned(),
+            _ => self.settings.query(url).unwrap_or_default().to_owned(),
+        };
+        let cell = {
+            let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(stores.entry((place.clone(), access, patience)).or_default())
+        };
+        let open = async || {
+            let opened = stores::open(place, url, &self.settings, patience).await;
+            opened.map_err(|error| fault::of(&error, Act::Open, place, &self.settings).into())
+        };
+        cell.get_or_init(open).await.clone()
+    }
+
+    /// Opens an object: one request for its start brings its length and its tag.
+    async fn open(self: &Arc<Self>, url: &str, location: &Location) -> Result<Arc<Remote>, Fault> {
+        let place = &location.place;
+        let told = |error| Fault::from(fault::of(&error, Act::Open, place, &self.settings));
+        let path = match place {
+            Place::Web => Path::from("object"),
+            _ => path(&location.key)?,
+        };
+        let _turn = self.opening.acquire().await;
+        let store = self.store(url, place, Patience::Little).await?;
+        let range = GetOptions { range: Some(GetRange::Bounded(0..START_BYTES)), ..GetOptions::default() };
+        let (version, start) = match store.get_opts(&path, range).await {
+            Ok(answer) => (Version::of(&answer.meta), answer.bytes().await.map_err(told)?),
+            // An empty object has no first byte.
+            Err(error) if fault::is_outside(&error) => {
+                let whole = store.get_opts(&path, GetOptions::default()).await.map_err(told)?;
+                match whole.meta.size {
+                    0 => (Version::of(&whole.meta), Bytes::new()),
+                    _ => return Err(Fault { kind: io::ErrorKind::Other, text: fault::NO_RANGES.to_owned() }),
+                }
+            }
+            Err(error) => return Err(told(error)),
+        };
+        let remote = Remote {
+            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+            version,
+            path,
+            place: place.clone(),
+            store: self.store(url, place, Patience::Much).await?,
+            settings: Arc::clone(&self.settings),
+            pool: Arc::clone(&self.pool),
+            runtime: runtime()?.handle().clone(),
+            streams: Mutex::default(),
+            failed: OnceLock::new(),
+        };
+        self.pool.keep(remote.number, start);
+        Ok(Arc::new(remote))
+    }
+
+    /// Whether names begin with this one and a slash.
+    async fn is_prefix(&self, url: &str, location: &Location) -> Result<bool, Fault> {
+        let place = &location.place;
+        let store = self.store(url, place, Patience::Little).await?;
+        let first = store.list(Some(&path(&location.key)?)).try_next().await;
+        first.map(|found| found.is_some()).map_err(|error| fault::of(&error, Act::List, place, &self.settings).into())
+    }
+
+    async fn list(&self, url: &str) -> Result<Vec<Entry>, Fault> {
+        let location = self.location(url)?;
+        let place = &location.place;
+        if *place == Place::Web {
+            return Err(refused("a folder on a web server cannot be listed; name each file by its URL".to_owned()));
+        }
+        let store = self.store(url, place, Patience::Little).await?;
+        let prefix = if location.key.is_empty() { None } else { Some(path(&location.key)?) };
+        let listed = store.list_with_delimiter(prefix.as_ref()).await;
+        let listed = listed.map_err(|error| Fault::from(fault::of(&error, Act::List, place, &self.settings)))?;
+        if listed.objects.len() + listed.common_prefixes.len() > MOST_ENTRIES {
+            return Err(refused(format!("more than {MOST_ENTRIES} objects are in one folder; name a part of it")));
+        }
+        let mut entries = BTreeMap::new();
+        let mut add = |key: &Path, is_folder| {
+            let path = PathBuf::from(location.url_of(url, key.as_ref()));
+            entries.insert(path, is_folder);
+        };
+        listed.objects.iter().for_each(|object| add(&object.location, false));
+        listed.common_prefixes.iter().for_each(|folder| add(folder, true));
+        Ok(entries.into_iter().map(|(path, is_folder)| Entry { path, is_folder }).collect())
+    }
+}
+
+/// The name of an object as the client takes it.
+fn path(key: &str) -> Result<Path, Fault> {
+    Path::parse(key)
+        .map_err(|_| refused("the name has empty parts ('//') or '.' and '..' as parts, which are not read".to_owned()))
+}
+
+impl ObjectStorage for Objects {
+    fn open(&self, url: &str) -> io::Result<Arc<dyn Object>> {
+        match self.look(url)? {
+            There::Object(remote) => Ok(Arc::new(Reader(remote))),
+            There::Folder => Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder of objects")),
+        }
+    }
+
+    fn kind(&self, url: &str) -> io::Result<Kind> {
+        Ok(match self.look(url)? {
+            There::Object(remote) => Kind::File { bytes: remote.version.length },
+            There::Folder => Kind::Folder,
+        })
+    }
+
+    fn list(&self, url: &str) -> io::Result<Vec<Entry>> {
+        Ok(runtime()?.block_on(self.0.list(url))?)
+    }
+
+    fn announce(&self, urls: &[&str]) {
+        let Ok(runtime) = runtime() else { return };
+        for url in urls {
+            let (shared, url) = (Arc::clone(&self.0), (*url).to_owned());
+            runtime.spawn(async move { shared.look(&url).await.is_ok() });
+        }
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.0.settings.held_bytes
+    }
+}

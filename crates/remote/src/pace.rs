@@ -1,0 +1,101 @@
+//! How many requests are under way at once: more, as long as more bring more.
+
+use std::time::{Duration, Instant};
+
+/// Requests under way at first.
+const FIRST: usize = 8;
+/// Requests under way at most.
+const MOST: usize = 64;
+/// What twice as many must bring to stay: a twentieth.
+const GAIN: f64 = 1.05;
+/// Rounds without a try after one that brought too little.
+const REST: usize = 32;
+/// A shorter round says nothing.
+const SHORTEST: Duration = Duration::from_millis(20);
+
+/// The depth, and how it was found.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    depth: usize,
+    since: Instant,
+    bytes: u64,
+    pieces: usize,
+    /// Somebody had to wait in this round: what is read is not there ahead.
+    has_waited: bool,
+    /// Bytes per second before the depth was doubled; `None` if it was not in the last round.
+    before: Option<f64>,
+    /// Rounds until the next try: networks change.
+    rest: usize,
+}
+
+impl Pace {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { depth: FIRST, since: now, bytes: 0, pieces: 0, has_waited: false, before: None, rest: 0 }
+    }
+
+    /// Requests that may be under way.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// A reader has to wait.
+    pub(crate) fn waits(&mut self) {
+        self.has_waited = true;
+    }
+
+    /// A large piece has come. After two rounds of the depth, that is judged.
+    pub(crate) fn came(&mut self, bytes: u64, now: Instant) {
+        self.bytes += bytes;
+        self.pieces += 1;
+        let took = now.saturating_duration_since(self.since);
+        if self.pieces < 2 * self.depth || took < SHORTEST {
+            return;
+        }
+        if self.has_waited {
+            self.judge(self.bytes as f64 / took.as_secs_f64());
+        }
+        (self.since, self.bytes, self.pieces, self.has_waited) = (now, 0, 0, false);
+    }
+
+    fn judge(&mut self, rate: f64) {
+        match self.before.take() {
+            Some(before) if rate <= before * GAIN => {
+                self.depth = (self.depth / 2).max(FIRST);
+                self.rest = REST;
+            }
+            None if self.rest > 0 => self.rest -= 1,
+            _ if self.depth >= MOST => self.rest = REST,
+            _ => {
+                self.depth *= 2;
+                self.before = Some(rate);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The depth after some rounds on a line where each connection brings `rate` and all of them `limit` pieces per second.
+    fn settled(rate: f64, limit: f64, waits: bool) -> usize {
+        let mut now = Instant::now();
+        let mut pace = Pace::new(now);
+        for _ in 0..400 {
+            now += Duration::from_secs_f64(1.0 / (pace.depth() as f64 * rate).min(limit));
+            if waits {
+                pace.waits();
+            }
+            pace.came(8 << 20, now);
+        }
+        pace.depth()
+    }
+
+    #[test]
+    fn depth_grows_while_that_brings_more_and_not_further() {
+        assert_eq!(settled(10.0, 1e9, true), MOST, "the line has room");
+        assert_eq!(settled(10.0, 80.0, true), FIRST, "eight fill the line");
+        assert!(matches!(settled(10.0, 160.0, true), 16 | 32));
+        assert_eq!(settled(10.0, 1e9, false), FIRST, "nobody waits");
+    }
+}

@@ -1,0 +1,78 @@
+//! What the user gave: secrets of URLs, and how much memory may be used.
+
+use std::collections::BTreeMap;
+
+use crate::MOST_HELD_BYTES;
+
+/// What the objects are read with.
+#[derive(Clone)]
+pub struct Settings {
+    /// The URLs with their secrets, by the URLs as they are shown.
+    pub secrets: BTreeMap<String, String>,
+    /// The most that is kept of objects in memory, in bytes.
+    pub held_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { secrets: BTreeMap::new(), held_bytes: MOST_HELD_BYTES }
+    }
+}
+
+impl Settings {
+    /// The URL with its secret, as the user gave it; one without secrets is its own.
+    pub(crate) fn whole<'s>(&'s self, shown: &'s str) -> &'s str {
+        self.secrets.get(shown).map_or(shown, String::as_str)
+    }
+
+    /// The query that gives access to `shown`: its own, or that of a folder above it.
+    pub(crate) fn query(&self, shown: &str) -> Option<&str> {
+        let is_above = |folder: &str| {
+            let rest = shown.strip_prefix(folder.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let found = self.secrets.iter().filter(|(folder, _)| is_above(folder)).max_by_key(|(folder, _)| folder.len());
+        found.and_then(|(_, whole)| Some(whole.split_once('?')?.1.split('#').next().unwrap_or_default()))
+    }
+
+    /// All secrets: whole queries, their values, and those in the environment.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for whole in self.secrets.values() {
+            if let Some((_, query)) = whole.split_once('?') {
+                texts.push(query.to_owned());
+                texts.extend(
+                    query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value.to_owned()),
+                );
+            }
+            let server = whole.split_once("://").map_or("", |(_, rest)| rest).split('/').next().unwrap_or_default();
+            texts.extend(server.rsplit_once('@').map(|(who, _)| who.to_owned()));
+        }
+        let is_secret = |name: &str| {
+            ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|start| name.starts_with(start))
+                && ["KEY", "TOKEN", "SECRET", "SAS", "PASSWORD"].iter().any(|part| name.contains(part))
+        };
+        texts.extend(std::env::vars().filter(|(name, _)| is_secret(name)).map(|(_, value)| value));
+        // Short ones are no secrets, and words of every text.
+        texts.retain(|text| text.len() >= 8);
+        // The longest first: one may be part of another.
+        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_below_a_url_with_a_signature_is_read_with_it() {
+        let folder = "https://acme.blob.core.windows.net/sql";
+        let secrets = BTreeMap::from([(folder.to_owned(), format!("{folder}?sv=1&sig=abc"))]);
+        let settings = Settings { secrets, ..Settings::default() };
+        for url in [folder.to_owned(), format!("{folder}/x.bak"), format!("{folder}/2024/x.bak")] {
+            assert_eq!(settings.query(&url), Some("sv=1&sig=abc"), "{url}");
+        }
+        assert_eq!(settings.query("https://acme.blob.core.windows.net/sql2/x.bak"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! Clients of the storages, with credentials from the environment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, resolve_bucket_region};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, Result, RetryConfig};
+
+use crate::location::Place;
+use crate::profile::Profile;
+use crate::settings::Settings;
+use crate::web::WholeUrl;
+
+/// A server that cannot be reached in this time is not there.
+const CONNECT: &str = "10 seconds";
+/// A connection that brings nothing for so long is dead.
+const SILENCE: &str = "30 seconds";
+/// No request takes longer: a block over a slow line.
+const REQUEST: &str = "15 minutes";
+
+/// How often a request is repeated.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Patience {
+    /// At the start somebody waits for the answer.
+    Little,
+    /// In the middle of a check of hours.
+    Much,
+}
+
+impl Patience {
+    fn retries(self) -> RetryConfig {
+        let (max_retries, seconds) = match self {
+            Self::Little => (5, 20),
+            Self::Much => (12, 300),
+        };
+        let backoff = BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(if self == Self::Little { 3 } else { 30 }),
+            base: 2.0,
+        };
+        RetryConfig { backoff, max_retries, retry_timeout: Duration::from_secs(seconds) }
+    }
+}
+
+/// Settings of the connection, for every storage.
+const CONNECTION: [(ClientConfigKey, &str); 3] = [
+    (ClientConfigKey::ConnectTimeout, CONNECT),
+    (ClientConfigKey::ReadTimeout, SILENCE),
+    (ClientConfigKey::Timeout, REQUEST),
+];
+
+/// The client of the storage where `shown` is, a URL without secrets.
+///
+/// # Errors
+/// Settings that cannot be used.
+pub(crate) async fn open(
+    place: &Place,
+    shown: &str,
+    settings: &Settings,
+    patience: Patience,
+) -> Result<Arc<dyn ObjectStore>> {
+    Ok(match place {
+        Place::S3 { endpoint, region, bucket } => {
+            let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(patience.retries());
+            let profile = Profile::from_environment();
+            let has_variable = |names: &[&str]| names.iter().any(|name| std::env::var_os(name).is_some());
+            let has_keys = has_variable(&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE"]);
+            if let (false, Some(key_id), Some(secret)) = (has_keys, &profile.key_id, &profile.secret) {
+                builder = builder.with_access_key_id(key_id).with_secret_access_key(secret);
+                builder = profile.token.iter().fold(builder, |builder, token| builder.with_token(token));
+            }
+            let of_environment = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+            let of_environment = of_environment.iter().find_map(|name| std::env::var(name).ok());
+            let endpoint = endpoint.clone().or(of_environment).or(profile.endpoint);
+            if let Some(endpoint) = &endpoint {
+                builder = builder.with_endpoint(endpoint).with_virtual_hosted_style_request(false);
+                // Whoever writes http:// means it.
+                if endpoint.starts_with("http://") {
+                    builder = builder.with_allow_http(true);
+                }
+            }
+            let of_environment = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| std::env::var(name).ok());
+            let known = region.clone().or(of_environment).or(profile.region);
+            let region = match (known, endpoint.is_none()) {
+                (Some(region), _) => Some(region),
+                // Amazon says it to anybody; a wrong region is told by the first request.
+                (None, true) => resolve_bucket_region(bucket, &brief()).await.ok(),
+                (None, false) => None,
+            };
+            builder = region.iter().fold(builder, |builder, region| builder.with_region(region));
+            let set = |builder: AmazonS3Builder, (key, value): (ClientConfigKey, &str)| {
+                builder.with_config(AmazonS3ConfigKey::Client(key), value)
+            };
+            Arc::new(CONNECTION.into_iter().fold(builder, set).build()?)
+        }
+        Place::Azure { account, container } => {
+            let mut builder = match settings.query(shown) {
+                // What was given with the URL counts, whatever else is set.
+                Some(query) => MicrosoftAzureBuilder::new().with_config(AzureConfigKey::SasKey, query),
+                None => MicrosoftAzureBuilder::from_env(),
+            };
+            builder = builder.with_container_name(container).with_retry(patience.retries());
+            builder = account.iter().fold(builder, |builder, account| builder.with_account(account));
+            let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
+            if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+                builder = builder.with_allow_http(true);
+            }
+            let set = |builder: MicrosoftAzureBuilder, (key, value): (ClientConfigKey, &str)| {
+                builder.with_config(AzureConfigKey::Client(key), value)
+            };
+            Arc::new(CONNECTION.into_iter().fold(builder, set).build()?)
+        }
+        Place::Google { bucket } => {
+            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(patience.retries());
+            let set = |builder: GoogleCloudStorageBuilder, (key, value): (ClientConfigKey, &str)| {
+                builder.with_config(GoogleConfigKey::Client(key), value)
+            };
+            Arc::new(CONNECTION.into_iter().fold(builder, set).build()?)
+        }
+        Place::Web => {
+            let server = shown.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+            let builder = HttpBuilder::new().with_url(server).with_retry(patience.retries());
+            let builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
+            let set = |builder: HttpBuilder, (key, value): (ClientConfigKey, &str)| builder.with_config(key, value);
+            let builder = CONNECTION.into_iter().fold(builder, set);
+            Arc::new(builder.with_http_connector(WholeUrl::new(settings.whole(shown))).build()?)
+        }
+    })
+}
+
+/// Settings for a question that need not be answered.
+fn brief() -> ClientOptions {
+    ClientOptions::new().with_connect_timeout(Duration::from_secs(5)).with_timeout(Duration::from_secs(10))
+}
+
+/// Whether an account's own means can read blobs on a server of Azure.
+pub(crate) fn has_azure_account(shown: &str, settings: &Settings) -> bool {
+    const VARIABLES: [&str; 8] = [
+        "AZURE_STORAGE_ACCOUNT_KEY",
+        "AZURE_STORAGE_ACCESS_KEY",
+        "AZURE_STORAGE_SAS_TOKEN",
+        "AZURE_STORAGE_SAS_KEY",
+        "AZURE_STORAGE_TOKEN",
+        "AZURE_CLIENT_ID",
+        "AZURE_FEDERATED_TOKEN_FILE",
+        "AZURE_USE_AZURE_CLI",
+    ];
+    settings.query(shown).is_some() || VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
+}

@@ -1,0 +1,172 @@
+//! Objects of a server with faults are read as files of the disk.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod server;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use remote::{Objects, Settings};
+use server::{Content, Line, Server};
+use source::storage::{Kind, Object, ObjectStorage};
+
+const MB: u64 = 1 << 20;
+
+fn objects() -> Objects {
+    Objects::new(Settings::default())
+}
+
+/// A server with one object, and its URL.
+fn with_object(content: Content) -> (Server, String) {
+    let server = Server::start();
+    server.put("/b/sales.bak", content);
+    let url = format!("{}/b/sales.bak", server.url());
+    (server, url)
+}
+
+/// Reads a part as callers do, until it is whole.
+fn read(object: &dyn Object, from: u64, length: usize) -> std::io::Result<Vec<u8>> {
+    let (mut bytes, mut done) = (vec![0; length], 0);
+    while done < length {
+        match object.read_at(&mut bytes[done..], from + done as u64)? {
+            0 => break,
+            read => done += read,
+        }
+    }
+    bytes.truncate(done);
+    Ok(bytes)
+}
+
+fn text_of(result: std::io::Result<impl Sized>) -> String {
+    result.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn an_object_is_read_like_a_file() {
+    let content = Content::Pattern(40 * MB + 17);
+    let (server, url) = with_object(content.clone());
+    let object = objects().open(&url).unwrap();
+    assert_eq!(object.length(), 40 * MB + 17);
+    assert_eq!(server.requests().len(), 1, "one request opens it");
+    for (from, length) in [(0, 8192), (3 * MB + 5, 100_000), (39 * MB, 3 << 20), (40 * MB + 16, 10), (41 * MB, 10)] {
+        let end = (from + length as u64).min(object.length());
+        assert!(read(&*object, from, length).unwrap() == content.part(from.min(end)..end), "{from}");
+    }
+}
+
+#[test]
+fn many_threads_read_the_same_bytes_through_faults() {
+    let content = Content::Pattern(64 * MB);
+    let (server, url) = with_object(content.clone());
+    server.set_line(Line { latency: Duration::from_millis(2), busy: 10, cut: 5, ..Line::default() });
+    let object: Arc<dyn Object> =
+        Objects::new(Settings { held_bytes: 16 * MB, ..Settings::default() }).open(&url).unwrap();
+    let (object, content) = (&object, &content);
+    thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || {
+                for chunk in (number..64).step_by(4) {
+                    let from = chunk * MB;
+                    object.prefetch(from + 8 * MB, MB);
+                    assert!(read(&**object, from, 1 << 20).unwrap() == content.part(from..from + MB), "{chunk}");
+                }
+            });
+        }
+        // Pages anywhere, meanwhile.
+        scope.spawn(move || {
+            for page in (0..8192).step_by(97) {
+                let from = page * 5003 % 8191 * 8192;
+                assert!(read(&**object, from, 8192).unwrap() == content.part(from..from + 8192), "{page}");
+            }
+        });
+    });
+}
+
+#[test]
+fn each_request_names_the_tag_and_scattered_pages_are_small_requests() {
+    let (server, url) = with_object(Content::Pattern(1000 * MB));
+    let object = objects().open(&url).unwrap();
+    server.forget();
+    for page in 1..10 {
+        read(&*object, page * 100 * MB, 8192).unwrap();
+    }
+    let requests = server.requests();
+    assert_eq!(requests.len(), 9);
+    for request in &requests {
+        let range = request.range.clone().unwrap();
+        assert!(request.if_match.as_deref() == Some("\"tag-0\"") && range.end - range.start <= 64 << 10, "{request:?}");
+    }
+    // In a row they are large ones, and nothing is asked for twice.
+    server.forget();
+    for chunk in 0..64 {
+        read(&*object, 300 * MB + chunk * MB, 1 << 20).unwrap();
+    }
+    let requests = server.requests();
+    let asked: u64 =
+        requests.iter().filter_map(|request| request.range.clone()).map(|range| range.end - range.start).sum();
+    assert!(requests.len() < 40 && (64 * MB..=64 * MB + 140 * MB).contains(&asked), "{} {asked}", requests.len());
+}
+
+#[test]
+fn an_object_that_is_overwritten_is_an_error_and_never_a_mixture() {
+    for tag in ["\"other\"", "W/\"weak\""] {
+        let server = Server::start();
+        let old = if tag.starts_with('W') { "W/\"old\"" } else { "\"old\"" };
+        server.put_tagged("/b/x.bak", Content::Bytes(Arc::new(vec![1; 4 << 20])), old);
+        let object = objects().open(&format!("{}/b/x.bak", server.url())).unwrap();
+        server.put_tagged("/b/x.bak", Content::Bytes(Arc::new(vec![2; 4 << 20])), tag);
+        let bytes = read(&*object, 0, 8192).unwrap();
+        assert!(bytes.iter().all(|byte| *byte == 1), "what was read at the start");
+        let text = text_of(read(&*object, 2 * MB, 8192));
+        assert!(text.starts_with("the object was overwritten while it was read"), "{text}");
+        server.forget();
+        assert!(
+            read(&*object, 3 * MB, 8192).is_err() && server.requests().is_empty(),
+            "it stays so, without a request"
+        );
+    }
+}
+
+#[test]
+fn an_object_is_looked_up_once_and_an_empty_one_is_empty() {
+    let (server, url) = with_object(Content::Bytes(Arc::default()));
+    let objects = objects();
+    assert_eq!(objects.kind(&url).unwrap(), Kind::File { bytes: 0 });
+    let asked = server.requests().len();
+    assert_eq!(objects.open(&url).unwrap().length(), 0);
+    assert_eq!(objects.kind(&url).unwrap(), Kind::File { bytes: 0 });
+    assert_eq!(server.requests().len(), asked);
+}
+
+#[test]
+fn what_cannot_be_read_says_why_in_one_line_without_a_secret() {
+    let (server, url) = with_object(Content::Pattern(MB));
+    server.require("sig=GOODSECRET");
+    let with = |query: &str| {
+        let secrets = BTreeMap::from([(url.clone(), format!("{url}?{query}"))]);
+        Objects::new(Settings { secrets, ..Settings::default() })
+    };
+    assert!(with("sv=1&sig=GOODSECRET").open(&url).is_ok());
+    let denied = text_of(with("sv=1&sig=WRONGSECRET").open(&url));
+    assert!(
+        denied.starts_with("access is denied (403 AuthenticationFailed); the signature in the URL may"),
+        "{denied}"
+    );
+    let missing = format!("{url}2");
+    let text = text_of(with("sig=GOODSECRET").open(&missing));
+    assert!(text.starts_with("access is denied (403"), "another URL has not this query: {text}");
+    server.require("");
+    let nothing = text_of(objects().open(&missing));
+    assert_eq!(nothing, "there is nothing of this name (404 NoSuchKey); look at its spelling");
+    server.send_whole();
+    let whole = text_of(objects().open(&url));
+    assert!(whole.starts_with("the server does not send parts of a file"), "{whole}");
+    let nobody = text_of(objects().open("http://127.0.0.1:1/x.bak?"));
+    assert!(nobody.contains("the storage cannot be asked") && nobody.contains("refused"), "{nobody}");
+    for text in [denied, text, nothing, whole, nobody] {
+        assert!(!text.contains("SECRET") && !text.contains('\n'), "{text}");
+    }
+}

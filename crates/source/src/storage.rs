@@ -1,0 +1,241 @@
+//! Files by their paths: those of the system, and objects in object storage, where the program reads it.
+//!
+//! A URL (`s3://bucket/sales.bak`) stands wherever a path does. What reads it is not part of this crate: a program gives an
+//! [`ObjectStorage`] to [`use_storage`], and all paths that are URLs are opened and listed by it from then on.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Objects by their URLs.
+pub trait ObjectStorage: Send + Sync {
+    /// Opens an object. Whoever opens it again gets the same bytes, or an error, as long as the program runs.
+    ///
+    /// # Errors
+    /// If it cannot be read; the text says why and what to do, and no secret.
+    fn open(&self, url: &str) -> io::Result<Arc<dyn Object>>;
+
+    /// What is at `url`.
+    ///
+    /// # Errors
+    /// As for [`Self::open`]; of the kind `NotFound` if there is nothing.
+    fn kind(&self, url: &str) -> io::Result<Kind>;
+
+    /// The objects and folders directly below `url`, by name.
+    ///
+    /// # Errors
+    /// If they cannot be listed; the text says why and what to do, and no secret.
+    fn list(&self, url: &str) -> io::Result<Vec<Entry>>;
+
+    /// Announces that these will be opened soon.
+    fn announce(&self, urls: &[&str]);
+
+    /// The most that is kept of objects in memory, in bytes.
+    fn held_bytes(&self) -> u64;
+}
+
+/// An object that many threads read at once.
+pub trait Object: Send + Sync + fmt::Debug {
+    /// Its length in bytes.
+    fn length(&self) -> u64;
+
+    /// Reads at least one byte from `offset` on, none at the end. All bytes are of the object as it was when it was opened.
+    ///
+    /// # Errors
+    /// If it cannot be read, or was overwritten; the text says why and what to do, and no secret.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Announces that bytes will be read soon.
+    fn prefetch(&self, offset: u64, bytes: u64);
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A file or an object of so many bytes.
+    File {
+        /// Its length.
+        bytes: u64,
+    },
+    /// A folder, or the common start of the names of objects.
+    Folder,
+    /// A pipe that has a path.
+    Pipe,
+    /// Something else.
+    Other,
+}
+
+/// What is in a folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is a folder; a link to one is not.
+    pub is_folder: bool,
+}
+
+static STORAGE: OnceLock<Box<dyn ObjectStorage>> = OnceLock::new();
+
+/// Opens URLs with `storage` from now on. Only the first call counts.
+pub fn use_storage(storage: Box<dyn ObjectStorage>) {
+    let _ = STORAGE.set(storage);
+}
+
+/// The most that is kept of objects in memory, in bytes; 0 if no path of this run is a URL.
+pub fn held_bytes() -> u64 {
+    STORAGE.get().map_or(0, |storage| storage.held_bytes())
+}
+
+/// The URL that a path is, if it is one.
+///
+/// ```
+/// use std::path::Path;
+/// assert_eq!(source::storage::url(Path::new("s3://backups/sales.bak")), Some("s3://backups/sales.bak"));
+/// assert_eq!(source::storage::url(Path::new("C:/backups/sales.bak")), None);
+/// ```
+pub fn url(path: &Path) -> Option<&str> {
+    let text = path.to_str()?;
+    let (scheme, _) = text.split_once("://")?;
+    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
+    is_scheme.then_some(text)
+}
+
+/// The storage of a URL; `None` for a path of the system.
+pub(crate) fn of(path: &Path) -> Option<io::Result<(&'static dyn ObjectStorage, &str)>> {
+    let url = url(path)?;
+    let missing = || io::Error::new(io::ErrorKind::Unsupported, "this program reads no object storage");
+    Some(STORAGE.get().map(|storage| (storage.as_ref(), url)).ok_or_else(missing))
+}
+
+/// What `path` leads to.
+///
+/// # Errors
+/// Those of the system or of the storage: of the kind `NotFound` if there is nothing.
+pub fn kind(path: &Path) -> io::Result<Kind> {
+    if let Some(storage) = of(path) {
+        return storage.and_then(|(storage, url)| storage.kind(url));
+    }
+    let metadata = fs::metadata(path)?;
+    Ok(match &metadata {
+        file if file.is_file() => Kind::File { bytes: file.len() },
+        folder if folder.is_dir() => Kind::Folder,
+        pipe if is_pipe(pipe) => Kind::Pipe,
+        _ => Kind::Other,
+    })
+}
+
+/// Whether `path` leads to a file or an object.
+pub fn is_file(path: &Path) -> bool {
+    matches!(kind(path), Ok(Kind::File { .. }))
+}
+
+/// Whether `path` leads to a folder, or is the common start of the names of objects.
+pub fn is_folder(path: &Path) -> bool {
+    matches!(kind(path), Ok(Kind::Folder))
+}
+
+/// The length of a file or an object in bytes, if it can be known.
+pub fn length(path: &Path) -> Option<u64> {
+    match kind(path) {
+        Ok(Kind::File { bytes }) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// What is directly in a folder, by name.
+///
+/// # Errors
+/// Those of the system or of the storage.
+pub fn list(folder: &Path) -> io::Result<Vec<Entry>> {
+    if let Some(storage) = of(folder) {
+        return storage.and_then(|(storage, url)| storage.list(url));
+    }
+    let entry = |entry: fs::DirEntry| Ok(Entry { path: entry.path(), is_folder: entry.file_type()?.is_dir() });
+    let mut entries = fs::read_dir(folder)?.map(|found| found.and_then(entry)).collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(entries)
+}
+
+/// The paths of the files in a folder, by name: links to files are files too. None if the folder cannot be read.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = list(folder).unwrap_or_default();
+    let paths = entries.into_iter().filter(|entry| !entry.is_folder).map(|entry| entry.path);
+    paths.filter(|path| url(path).is_some() || path.is_file()).collect()
+}
+
+/// Announces that these files will be opened soon: objects are then opened together.
+pub fn announce<'p>(paths: impl Iterator<Item = &'p Path>) {
+    if let Some(storage) = STORAGE.get() {
+        storage.announce(&paths.filter_map(url).collect::<Vec<_>>());
+    }
+}
+
+/// The one name of a file that may have several: without links. A URL is its own.
+pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+    if url(path).is_some() { Ok(path.to_owned()) } else { fs::canonicalize(path) }
+}
+
+/// How statements of SQL Server name a backup file: `DISK` with its full path, or `URL`; `None` if its name is no text.
+pub fn device(path: &Path) -> Option<(&'static str, String)> {
+    if let Some(url) = url(path) {
+        return Some(("URL", url.to_owned()));
+    }
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Some(("DISK", full.to_str()?.to_owned()))
+}
+
+/// Whether a path leads to a pipe.
+#[cfg(unix)]
+fn is_pipe(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+/// Pipes have no paths that a shell would name.
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_scheme_of_several_letters_makes_a_url() {
+        for path in ["s3://b/k", "https://host/x.bak", "az://c/", "s3a://b"] {
+            assert_eq!(url(Path::new(path)), Some(path));
+        }
+        for path in ["sales.bak", "c://sales.bak", "/s3:/b", "a b://c", "://x", r"\\server\share\x.bak"] {
+            assert_eq!(url(Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_an_error_where_nothing_reads_it() {
+        let path = Path::new("s3://bucket/sales.bak");
+        assert!(kind(path).is_err() && list(path).is_err() && !is_file(path) && !is_folder(path));
+    }
+
+    #[test]
+    fn statements_name_a_url_as_such() {
+        assert_eq!(device(Path::new("s3://b/x.bak")), Some(("URL", "s3://b/x.bak".to_owned())));
+        assert!(device(Path::new("x.bak")).is_some_and(|(device, path)| device == "DISK" && path.len() > 5));
+    }
+
+    #[test]
+    fn a_folder_is_listed_by_name_with_its_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.bak", "a.bak"] {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        let found = list(folder.path()).unwrap();
+        let names: Vec<_> = found.iter().map(|entry| (entry.path.file_name().unwrap(), entry.is_folder)).collect();
+        assert_eq!(names, [("a.bak".as_ref(), false), ("b.bak".as_ref(), false), ("sub".as_ref(), true)]);
+        assert_eq!(files_in(folder.path()).len(), 2);
+        assert_eq!(kind(folder.path()).unwrap(), Kind::Folder);
+        assert_eq!(kind(&folder.path().join("a.bak")).unwrap(), Kind::File { bytes: 1 });
+    }
+}
