@@ -37,7 +37,7 @@ struct Shared {
     settings: Arc<Settings>,
     pool: Arc<Pool>,
     numbers: AtomicU32,
-    stores: Mutex<HashMap<(Place, String, Patience), Arc<OnceCell<Opened>>>>,
+    stores: Mutex<HashMap<Client, Arc<OnceCell<Opened>>>>,
     looked: Mutex<HashMap<String, Arc<OnceCell<Looked>>>>,
     opening: Semaphore,
 }
@@ -51,6 +51,15 @@ fn runtime() -> io::Result<&'static Runtime> {
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("storage").enable_all().build()
     });
     runtime.as_ref().map_err(|cause| io::Error::new(cause.kind(), cause.to_string()))
+}
+
+/// What one client is for.
+#[derive(PartialEq, Eq, Hash)]
+struct Client {
+    place: Place,
+    /// The query that gives access, or the URL of the one object.
+    access: String,
+    patience: Patience,
 }
 
 /// A client, or why there is none.
@@ -147,7 +156,7 @@ impl Shared {
         };
         let cell = {
             let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(stores.entry((place.clone(), access, patience)).or_default())
+            Arc::clone(stores.entry(Client { place: place.clone(), access, patience }).or_default())
         };
         let open = async || {
             let opened = stores::open(place, url, &self.settings, patience).await;

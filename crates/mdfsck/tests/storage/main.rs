@@ -49,13 +49,13 @@ impl Sample {
             let written = backup(&[Set { files, step, options }], folder.path(), name).unwrap().files;
             written.iter().map(|path| name_below(folder.path(), path)).collect::<Vec<_>>()
         };
-        let full = write(&sound, 1, plain, "full.bak");
-        let differential = write(&files, 2, BackupOptions { base, ..packed }, "diff.bak");
+        let full = write(&sound, 1, plain, "full");
+        let differential = write(&files, 2, BackupOptions { base, ..packed }, "diff");
         let forms = vec![
             ("data files", files.iter().map(|path| name_below(folder.path(), path)).collect()),
-            ("backup", write(&files, 1, plain, "plain.bak")),
+            ("backup", write(&files, 1, plain, "plain")),
             ("stripes", write(&files, 1, BackupOptions { stripes: 3, ..plain }, "stripes")),
-            ("compressed", write(&files, 1, packed, "packed.bak")),
+            ("compressed", write(&files, 1, packed, "packed")),
             ("full and differential", [full, differential].concat()),
         ];
         Self { folder, forms }
@@ -119,6 +119,11 @@ fn is_same(expected: &Output, found: &Output, what: &str) {
     assert_eq!(found.status.code(), expected.status.code(), "{what}: {}", text(&found.stderr));
 }
 
+/// The exit status but for what is not verified of the sample, which is another question.
+fn bits(done: &Output) -> i32 {
+    done.status.code().unwrap() & !16
+}
+
 /// The environment for S3 at a server.
 fn s3(url: &str) -> [(&str, &str); 4] {
     [
@@ -141,7 +146,7 @@ fn every_form_of_a_database_gets_the_answer_that_it_gets_on_a_disk() {
     for (form, names) in &sample.forms {
         for options in [&["--maxdop", "1"][..], &["--maxdop", "4", "--memory", "96MB"]] {
             let expected = sample.expected(names, options);
-            assert_eq!(expected.status.code(), Some(1), "{form}: {}", text(&expected.stderr));
+            assert_eq!(bits(&expected), 1, "{form}: {}", text(&expected.stderr));
             let objects = run(&["check"], &urls("s3://sql/backups/", names), options, &s3(&url));
             is_same(&expected, &objects, form);
             let links = urls(&format!("{url}/sql/backups/"), names);
@@ -206,7 +211,7 @@ fn folders_of_objects_are_listed() {
     server.put("/sql/jobs/notes.txt", Content::Bytes(Arc::new(b"hello".to_vec())));
     let chain = run(&["chain"], &["s3://sql/jobs".to_owned()], &[], &s3(&url));
     let shown = text(&chain.stdout);
-    for name in ["s3://sql/jobs/full/a.bak", "s3://sql/jobs/diff/b.bak"] {
+    for name in ["s3://sql/jobs", "a.bak", "b.bak"] {
         assert!(chain.status.success() && shown.contains(name), "{shown} {}", text(&chain.stderr));
     }
     // The data files in a folder, by its name and by a pattern.
@@ -217,7 +222,7 @@ fn folders_of_objects_are_listed() {
     }
     // Each database of a folder by itself.
     let several = run(&["check"], &["s3://sql/backups".to_owned()], &["--format", "summary"], &s3(&url));
-    assert!(several.status.code() == Some(1), "{} {}", text(&several.stdout), text(&several.stderr));
+    assert!(bits(&several) == 1, "{} {}", text(&several.stdout), text(&several.stderr));
 }
 
 #[test]
@@ -274,8 +279,8 @@ fn no_output_has_a_secret_in_it() {
     ] {
         let done = run(command, std::slice::from_ref(url), options, &[]);
         let printed = format!("{}{}", text(&done.stdout), text(&done.stderr));
-        if status.is_some() {
-            assert_eq!(done.status.code(), status, "{command:?} {options:?}: {printed}");
+        if let Some(status) = status {
+            assert_eq!(bits(&done), status, "{command:?} {options:?}: {printed}");
         }
         assert!(!printed.contains("TOPSECRET") && !printed.contains("sig="), "{command:?} {options:?}: {printed}");
     }
