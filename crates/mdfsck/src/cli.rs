@@ -248,14 +248,14 @@ impl Command {
     /// `--memory`, where a command has it.
     pub(crate) fn memory(&self) -> Option<u64> {
         match self {
-            Self::Check(arguments) => arguments.recovery.memory,
+            Self::Check(arguments) => arguments.recovery.room.memory,
             Self::Advise(AdviseArguments { database, .. })
             | Self::Tables(TablesArguments { database, .. })
             | Self::Lint(LintArguments { database, .. })
             | Self::Page(PageArguments { database, .. })
             | Self::Extract(ExtractArguments { database, .. })
             | Self::Export(ExportArguments { database, .. })
-            | Self::Rows(RowsArguments { database, .. }) => database.recovery.memory,
+            | Self::Rows(RowsArguments { database, .. }) => database.recovery.room.memory,
             Self::Audit(arguments) => arguments.memory,
             Self::Chain(arguments) => arguments.memory,
             _ => None,

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error, &arguments),
     };
     let is_json = cli.command.prints_json();
-    let storage = if has_urls { urls::read(secrets, urls::share(cli.command.memory())) } else { Ok(()) };
+    let storage = urls::read(has_urls, secrets, urls::share(cli.command.memory()));
     let status = storage.and_then(|()| run(cli.command));
     match status {
         Ok(status) => ExitCode::from(status),

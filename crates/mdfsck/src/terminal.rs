@@ -58,7 +58,8 @@ pub(crate) fn write_summary(
     }
     let paths: Vec<String> = arguments.paths.iter().map(|path| source::argument(path)).collect();
     let paths = paths.join(" ");
-    let command = if crate::arguments::shown().next().is_some_and(|command| command == "merge") { "merge" } else { "check" };
+    let command =
+        if crate::arguments::shown().next().is_some_and(|command| command == "merge") { "merge" } else { "check" };
     let given = without_format(command, crate::arguments::shown());
     let commands = Commands { paths: &paths, command, arguments: &given, status };
     report::summary::write(report, view, style, commands, out)

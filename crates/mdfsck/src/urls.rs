@@ -77,9 +77,12 @@ impl Shown {
     }
 }
 
-/// Reads URLs from now on.
+/// Reads URLs from now on, those of a plan too.
+///
+/// # Errors
+/// If there are some, and this program was built without object storage.
 #[cfg(feature = "cloud")]
-pub(crate) fn read(secrets: BTreeMap<String, String>, held_bytes: Option<u64>) -> Result<(), Failure> {
+pub(crate) fn read(_: bool, secrets: BTreeMap<String, String>, held_bytes: Option<u64>) -> Result<(), Failure> {
     let held_bytes = held_bytes.unwrap_or(remote::MOST_HELD_BYTES);
     source::storage::use_storage(Box::new(remote::Objects::new(remote::Settings { secrets, held_bytes })));
     Ok(())
@@ -87,10 +90,9 @@ pub(crate) fn read(secrets: BTreeMap<String, String>, held_bytes: Option<u64>) -
 
 /// This program was built without that.
 #[cfg(not(feature = "cloud"))]
-pub(crate) fn read(_: BTreeMap<String, String>, _: Option<u64>) -> Result<(), Failure> {
-    Err(Failure::usage(
-        "this mdfsck was built without object storage: copy the file, or build with 'cargo build --release --features cloud'",
-    ))
+pub(crate) fn read(has_urls: bool, _: BTreeMap<String, String>, _: Option<u64>) -> Result<(), Failure> {
+    let text = "this mdfsck was built without object storage: copy the file, or build with 'cargo build --release --features cloud'";
+    if has_urls { Err(Failure::usage(text)) } else { Ok(()) }
 }
 
 /// How much of the memory of a run is for objects, at most.

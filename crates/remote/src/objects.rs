@@ -270,6 +270,7 @@ impl ObjectStorage for Objects {
     }
 
     fn held_bytes(&self) -> u64 {
-        self.0.settings.held_bytes
+        let is_used = !self.0.looked.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if is_used { self.0.settings.held_bytes } else { 0 }
     }
 }

@@ -78,12 +78,7 @@ fn moto_gives_the_answer_of_the_disk() {
         is_same(&sample.expected(names, &[]), &found, form);
     }
     let chain = run(&["chain"], &["s3://sql/backups".to_owned()], &[], &environment);
-    assert!(
-        text(&chain.stdout).contains("s3://sql/backups"),
-        "{} {}",
-        text(&chain.stdout),
-        text(&chain.stderr)
-    );
+    assert!(text(&chain.stdout).contains("s3://sql/backups"), "{} {}", text(&chain.stdout), text(&chain.stderr));
     let missing = run(&["info"], &["s3://sql/none.bak".to_owned()], &[], &environment);
     assert!(
         missing.status.code() == Some(4) && text(&missing.stderr).contains("404 NoSuchKey"),
@@ -135,12 +130,7 @@ fn azurite_gives_the_answer_of_the_disk() {
         is_same(&expected, &run(&["check"], &links, &[], &[]), form);
     }
     let chain = run(&["chain"], &["az://sql/backups".to_owned()], &[], &environment);
-    assert!(
-        text(&chain.stdout).contains("az://sql/backups"),
-        "{} {}",
-        text(&chain.stdout),
-        text(&chain.stderr)
-    );
+    assert!(text(&chain.stdout).contains("az://sql/backups"), "{} {}", text(&chain.stdout), text(&chain.stderr));
     let denied = format!("{url}{account}/sql/backups/plain.bak?{}", sas.replace("sig=", "sig=x"));
     let denied = run(&["info"], &[denied], &[], &[]);
     let said = text(&denied.stderr);
