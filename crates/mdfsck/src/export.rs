@@ -87,10 +87,10 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
         let Opened { pages, database, kept_bytes } = opened;
         let needs_texts = arguments.definitions || arguments.format == ExportFormat::Sql;
         let texts = needs_texts.then(|| Definitions::load(pages, database));
-        let fixed = kept_bytes + memory::fixed_bytes(pages, database, texts.as_ref());
-        let (granted, threads) = memory::grant(arguments, fixed)?;
+        let fixed = kept_bytes + memory::fixed_bytes(arguments, pages, database, texts.as_ref());
+        let (bytes_left, threads) = memory::grant(arguments, fixed)?;
         let plan = Plan::new(arguments, pages, database)?;
-        let run = Run { arguments, pages, database, plan: &plan, texts: texts.as_ref(), granted, threads };
+        let run = Run { arguments, pages, database, plan: &plan, texts: texts.as_ref(), bytes_left, threads };
         let (tables, definitions) = run.write(listener.as_ref())?;
         drop(listener);
         run.report(&tables, &definitions)
@@ -103,8 +103,8 @@ struct Run<'a> {
     database: &'a Database,
     plan: &'a Plan,
     texts: Option<&'a Definitions>,
-    /// Bytes of memory.
-    granted: u64,
+    /// Bytes of memory for what is at hand.
+    bytes_left: u64,
     threads: usize,
 }
 
@@ -132,7 +132,7 @@ impl Run<'_> {
         }
         if self.arguments.damaged {
             progress.phase("salvage", 0);
-            salvage::salvage(self, self.granted, &left_out, &mut tables)?;
+            salvage::salvage(self, self.bytes_left, &left_out, &mut tables)?;
             if self.arguments.json {
                 tables.iter().try_for_each(print_line)?;
             }

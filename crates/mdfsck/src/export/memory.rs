@@ -15,6 +15,8 @@ use crate::size;
 pub(crate) const DEFAULT_BYTES: u64 = 64 << 20;
 /// What the program takes whatever is exported.
 const BASE_BYTES: u64 = 12 << 20;
+/// Sets with a bit for each page that finding the pages of a table takes at once; salvage keeps one more.
+const SCAN_SETS: u64 = 2;
 /// What a table costs that has a file: its names, and what is reported of it.
 const TABLE_BYTES: u64 = 1000;
 /// What a thread takes that makes text: pages of a range, and text.
@@ -28,17 +30,22 @@ pub(crate) fn for_recovery(granted: Option<u64>) -> u64 {
 }
 
 /// What is kept while tables are exported, whatever the number of threads.
-pub(super) fn fixed_bytes(pages: &dyn PageSource, database: &Database, texts: Option<&Definitions>) -> u64 {
+pub(super) fn fixed_bytes(
+    arguments: &ExportArguments,
+    pages: &dyn PageSource,
+    database: &Database,
+    texts: Option<&Definitions>,
+) -> u64 {
+    let sets = SCAN_SETS + if arguments.damaged { 1 } else { 0 };
     BASE_BYTES
         + database.bytes()
         + pages.backup().map_or(0, BackupPages::held_bytes)
         + texts.map_or(0, Definitions::bytes)
-        // Pages of a heap that were handed out.
-        + PageSet::bytes_for(pages)
+        + sets * PageSet::bytes_for(pages)
         + database.objects.values().filter(|object| object.type_code == "U").count() as u64 * TABLE_BYTES
 }
 
-/// The grant, and how many threads it is enough for.
+/// The bytes of the grant that are not fixed, and how many threads they are enough for.
 pub(super) fn grant(arguments: &ExportArguments, fixed: u64) -> Result<(u64, usize), Failure> {
     let each = match arguments.format {
         #[cfg(feature = "parquet")]
@@ -54,10 +61,10 @@ pub(super) fn grant(arguments: &ExportArguments, fixed: u64) -> Result<(u64, usi
         Some(granted) => granted,
         None => DEFAULT_BYTES.max(least),
     };
-    let most = (granted - fixed) / each;
+    let left = granted - fixed;
     let wanted = match arguments.maxdop {
         0 => thread::available_parallelism().map_or(1, |count| count.get() as u64),
         count => u64::from(count),
     };
-    Ok((granted, wanted.min(most) as usize))
+    Ok((left, wanted.min(left / each) as usize))
 }

@@ -13,8 +13,8 @@ use crate::cli::ExportFormat;
 use crate::failure::Failure;
 use crate::output;
 
-/// Share of the grant for what is lost: the rest is for the pages.
-const SHARE: u64 = 4;
+/// What part of the memory at hand is for what is lost: the rest is for pages, and for the files that are written.
+const SHARE: u64 = 2;
 /// Pages that nothing leads to and that are kept at once.
 const MOST_STRAYS: usize = 100_000;
 

@@ -28,6 +28,7 @@ fn own() -> Vec<(&'static str, Test)> {
         ("a table that does not exist is refused with near names", near_names),
         ("rows of a damaged page are left out and said", left_out),
         ("rows shows as many rows as asked for", some_rows),
+        ("the bits of a large file's pages count against the grant", bits_of_pages),
         ("csv and json lines have as many rows as the summary says", counts),
     ]
 }
@@ -63,6 +64,21 @@ fn same_bytes(folder: &Path) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Without content, a file of 300 GB takes no space.
+fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    let export = |out: &str, memory: &str| mdfsck(folder, &["export", "s", "-o", out, "--damaged", "--memory", memory]);
+    ensure(matches!(export("small", "36MB").status.code(), Some(0 | 16)), "enough for the small file")?;
+    let path = fs::read_dir(folder.join("s"))?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|own| own == "mdf"));
+    fs::File::options().write(true).open(path.ok_or("no data file")?)?.set_len(300 << 30)?;
+    // A bit for each page takes 4.7 MB, three times, on top of what one thread needs.
+    refused(&export("large", "36MB"), 8, &["--memory 36 MB: this export needs", "at least"])?;
+    ensure(!folder.join("large").exists() || files(&folder.join("large"))?.is_empty(), "nothing is written")
 }
 
 fn existing_files(folder: &Path) -> Result<(), Failed> {
