@@ -1,0 +1,172 @@
+//! What comes before a check of one database: it is opened, recovered, and what the check may use is settled.
+
+use catalog::Database;
+use check::part::Fingerprint;
+use check::{Options, Scope};
+use source::backup::SetChoice;
+use source::{PageSource, Throttled};
+
+use super::What;
+use crate::cli::{CheckArguments, Constraints, RoomArguments};
+use crate::failure::{Failure, warn};
+use crate::input::{Input, Reading};
+use crate::spool::Spool;
+use crate::{audit, recover, scope, size};
+
+/// A database that can be checked.
+pub(crate) struct Prepared<'i> {
+    /// Its pages, if they are recovered.
+    pub(crate) recovered: recover::Outcome<'i>,
+    /// Its catalog.
+    pub(crate) database: Database,
+    /// What was read for it, if other processes must have read the same.
+    pub(crate) catalog: Fingerprint,
+    /// How it is checked.
+    pub(crate) options: Options,
+}
+
+/// Reads the catalog, recovers the database with its log, and settles what the check may use.
+///
+/// # Errors
+/// If it cannot be checked so.
+pub(crate) fn prepare<'i>(
+    arguments: &CheckArguments,
+    input: &'i Input,
+    listener: &dyn check::Progress,
+    what: &What<'_>,
+) -> Result<Prepared<'i>, Failure> {
+    let memory = arguments.recovery.room.memory;
+    // What is kept of objects is memory too; databases that are checked side by side share it.
+    let held = source::storage::held_bytes() / u64::from(arguments.databases.max(1));
+    let source = input.pages();
+    let common = what.spread.common();
+    listener.phase("load", 0);
+    let load = |pages: &dyn PageSource| match common {
+        Some(common) => check::part::load(pages, &common.key),
+        None => (catalog::load(pages), Fingerprint::default()),
+    };
+    let (as_stored, of_stored) = load(source);
+    listener.phase("recover", 0);
+    let (log_audit, recovered) = audit::beside(
+        arguments.run.maxdop,
+        || match common.and_then(|common| common.audit.as_ref()) {
+            Some(known) => known.clone(),
+            None => audit::of_check(arguments, source, &as_stored),
+        },
+        |is_newer| input.recover(&arguments.paths, &arguments.recovery, &as_stored, is_newer),
+    );
+    let mut recovered = recovered?;
+    let pages = recovered.pages_or(source);
+    let (database, catalog) = if recovered.pages.is_some() { load(pages) } else { (as_stored, of_stored) };
+    check::warnings(pages, &database).iter().for_each(|warning| warn(&warning.text));
+    let mut options = Options {
+        recovery: recovered.summary.clone(),
+        log_audit,
+        memory_bytes: memory,
+        hash_key: common.map(|common| common.key.clone()),
+        ..options(arguments, &database)?
+    };
+    let least = check::minimum_memory_bytes(pages, &database, &options);
+    if let Some(granted) = memory {
+        // What recovery has in memory makes room for the check.
+        let least = least.saturating_add(held);
+        if granted < least.saturating_add(recovered.kept_bytes()) {
+            recovered.keep_at_most(granted.saturating_sub(least))?;
+        }
+        refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
+        options.memory_bytes = Some(granted - recovered.kept_bytes() - held);
+    }
+    let prepared = Prepared { recovered, database, catalog, options };
+    what.spread.verify(arguments, what, input, &prepared)?;
+    Ok(prepared)
+}
+
+/// Runs `act` with the pages, which are read no faster than allowed.
+pub(crate) fn throttled<R>(
+    arguments: &CheckArguments,
+    source: &dyn PageSource,
+    act: impl FnOnce(&dyn PageSource) -> R,
+) -> R {
+    match arguments.run.io_limit {
+        Some(limit) => act(&Throttled::new(source, limit)),
+        None => act(source),
+    }
+}
+
+/// Opens the database.
+///
+/// # Errors
+/// If it cannot be opened.
+pub(crate) fn open(
+    arguments: &CheckArguments,
+    what: &What<'_>,
+    progress: &dyn check::Progress,
+) -> Result<Input, Failure> {
+    let RoomArguments { memory, temp_dir } = &arguments.recovery.room;
+    if let Some(sets) = what.sets {
+        return Input::of_sets(sets, *memory, arguments.stop.stop());
+    }
+    let reading = Reading {
+        named: what.named,
+        sets: if let SetChoice::Positions(positions) = what.choice { positions } else { &[] },
+        direct: arguments.run.direct,
+        spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress },
+        memory: *memory,
+        stop: &arguments.stop,
+    };
+    Input::open(&arguments.paths, &reading)
+}
+
+fn options(arguments: &CheckArguments, database: &Database) -> Result<Options, Failure> {
+    Ok(Options {
+        scope: scope_of(arguments, database)?,
+        physical_only: arguments.scope.physical_only,
+        no_index: arguments.scope.noindex,
+        data_purity: arguments.scope.no_data_purity.then_some(false),
+        constraints: arguments.scope.constraints.is_some(),
+        all_constraints: arguments.scope.constraints == Some(Constraints::All),
+        identities: arguments.scope.identity,
+        max_threads: arguments.run.maxdop.into(),
+        extended_logical_checks: arguments.scope.extended_logical_checks,
+        readers: arguments.run.readers,
+        batches: arguments.batches,
+        temp_dir: arguments.recovery.room.temp_dir.clone(),
+        hash_seed: None,
+        allowed: arguments.results.allow.clone(),
+        row_by_row: false,
+        ..Options::default()
+    })
+}
+
+fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Failure> {
+    if let Some(filegroup) = &arguments.scope.filegroup {
+        return scope::filegroup(database, filegroup).map(Scope::Filegroup);
+    }
+    if arguments.scope.alloc {
+        return Ok(Scope::Allocation);
+    }
+    if arguments.scope.catalog {
+        return Ok(Scope::Catalog);
+    }
+    if arguments.scope.table.is_empty() {
+        return Ok(Scope::Database);
+    }
+    let mut ids =
+        arguments.scope.table.iter().map(|name| scope::table(database, name)).collect::<Result<Vec<_>, _>>()?;
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(Scope::Tables(ids))
+}
+
+/// A grant that is too small is refused before the run, with the minimum.
+fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(), Failure> {
+    if granted >= least {
+        return Ok(());
+    }
+    let threads = match options.threads() {
+        1 => "1 thread".to_owned(),
+        threads => format!("{threads} threads; fewer need less, see --maxdop"),
+    };
+    let (granted, least) = (size::text(granted), size::text(least));
+    Err(Failure::small_grant(format!("--memory {granted}: this check needs {least} at least ({threads})")))
+}
