@@ -79,7 +79,8 @@ def executable(target):
     flags = remapped()
     if target.is_windows:
         command = ["build"]
-        flags += ["-Clink-arg=-Wl,--no-insert-timestamp", f"-Clink-arg={resource().relative_to(ROOT)}",
+        # A linker that is named is not told to strip, and symbols of import tables hold the folder's name.
+        flags += ["-Clink-arg=-Wl,--no-insert-timestamp", "-Clink-arg=-Wl,--strip-all", f"-Clink-arg={resource().relative_to(ROOT)}",
                   f"-Clinker={ROOT / 'packaging' / 'windows' / 'link'}", "-Clinker-flavor=gcc"]
     else:
         # Its own copies of the C library's start files come with the linker.

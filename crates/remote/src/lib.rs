@@ -1,7 +1,7 @@
 //! Objects in object storage as files: `s3://`, `az://`, `gs://` and `https://` behind [`source::storage`].
 //!
 //! What is above reads synchronously, from many threads. Here, requests are made by a few threads of their own (`runtime`),
-//! and what they bring is kept in pieces ([`pool`]) until it was read: sequential reads are recognised ([`streams`]) and get
+//! and what they bring is kept in pieces (`pool`) until it was read: sequential reads are recognised (`streams`) and get
 //! large pieces ahead of time, scattered reads small ones. An object is read as it was when it was opened: each request says
 //! which ETag it expects, so that an object that is overwritten meanwhile is an error and never a mixture of two.
 //!
