@@ -43,9 +43,9 @@ class Target:
 MANYLINUX = "manylinux_2_17_{0}.manylinux2014_{0}.musllinux_1_1_{0}"
 TARGETS = [
     Target("linux-x86_64", "x86_64-unknown-linux-musl", "amd64", "x86_64", MANYLINUX.format("x86_64"), "amd64",
-           15 * MEGABYTE),
+           16 * MEGABYTE),
     Target("linux-aarch64", "aarch64-unknown-linux-musl", "arm64", "aarch64", MANYLINUX.format("aarch64"), "arm64",
-           15 * MEGABYTE),
+           16 * MEGABYTE),
     Target("windows-x86_64", "x86_64-pc-windows-gnu", "", "", "win_amd64", "", 17 * MEGABYTE),
 ]
 # The one that runs on the machine that builds: it prints its completions and manual pages.
