@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
@@ -46,11 +47,33 @@ struct Shared {
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
+        threads_can_be_had(THREADS)?;
         // Somebody else may have chosen already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("storage").enable_all().build()
     });
     runtime.as_ref().map_err(|cause| io::Error::new(cause.kind(), cause.to_string()))
+}
+
+/// Whether the system grants so many threads: where it does not, a runtime would panic instead of an error.
+fn threads_can_be_had(threads: usize) -> io::Result<()> {
+    let all_run = Arc::new(Barrier::new(threads + 1));
+    let wait = |_| {
+        let all_run = Arc::clone(&all_run);
+        thread::Builder::new().spawn(move || all_run.wait())
+    };
+    let started: Vec<_> = (0..threads).map(wait).collect();
+    let failed = started.iter().find_map(|thread| thread.as_ref().err());
+    let failed = failed.map(|cause| io::Error::new(cause.kind(), format!("no thread for object storage: {cause}")));
+    match failed {
+        // Those that run wait until the process ends.
+        Some(cause) => Err(cause),
+        None => {
+            all_run.wait();
+            started.into_iter().flatten().for_each(|thread| drop(thread.join()));
+            Ok(())
+        }
+    }
 }
 
 /// What one client is for.

@@ -167,8 +167,9 @@ pub fn files_in(folder: &Path) -> Vec<PathBuf> {
 
 /// Announces that these files will be opened soon: objects are then opened together.
 pub fn announce<'p>(paths: impl Iterator<Item = &'p Path>) {
-    if let Some(storage) = STORAGE.get() {
-        storage.announce(&paths.filter_map(url).collect::<Vec<_>>());
+    let urls: Vec<&str> = paths.filter_map(url).collect();
+    if let Some(storage) = STORAGE.get().filter(|_| !urls.is_empty()) {
+        storage.announce(&urls);
     }
 }
 
