@@ -11,14 +11,21 @@ class TaskFailed(Exception):
 
 
 class Refused(Exception):
-    """A command that is wrong."""
+    """A command that is wrong: what it says, and its exit status."""
+
+    def __init__(self, text, status):
+        super().__init__(text)
+        self.status = status
 
 
 def missing(program, plan):
     """The tasks of a plan that have no part."""
-    done = subprocess.run([program, "plan", "--status", plan, "--missing"], capture_output=True, text=True)
+    try:
+        done = subprocess.run([program, "plan", "--status", plan, "--missing"], capture_output=True, text=True)
+    except OSError as error:
+        raise Refused(f"{program}: {error}", USAGE) from error
     if done.returncode:
-        raise Refused(done.stderr.strip())
+        raise Refused(done.stderr.strip(), done.returncode)
     return [int(task) for task in done.stdout.strip().split(",") if task]
 
 
@@ -28,7 +35,11 @@ def run_task(program, plan, task, options):
     Its standard input is a pipe whose other end this process holds: if this one is killed, the task ends too.
     """
     command = [program, "task", plan, str(task), "--until-eof", "--progress", "none", *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    try:
+        started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    except OSError as error:
+        raise TaskFailed(f"task {task}: {program}: {error}") from error
+    with started as process:
         # Not communicate(): that would close the pipe.
         said = process.stderr.read().decode(errors="replace").strip()
         status = process.wait()

@@ -15,7 +15,6 @@ import statistics
 import sys
 import time
 
-import dask
 from distributed import Client, LocalCluster, wait
 from distributed.comm import CommClosedError
 
@@ -116,22 +115,26 @@ def parsed(given):
 
 def main(given=None):
     arguments = parsed(sys.argv[1:] if given is None else given)
-    # A worker that dies is no proof against its task.
-    dask.config.set({"distributed.scheduler.allowed-failures": 10})
     try:
         tasks = core.missing(arguments.program, arguments.plan)
         if tasks:
             with cluster(arguments) as address, Client(address) as client:
+                client.run_on_scheduler(forgive)
                 failed = Run(client, arguments).carry_out(tasks)
             for text in failed:
                 print(f"mdfsck-dask: {text}", file=sys.stderr)
     except core.Refused as error:
         print(error, file=sys.stderr)
-        return core.USAGE
+        return error.status
     except LOST as error:
         print(f"mdfsck-dask: the cluster is lost ({type(error).__name__}: {error}); start the same command again", file=sys.stderr)
         return 4
     return core.merge(arguments.program, arguments.plan, arguments.merge_options)
+
+
+def forgive(dask_scheduler):
+    """A worker that dies is no proof against its task."""
+    dask_scheduler.allowed_failures = 10
 
 
 def cluster(arguments):

@@ -42,6 +42,7 @@ fn decimal(unscaled: i128, scale: u8) -> Value<'static> {
 
 /// A type, and a value of it.
 fn samples() -> Vec<(&'static str, Kind, Value<'static>)> {
+    let to_the_minute = DateTime { day: DAY, time: TimeOfDay { ticks: 863_400_000_000, digits: 0 } };
     let datetime = DateTime { day: DAY, time: TimeOfDay { ticks: 863_999_970_000, digits: 3 } };
     let offset = Value::DateTimeOffset { utc: moment(3), offset_minutes: -330 };
     let guid = [0xFF, 0x19, 0x96, 0x6F, 0x86, 0x8B, 0x11, 0xD0, 0xB4, 0x2D, 0, 0xC0, 0x4F, 0xC9, 0x64, 0xFF];
@@ -63,7 +64,7 @@ fn samples() -> Vec<(&'static str, Kind, Value<'static>)> {
         ("date", Kind::Date, Value::Date(DAY)),
         ("time(0)", Kind::Time { digits: 0 }, Value::Time(time(0))),
         ("time(7)", Kind::Time { digits: 7 }, Value::Time(time(7))),
-        ("smalldatetime", Kind::DateTime { digits: 0 }, Value::DateTime(moment(0))),
+        ("smalldatetime", Kind::DateTime { digits: 0 }, Value::DateTime(to_the_minute)),
         ("datetime", Kind::DateTime { digits: 3 }, Value::DateTime(datetime)),
         ("datetime2(7)", Kind::DateTime { digits: 7 }, Value::DateTime(moment(7))),
         ("datetimeoffset(3)", Kind::DateTimeOffset { digits: 3 }, offset),

@@ -135,7 +135,7 @@ impl Layout {
         Self::behind(table, &[])
     }
 
-    /// The same with columns in front: a row has their values first. One whose name the table has gets another name.
+    /// The same with columns in front: a row has their values first. A column whose name the table already has gets another.
     pub fn behind(table: &Table, front: &[(&str, Kind)]) -> Self {
         let is_taken = |name: &str| table.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
         let free = |name: &str| {

@@ -43,7 +43,7 @@ const MOST_NAME_UNITS: usize = 128;
 /// Salvages a table into files.
 ///
 /// # Errors
-/// What cannot be written. Then no file has its final name.
+/// What cannot be written. Then the doubtful rows have no file; those that were put together may have one.
 pub fn write_salvaged(request: &Request<'_>, form: SalvageForm, files: &SalvageFiles) -> io::Result<Salvaged> {
     let layout = Layout::behind(request.table, &IN_FRONT);
     let form_of = |suffix: &str| match form {
@@ -100,7 +100,7 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     }
 }
 
-/// The start of a name that has at most so many units of UTF-16.
+/// The start of a name, at most `most` UTF-16 units long.
 fn shortened(name: &str, most: usize) -> &str {
     let mut units = 0;
     let ends = name.char_indices().find(|(_, c)| {

@@ -180,7 +180,8 @@ fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> i
     match (rows.finish(), has_gaps) {
         (Ok(bytes), true) => Ok(bytes),
         (Ok(bytes), false) if destination.replaces => remove(&destination.unreadable).map(|()| bytes),
-        (Err(error), true) => {
+        // The rows of an earlier run, which are still there, must not look whole.
+        (Err(error), true) if !destination.replaces => {
             let _ = remove(&destination.unreadable);
             Err(error)
         }

@@ -111,7 +111,7 @@ impl<W: Write> TextSink<W> {
 /// Writes rows, and INSERT statements as batches.
 struct Inserts<W> {
     out: W,
-    /// Of an INSERT that is a constant.
+    /// The constant that holds an INSERT which cannot stand in a batch as it is.
     constant: Option<Constant>,
     scratch: Vec<u8>,
 }

@@ -201,7 +201,9 @@ impl Search {
             // A pipe, a link to a folder.
             Ok(Kind::Folder | Kind::Pipe | Kind::Other) => {}
             // A link that leads nowhere: what it was is known by its name only.
-            Err(cause) if plan::has_backup_name(&path) => self.unread(&path, &cause),
+            Err(cause) if plan::has_backup_name(&path) || storage::may_be_there(&path, &cause) => {
+                self.unread(&path, &cause)
+            }
             Err(_) => {}
             Ok(_) => match source::starts_backup(&path) {
                 Ok(true) => self.paths.push(path),

@@ -8,7 +8,7 @@ mod salvage;
 use std::path::Path;
 
 use ::export::{Destination, Form, TableSource, Written};
-use ::rows::{NoRows, ScanOptions, Table, Why};
+use ::rows::{MOST_LISTED, NoRows, ScanOptions, Table, Why};
 use catalog::Database;
 use check::Progress;
 use format::PageId;
@@ -117,14 +117,23 @@ impl Run<'_> {
             printed
         };
         progress.phase("export", self.plan.pages(self.database));
-        let (mut tables, mut left_out) = (Vec::new(), Vec::new());
+        let (mut tables, mut left_out, mut listed) = (Vec::new(), Vec::new(), 0);
         for planned in &self.plan.tables {
             // Made again for each: thousands of them take more memory than their names.
-            let (exported, pages) = match Table::of(self.database, planned.object_id) {
+            let (exported, mut pages) = match Table::of(self.database, planned.object_id) {
                 Ok(table) => self.table(&table, &planned.destination, progress)?,
-                Err(why) => (nothing(planned.object_id, &planned.name, &why), Vec::new()),
+                Err(why) => (nothing(planned.object_id, &planned.name, &why), LeftOut::default()),
             };
-            left_out.push(pages);
+            // All tables share the room of one list.
+            pages.cut_to(MOST_LISTED - listed);
+            listed += pages.listed.len();
+            if pages.is_cut {
+                let name = &planned.name;
+                warn(format!(
+                    "{name}: more pages are damaged than are kept at once: the rows of the others are not salvaged"
+                ));
+            }
+            left_out.push(pages.listed);
             if self.arguments.json && !self.arguments.damaged {
                 print_line(&exported)?;
             }
@@ -151,13 +160,21 @@ impl Run<'_> {
         table: &Table,
         destination: &Destination,
         progress: &dyn Progress,
-    ) -> Result<(Exported, Vec<(PageId, Why)>), Failure> {
+    ) -> Result<(Exported, LeftOut), Failure> {
         let form = self.form(table)?;
         let source = TableSource { pages: self.pages, database: self.database, table, options: ScanOptions::default() };
         let written = ::export::write_table(source, form, destination, self.threads, &|pages| progress.advance(pages));
-        let written = written.map_err(|cause| output::unwritable(&destination.rows, &cause))?;
-        let left_out = if self.arguments.damaged { written.counts.damaged_pages.clone() } else { Vec::new() };
-        Ok((exported(table, destination, written), left_out))
+        let mut written = written.map_err(|cause| output::unwritable(&destination.rows, &cause))?;
+        let shown = written.counts.damaged_pages.iter().take(MOST_PAGES);
+        let shown = shown.map(|(page, why)| (*page, why.to_string())).collect();
+        let left_out = match self.arguments.damaged {
+            true => LeftOut {
+                listed: std::mem::take(&mut written.counts.damaged_pages),
+                is_cut: written.counts.is_list_cut,
+            },
+            false => LeftOut::default(),
+        };
+        Ok((exported(table, destination, written, shown), left_out))
     }
 
     fn form(&self, table: &Table) -> Result<Form, Failure> {
@@ -207,9 +224,23 @@ impl Run<'_> {
     }
 }
 
-fn exported(table: &Table, destination: &Destination, written: Written) -> Exported {
+/// Pages of a table that were left out, for what salvages them.
+#[derive(Default)]
+struct LeftOut {
+    listed: Vec<(PageId, Why)>,
+    /// Not all of those that may have rows to salvage.
+    is_cut: bool,
+}
+
+impl LeftOut {
+    fn cut_to(&mut self, most: usize) {
+        self.is_cut |= self.listed.len() > most;
+        self.listed.truncate(most);
+    }
+}
+
+fn exported(table: &Table, destination: &Destination, written: Written, left_out: Vec<(PageId, String)>) -> Exported {
     let counts = written.counts;
-    let left_out = counts.damaged_pages.iter().take(MOST_PAGES).map(|(page, why)| (*page, why.to_string()));
     Exported {
         object: table.full_name(),
         object_id: table.object_id,
@@ -225,8 +256,8 @@ fn exported(table: &Table, destination: &Destination, written: Written) -> Expor
         unreadable_file: file_name(&destination.unreadable),
         altered_texts: counts.altered_texts,
         values_as_stored: counts.values_as_stored,
-        pages_left_out: counts.damaged_pages.len() as u64,
-        left_out: left_out.collect(),
+        pages_left_out: counts.pages_left_out,
+        left_out,
         records_left_out: counts.skipped_slots,
     }
 }

@@ -19,8 +19,7 @@ pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> 
         }
         let failed = |error: std::io::Error| Failure::unable(format!("{}: cannot be read: {error}", path.display()));
         let (mut found, mut unreadable) = (Vec::new(), None);
-        storage::list(path).map_err(failed)?;
-        for file in storage::files_in(path) {
+        for file in storage::files_among(storage::list(path).map_err(failed)?) {
             if is_wanted(&file) {
                 found.push(file);
             } else if let (None, Err(cause)) = (&unreadable, SharedFile::open(&file)) {

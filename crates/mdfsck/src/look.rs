@@ -105,7 +105,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
 
 /// Log files without data files: what they are.
 fn log_files(arguments: &InfoArguments) -> Result<u8, Failure> {
-    let size = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
+    let size = |path: &PathBuf| source::storage::length(path).unwrap_or(0);
     let logs: Vec<(&Path, u64)> = arguments.paths.iter().map(|path| (path.as_path(), size(path))).collect();
     output::print(|out| match arguments.json {
         true => report::info::write_logs_json(&logs, out),

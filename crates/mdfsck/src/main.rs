@@ -54,7 +54,7 @@ use urls::Shown;
 fn main() -> ExitCode {
     survive_size_limits();
     raise_file_limit();
-    let Shown { arguments, secrets, has_urls } = match arguments::typed().and_then(urls::shown) {
+    let Shown { arguments, secrets, has_urls, .. } = match arguments::typed().and_then(urls::shown) {
         Ok(shown) => shown,
         Err(failure) => return ExitCode::from(failure.report()),
     };

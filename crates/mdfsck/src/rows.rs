@@ -61,7 +61,7 @@ fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
     for (page, why) in counts.damaged_pages.iter().take(3) {
         warn(format!("{name}: the rows of page {page} are not shown: {why}"));
     }
-    match counts.damaged_pages.len().saturating_sub(3) {
+    match counts.pages_left_out.saturating_sub(3) {
         0 => {}
         more => warn(format!("{name}: the rows of {more} more pages are not shown")),
     }
@@ -71,6 +71,6 @@ fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
     if gaps > 0 {
         warn(format!("{name}: {gaps} values cannot be had and stand as NULL"));
     }
-    let is_whole = counts.damaged_pages.is_empty() && counts.skipped_slots == 0 && gaps == 0;
+    let is_whole = counts.pages_left_out == 0 && counts.skipped_slots == 0 && gaps == 0;
     if is_whole { 0 } else { Failure::INCOMPLETE }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use catalog::Database;
 use check::part::Fingerprint;
 use check::{HashKey, LogAudit};
 use parts::{Folder, PartsError, Plan, SourceFile};
@@ -53,7 +54,10 @@ pub(crate) enum Spread<'a> {
 impl<'a> Spread<'a> {
     /// What all processes of the plan have in common.
     pub(crate) fn common(self) -> Option<&'a Common> {
-        self.opened().map(|opened| &opened.common).or(if let Self::Plan(common) = self { Some(common) } else { None })
+        match self {
+            Self::Plan(common) => Some(common),
+            _ => self.opened().map(|opened| &opened.common),
+        }
     }
 
     fn opened(self) -> Option<&'a Opened> {
@@ -76,7 +80,7 @@ impl<'a> Spread<'a> {
         prepared: &Prepared<'_>,
     ) -> Result<(), Failure> {
         let Some(opened) = self.opened() else { return Ok(()) };
-        opened.verify(&files_of(arguments, what, input, prepared)?, prepared.catalog)
+        opened.verify(&files_of(arguments, what, input, &prepared.database)?, prepared.catalog)
     }
 }
 
@@ -93,7 +97,7 @@ struct Planned {
     scope: ScopeArguments,
     no_log: bool,
     stop: StopArguments,
-    /// Whether a comparison with the log lies in the folder.
+    /// Whether the folder holds a comparison with the log.
     has_audit: bool,
 }
 
@@ -210,7 +214,7 @@ fn files_of(
     arguments: &CheckArguments,
     what: &What<'_>,
     input: &Input,
-    prepared: &Prepared<'_>,
+    database: &Database,
 ) -> Result<Vec<SourceFile>, Failure> {
     let mut paths = BTreeSet::new();
     match (input, what.sets) {
@@ -218,7 +222,7 @@ fn files_of(
             let source: &dyn PageSource = files.as_ref();
             paths.extend(source.files().iter().map(|file| file.path.clone()));
             if !arguments.recovery.no_log {
-                paths.extend(recover::find(&arguments.paths, source, &prepared.database).logs);
+                paths.extend(recover::find(&arguments.paths, source, database).logs);
             }
         }
         (Input::Backups(_), Some(sets)) => paths.extend(sets.iter().flat_map(|set| set.paths.iter().cloned())),

@@ -15,6 +15,8 @@ pub(crate) struct Shown {
     pub(crate) arguments: Vec<OsString>,
     /// Those that had a secret.
     pub(crate) secrets: BTreeMap<String, String>,
+    /// All, by how they are shown.
+    names: BTreeMap<String, String>,
     /// Whether an argument is a URL.
     pub(crate) has_urls: bool,
 }
@@ -35,10 +37,14 @@ pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
     Ok(shown)
 }
 
-/// The URL in an argument, with what is before it: `--option=`.
+/// The URL in an argument, with what is before it: `--option=`, `-o`, blanks.
 fn url_in(argument: &str) -> Option<(&str, &str)> {
     let scheme = argument.split_once("://")?.0;
-    let start = if scheme.starts_with('-') { scheme.find('=')? + 1 } else { 0 };
+    let start = match scheme.as_bytes() {
+        [b'-', b'-', ..] => scheme.find('=')? + 1,
+        [b'-', ..] => SCHEMES.iter().filter_map(|known| scheme.strip_suffix(known)).map(str::len).min()?,
+        _ => scheme.len() - scheme.trim_start().len(),
+    };
     let (before, url) = argument.split_at_checked(start)?;
     source::storage::url(url.as_ref()).map(|url| (before, url))
 }
@@ -46,9 +52,9 @@ fn url_in(argument: &str) -> Option<(&str, &str)> {
 impl Shown {
     fn take(&mut self, before: &str, url: &str) -> Result<String, Failure> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
-        // In names on S3 and Google, a question mark stands for a letter, as in any pattern.
+        // In names on S3 and Google, a question mark stands for a letter, as in any pattern; a signature shows a link.
         let is_query = match scheme {
-            "s3" | "gs" => false,
+            "s3" | "gs" => rest.contains("Signature="),
             "az" => rest.contains("sig="),
             _ => true,
         };
@@ -65,19 +71,19 @@ impl Shown {
             return Err(Failure::usage(format!("{plain}: this kind of URL is not read; URLs begin with {known}")));
         }
         self.has_urls = true;
-        if secret.is_empty() {
-            return Ok(format!("{before}{plain}"));
-        }
         // Two links may differ in their queries only.
         let numbered = (2..).map(|number| format!("{plain}#{number}"));
-        let is_free = |name: &String| self.secrets.get(name).is_none_or(|known| known == url);
+        let is_free = |name: &String| self.names.get(name).is_none_or(|known| known == url);
         let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
-        self.secrets.insert(name.clone(), url.to_owned());
+        self.names.insert(name.clone(), url.to_owned());
+        if !secret.is_empty() {
+            self.secrets.insert(name.clone(), url.to_owned());
+        }
         Ok(format!("{before}{name}"))
     }
 }
 
-/// Reads URLs from now on, those of a plan too.
+/// Reads URLs from now on.
 ///
 /// # Errors
 /// If there are some, and this program was built without object storage.
@@ -114,12 +120,20 @@ mod tests {
     #[test]
     fn queries_are_taken_out_of_every_argument() {
         let sas = "https://acme.blob.core.windows.net/sql/x.bak?sv=1&sig=SECRET";
-        let (shown, secrets) =
-            of(&["mdfsck", "check", sas, "--output=https://h/o?sig=SECRET", "az://c/x.bak?sig=SECRET"]);
+        let (shown, secrets) = of(&[
+            "mdfsck",
+            "check",
+            sas,
+            "--output=https://h/o?sig=SECRET",
+            "az://c/x.bak?sig=SECRET",
+            "-ohttps://h/p?SECRET",
+            " https://h/q?SECRET",
+            "s3://b/k?X-Amz-Signature=SECRET",
+        ]);
         assert!(!shown.join(" ").contains("SECRET"), "{shown:?}");
         assert_eq!(shown[2], "https://acme.blob.core.windows.net/sql/x.bak");
         assert_eq!(shown[3], "--output=https://h/o");
-        assert!(secrets.contains(&sas.to_owned()) && secrets.len() == 3);
+        assert!(secrets.contains(&sas.to_owned()) && secrets.len() == 6);
     }
 
     #[test]
@@ -127,6 +141,13 @@ mod tests {
         let (shown, secrets) = of(&["https://h/get?id=1", "https://h/get?id=2", "https://h/get?id=1"]);
         assert_eq!(shown, ["https://h/get", "https://h/get#2", "https://h/get"]);
         assert_eq!(secrets.len(), 2);
+    }
+
+    #[test]
+    fn a_link_without_a_query_is_not_read_with_that_of_another() {
+        let (shown, secrets) = of(&["https://h/get", "https://h/get?id=2"]);
+        assert_eq!(shown, ["https://h/get", "https://h/get#2"]);
+        assert_eq!(secrets, ["https://h/get?id=2"]);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub enum PartsError {
         what: String,
     },
     /// Another version of mdfsck made the plan.
-    #[error("{}: the plan was made by mdfsck {theirs}, and this is mdfsck {ours}: all of a plan takes the same one", .path.display())]
+    #[error("{}: the plan was made by mdfsck {theirs}, and this is mdfsck {ours}: plan, tasks and merge need the same mdfsck", .path.display())]
     OtherBuild {
         /// The file.
         path: PathBuf,
@@ -79,7 +79,7 @@ pub enum PartsError {
         what: String,
     },
     /// No such task.
-    #[error("task {id}: the plan has {}", if *.tasks == 0 { "no tasks: merge does all of it".to_owned() } else { format!("the tasks 0 to {}", .tasks - 1) })]
+    #[error("task {id}: the plan has {}", match *.tasks { 0 => "no tasks: merge does all of it".to_owned(), 1 => "one task, 0".to_owned(), tasks => format!("the tasks 0 to {}", tasks - 1) })]
     NoSuchTask {
         /// What was asked for.
         id: u32,
@@ -87,7 +87,7 @@ pub enum PartsError {
         tasks: u32,
     },
     /// No task at all.
-    #[error("{text}: {what}; a task is a number, a list as 3,7-9, or env")]
+    #[error("{text}: {what}; a task is a number, a list such as 3,7-9, or env")]
     NotAnId {
         /// What was given.
         text: String,
@@ -95,7 +95,7 @@ pub enum PartsError {
         what: &'static str,
     },
     /// Tasks without a part.
-    #[error("parts missing: {} ({} of {tasks}); run mdfsck task {} {}", shown(.missing), .missing.len(), .path.display(), shown(.missing))]
+    #[error("parts missing: {} ({} of {tasks}); {}", shown(.missing), .missing.len(), remedy(.path, .missing))]
     Missing {
         /// The folder of the plan.
         path: PathBuf,
@@ -149,6 +149,13 @@ impl std::fmt::Display for TaskName {
 
 /// Tasks that a message lists at most.
 const MOST_SHOWN: usize = 100;
+
+fn remedy(plan: &Path, missing: &[u32]) -> String {
+    match missing.len() > MOST_SHOWN {
+        true => format!("mdfsck plan --status {} --missing lists all", plan.display()),
+        false => format!("run mdfsck task {} {}", plan.display(), listed(missing)),
+    }
+}
 
 fn shown(tasks: &[u32]) -> String {
     match tasks.get(..MOST_SHOWN) {

@@ -34,7 +34,7 @@ const MOST_AUDIT_BYTES: u64 = 1 << 30;
 pub struct Folder {
     path: PathBuf,
     key: HashKey,
-    /// Of `plan.json`.
+    /// The digest of `plan.json`.
     plan: Digest,
 }
 

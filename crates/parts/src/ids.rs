@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(ids("10"), Err("task 10: the plan has the tasks 0 to 9".to_owned()));
         for wrong in ["", "x", "-1", "3,", "1-2-3", "4294967296", "9-3"] {
             assert!(
-                ids(wrong).is_err_and(|text| text.ends_with("a task is a number, a list as 3,7-9, or env")),
+                ids(wrong).is_err_and(|text| text.ends_with("a task is a number, a list such as 3,7-9, or env")),
                 "{wrong}"
             );
         }

@@ -36,9 +36,9 @@ impl PlanId {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// Of the catalog.
+    /// The sum of the catalog.
     pub catalog: String,
-    /// Of the maps; `None` if no page of tables is to be read.
+    /// The sum of the maps; `None` if no page of a table is to be read.
     pub maps: Option<String>,
 }
 

@@ -64,6 +64,9 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
 /// The object is not the one that was opened.
 pub(crate) const OVERWRITTEN: &str =
     "the object was overwritten while it was read (its ETag changed); check it again when nobody writes to it";
+/// The server breaks the protocol.
+pub(crate) const TOO_LONG: &str =
+    "the server sends more than was asked for, or an impossible length; copy the file and read the copy";
 /// The server sends whole objects only.
 pub(crate) const NO_RANGES: &str = "the server does not send parts of a file (range requests), so it cannot be read from there; \
                                     copy the file and check the copy";
@@ -89,7 +92,7 @@ fn remedy(place: &Place) -> &'static str {
     }
 }
 
-/// Whether the request went to the service that tells a machine of a cloud who it is: nothing else gave credentials.
+/// Whether the request went to the metadata service of a cloud machine, which is asked when nothing else gave credentials.
 fn asks_machine(whole: &str) -> bool {
     ["://169.254.", "://metadata.google.internal", "://metadata/"].iter().any(|part| whole.contains(part))
 }

@@ -1,11 +1,12 @@
 //! All objects of a run: each is looked up once, and opened at most once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
@@ -18,7 +19,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use crate::fault::{self, Act};
 use crate::location::{Location, Place};
 use crate::pool::Pool;
-use crate::reader::{Reader, Remote, Version};
+use crate::reader::{Reader, Remote, Version, body};
 use crate::settings::Settings;
 use crate::stores::{self, Patience};
 
@@ -30,6 +31,8 @@ const START_BYTES: u64 = 256 << 10;
 const MOST_OPENED_AT_ONCE: usize = 32;
 /// Objects in one folder: more are a bucket of something else.
 const MOST_ENTRIES: usize = 1_000_000;
+/// A list that takes longer does not end.
+const MOST_LIST_TIME: Duration = Duration::from_secs(300);
 
 /// Objects in storages, by their URLs.
 pub struct Objects(Arc<Shared>);
@@ -96,7 +99,7 @@ enum There {
     Folder,
 }
 
-/// An error that can be told more than once.
+/// A copy of an error, which several callers get.
 #[derive(Clone, Debug)]
 struct Fault {
     kind: io::ErrorKind,
@@ -200,7 +203,15 @@ impl Shared {
         let store = self.store(url, place, Patience::Little).await?;
         let range = GetOptions { range: Some(GetRange::Bounded(0..START_BYTES)), ..GetOptions::default() };
         let (version, start) = match store.get_opts(&path, range).await {
-            Ok(answer) => (Version::of(&answer.meta), answer.bytes().await.map_err(told)?),
+            Ok(answer) => {
+                let version = Version::of(&answer.meta);
+                // Sums of places in it must not overflow.
+                let is_possible = i64::try_from(version.length).is_ok();
+                match body(answer, START_BYTES).await.map_err(told)? {
+                    Some(start) if is_possible => (version, start),
+                    _ => return Err(Fault { kind: io::ErrorKind::InvalidData, text: fault::TOO_LONG.to_owned() }),
+                }
+            }
             // An empty object has no first byte.
             Err(error) if fault::is_outside(&error) => {
                 let whole = store.get_opts(&path, GetOptions::default()).await.map_err(told)?;
@@ -231,7 +242,8 @@ impl Shared {
     async fn is_prefix(&self, url: &str, location: &Location) -> Result<bool, Fault> {
         let place = &location.place;
         let store = self.store(url, place, Patience::Little).await?;
-        let first = store.list(Some(&path(&location.key)?)).try_next().await;
+        let prefix = path(&location.key)?;
+        let first = within_time(async { Ok(store.list(Some(&prefix)).try_next().await) }).await?;
         first.map(|found| found.is_some()).map_err(|error| fault::of(&error, Act::List, place, &self.settings).into())
     }
 
@@ -243,20 +255,30 @@ impl Shared {
         }
         let store = self.store(url, place, Patience::Little).await?;
         let prefix = if location.key.is_empty() { None } else { Some(path(&location.key)?) };
-        let listed = store.list_with_delimiter(prefix.as_ref()).await;
+        let listed = within_time(async { Ok(store.list_with_delimiter(prefix.as_ref()).await) }).await?;
         let listed = listed.map_err(|error| Fault::from(fault::of(&error, Act::List, place, &self.settings)))?;
         if listed.objects.len() + listed.common_prefixes.len() > MOST_ENTRIES {
             return Err(refused(format!("more than {MOST_ENTRIES} objects are in one folder; name a part of it")));
         }
-        let mut entries = BTreeMap::new();
+        // An object may have the name of a folder.
+        let mut entries = BTreeSet::new();
         let mut add = |key: &Path, is_folder| {
             let path = PathBuf::from(location.url_of(url, key.as_ref()));
-            entries.insert(path, is_folder);
+            entries.insert((path, is_folder));
         };
         listed.objects.iter().for_each(|object| add(&object.location, false));
         listed.common_prefixes.iter().for_each(|folder| add(folder, true));
         Ok(entries.into_iter().map(|(path, is_folder)| Entry { path, is_folder }).collect())
     }
+}
+
+/// What a list brings, unless it does not end.
+async fn within_time<T>(list: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let timed_out = |_| Fault {
+        kind: io::ErrorKind::TimedOut,
+        text: "the list of objects did not end within 5 minutes; name a part of it".to_owned(),
+    };
+    tokio::time::timeout(MOST_LIST_TIME, list).await.map_err(timed_out)?
 }
 
 /// The name of an object as the client takes it.

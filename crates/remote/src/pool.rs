@@ -61,7 +61,7 @@ pub(crate) enum Found {
 }
 
 impl Pool {
-    /// A pool that keeps at most so many bytes.
+    /// A pool that keeps at most `most_bytes` bytes, or the least it needs.
     pub(crate) fn new(most_bytes: u64) -> Self {
         let state = State {
             pieces: BTreeMap::new(),
@@ -96,6 +96,11 @@ impl Pool {
         waits(&mut state, |waiting| waiting.saturating_add(1));
         let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         waits(&mut state, |waiting| waiting.saturating_sub(1));
+        // A piece for which nobody waits any more may make room for somebody else.
+        let is_free = |piece: &Piece| piece.waiting == 0 && piece.content.is_some();
+        if key.and_then(|key| state.pieces.get(&key)).is_some_and(is_free) {
+            self.changed.notify_all();
+        }
         state
     }
 
@@ -189,7 +194,7 @@ impl State {
         (begun, true)
     }
 
-    /// Gives up what was read longest ago until so many bytes fit. What was not read yet goes only for what somebody waits for.
+    /// Makes room by dropping what was read longest ago. What was not read yet is dropped only for what somebody waits for.
     fn make_room(&mut self, bytes: u64, is_needed: bool) -> bool {
         while self.held_bytes.saturating_add(bytes) > self.most_bytes {
             let may_go = |piece: &Piece| piece.content.is_some() && piece.waiting == 0 && (piece.was_read || is_needed);

@@ -5,8 +5,9 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use futures_util::TryStreamExt as _;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectStore};
+use object_store::{GetOptions, GetRange, GetResult, ObjectStore};
 use source::storage::Object;
 use tokio::runtime::Handle;
 
@@ -21,7 +22,7 @@ const LARGE_HINT_BYTES: u64 = 512 << 10;
 /// Answers of a server without tags that may end too early.
 const MOST_CUTS: u32 = 8;
 
-/// What tells an object from one that takes its name.
+/// The version of an object: another one may take its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) length: u64,
@@ -83,13 +84,10 @@ impl Remote {
         let range = (range.0.min(self.version.length), range.1.min(self.version.length));
         let (begun, is_all) = state.begin(self.number, range, step, is_needed);
         for (from, to) in begun {
-            let this = Arc::clone(self);
+            let mut under_way = UnderWay { remote: Arc::clone(self), from, content: None };
             self.runtime.spawn(async move {
-                let content = this.get(from, to).await;
-                if let Err(text) = &content {
-                    let _ = this.failed.set(text.clone());
-                }
-                this.pool.came(this.number, from, content.ok());
+                let content = under_way.remote.get(from, to).await;
+                under_way.answered(content);
             });
         }
         is_all
@@ -104,9 +102,10 @@ impl Remote {
             if !Version::of(&answer.meta).is_same(&self.version) {
                 return Err(fault::OVERWRITTEN.to_owned());
             }
-            match answer.bytes().await {
-                Ok(bytes) if bytes.len() as u64 == to - from => return Ok(bytes),
-                Ok(_) => return Err("the storage sends fewer bytes than asked for; try again later".to_owned()),
+            match body(answer, to - from).await {
+                Ok(Some(bytes)) if bytes.len() as u64 == to - from => return Ok(bytes),
+                Ok(Some(_)) => return Err("the storage sends fewer bytes than asked for; try again later".to_owned()),
+                Ok(None) => return Err(fault::TOO_LONG.to_owned()),
                 // With a tag, the client has gone on behind the cut as often as it makes sense.
                 Err(_) if self.version.etag.is_none() && cuts < MOST_CUTS => cuts += 1,
                 Err(error) => return Err(told(error)),
@@ -173,6 +172,45 @@ impl Remote {
         let range = (offset / SMALL_BYTES * SMALL_BYTES, offset.saturating_add(bytes).next_multiple_of(SMALL_BYTES));
         self.ask(&mut self.pool.state(), range, step, false);
     }
+}
+
+/// A request under way: however it ends, those who wait for its bytes are woken.
+struct UnderWay {
+    remote: Arc<Remote>,
+    from: u64,
+    content: Option<Bytes>,
+}
+
+impl UnderWay {
+    fn answered(&mut self, content: Result<Bytes, String>) {
+        match content {
+            Ok(content) => self.content = Some(content),
+            Err(text) => drop(self.remote.failed.set(text)),
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if self.content.is_none() {
+            // The error, where there was one, is there already.
+            let _ = self.remote.failed.set("the request ended without an answer; try again".to_owned());
+        }
+        self.remote.pool.came(self.remote.number, self.from, self.content.take());
+    }
+}
+
+/// The body of an answer; `None` if it has more than `most_bytes`, whatever its header says.
+pub(crate) async fn body(answer: GetResult, most_bytes: u64) -> object_store::Result<Option<Bytes>> {
+    let mut stream = answer.into_stream();
+    let mut whole = Vec::new();
+    while let Some(piece) = stream.try_next().await? {
+        if (whole.len() + piece.len()) as u64 > most_bytes {
+            return Ok(None);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(Some(whole.into()))
 }
 
 /// Copies as much as there is and fits.

@@ -52,7 +52,8 @@ impl Settings {
             ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|start| name.starts_with(start))
                 && ["KEY", "TOKEN", "SECRET", "SAS", "PASSWORD"].iter().any(|part| name.contains(part))
         };
-        texts.extend(std::env::vars().filter(|(name, _)| is_secret(name)).map(|(_, value)| value));
+        let variables = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_secret));
+        texts.extend(variables.map(|(_, value)| value.to_string_lossy().into_owned()));
         // Short ones are no secrets, and words of every text.
         texts.retain(|text| text.len() >= 8);
         // The longest first: one may be part of another.

@@ -15,11 +15,13 @@ use crate::settings::Settings;
 use crate::web::WholeUrl;
 
 /// A server that cannot be reached in this time is not there.
-const CONNECT: &str = "10 seconds";
-/// A connection that brings nothing for so long is dead.
-const SILENCE: &str = "30 seconds";
+const CONNECT: Duration = Duration::from_secs(10);
+/// A connection that brings nothing for this long is dead.
+const SILENCE: Duration = Duration::from_secs(30);
 /// No request takes longer: a block over a slow line.
-const REQUEST: &str = "15 minutes";
+const REQUEST: Duration = Duration::from_secs(15 * 60);
+/// To connect, between two pieces of an answer, and of a whole request.
+pub(crate) const TIMEOUTS: [Duration; 3] = [CONNECT, SILENCE, REQUEST];
 
 /// How often a request is repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -46,11 +48,11 @@ impl Patience {
 }
 
 /// Settings of the connection, for every storage.
-const CONNECTION: [(ClientConfigKey, &str); 3] = [
-    (ClientConfigKey::ConnectTimeout, CONNECT),
-    (ClientConfigKey::ReadTimeout, SILENCE),
-    (ClientConfigKey::Timeout, REQUEST),
-];
+fn connection() -> [(ClientConfigKey, String); 3] {
+    let keys = [ClientConfigKey::ConnectTimeout, ClientConfigKey::ReadTimeout, ClientConfigKey::Timeout];
+    let mut timeouts = TIMEOUTS.into_iter();
+    keys.map(|key| (key, format!("{} seconds", timeouts.next().unwrap_or(REQUEST).as_secs())))
+}
 
 /// The client of the storage where `shown` is, a URL without secrets.
 ///
@@ -86,20 +88,28 @@ pub(crate) async fn open(
             let known = region.clone().or(of_environment).or(profile.region);
             let region = match (known, endpoint.is_none()) {
                 (Some(region), _) => Some(region),
-                // Amazon says it to anybody; a wrong region is told by the first request.
+                // Amazon names it to anybody; a wrong region fails with the first request.
                 (None, true) => resolve_bucket_region(bucket, &brief()).await.ok(),
                 (None, false) => None,
             };
             builder = region.iter().fold(builder, |builder, region| builder.with_region(region));
-            let set = |builder: AmazonS3Builder, (key, value): (ClientConfigKey, &str)| {
+            let set = |builder: AmazonS3Builder, (key, value): (ClientConfigKey, String)| {
                 builder.with_config(AmazonS3ConfigKey::Client(key), value)
             };
-            Arc::new(CONNECTION.into_iter().fold(builder, set).build()?)
+            Arc::new(connection().into_iter().fold(builder, set).build()?)
         }
         Place::Azure { account, container } => {
             let mut builder = match settings.query(shown) {
                 // What was given with the URL counts, whatever else is set.
-                Some(query) => MicrosoftAzureBuilder::new().with_config(AzureConfigKey::SasKey, query),
+                Some(query) => {
+                    // Where it is, az:// does not say.
+                    let of_environment = MicrosoftAzureBuilder::from_env();
+                    let keys = [AzureConfigKey::AccountName, AzureConfigKey::Endpoint];
+                    let known = keys.into_iter().filter(|_| account.is_none());
+                    let known = known.filter_map(|key| Some((key, of_environment.get_config_value(&key)?)));
+                    let builder = MicrosoftAzureBuilder::new().with_config(AzureConfigKey::SasKey, query);
+                    known.fold(builder, |builder, (key, value)| builder.with_config(key, value))
+                }
                 None => MicrosoftAzureBuilder::from_env(),
             };
             builder = builder.with_container_name(container).with_retry(patience.retries());
@@ -108,25 +118,23 @@ pub(crate) async fn open(
             if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
                 builder = builder.with_allow_http(true);
             }
-            let set = |builder: MicrosoftAzureBuilder, (key, value): (ClientConfigKey, &str)| {
+            let set = |builder: MicrosoftAzureBuilder, (key, value): (ClientConfigKey, String)| {
                 builder.with_config(AzureConfigKey::Client(key), value)
             };
-            Arc::new(CONNECTION.into_iter().fold(builder, set).build()?)
+            Arc::new(connection().into_iter().fold(builder, set).build()?)
         }
         Place::Google { bucket } => {
             let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(patience.retries());
-            let set = |builder: GoogleCloudStorageBuilder, (key, value): (ClientConfigKey, &str)| {
+            let set = |builder: GoogleCloudStorageBuilder, (key, value): (ClientConfigKey, String)| {
                 builder.with_config(GoogleConfigKey::Client(key), value)
             };
-            Arc::new(CONNECTION.into_iter().fold(builder, set).build()?)
+            Arc::new(connection().into_iter().fold(builder, set).build()?)
         }
         Place::Web => {
             let server = shown.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
             let builder = HttpBuilder::new().with_url(server).with_retry(patience.retries());
             let builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
-            let set = |builder: HttpBuilder, (key, value): (ClientConfigKey, &str)| builder.with_config(key, value);
-            let builder = CONNECTION.into_iter().fold(builder, set);
-            Arc::new(builder.with_http_connector(WholeUrl::new(settings.whole(shown))).build()?)
+            Arc::new(builder.with_http_connector(WholeUrl::new(settings.whole(shown))?).build()?)
         }
     })
 }

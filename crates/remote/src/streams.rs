@@ -8,7 +8,7 @@ const GAP_BYTES: u64 = 1 << 20;
 const LARGE_GAP_BYTES: u64 = 64 << 20;
 /// How far behind others a thread may be.
 const BEHIND_BYTES: u64 = 64 << 20;
-/// A read of so many bytes is not a scattered page.
+/// A read of at least this many bytes is not a scattered page.
 const LARGE_BYTES: u64 = 256 << 10;
 /// Reads in a row that make a stream.
 const RUN: u32 = 3;

@@ -1,12 +1,15 @@
 //! One object of any server, by its whole URL: a presigned one has a query that only this very URL may have.
 
 use std::fmt;
+use std::io;
 
 use async_trait::async_trait;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+
+use crate::stores::TIMEOUTS;
 
 /// Sends every request to one URL.
 pub(crate) struct WholeUrl {
@@ -14,8 +17,12 @@ pub(crate) struct WholeUrl {
 }
 
 impl WholeUrl {
-    pub(crate) fn new(url: &str) -> Self {
-        Self { url: url.split('#').next().unwrap_or_default().to_owned() }
+    /// # Errors
+    /// If it is not a URL.
+    pub(crate) fn new(url: &str) -> object_store::Result<Self> {
+        let mut url = reqwest::Url::parse(url).map_err(of_client)?;
+        url.set_fragment(None);
+        Ok(Self { url: url.into() })
     }
 }
 
@@ -27,10 +34,18 @@ impl fmt::Debug for WholeUrl {
 }
 
 impl HttpConnector for WholeUrl {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let [connect, silence, request] = TIMEOUTS;
+        // A redirection must not hand the query on to another server.
+        let client = reqwest::Client::builder().referer(false);
+        let client = client.connect_timeout(connect).read_timeout(silence).timeout(request).http1_only();
+        let client = HttpClient::new(client.build().map_err(of_client)?);
         Ok(HttpClient::new(Service { url: self.url.clone(), client }))
     }
+}
+
+fn of_client(cause: impl std::error::Error + Send + Sync + 'static) -> object_store::Error {
+    object_store::Error::Generic { store: "HTTP", source: Box::new(cause) }
 }
 
 struct Service {
@@ -47,9 +62,11 @@ impl fmt::Debug for Service {
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        if let Ok(url) = self.url.parse() {
-            *request.uri_mut() = url;
-        }
+        let Ok(url) = self.url.parse() else {
+            let not_a_url = io::Error::new(io::ErrorKind::InvalidInput, "not a URL");
+            return Err(HttpError::new(HttpErrorKind::Request, not_a_url));
+        };
+        *request.uri_mut() = url;
         self.client.execute(request).await
     }
 }

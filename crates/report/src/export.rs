@@ -182,6 +182,9 @@ fn remarks(table: &Exported) -> Vec<String> {
             table.left_out.iter().take(SHOWN_PAGES).map(|(page, why)| format!("{page}: {why}")).collect();
         let more = match table.pages_left_out.saturating_sub(SHOWN_PAGES as u64) {
             0 => String::new(),
+            more if table.pages_left_out > MOST_PAGES as u64 => {
+                format!("; and {more} more; --json lists the first {MOST_PAGES}")
+            }
             more => format!("; and {more} more, which --json lists"),
         };
         let pages = count(table.pages_left_out, "page");

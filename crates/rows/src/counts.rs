@@ -62,8 +62,12 @@ impl fmt::Display for Why {
 pub struct RangeCounts {
     /// Rows handed out.
     pub rows: u64,
-    /// Pages whose rows were not, and why.
+    /// Pages whose rows were not.
+    pub pages_left_out: u64,
+    /// The first [`MOST_LISTED`] of them, and why; of those on which nothing can be salvaged fewer.
     pub damaged_pages: Vec<(PageId, Why)>,
+    /// Whether some that may have rows to salvage are counted only.
+    pub is_list_cut: bool,
     /// Slots of sound pages whose record breaks a rule.
     pub skipped_slots: u64,
     /// The first of them.
@@ -76,11 +80,33 @@ pub struct RangeCounts {
     pub values_as_stored: u64,
 }
 
+/// Pages that are listed at most; all are counted.
+pub const MOST_LISTED: usize = 50_000;
+/// How long the list may be before pages on which nothing can be salvaged are counted only: a file that was cut lacks millions.
+const MOST_GONE: usize = 1000;
+
 impl RangeCounts {
+    /// Counts a page whose rows are not handed out.
+    pub(crate) fn leave_out(&mut self, page: PageId, why: Why) {
+        self.pages_left_out += 1;
+        self.list(page, why);
+    }
+
+    fn list(&mut self, page: PageId, why: Why) {
+        let is_gone = matches!(why, Why::NoFile | Why::Unread | Why::Encrypted);
+        if self.damaged_pages.len() < if is_gone { MOST_GONE } else { MOST_LISTED } {
+            self.damaged_pages.push((page, why));
+        } else {
+            self.is_list_cut |= !is_gone;
+        }
+    }
+
     /// Adds those of another range.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
-        self.damaged_pages.extend_from_slice(&other.damaged_pages);
+        self.pages_left_out += other.pages_left_out;
+        self.is_list_cut |= other.is_list_cut;
+        other.damaged_pages.iter().for_each(|&(page, why)| self.list(page, why));
         self.skipped_slots += other.skipped_slots;
         self.first_skipped = self.first_skipped.or(other.first_skipped);
         self.unreadable_values += other.unreadable_values;

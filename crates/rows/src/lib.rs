@@ -28,7 +28,7 @@ mod tree;
 mod value;
 mod values;
 
-pub use counts::{RangeCounts, Why};
+pub use counts::{MOST_LISTED, RangeCounts, Why};
 pub use reader::{Doubt, Reader, Row};
 pub use scan::{NoKeyOrder, Order, RANGE_PAGES, Range, Scan, ScanOptions};
 pub use table::{Column, NoRows, Place, Table};

@@ -84,7 +84,8 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// What `each` returns; nothing that is read is an error.
     pub fn read(&mut self, range: &Range, each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<RangeCounts> {
-        let mut counts = RangeCounts { damaged_pages: range.lost.clone(), ..RangeCounts::default() };
+        let mut counts = RangeCounts::default();
+        range.lost.iter().for_each(|&(page, why)| counts.leave_out(page, why));
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut rest = range.pages.as_slice();
         let mut result = Ok(());
@@ -101,7 +102,7 @@ impl<'a> Reader<'a> {
                 let Some(bytes) = bytes else { break };
                 if !whole && !matches!(self.source.read(*page, bytes), Ok(1)) {
                     let why = if self.source.contains(*page) { Why::Unread } else { Why::NoFile };
-                    counts.damaged_pages.push((*page, why));
+                    counts.leave_out(*page, why);
                     continue;
                 }
                 result = self.page(range, *page, bytes, &mut counts, each);
@@ -149,11 +150,11 @@ impl<'a> Reader<'a> {
             Ok(PageType::Index) if range.has_nodes => Ok(()),
             Ok(PageType::Data) => self.rows(range.partition, (id, bytes), (None, false), counts, each),
             Ok(other) => {
-                counts.damaged_pages.push((id, Why::OtherType(other as u8)));
+                counts.leave_out(id, Why::OtherType(other as u8));
                 Ok(())
             }
             Err(why) => {
-                counts.damaged_pages.push((id, why));
+                counts.leave_out(id, why);
                 Ok(())
             }
         }
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
             match compression_of(page, partition.rowset, order) {
                 Some(compression) => Some(compression),
                 None => {
-                    counts.damaged_pages.push((id, Why::CompressionInfo));
+                    counts.leave_out(id, Why::CompressionInfo);
                     return Ok(());
                 }
             }

@@ -173,7 +173,7 @@ fn off_row<'v, 's>(
     }
 }
 
-/// Of a row with many values off the row, those beyond this many bytes are handed out in pieces, as long ones are.
+/// A row holds this many bytes of values off the row; further ones are handed out in pieces, as long values are.
 const HELD_BYTES: u64 = 4 << 20;
 
 /// Values that are converted as a whole have at most this many bytes, those of a row together twice as many.

@@ -126,10 +126,10 @@ fn is_word(byte: u8) -> bool {
 ///
 /// ```
 /// assert!(script::is_plain("CREATE VIEW [a]\nAS SELECT 1 AS [going]"));
-/// assert!(!script::is_plain("CREATE VIEW [a\n  go -- ]"));
+/// assert!(!script::is_plain("CREATE VIEW [a\n  go -- ]") && !script::is_plain("GO"));
 /// ```
 pub fn is_plain(text: &str) -> bool {
-    let (mut constant, mut out) = (Constant::default(), Vec::new());
+    let (mut constant, mut out) = (Constant { at_line_start: true, ..Constant::default() }, Vec::new());
     constant.add(&mut out, text.as_bytes());
     constant.finish(&mut out);
     !constant.has_command

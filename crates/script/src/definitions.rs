@@ -145,7 +145,7 @@ impl Definitions {
         [1, 0].into_iter().find_map(|sub_id| self.text(class::MODULE, object_id, sub_id))
     }
 
-    /// Makes all texts this one.
+    /// Replaces all texts with this one.
     #[cfg(test)]
     pub(crate) fn spoil(&mut self, text: &str) {
         self.texts.values_mut().for_each(|spoiled| *spoiled = ModuleText::Text(text.to_owned()));

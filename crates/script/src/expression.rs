@@ -1,5 +1,7 @@
 //! Expressions of the catalog within statements: they end where they should.
 
+use crate::names;
+
 /// The text in parentheses that nothing in it closes: a condition, a default, the expression of a column. `None` if a string, name,
 /// comment or parenthesis in it has no end, or there is one too many: a part of it could become a statement of its own.
 pub(crate) fn enclosed(text: &str) -> Option<String> {
@@ -16,7 +18,7 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
             [b'\'', ..] => delimited(rest, '\'')?,
             [b'"', ..] => delimited(rest, '"')?,
             [b'[', ..] => delimited(rest, ']')?,
-            [b'-', b'-', ..] => rest.find('\n')? + 1,
+            [b'-', b'-', ..] => line_comment(rest)?,
             [b'/', b'*', ..] => comment(rest)?,
             [b'(', ..] => {
                 depth += 1;
@@ -49,6 +51,14 @@ fn delimited(text: &str, close: char) -> Option<usize> {
         }
         at += 1;
     }
+}
+
+/// Bytes of a comment that ends with its line; `None` if programs may not agree where that is.
+pub(crate) fn line_comment(text: &str) -> Option<usize> {
+    let end = text.find('\n')?;
+    let line = text.get(..end)?;
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    (!line.contains(names::is_line_break)).then_some(end + 1)
 }
 
 /// Bytes of a comment, which may hold others.
@@ -112,6 +122,8 @@ mod tests {
             "/* /* */",
             "0; DROP TABLE a",
             "(a))((b",
+            "(1 -- \r) DROP TABLE a -- \n)",
+            "(1 -- \u{2028}) DROP TABLE a -- \n)",
             "\"a",
         ] {
             assert_eq!(enclosed(text), None, "{text}");

@@ -102,13 +102,13 @@ fn defines(text: &str) -> bool {
     begins && is_next(&KINDS) && !text.contains('\0')
 }
 
-/// The word behind blanks and comments, and what follows it.
+/// The word after blanks and comments, and what follows it.
 fn next_word(text: &str) -> Option<(&str, &str)> {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}');
         if rest.starts_with("--") {
-            rest = rest.get(rest.find('\n')?..)?;
+            rest = rest.get(crate::expression::line_comment(rest)?..)?;
         } else if rest.starts_with("/*") {
             rest = rest.get(crate::expression::comment(rest)?..)?;
         } else {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_begins_with_create_behind_comments() {
+    fn a_definition_begins_with_create_after_comments() {
         for text in [
             "-- orders\r\nCREATE view v as select 1",
             "\r\n\t/* CREATE TABLE /* nested */ */create proc p as",
@@ -140,6 +140,7 @@ mod tests {
             "CREATE TABLE a (b int)",
             "/* CREATE VIEW v",
             "CREATE LOGIN a",
+            "-- \rDROP TABLE a /*\nCREATE VIEW v */",
             "CREATE VIEW v as select '\0'",
         ] {
             assert!(!defines(text), "{text}");

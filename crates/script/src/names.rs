@@ -18,13 +18,20 @@ pub fn quote_text(text: &str) -> String {
     format!("N'{}'", text.replace('\'', "''"))
 }
 
+/// Whether some programs begin a new line at this character, besides the line feed.
+pub(crate) fn is_line_break(char: char) -> bool {
+    matches!(char, '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
 /// A comment that no name from a file can end, on one line.
 ///
 /// ```
 /// assert_eq!(script::comment("a */ DROP TABLE"), "/* a * / DROP TABLE */");
+/// assert_eq!(script::comment("a\u{2028}GO"), "/* a GO */");
 /// ```
 pub fn comment(text: &str) -> String {
-    let text: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let text: String =
+        text.chars().map(|char| if char.is_control() || is_line_break(char) { ' ' } else { char }).collect();
     // sqlcmd replaces variables in comments too.
     format!("/* {} */", text.replace("*/", "* /").replace("/*", "/ *").replace("$(", "$ ("))
 }

@@ -389,7 +389,9 @@ fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
             Ok(Kind::File { .. }) => paths.push(path),
             Ok(_) => {}
             // A link named like a data file must resolve; other dangling links are ignored.
-            Err(cause) if has_data_file_name(&path) => return Err(cannot_follow(&path, cause)),
+            Err(cause) if has_data_file_name(&path) || storage::may_be_there(&path, &cause) => {
+                return Err(cannot_follow(&path, cause));
+            }
             Err(_) => {}
         }
     }

@@ -126,6 +126,12 @@ pub fn kind(path: &Path) -> io::Result<Kind> {
     })
 }
 
+/// Whether an error of [`kind`] leaves open that there is something: a request for an object may fail for many reasons, while
+/// a file of a folder that cannot be looked at is a link that leads nowhere.
+pub fn may_be_there(path: &Path, cause: &io::Error) -> bool {
+    url(path).is_some() && cause.kind() != io::ErrorKind::NotFound
+}
+
 /// Whether `path` leads to a file or an object.
 pub fn is_file(path: &Path) -> bool {
     matches!(kind(path), Ok(Kind::File { .. }))
@@ -152,15 +158,21 @@ pub fn list(folder: &Path) -> io::Result<Vec<Entry>> {
     if let Some(storage) = of(folder) {
         return storage.and_then(|(storage, url)| storage.list(url));
     }
-    let entry = |entry: fs::DirEntry| Ok(Entry { path: entry.path(), is_folder: entry.file_type()?.is_dir() });
-    let mut entries = fs::read_dir(folder)?.map(|found| found.and_then(entry)).collect::<io::Result<Vec<_>>>()?;
+    // An entry that has gone since is found out by whoever opens it.
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let entry = |entry: fs::DirEntry| Entry { is_folder: is_folder(&entry), path: entry.path() };
+    let mut entries = fs::read_dir(folder)?.map(|found| found.map(entry)).collect::<io::Result<Vec<_>>>()?;
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(entries)
 }
 
 /// The paths of the files in a folder, by name: links to files are files too. None if the folder cannot be read.
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = list(folder).unwrap_or_default();
+    files_among(list(folder).unwrap_or_default())
+}
+
+/// The paths of the files among the entries of a folder.
+pub fn files_among(entries: Vec<Entry>) -> Vec<PathBuf> {
     let paths = entries.into_iter().filter(|entry| !entry.is_folder).map(|entry| entry.path);
     paths.filter(|path| url(path).is_some() || path.is_file()).collect()
 }

@@ -107,7 +107,7 @@ impl Footer {
         }
     }
 
-    /// What is before the list, and the only element of it, in the end of a file of so many rows.
+    /// Splits the end of a file with `rows` rows into what comes before the list and the only element of the list.
     fn split<'w>(&self, whole: &'w [u8], rows: i64) -> Result<(&'w [u8], &'w [u8])> {
         let split = || {
             let frame = self.frame.as_ref()?;
@@ -149,7 +149,7 @@ fn varint_bytes(rows: i64) -> usize {
     bits.div_ceil(7).max(1) as usize
 }
 
-/// The header of a list of so many structs.
+/// The header of a list of `count` structs.
 fn list_header(count: u64) -> Vec<u8> {
     if count <= LONGEST_SHORT {
         return vec![(count as u8) << 4 | STRUCTS];

@@ -65,7 +65,7 @@ pub(super) struct Encoded {
 }
 
 impl Lanes {
-    /// Without rows. A row group, and a row alone, has at most so many bytes of values.
+    /// Lanes without rows. A row group, and a single row, has at most `most_bytes` bytes of values.
     pub(super) fn new(columns: &[FileColumn], most_bytes: usize) -> Self {
         let lane = |column: &FileColumn| Lane {
             field: column.field,
@@ -351,7 +351,7 @@ fn write(writer: &mut ColumnWriter<'_>, data: Data, levels: &[i16]) -> Result<Da
 }
 
 /// Calls `write` with some thousand rows at a time: each value is an object of the library. It looks at what it has in memory only
-/// behind a batch, so that one of long values has few rows.
+/// after a batch, so that a batch of long values has few rows.
 fn in_batches<T>(
     mut values: impl Iterator<Item = T>,
     size: impl Fn(&T) -> usize,

@@ -69,7 +69,7 @@ Examples:
           with the columns of the table CommandLog";
 
 pub(super) const PLAN_EXAMPLES: &str = "\
-Exit status: 0 the plan is made, 4 a file cannot be read or the plan not be written, 8 wrong usage.
+Exit status: 0 the plan is made, 4 a file cannot be read, or the plan cannot be written, 8 wrong usage.
 
 All machines need the same mdfsck, the same paths to the same files, and the folder of the plan. Between the plan and its merge the files must \
 not change: take a backup, a snapshot, or files of a database that is shut down.

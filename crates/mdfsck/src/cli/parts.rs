@@ -21,7 +21,7 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "PLAN", required_unless_present = "status", help_heading = OUTPUT)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Pages that a task reads at most, as a size such as 16GB
+    /// Most that one task reads, such as 64GB; at least 1MB
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "16GB", help_heading = SCOPE)]
     pub(crate) task_size: u64,
 

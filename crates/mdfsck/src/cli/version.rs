@@ -1,7 +1,12 @@
 //! What was built.
 
 use std::env::consts::{ARCH, OS};
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::LazyLock;
+
+use check::HashKey;
+use check::part::{Digest, digest};
 
 /// The version of this program.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -12,8 +17,29 @@ const COMMIT: &str = match option_env!("MDFSCK_COMMIT") {
     None => "unknown",
 };
 
-/// What tells programs apart whose parts do not go together.
-pub(crate) static BUILD: LazyLock<String> = LazyLock::new(|| format!("{VERSION}+{COMMIT}"));
+/// Identifies the build: parts of different builds do not go together. Where packaging names no commit, the bytes of the program do.
+pub(crate) static BUILD: LazyLock<String> = LazyLock::new(|| {
+    let build = match option_env!("MDFSCK_COMMIT") {
+        Some(commit) => commit.to_owned(),
+        None => own_digest().unwrap_or_else(|_| COMMIT.to_owned()),
+    };
+    format!("{VERSION}+{build}")
+});
+
+/// A digest of the program's file.
+fn own_digest() -> io::Result<String> {
+    const PIECE_BYTES: u64 = 1 << 20;
+    let key = HashKey::new([0; HashKey::BYTES]);
+    let mut file = File::open(std::env::current_exe()?)?;
+    let mut sum = Digest::default();
+    loop {
+        let mut piece = sum.to_vec();
+        if file.by_ref().take(PIECE_BYTES).read_to_end(&mut piece)? == 0 {
+            return Ok(sum.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        sum = digest(&key, &piece);
+    }
+}
 
 /// What `--version` shows: the version, and what it was built from and for. Packaging knows the commit and names its build.
 pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use ::rows::MOST_LISTED;
 use ::rows::salvage::PageSet;
 use catalog::Database;
 use script::Definitions;
@@ -19,6 +20,8 @@ const BASE_BYTES: u64 = 12 << 20;
 const SCAN_SETS: u64 = 2;
 /// What a table costs that has a file: its names, and what is reported of it.
 const TABLE_BYTES: u64 = 1000;
+/// What a damaged page costs that is salvaged: its place, why it is damaged, and what is lost with it.
+const LISTED_PAGE_BYTES: u64 = 180;
 /// What a thread takes that makes text: pages of a range, and text.
 const TEXT_THREAD_BYTES: u64 = 10 << 20;
 /// What a thread takes that makes row groups: their values, and these encoded.
@@ -36,12 +39,14 @@ pub(super) fn fixed_bytes(
     database: &Database,
     texts: Option<&Definitions>,
 ) -> u64 {
-    let sets = SCAN_SETS + if arguments.damaged { 1 } else { 0 };
+    let (sets, listed) =
+        if arguments.damaged { (SCAN_SETS + 1, MOST_LISTED as u64 * LISTED_PAGE_BYTES) } else { (SCAN_SETS, 0) };
     BASE_BYTES
         + database.bytes()
         + pages.backup().map_or(0, BackupPages::held_bytes)
         + texts.map_or(0, Definitions::bytes)
         + sets * PageSet::bytes_for(pages)
+        + listed
         + database.objects.values().filter(|object| object.type_code == "U").count() as u64 * TABLE_BYTES
 }
 

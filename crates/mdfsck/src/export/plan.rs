@@ -35,7 +35,7 @@ pub(super) struct Plan {
 pub(super) struct Planned {
     pub(super) object_id: i32,
     pub(super) name: String,
-    /// Why it has no file.
+    /// `Err`: why it has no file.
     pub(super) has_rows: Result<(), NoRows>,
     pub(super) destination: Destination,
 }

@@ -84,6 +84,8 @@ fn expand_url(url: &str) -> Result<Expanded, Failure> {
         found = matching;
     }
     let mut paths: Vec<PathBuf> = found.into_iter().map(PathBuf::from).collect();
+    // An object may have the name of a folder.
+    paths.dedup();
     paths.retain(|path| !matches!(storage::kind(path), Err(cause) if is_no_folder(&cause)));
     match paths.is_empty() && unreadable.is_empty() {
         true => Err(Failure::unable(format!("{url}: no object has such a name"))),

@@ -229,7 +229,7 @@ impl Found {
             match storage::kind(file) {
                 Ok(Kind::File { .. }) => self.file(file, false),
                 // A dangling link; any other file has been deleted since.
-                Err(_) if has_database_name(file) => self.file(file, false),
+                Err(cause) if has_database_name(file) || storage::may_be_there(file, &cause) => self.file(file, false),
                 _ => {}
             }
         }

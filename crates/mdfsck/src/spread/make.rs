@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use check::HashKey;
 use check::part::sweeper;
 use format::page::PAGE_BYTES;
-use parts::{Folder, Image, Plan, PlanId, Task, VERSION, listed, new_key};
+use parts::{Folder, Image, Plan, PlanId, SourceFile, Task, VERSION, listed, new_key};
 use report::parts::{PlanView, StatusView};
 
 use super::{Common, Planned, PlannedSet, Spread, files_of};
@@ -54,6 +54,10 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    if source::storage::url(path).is_some() {
+        let text = "a plan is about files that all machines see, not about URLs; use 'mdfsck check', or copy the file";
+        return Err(Failure::usage(format!("{}: {text}", path.display())));
+    }
     let absolute =
         std::path::absolute(path).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;
     match absolute.to_str() {
@@ -72,8 +76,11 @@ fn make(
 ) -> Result<u8, Failure> {
     let listener = progress::listener(check.run.progress, None);
     let input = checking::open(check, what, listener.as_ref())?;
+    // As they are before they are read: the comparison with the log may take hours.
+    let before = files_of(check, what, &input, &catalog::load(input.pages()))?;
     let prepared = checking::prepare(check, &input, listener.as_ref(), what)?;
-    let files = files_of(check, what, &input, &prepared)?;
+    let files = files_of(check, what, &input, &prepared.database)?;
+    before.iter().filter(|file| files.iter().any(|now| now.path == file.path)).try_for_each(SourceFile::verify)?;
     let source = prepared.recovered.pages_or(input.pages());
     let pages = (arguments.task_size / PAGE_BYTES as u64).max(1);
     let (ranges, maps) = checking::throttled(check, source, |source| {
@@ -112,7 +119,7 @@ fn make(
         files,
         tasks: Plan::<Planned>::tasks_of(&ranges),
     };
-    // What has changed since it was opened is not what was read.
+    // Nor may anything have changed since.
     plan.verify_files()?;
     Folder::create(folder, &plan, key, audit.as_deref())?;
     let view = PlanView {

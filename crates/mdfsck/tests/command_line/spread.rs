@@ -237,7 +237,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     fs::copy(part(&other, "p", 0), &again)?;
     refused(&merge(), 8, &["again.part", "is a part of another plan", "remove it"])?;
     fs::remove_file(&again)?;
-    // Of a task under the name of another.
+    // A part of one task under the name of another.
     fs::copy(&first, &second)?;
     refused(&merge(), 8, &["parts missing: 1 ", &format!("(1 of {tasks})")])?;
     let one_more = mdfsck(folder, &["task", "p", "1"]);
@@ -259,7 +259,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(&first)?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     ensure(fs::read(&first)? == bytes, "the same part")?;
-    // Of another build of the program: in the plan, and in a part.
+    // The plan, and then a part, are of another build of the program.
     let file = folder.join("p/plan.json");
     let json = fs::read_to_string(&file)?;
     let at = json.find("\"build\": \"").ok_or("build")? + "\"build\": \"".len();

@@ -94,7 +94,7 @@ struct State {
     /// Does not answer ranges.
     sends_whole: Mutex<bool>,
     count: AtomicU64,
-    /// What is put instead of an object after so many requests.
+    /// What replaces an object after a number of requests.
     replacement: Mutex<Option<(usize, String, Object)>>,
     under_way: AtomicU64,
     most_under_way: AtomicU64,
@@ -149,7 +149,7 @@ impl Server {
         self.state.objects.lock().unwrap().insert(path.to_owned(), object);
     }
 
-    /// Puts another object in the place of one after so many more requests.
+    /// Replaces an object after this number of further requests.
     pub fn overwrite_after(&self, requests: usize, path: &str, content: Content) {
         let after = self.requests().len() + requests;
         let object = Object { content, etag: "\"overwritten\"".to_owned() };

@@ -63,13 +63,12 @@ impl<'a> Allocated<'a> {
                 continue;
             }
             if !self.source.contains(page) {
-                // Beyond the end of a file that was cut: its maps, which are at the start, know whether the page was in use.
+                // Of a file that was cut, maps that are left may know that the page was not in use.
                 let has_file = self.source.file(page.file).is_some();
-                match self.maps.in_use(self.source, page) {
-                    InUse::Freed if has_file => continue,
-                    InUse::Unknown if has_file => return Some(Err((page, Why::UseUnknown))),
-                    _ => return Some(Err((page, Why::NoFile))),
+                if has_file && self.maps.in_use(self.source, page) == InUse::Freed {
+                    continue;
                 }
+                return Some(Err((page, Why::NoFile)));
             }
             if !self.seen.insert(page) {
                 continue;

@@ -145,7 +145,7 @@ mod unix {
         fs::create_dir(folder.join("small"))?;
         let program = env!("CARGO_BIN_EXE_mdfsck");
         let bytes: usize = whole.values().map(Vec::len).sum::<usize>() * 2 / 3;
-        // A file system of its own, which nobody else sees, and what is left on it.
+        // A small file system that only this process sees; what the export leaves on it is copied out.
         let script = format!(
             "mount -t tmpfs -o size={bytes} none small || exit 99; '{program}' export s -o small; status=$?; \
              mkdir left; cp small/* left/; exit $status"
