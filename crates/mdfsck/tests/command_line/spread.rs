@@ -266,7 +266,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     let end = at + json[at..].find('"').ok_or("end")?;
     fs::write(&file, [&json[..at], "9.9.9+other", &json[end..]].concat())?;
     for command in [&["merge", "p"][..], &["task", "p", "0"], &["plan", "--status", "p", "--missing"]] {
-        refused(&mdfsck(folder, command), 8, &["made by mdfsck 9.9.9+other", "takes the same one"])?;
+        refused(&mdfsck(folder, command), 8, &["made by mdfsck 9.9.9+other", "need the same mdfsck"])?;
     }
     // A plan that was changed: its parts do not belong to it any more.
     fs::write(&file, json.replace("\"noindex\": false", "\"noindex\": true"))?;
@@ -365,7 +365,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     let tasks = plan(folder, "whole", &["d"])?;
     ensure(tasks == 1, format!("{tasks}"))?;
     refused(&run(&["plan", "e", "--dir", "whole"]), 8, &["whole: exists"])?;
-    refused(&run(&["task", "whole", "1"]), 8, &["task 1: the plan has the tasks 0 to 0"])?;
+    refused(&run(&["task", "whole", "1"]), 8, &["task 1: the plan has one task, 0"])?;
     refused(&run(&["task", "whole", "first"]), 8, &["first: is not a list of numbers", "3,7-9"])?;
     refused(&run(&["task", "whole"]), 8, &["<ID>... is missing"])?;
     refused(&run(&["task", "whole", "0", "--memory", "1MB"]), 8, &["--memory 1 MB", "at least"])?;
