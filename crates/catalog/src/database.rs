@@ -122,6 +122,7 @@ impl Database {
     pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
         match source.in_flight() {
             Some(in_flight) => in_flight.is_empty(),
+            None if source.backup().is_some_and(|backup| !backup.has_one_moment()) => false,
             None => self.boot.as_ref().is_some_and(Boot::clean_shutdown),
         }
     }

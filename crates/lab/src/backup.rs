@@ -58,6 +58,8 @@ pub struct BackupOptions<'a> {
     pub stripes: u16,
     /// This many pages change while they are copied.
     pub in_flight: usize,
+    /// WITH FILE: the IDs of the only files that it holds.
+    pub only: Option<&'a [u16]>,
 }
 
 /// A backup of some data files at a certain time: steps are minutes, and 0 is the last shutdown of the database.
@@ -188,6 +190,10 @@ impl Prepared {
                 changes.since_base = Some(since_base);
                 extents
             }
+        };
+        let extents: Extents = match set.options.only {
+            Some(only) => extents.into_iter().filter(|(file, _)| only.contains(file)).collect(),
+            None => extents,
         };
         let log_form = LogForm::of(facts.version, boot.verify == PageVerify::Checksum);
         let mut log = Log::new(log_form, facts.checkpoint_lsn, facts.version, CREATED);

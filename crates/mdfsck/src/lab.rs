@@ -293,6 +293,7 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
         container: arguments.compressed.then_some(Container::Version2),
         stripes: arguments.stripes,
         in_flight: arguments.in_flight,
+        only: None,
     };
     let now = files(&arguments.paths)?;
     let mut written = Vec::new();

@@ -12,6 +12,7 @@ use lab::damage::{Kind, damage};
 use lab::description::Filegroup;
 use lab::{PageVerify, Version, orders};
 use report::{Format, View};
+use source::PageSource as _;
 use tempfile::TempDir;
 
 /// What a check prints.
@@ -284,4 +285,108 @@ fn what_to_do_about_damage_depends_on_whether_the_input_is_a_backup() {
     damage(&sample.files, Kind::ZeroedExtent, 1).unwrap();
     assert!(!says(&sample.files));
     assert!(says(&write(&sample.files, 1, BackupOptions::default(), folder, "damaged").files));
+}
+
+/// The set of these files, at this step.
+fn write_files(files: &[PathBuf], step: u8, only: &[u16], options: BackupOptions<'_>, folder: &Path) -> Vec<PathBuf> {
+    let name = format!("files {only:?} {step}");
+    write(files, step, BackupOptions { only: Some(only), ..options }, folder, &name).files
+}
+
+/// Where a finding is, and its message.
+fn places_of(report: &check::Report) -> Vec<String> {
+    report.findings.iter().map(|finding| finding.text(&report.names())).collect()
+}
+
+#[test]
+fn a_set_of_all_files_is_read_as_a_full_backup() {
+    let sample = Sample::new(Version::V904, 3, PageVerify::Checksum);
+    let folder = tempfile::tempdir().unwrap();
+    let striped = BackupOptions { stripes: 2, checksum: true, ..BackupOptions::default() };
+    let packed = BackupOptions { container: Some(Container::Version2), ..BackupOptions::default() };
+    for (step, options) in [(1, BackupOptions::default()), (2, striped), (3, packed)] {
+        let set = write_files(&sample.files, step, &[1, 3, 4], options, folder.path());
+        assert_eq!(answer(&set, &[]), answer(&sample.files, &[]), "{options:?}");
+    }
+}
+
+#[test]
+fn of_a_set_of_some_files_the_others_are_not_verified_and_damage_is_found() {
+    let sample = Sample::new(Version::V904, 3, PageVerify::Checksum);
+    let folder = tempfile::tempdir().unwrap();
+    let primary = write_files(&sample.files, 1, &[1], BackupOptions::default(), folder.path());
+    let answered = answer(&primary, &[]);
+    assert_eq!(answered, answer(&sample.files[..1], &[]), "as the .mdf file alone");
+    damage(&sample.files, Kind::BitRot, 4).unwrap();
+    let found = places_of(&run(source::open(&sample.files, &[], false).unwrap().as_ref()));
+    assert!(!found.is_empty());
+    let all = write_files(&sample.files, 2, &[1, 3, 4], BackupOptions::default(), folder.path());
+    assert_eq!(places_of(&run(&source::BackupPages::open(&all, &[]).unwrap())), found);
+}
+
+#[test]
+fn sets_of_files_are_one_database_and_the_newest_copy_of_each_file_counts() {
+    let sample = Sample::new(Version::V904, 3, PageVerify::Checksum);
+    let folder = tempfile::tempdir().unwrap();
+    let old = write_files(&sample.files, 1, &[1, 3], BackupOptions::default(), folder.path());
+    let last = write_files(&sample.files, 2, &[4], BackupOptions::default(), folder.path());
+    let newer = write_files(&sample.files, 3, &[1, 3], BackupOptions::default(), folder.path());
+    let open = |sets: &[&[PathBuf]]| source::BackupPages::open(&sets.concat(), &[]);
+    for sets in [[&*old, &last], [&last, &old], [&newer, &last]] {
+        let pages = open(&sets).unwrap();
+        assert_eq!(pages.files().iter().map(|file| file.file_id).collect::<Vec<_>>(), [1, 3, 4]);
+        assert!(!pages.has_one_moment());
+        let report = run(&pages);
+        assert_eq!(places_of(&report), [""; 0]);
+        assert!(report.warnings.iter().any(|warning| warning.id == "backup.moments"), "{:?}", report.warnings);
+    }
+    // Of the older copies nothing counts.
+    let pages = open(&[&newer, &last, &old]).unwrap();
+    assert_eq!(pages.sets().iter().map(|set| set.paths.clone()).collect::<Vec<_>>(), [last.clone(), newer.clone()]);
+    // All in one file, as sets 1 to 3.
+    let set = |step, only| Set {
+        files: &sample.files,
+        step,
+        options: BackupOptions { only: Some(only), ..BackupOptions::default() },
+    };
+    let sets = [set(1, &[1, 3][..]), set(2, &[4]), set(3, &[1, 3])];
+    let together = backup(&sets, folder.path(), "together").unwrap().files;
+    let pages = source::BackupPages::open(&together, &[]).unwrap();
+    assert_eq!(pages.sets().iter().map(|set| set.position).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(places_of(&run(&pages)), [""; 0]);
+}
+
+#[test]
+fn damage_in_a_file_of_several_sets_is_a_finding_and_what_joins_moments_is_none() {
+    let sample = Sample::new(Version::V904, 3, PageVerify::Checksum);
+    let folder = tempfile::tempdir().unwrap();
+    let mut found = Vec::new();
+    for (step, kind) in (1..).step_by(2).zip(Kind::ALL.into_iter().filter(|kind| *kind != Kind::Truncated)) {
+        let files = sample.copy(&format!("{kind:?}"));
+        damage(&files, kind, step.into()).unwrap();
+        let primary = write_files(&files, step, &[1], BackupOptions::default(), folder.path());
+        let others = write_files(&files, step + 1, &[3, 4], BackupOptions::default(), folder.path());
+        let pages = source::BackupPages::open(&[primary, others].concat(), &[]).unwrap();
+        let expected = places_of(&run(source::open(&files, &[], false).unwrap().as_ref()));
+        let here = places_of(&run(&pages));
+        assert!(here.iter().all(|finding| expected.contains(finding)), "{kind:?}: {here:?} {expected:?}");
+        found.extend((!here.is_empty()).then_some(kind));
+    }
+    // What the log between the sets may explain is not verified.
+    assert_eq!(found, [Kind::BitRot, Kind::TornWrite, Kind::KeyOrder]);
+}
+
+#[test]
+fn sets_of_files_that_cannot_be_read_are_one_clear_error() {
+    let sample = Sample::new(Version::V904, 2, PageVerify::Checksum);
+    let folder = tempfile::tempdir().unwrap();
+    let second = write_files(&sample.files, 1, &[3], BackupOptions::default(), folder.path());
+    let error = |paths: &[PathBuf]| source::BackupPages::open(paths, &[]).unwrap_err().to_string();
+    assert!(error(&second).ends_with("name the backup of the primary filegroup too"), "{}", error(&second));
+    let other = Sample::new(Version::V852, 2, PageVerify::Checksum);
+    let full = write(&sample.files, 2, BackupOptions::default(), folder.path(), "full").files;
+    let foreign = write_files(&other.files, 3, &[1], BackupOptions::default(), folder.path());
+    let mixed = error(&[second.clone(), foreign].concat());
+    assert!(mixed.contains("give one backup at a time"), "{mixed}");
+    assert!(error(&[full, second].concat()).contains("give one backup at a time"));
 }

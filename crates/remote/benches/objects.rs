@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use remote::{Objects, Settings};
+use remote::{MOST_HELD_BYTES, Objects, Settings};
 use server::{Content, Line, Server};
 use source::storage::ObjectStorage;
 
 const MB: u64 = 1 << 20;
 /// What one machine's network brings.
 const NETWORK: f64 = 1.2e9;
-/// The size of a request at the depth that is reached.
-const BLOCK: f64 = 7.0 * MB as f64;
+/// What one large request asks for at most.
+const LARGE: f64 = 8.0 * MB as f64;
 
 fn main() {
     let words: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -59,14 +59,17 @@ fn main() {
         // The first half finds the depth.
         let took = start.elapsed().as_secs_f64() - half.load(Ordering::Relaxed) as f64 / 1e6;
         let found = (size / 2) as f64 / took;
-        let connection = BLOCK / (latency.as_secs_f64() + BLOCK / rate as f64);
-        let model = (server.most_under_way() as f64 * connection).min(NETWORK);
+        // All requests under way share the memory for what is read ahead.
+        let depth = server.most_under_way() as f64;
+        let block = (MOST_HELD_BYTES as f64 * 7.0 / 8.0 / depth).min(LARGE);
+        let connection = block / (latency.as_secs_f64() + block / rate as f64);
+        let model = (depth * connection).min(NETWORK);
         println!(
             "{name}: {:.0} MB/s of {:.0} ({:.0} %), {} requests under way, {:.0} MB/s each, whole run {:.0} MB/s",
             found / 1e6,
             model / 1e6,
             100.0 * found / model,
-            server.most_under_way(),
+            depth,
             connection / 1e6,
             size as f64 / start.elapsed().as_secs_f64() / 1e6
         );

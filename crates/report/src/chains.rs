@@ -333,6 +333,9 @@ fn unused_text(reason: Unused, set: &ChainSet) -> String {
             format!("{kept}; log from LSN {} to {} is missing", decimal(from), decimal(to))
         }
         Unused::TooOld => "made by SQL Server 2000 or older, which is not understood".to_owned(),
+        Unused::OfFiles => {
+            "a set of files; chains start at full backups, and mdfsck check reads it by itself".to_owned()
+        }
         Unused::NotUnderstood => "not understood, so that nothing is said about it".to_owned(),
     }
 }

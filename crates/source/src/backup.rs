@@ -10,6 +10,7 @@ mod chain_sets;
 mod compressed;
 mod config;
 mod damage;
+mod files;
 mod forks;
 mod groups;
 #[doc(hidden)]

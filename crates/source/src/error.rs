@@ -239,8 +239,24 @@ pub enum OpenError {
         /// The full backup.
         other: PathBuf,
     },
-    /// A file, filegroup or partial backup.
-    #[error("{}: set {position} is a backup of type \"{kind}\", which cannot be read yet", path.display())]
+    /// Sets of files, none of which has the primary file.
+    #[error("{}: set {position} holds files of a database without its primary file, which has the catalog; name the backup of the primary filegroup too", path.display())]
+    WithoutPrimary {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+    },
+    /// A log backup beside file or filegroup backups.
+    #[error("{}: set {position} is a transaction log backup, and log is applied to full backups only, not to file or filegroup backups; leave it out", path.display())]
+    LogOfFiles {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+    },
+    /// A differential of a file, filegroup or partial backup.
+    #[error("{}: set {position} is a backup of type \"{kind}\", which mdfsck does not read; restore it and name its .mdf file", path.display())]
     UnsupportedSet {
         /// The path.
         path: PathBuf,

@@ -171,7 +171,7 @@ fn labels_agree(path: &Path, version: &str, name: &str, state: &str) -> Result<(
             SetKind::Full => "full",
             SetKind::Differential => "diff",
             SetKind::Log => "log",
-            SetKind::Other(_) => "other",
+            SetKind::Files | SetKind::Partial | SetKind::Other(_) => "other",
         })
         .collect();
     let wanted = state.split([' ', '(']).next().unwrap_or_default();

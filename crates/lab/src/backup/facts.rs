@@ -105,7 +105,11 @@ impl Facts {
             machine: "LAB".to_owned(),
             server: "LAB".to_owned(),
             set: guid(seed, 0x2000 + u64::from(step)),
-            letter: if options.base.is_some() { b'I' } else { b'D' },
+            letter: match (options.base, options.only) {
+                (Some(_), _) => b'I',
+                (None, Some(_)) => b'F',
+                (None, None) => b'D',
+            },
             flags: 0x200
                 | u32::from(options.checksum) << 4
                 | u32::from(options.copy_only) << 10

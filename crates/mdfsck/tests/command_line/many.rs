@@ -25,6 +25,24 @@ fn make(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+/// A folder `sets` with a full backup of a database of two files, and a set of each file: the second one is newer.
+fn make_sets_of_files(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
+    use lab::backup::{BackupOptions, Set, backup};
+    let made = mdfsck(folder, &["lab", "new", "db", "--size", "2MB", "--files", "2"]);
+    ensure(made.status.success(), text(&made.stderr))?;
+    fs::create_dir(folder.join("sets"))?;
+    let files = ["db/orders.mdf", "db/orders_2.ndf"].map(|file| folder.join(file));
+    let write = |step, name: &str, only| {
+        let options = BackupOptions { only, ..BackupOptions::default() };
+        backup(&[Set { files: &files, step, options }], &folder.join("sets"), name).map_err(|error| error.to_string())
+    };
+    let mut made = Vec::new();
+    for (step, name, only) in [(1, "full", None), (2, "first", Some(&[1][..])), (3, "second", Some(&[3][..]))] {
+        made.extend(write(step, name, only)?.files);
+    }
+    Ok(made)
+}
+
 /// The lines of JSON, without what differs from run to run.
 fn lines(output: &Output) -> Vec<serde_json::Value> {
     let mut lines: Vec<serde_json::Value> =
@@ -48,6 +66,27 @@ fn kinds(lines: &[serde_json::Value], of: &[&str]) -> Vec<String> {
 
 pub(super) fn with_many() -> Vec<(&'static str, Test)> {
     vec![
+        ("sets of files in a folder are one database beside the full backup", |folder| {
+            make_sets_of_files(folder)?;
+            let all = mdfsck(folder, &["check", "sets"]);
+            let (stdout, stderr) = (text(&all.stdout), text(&all.stderr));
+            ensure(all.status.success(), format!("{:?} {stderr}", all.status))?;
+            ensure(stdout.contains("Backup of 'orders': sets/first.bak, set 1; sets/second.bak, set 1"), &stdout)?;
+            let one = mdfsck(folder, &["check", "sets/first.bak", "sets/second.bak"]);
+            ensure(text(&one.stderr).contains("of different moments"), text(&one.stderr))?;
+            let alone = mdfsck(folder, &["check", "sets/first.bak"]);
+            ensure(text(&alone.stderr).contains("the backup holds 1 of 2 data files"), text(&alone.stderr))?;
+            let without = mdfsck(folder, &["check", "sets/second.bak"]);
+            ensure(without.status.code() == Some(8), text(&without.stderr))?;
+            ensure(
+                text(&without.stderr).contains("name the backup of the primary filegroup too"),
+                text(&without.stderr),
+            )?;
+            let chain = text(&mdfsck(folder, &["chain", "sets"]).stdout);
+            ensure(chain.contains("a set of files; chains start at full backups"), &chain)?;
+            let info = text(&mdfsck(folder, &["info", "sets/first.bak"]).stdout);
+            ensure(info.contains("File or Filegroup"), &info)
+        }),
         ("each database of a folder is checked, and a table of all has the worst status", |folder| {
             make(folder)?;
             let all = mdfsck(folder, &["check", "all"]);

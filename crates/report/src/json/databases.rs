@@ -51,7 +51,8 @@ pub(crate) struct SetLine<'a> {
     pub(crate) paths: Vec<String>,
     /// Its position in them: FILE = n of RESTORE.
     pub(crate) position: u16,
-    /// What it is, as RESTORE HEADERONLY has it: `Database`, `Database Differential`, `Transaction Log`.
+    /// What it is, as RESTORE HEADERONLY has it: `Database`, `Database Differential`, `Transaction Log`, `File or
+    /// Filegroup`, `Partial`.
     pub(crate) backup_type: &'static str,
     /// When it was finished, in the local time of the server.
     pub(crate) finished: Option<&'a str>,

@@ -100,7 +100,7 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
     for media in media {
         let damaged = damaged(media);
         for (number, set) in media.sets.iter().enumerate() {
-            let id = set.config.family_id.clone().or_else(|| set.config.binding_id.clone()).unwrap_or_default();
+            let id = set.config.lasting_id().unwrap_or_default().to_owned();
             let database = (set.config.database.clone(), id);
             let sets = databases.entry(database.clone()).or_default();
             // A set may be written to one set of media only; copies of a file are of the same.

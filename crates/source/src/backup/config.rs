@@ -109,6 +109,17 @@ pub struct SetConfig {
 }
 
 impl SetConfig {
+    /// What identifies the database: a restore changes the binding ID, but not the family. `None` if neither is known.
+    pub(super) fn lasting_id(&self) -> Option<&str> {
+        self.family_id.as_deref().or(self.binding_id.as_deref())
+    }
+
+    /// Whether both are of one database, which was neither restored nor upgraded between them.
+    pub(super) fn is_of_same_database(&self, other: &Self) -> bool {
+        let ids = |config: &Self| (config.family_id.clone(), config.binding_id.clone(), config.version);
+        self.database == other.database && ids(self) == ids(other)
+    }
+
     fn read(object: &[u8]) -> Self {
         let u8_at = |at: usize| object.get(at).copied().unwrap_or_default();
         Self {

@@ -10,6 +10,7 @@ use format::page::PAGE_BYTES;
 use format::version;
 
 use super::damage::{Damage, DamageKind};
+use super::files::sets_of_files;
 use super::log_portion::LogPortion;
 use super::media::Media;
 use super::pages::{BackupPages, RegionSum, SetLabel, UsedSet};
@@ -18,6 +19,9 @@ use super::places::FilePlaces;
 use super::room::{MOST_STRIPES, Room, open_error};
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{DataFile, OpenError, storage};
+
+/// File ID of the primary file, which has the boot page.
+const PRIMARY: u16 = 1;
 
 /// A set: the numbers of the media with its stripes, and its index in each of them.
 pub(super) type Group = Vec<(usize, usize)>;
@@ -47,18 +51,19 @@ impl BackupPages {
         let room = Room::new(granted, size_of_files(paths, input.as_ref()));
         let (media, labels) = open_all(paths, input, &room)?;
         check_labels(&labels, positions)?;
-        let (full, differential) = choose(&labels, positions)?;
-        Self::assemble(Arc::new(media), &labels, (&full, &differential, &[]), &room)
+        let (bases, differential) = choose(&labels, positions)?;
+        Self::assemble(Arc::new(media), &labels, (&bases, &differential, &[]), &room)
     }
 
-    /// The pages of the sets that were chosen; `logs` are the log backups that follow them.
+    /// The pages of the sets that were chosen: a full backup or sets of files, oldest first, and a differential; `logs` are
+    /// the log backups that follow them.
     pub(super) fn assemble(
         media: Arc<Vec<Media>>,
         labels: &[BackupMedia],
-        (full, differential, logs): (&Group, &Group, &[Group]),
+        (bases, differential, logs): (&[Group], &Group, &[Group]),
         room: &Room,
     ) -> Result<Self, OpenError> {
-        for group in [full, differential].into_iter().chain(logs) {
+        for group in bases.iter().chain([differential]).chain(logs) {
             refuse_encrypted(labels, group)?;
         }
         let first = labels.first().map(|label| label.path.clone()).unwrap_or_default();
@@ -75,7 +80,7 @@ impl BackupPages {
         let (mut missing_numbers, mut stripes_in_all) = (Vec::new(), 0);
         let mut newest = SetLabel::default();
         let mut log = LogPortion::default();
-        for group in [full, differential] {
+        for group in bases.iter().chain([differential]) {
             let stripes: Vec<(u16, &BackupSet)> = group
                 .iter()
                 .filter_map(|&(media, set)| Some((media as u16, labels.get(media)?.sets.get(set)?)))
@@ -83,7 +88,15 @@ impl BackupPages {
             let Some((tape, set)) = stripes.first() else { continue };
             let Some(label) = labels.get(usize::from(*tape)) else { continue };
             let lost = label.families.saturating_sub(stripes.len().try_into().unwrap_or(u16::MAX));
-            let placed = place(&media, &stripes, room).map_err(failed)?;
+            let mut placed = place(&media, &stripes, room).map_err(failed)?;
+            if set.kind.is_of_files() {
+                placed.keep_found();
+                // The newest copy of a file counts, whole.
+                for file in &placed.files {
+                    places.remove(&file.file_id);
+                    files.remove(&file.file_id);
+                }
+            }
             if lost == 0 && undescribed.is_empty() {
                 damage.extend(pages_missing(label, set, &placed));
             }
@@ -92,7 +105,7 @@ impl BackupPages {
                 (missing_numbers, stripes_in_all) = (missing_of(labels, group, lost), label.families);
             }
             newest = set.label();
-            add_files(&mut files, &stripes, label);
+            add_files(&mut files, &stripes, label, &placed);
             add_places(&mut places, placed.files);
             for (tape, set) in &stripes {
                 sums.extend(set.pages.iter().filter_map(|region| RegionSum::new(*tape, *region)));
@@ -104,6 +117,10 @@ impl BackupPages {
             let bad =
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
             damage.extend(bad);
+        }
+        let is_of_files = |group: &Group| first_set(labels, group).filter(|set| set.kind.is_of_files());
+        if let Some(set) = bases.last().and_then(is_of_files).filter(|_| !files.contains_key(&PRIMARY)) {
+            return Err(OpenError::WithoutPrimary { path: first, position: set.position });
         }
         for (media, set) in logs.iter().flatten() {
             let Some(set) = labels.get(*media).and_then(|label| label.sets.get(*set)) else { continue };
@@ -119,15 +136,14 @@ impl BackupPages {
         places.iter_mut().for_each(FilePlaces::flatten);
         sums.sort_by_key(RegionSum::place);
         let is_known = missing_stripes == 0 && undescribed.is_empty() && damage.is_empty() && !log.is_unknown;
-        let other_sets = if logs.is_empty() { other_sets(labels, full, differential) } else { Vec::new() };
+        let other_sets = if logs.is_empty() { other_sets(labels, bases, differential) } else { Vec::new() };
         let names = |group: &Group| {
-            let set = group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
-            let files = set.map_or(&[][..], |set| &set.files);
+            let files = first_set(labels, group).map_or(&[][..], |set| &set.files);
             // If two files have one id, the first counts.
             files.iter().rev().map(|file| (file.file_id, file.physical_name.clone())).collect::<Vec<_>>()
         };
         // A file moved after the full backup has its new path in the differential.
-        let physical_names: BTreeMap<u16, String> = names(full).into_iter().chain(names(differential)).collect();
+        let physical_names: BTreeMap<u16, String> = bases.iter().chain([differential]).flat_map(names).collect();
         let mut this = Self {
             media,
             files,
@@ -139,12 +155,13 @@ impl BackupPages {
             set: newest,
             undescribed: undescribed.into_iter().collect(),
             in_flight: None,
+            has_one_moment: bases.len() <= 1,
             other_sets,
-            sets: used_sets(labels, [full, differential].into_iter().chain(logs)),
+            sets: used_sets(labels, bases.iter().chain([differential]).chain(logs)),
             physical_names,
         };
         this.read_headers();
-        if is_known {
+        if is_known && this.has_one_moment {
             this.in_flight = Some(this.settle(&log));
         }
         Ok(this)
@@ -158,6 +175,11 @@ fn missing_of(labels: &[BackupMedia], group: &Group, lost: u16) -> Vec<u16> {
     let missing: Vec<u16> =
         (1..=families).filter(|number| !given.contains(number)).take(usize::from(lost) + 1).collect();
     if missing.len() == usize::from(lost) { missing } else { Vec::new() }
+}
+
+/// The first stripe of a set.
+fn first_set<'l>(labels: &'l [BackupMedia], group: &Group) -> Option<&'l BackupSet> {
+    group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set))
 }
 
 fn used_sets<'g>(labels: &[BackupMedia], groups: impl Iterator<Item = &'g Group>) -> Vec<UsedSet> {
@@ -190,18 +212,33 @@ pub(super) fn open_all(
     Ok((media, labels))
 }
 
-/// Chooses the full backup and a differential of it; each file must hold part of one of them.
-pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Group, Group), OpenError> {
+/// Chooses the full backup, or sets of files if there is none, and a differential of the full one; each file must hold part of
+/// one of them, or sets of files of the same database that are older.
+pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<Group>, Group), OpenError> {
     let chosen = |media: usize, index: usize| {
         let set = labels.get(media).and_then(|label| label.sets.get(index));
         set.filter(|set| positions.is_empty() || positions.contains(&set.position))
     };
-    let full = choose_full(labels, &chosen)?;
-    let differential = choose_differential(labels, &chosen, &full, positions)?;
-    let is_used = |number| full.iter().chain(&differential).any(|(media, _)| *media == number);
-    match labels.iter().enumerate().find(|(number, _)| !is_used(*number)) {
-        Some((_, unused)) => Err(unmatched(labels, unused, &full)),
-        None => Ok((full, differential)),
+    let (bases, differential) = match choose_full(labels, &chosen) {
+        Ok(full) => {
+            let differential = choose_differential(labels, &chosen, &full, positions)?;
+            (vec![full], differential)
+        }
+        Err(error) => match sets_of_files(labels, &chosen) {
+            bases if bases.is_empty() => return Err(error),
+            bases => (bases, Group::new()),
+        },
+    };
+    let base = bases.first().and_then(|base| first_set(labels, base));
+    let is_older_of_files = |set: &BackupSet| {
+        set.kind.is_of_files()
+            && base.is_some_and(|base| base.kind.is_of_files() && base.config.is_of_same_database(&set.config))
+    };
+    let is_used = |number| bases.iter().flatten().chain(&differential).any(|(media, _)| *media == number);
+    let mut unused = labels.iter().enumerate().filter(|(number, _)| !is_used(*number)).map(|(_, label)| label);
+    match unused.find(|label| !label.sets.iter().any(is_older_of_files)) {
+        Some(unused) => Err(unmatched(labels, unused, &bases)),
+        None => Ok((bases, differential)),
     }
 }
 
@@ -252,11 +289,18 @@ pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<
 }
 
 /// Why a file belongs to none of the others. A file whose media header cannot be read is the cause.
-fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, full: &Group) -> OpenError {
+fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> OpenError {
     if let Some(damaged) = labels.iter().find(|label| label.media_set.is_none()) {
         return OpenError::UnknownMedia { path: damaged.path.clone() };
     }
-    let other = full.first().and_then(|(media, _)| labels.get(*media));
+    let first = bases.first();
+    let log = unused.sets.iter().find(|set| set.kind == SetKind::Log);
+    if let Some(log) =
+        log.filter(|_| first.and_then(|base| first_set(labels, base)).is_some_and(BackupSet::is_of_files))
+    {
+        return OpenError::LogOfFiles { path: unused.path.clone(), position: log.position };
+    }
+    let other = first.and_then(|base| base.first()).and_then(|(media, _)| labels.get(*media));
     let other = other.map(|label| label.path.clone()).unwrap_or_default();
     OpenError::OtherBackup { path: unused.path.clone(), other }
 }
@@ -328,12 +372,13 @@ fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
 }
 
-/// Positions of the sets in the full backup's file that are not read.
-fn other_sets(labels: &[BackupMedia], full: &Group, differential: &Group) -> Vec<u16> {
-    let Some((media, label)) = full.first().and_then(|&(media, _)| Some((media, labels.get(media)?))) else {
+/// Positions of the sets in the first base's file that are not read.
+fn other_sets(labels: &[BackupMedia], bases: &[Group], differential: &Group) -> Vec<u16> {
+    let first = bases.first().and_then(|base| base.first());
+    let Some((media, label)) = first.and_then(|&(media, _)| Some((media, labels.get(media)?))) else {
         return Vec::new();
     };
-    let is_other = |index: usize| !full.contains(&(media, index)) && !differential.contains(&(media, index));
+    let is_other = |index: usize| !bases.iter().chain([differential]).any(|group| group.contains(&(media, index)));
     label.sets.iter().enumerate().filter(|(index, _)| is_other(*index)).map(|(_, set)| set.position).collect()
 }
 
@@ -356,10 +401,11 @@ fn pages_missing(label: &BackupMedia, set: &BackupSet, placed: &Placed) -> Vec<D
 }
 
 /// The data files of a set; for a file already listed, the later size counts.
-fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: &BackupMedia) {
+fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: &BackupMedia, placed: &Placed) {
     let limit = most_extents(stripes).saturating_mul(EXTENT_PAGES);
     let Some((_, set)) = stripes.first() else { return };
-    for found in set.files.iter().filter(|file| file.is_data && file.pages_copied > 0) {
+    let is_placed = |file_id| placed.files.iter().any(|file| file.file_id == file_id);
+    for found in set.files.iter().filter(|file| file.is_data && file.pages_copied > 0 && is_placed(file.file_id)) {
         let pages = u32::try_from(found.bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX).min(limit);
         let file = files.entry(found.file_id).or_insert_with(|| DataFile {
             path: label.path.clone(),

@@ -47,6 +47,8 @@ pub struct BackupPages {
     /// Undescribed types of blocks, and how many there are of each.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
+    /// Whether all files are of one set and its differential.
+    pub(super) has_one_moment: bool,
     /// Positions of the sets other than the one read.
     pub(super) other_sets: Vec<u16>,
     /// The sets that are read.
@@ -171,6 +173,12 @@ impl BackupPages {
         (lists.sum::<usize>() + in_flight) as u64
     }
 
+    /// Whether all files are of one moment: otherwise they are of several sets of files, and what joins them depends on the
+    /// log between these.
+    pub fn has_one_moment(&self) -> bool {
+        self.has_one_moment
+    }
+
     /// Stripes of the media set that are missing.
     pub fn missing_stripes(&self) -> u16 {
         self.missing_stripes
@@ -229,6 +237,8 @@ impl BackupPages {
                 pages.push(page);
             }
         }
+        // A set of files has log of the others too.
+        pages.retain(|page| self.places_of(page.file).is_some());
         pages.sort_unstable();
         pages.dedup();
         pages

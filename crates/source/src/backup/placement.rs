@@ -31,6 +31,14 @@ pub(crate) struct Placed {
     pub(crate) short: Vec<(u16, u64, u64)>,
 }
 
+impl Placed {
+    /// Leaves out the files of which the set has nothing: which files a set of files holds shows by its pages.
+    pub(super) fn keep_found(&mut self) {
+        self.files.retain(|file| file.layers.iter().any(|layer| layer.extents() > 0));
+        self.short.retain(|(_, _, found)| *found > 0);
+    }
+}
+
 /// Places the extents of a set.
 pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::Result<Placed> {
     let Some((_, set)) = stripes.first() else { return Ok(Placed::default()) };
@@ -93,7 +101,8 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
             if present * extent_pages < expected {
                 placed.short.push((file_id, expected, present * extent_pages));
             }
-            if found * extent_pages < expected && number == 0 && regions > 0 {
+            let is_there = found > 0 || !set.is_of_files();
+            if found * extent_pages < expected && number == 0 && regions > 0 && is_there {
                 note_missing(media, set, limit, file, room)?;
             }
         }
@@ -336,7 +345,7 @@ fn place_nameless(
     places: &mut FilePlaces,
 ) -> io::Result<u64> {
     let total: u64 = all.iter().map(|nameless| u64::from(nameless.count)).sum();
-    let is_bottom = region == 0 && set.kind == SetKind::Full;
+    let is_bottom = region == 0 && set.kind != SetKind::Differential;
     let mut added: Vec<Run> = Vec::new();
     let (mut given, mut unknown) = (BTreeSet::new(), BTreeSet::new());
     let mut known: Option<(u32, Option<Vec<u32>>)> = None;

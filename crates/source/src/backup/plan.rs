@@ -1,5 +1,5 @@
 //! Which restores a number of backup files stand for: for each database the newest full backup with its newest differential
-//! and the log backups that follow, or each set by itself.
+//! and the log backups that follow, or each set by itself; and the newest sets of its files.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use format::Lsn;
 
 use super::chain_sets::{ChainSet, bases};
+use super::files::newest_of_each_file;
 use super::open::is_based_on;
 use super::restore::{Until, find_way};
 use super::room::MOST_STRIPES;
-use super::sets::{BackupMedia, SetKind};
+use super::sets::{BackupMedia, BackupSet, SetKind};
 use crate::OpenError;
 
 /// Which sets are to be restored.
@@ -35,7 +36,8 @@ pub type SetPlace = (PathBuf, u16);
 pub struct BackupPlan {
     /// Name of the database.
     pub database: String,
-    /// The restores: a full backup, or a full backup and a differential of it; the first one with the log backups that follow.
+    /// The restores: a full backup, or a full backup and a differential of it, the first one with the log backups that follow;
+    /// and sets of files.
     pub restores: Vec<Vec<ChainSet>>,
     /// Sets that are not part of a restore, because others are newer or reach as far.
     pub unused: Vec<SetPlace>,
@@ -66,8 +68,7 @@ pub fn plan(
         let config = &set.set.config;
         let is_of_every = OF_EVERY_SERVER.iter().any(|name| config.database.eq_ignore_ascii_case(name));
         let server = if is_of_every { config.server.clone() } else { String::new() };
-        // A restore changes the binding ID, but not the family.
-        let id = config.family_id.clone().or_else(|| config.binding_id.clone());
+        let id = config.lasting_id().map(str::to_owned);
         let (sets, encrypted) = databases.entry((config.database.clone(), id, server)).or_default();
         if set.set.is_encrypted { encrypted.push(set) } else { sets.push(set) }
     }
@@ -186,8 +187,19 @@ impl<'a> Planner<'a> {
                 Err(error) => plan.refused.push((first_path(set), error)),
             }
         }
+        if until == Until::End {
+            plan.restores.extend(self.of_files());
+        }
         self.rest(&mut plan, has_way);
         plan
+    }
+
+    /// The newest sets of files, which together are one restore, beside that of full backups.
+    fn of_files(&self) -> Option<Vec<ChainSet>> {
+        let sets = self.sets.iter().enumerate().filter(|(_, set)| set.set.is_of_files());
+        let sets: Vec<(usize, &BackupSet)> = sets.map(|(index, set)| (index, &set.set)).collect();
+        let newest = newest_of_each_file(&sets).into_iter().filter_map(|index| self.sets.get(index));
+        Some(newest.cloned().collect::<Vec<_>>()).filter(|sets| !sets.is_empty())
     }
 
     /// Whether there is a file that holds log of the database and nothing else of it.

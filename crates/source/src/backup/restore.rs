@@ -68,13 +68,13 @@ impl Restore {
         let is_of_logs = |label: &BackupMedia| label.sets.iter().all(|set| set.kind == SetKind::Log);
         let chosen = match until == Until::End && !labels.iter().any(is_of_logs) {
             true => {
-                let (full, differential) = choose(&labels, positions)?;
-                Chosen { full, differential, logs: Vec::new(), refused: Vec::new() }
+                let (bases, differential) = choose(&labels, positions)?;
+                Chosen { bases, differential, logs: Vec::new(), refused: Vec::new() }
             }
             false => choose_chain(&labels, positions, until)?,
         };
         if let Some(set) = chosen.base_set(&labels) {
-            let tape = chosen.base().first().and_then(|&(tape, _)| labels.get(tape));
+            let tape = chosen.base().and_then(|base| base.first()).and_then(|&(tape, _)| labels.get(tape));
             ends_by(set, until, tape.map(|label| label.path.as_path()).unwrap_or(Path::new("")))?;
         }
         Self::assemble(media, &labels, chosen, &room)
@@ -110,9 +110,9 @@ impl Restore {
         let redo_from = set.config.checkpoint_lsn.unwrap_or(from);
         let pages_to = set.config.last_lsn.unwrap_or_default();
         let media = Arc::new(media);
-        let groups: Vec<Group> = std::iter::once(chosen.base()).chain(&chosen.logs).cloned().collect();
+        let groups: Vec<Group> = chosen.base().into_iter().chain(&chosen.logs).cloned().collect();
         let log = BackupLog::new(Arc::clone(&media), labels, &groups);
-        let parts = (&chosen.full, &chosen.differential, chosen.logs.as_slice());
+        let parts = (chosen.bases.as_slice(), &chosen.differential, chosen.logs.as_slice());
         let pages = BackupPages::assemble(media, labels, parts, room)?;
         Ok(Self { pages, log, from, redo_from, pages_to, log_backups: chosen.logs.len(), refused: chosen.refused })
     }
@@ -120,7 +120,8 @@ impl Restore {
 
 /// The sets of a restore.
 struct Chosen {
-    full: Group,
+    /// The full backup; or sets of files, oldest first.
+    bases: Vec<Group>,
     differential: Group,
     logs: Vec<Group>,
     refused: Vec<(PathBuf, OpenError)>,
@@ -131,8 +132,9 @@ impl Chosen {
     fn of(labels: &[BackupMedia], sets: &[&ChainSet], refused: Vec<(PathBuf, OpenError)>) -> Self {
         let groups = Groups::of(labels);
         let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| groups.of_set(set));
+        let of_files = sets.iter().filter(|set| set.set.is_of_files()).map(|set| groups.of_set(set));
         Self {
-            full: of_kind(SetKind::Full).next().unwrap_or_default(),
+            bases: of_kind(SetKind::Full).take(1).chain(of_files).collect(),
             differential: of_kind(SetKind::Differential).next().unwrap_or_default(),
             logs: of_kind(SetKind::Log).collect(),
             refused,
@@ -140,12 +142,12 @@ impl Chosen {
     }
 
     /// The last set with pages: its log is the start of the log to apply.
-    fn base(&self) -> &Group {
-        if self.differential.is_empty() { &self.full } else { &self.differential }
+    fn base(&self) -> Option<&Group> {
+        if self.differential.is_empty() { self.bases.last() } else { Some(&self.differential) }
     }
 
     fn base_set<'l>(&self, labels: &'l [BackupMedia]) -> Option<&'l BackupSet> {
-        self.base().first().and_then(|&(tape, set)| labels.get(tape)?.sets.get(set))
+        self.base()?.first().and_then(|&(tape, set)| labels.get(tape)?.sets.get(set))
     }
 }
 
@@ -155,8 +157,8 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
         Some(Way { sets, refused }) => Ok(Chosen::of(labels, &sets.iter().collect::<Vec<_>>(), refused)),
         // Without a full backup: says what is missing.
         None => {
-            let (full, differential) = choose(labels, positions)?;
-            Ok(Chosen { full, differential, logs: Vec::new(), refused: Vec::new() })
+            let (bases, differential) = choose(labels, positions)?;
+            Ok(Chosen { bases, differential, logs: Vec::new(), refused: Vec::new() })
         }
     }
 }

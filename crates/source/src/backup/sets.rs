@@ -33,20 +33,29 @@ pub enum SetKind {
     Differential,
     /// Log only.
     Log,
+    /// Some files, whole: WITH FILE or FILEGROUP.
+    Files,
+    /// The files of the primary and of all read-write filegroups, whole: READ_WRITE_FILEGROUPS.
+    Partial,
     /// Another type; its letter.
     Other(u8),
 }
 
 impl SetKind {
+    /// Whether it holds some files of the database whole, as a full backup holds all.
+    pub fn is_of_files(self) -> bool {
+        matches!(self, Self::Files | Self::Partial)
+    }
+
     /// Name for people, as RESTORE HEADERONLY has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "Database",
             Self::Differential => "Database Differential",
             Self::Log => "Transaction Log",
-            Self::Other(b'F') => "File or Filegroup",
+            Self::Files => "File or Filegroup",
+            Self::Partial => "Partial",
             Self::Other(b'G') => "File or Filegroup Differential",
-            Self::Other(b'P') => "Partial",
             Self::Other(b'Q') => "Partial Differential",
             Self::Other(_) => "of an unknown type",
         }
@@ -57,13 +66,20 @@ impl SetKind {
         Some(match self {
             Self::Full => 1,
             Self::Log => 2,
-            Self::Other(b'F') => 4,
+            Self::Files => 4,
             Self::Differential => 5,
             Self::Other(b'G') => 6,
-            Self::Other(b'P') => 7,
+            Self::Partial => 7,
             Self::Other(b'Q') => 8,
             Self::Other(_) => return None,
         })
+    }
+}
+
+impl BackupSet {
+    /// Whether it holds some files of the database whole.
+    pub(super) fn is_of_files(&self) -> bool {
+        self.kind.is_of_files()
     }
 }
 
@@ -398,6 +414,8 @@ impl OpenSet {
             b'D' => SetKind::Full,
             b'I' => SetKind::Differential,
             b'L' => SetKind::Log,
+            b'F' => SetKind::Files,
+            b'P' => SetKind::Partial,
             other => SetKind::Other(other),
         };
         Some(BackupSet {

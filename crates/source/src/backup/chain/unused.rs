@@ -26,6 +26,8 @@ pub enum Unused {
     AfterGap(Lsn, Lsn),
     /// Written by a release whose backups are not understood.
     TooOld,
+    /// A set of files of the database: chains start at full backups.
+    OfFiles,
     /// A set of another type, or without LSNs.
     NotUnderstood,
 }
@@ -51,6 +53,7 @@ pub(super) fn reason(model: &Model<'_>, index: usize, gaps: &HashMap<usize, (Lsn
             None if model.lines.with(config).any(|line| !model.starts(line).is_empty()) => Unused::BeforeFull,
             None => Unused::OtherFork,
         },
+        SetKind::Files | SetKind::Partial => Unused::OfFiles,
         SetKind::Full | SetKind::Other(_) => Unused::NotUnderstood,
     }
 }
