@@ -77,11 +77,20 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let alone = mdfsck(folder, &["check", "sets/first.bak"]);
             ensure(text(&alone.stderr).contains("the backup holds 1 of 2 data files"), text(&alone.stderr))?;
             let without = mdfsck(folder, &["check", "sets/second.bak"]);
-            ensure(without.status.code() == Some(8), text(&without.stderr))?;
+            ensure(without.status.code() == Some(4), text(&without.stderr))?;
             ensure(
                 text(&without.stderr).contains("name the backup of the primary filegroup too"),
                 text(&without.stderr),
             )?;
+            for command in [
+                &["plan", "sets/first.bak", "sets/second.bak", "--dir", "p", "--task-size", "1MB"][..],
+                &["task", "p", "0-7"],
+            ] {
+                let done = mdfsck(folder, command);
+                ensure(done.status.success(), text(&done.stderr))?;
+            }
+            let merged = mdfsck(folder, &["merge", "p"]);
+            ensure(text(&merged.stdout) == text(&one.stdout), text(&merged.stderr))?;
             let chain = text(&mdfsck(folder, &["chain", "sets"]).stdout);
             ensure(chain.contains("a set of files; chains start at full backups"), &chain)?;
             let info = text(&mdfsck(folder, &["info", "sets/first.bak"]).stdout);
