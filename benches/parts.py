@@ -52,8 +52,9 @@ def made(program, folder, paths, size):
 
 
 def cost(arguments, folder):
-    program, data = arguments.program, folder / "data"
-    run(program, "lab", "new", data, "--size", arguments.size, "--schema", arguments.schema)
+    program, data = arguments.program, Path(arguments.data) if arguments.data else folder / "data"
+    if not arguments.data:
+        run(program, "lab", "new", data, "--size", arguments.size, "--schema", arguments.schema)
     total = sum(file.stat().st_size for file in data.iterdir())
     checks = [run(program, "check", data, "--maxdop", "1", may_have=16)[1] for _ in range(3)]
     mega = -(-total // arguments.tasks) >> 20
@@ -126,6 +127,7 @@ def main():
     parser.add_argument("paths", nargs="*", help="for same: data files or backups, each a database of its own")
     parser.add_argument("--program", default="target/tests/mdfsck", help="the executable")
     parser.add_argument("--size", default="4GB", help="size of the database that is built")
+    parser.add_argument("--data", help="for cost: a folder with a database, instead of one that is built")
     parser.add_argument("--schema", default="orders")
     parser.add_argument("--tasks", type=int, default=64)
     parser.add_argument("--repeat", type=int, default=20)

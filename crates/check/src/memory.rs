@@ -86,8 +86,8 @@ pub(crate) struct MemoryBudget {
     fixed: u64,
     /// Facts and findings, at least.
     least: u64,
-    /// Pages of the data files.
-    pages: u64,
+    /// Pages whose maps are in memory: those of the data files, or of the largest range that is swept.
+    mapped: u64,
 }
 
 impl MemoryBudget {
@@ -113,8 +113,9 @@ impl MemoryBudget {
         };
         let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
         let a_thread = BYTES_PER_THREAD + with_pages * BYTES_PER_UNIT_AND_THREAD + of_checks;
+        let mapped = options.mapped_pages.unwrap_or(pages);
         let fixed = BASE_BYTES
-            + pages * BYTES_PER_PAGE
+            + mapped * BYTES_PER_PAGE
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)
             + database.units.len() as u64 * BYTES_PER_UNIT
@@ -125,7 +126,7 @@ impl MemoryBudget {
         // The keys of the catalog are compared between the two, when facts are done with. Not all that was given up is in one
         // piece. No page has more rows than it has bytes for.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
-        Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), pages }
+        Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), mapped }
     }
 
     /// The least grant that works.
@@ -135,7 +136,7 @@ impl MemoryBudget {
 
     /// What a run is granted.
     pub(crate) fn granted_bytes(&self, options: &Options) -> u64 {
-        let default = DEFAULT_MEMORY_BYTES + self.pages * BYTES_PER_PAGE;
+        let default = DEFAULT_MEMORY_BYTES + self.mapped * BYTES_PER_PAGE;
         options.memory_bytes.unwrap_or(default).max(self.minimum_bytes())
     }
 

@@ -92,6 +92,8 @@ pub struct Options {
     /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes per page. Never below what
     /// [`crate::minimum_memory_bytes`] says. The findings do not depend on it.
     pub memory_bytes: Option<u64>,
+    /// Pages whose maps are in memory at once, where only ranges are swept: those of the largest; `None` for all.
+    pub mapped_pages: Option<u64>,
     /// Where facts go that do not fit into memory; `None` for the system's place for temporary files.
     pub temp_dir: Option<PathBuf>,
     /// Seed of the key under which facts are hashed; a new one in every run when `None`, so that no file can be made whose

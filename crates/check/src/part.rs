@@ -9,6 +9,8 @@ mod cut;
 #[doc(hidden)]
 pub mod frames;
 
+use std::convert::Infallible;
+use std::fmt;
 use std::io::{Read, Write};
 
 use catalog::Database;
@@ -22,6 +24,7 @@ use crate::coverage::Coverage;
 use crate::hash::{FactHash, HashKey};
 use crate::ledger::FindingCollector;
 use crate::log_audit::LogAudit;
+use crate::memory::MemoryBudget;
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::ranges::{FileRange, Ranges};
@@ -29,6 +32,7 @@ use crate::report::Report;
 use crate::run::{maps_of, run_with};
 use crate::spill::TempStore;
 use crate::sums::CheckSums;
+use crate::survey::Survey;
 use crate::sweep;
 use crate::units::Units;
 pub use crate::wire::{Digest, SumsError};
@@ -45,7 +49,7 @@ pub struct Sweeper<'r, 'a> {
     checks: &'r Checks,
     metered: &'r Metered<'a>,
     findings_bytes: usize,
-    /// What the maps say.
+    /// What the maps say; nothing if another process has read them.
     pub fingerprint: Fingerprint,
 }
 
@@ -67,6 +71,22 @@ pub enum PartError {
     /// Facts were lost as temporary files could not be written or read.
     #[error("{0}")]
     Lost(String),
+    /// The maps of a page were needed that is not in the range whose maps were read: a defect of the program.
+    #[error(
+        "pages {}: the maps of other pages were needed to sweep them; this is a defect of mdfsck: please send it in, and check \
+         without a plan", Stretch(.0)
+    )]
+    Beyond(FileRange),
+}
+
+/// The pages of a range, as messages name them.
+struct Stretch<'r>(&'r FileRange);
+
+impl fmt::Display for Stretch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FileRange { file_id, first, .. } = *self.0;
+        write!(f, "({file_id}:{first}) to ({file_id}:{})", self.0.end().saturating_sub(1))
+    }
 }
 
 /// Reads the maps of a database and calls `act` with what sweeps ranges of it. `None` if no page of tables is to be read: only
@@ -78,23 +98,67 @@ pub fn sweeper<R>(
     progress: &dyn Progress,
     act: impl FnOnce(Option<&mut Sweeper<'_, '_>>) -> R,
 ) -> R {
-    if database.is_encrypted || !options.scope.reads_pages() {
+    if !is_swept(database, options) {
         return act(None);
     }
+    progress.phase("survey", 0);
+    let survey = |metered: &Metered<'_>, needs: &MemoryBudget, space: &TempStore| {
+        // What the maps show is found again by who merges.
+        let mut findings = FindingCollector::new(needs.bytes_for_findings(options), space);
+        let mut units = Units::of(database);
+        let (maps, fingerprint) =
+            maps_of((metered, database), options, &mut units, (&mut findings, &mut Coverage::default()));
+        let survey = maps.uncompared(&units);
+        Ok::<_, Infallible>((units, survey, fingerprint))
+    };
+    let Ok(done) = sweeper_of(source, database, options, survey, |sweeper| act(Some(sweeper)));
+    done
+}
+
+/// The same as [`sweeper`] with what another process has read of the maps: [`Sweeper::write_common`] has written what is read here,
+/// and [`Sweeper::read_maps`] has to be called before a range is swept. `act` is called with `None` as there.
+///
+/// # Errors
+/// [`SumsError`] if it is not what was written for this database.
+pub fn sweeper_without_maps<R>(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    (head, from): (&[u8], &mut dyn Read),
+    act: impl FnOnce(Option<&mut Sweeper<'_, '_>>) -> R,
+) -> Result<R, SumsError> {
+    if !is_swept(database, options) {
+        return Ok(act(None));
+    }
+    let survey = |_: &Metered<'_>, _: &MemoryBudget, space: &TempStore| {
+        let (hash, mut units) = (options.fact_hash(), Units::of(database));
+        let mut from = Input::new(&hash, head, (space, units.list().len()), from);
+        let survey = Survey::read_common(&mut units, &mut from)?;
+        from.finish()?;
+        Ok((units, survey, Fingerprint::default()))
+    };
+    sweeper_of(source, database, options, survey, |sweeper| act(Some(sweeper)))
+}
+
+/// Whether any page of a table is to be read.
+fn is_swept(database: &Database, options: &Options) -> bool {
+    !database.is_encrypted && options.scope.reads_pages()
+}
+
+fn sweeper_of<R, E>(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    survey: impl FnOnce(&Metered<'_>, &MemoryBudget, &TempStore) -> Result<(Units, Survey, Fingerprint), E>,
+    act: impl FnOnce(&mut Sweeper<'_, '_>) -> R,
+) -> Result<R, E> {
     let metered = Metered::new(source);
     let needs = Checks::needs(&metered, database, options);
     let space = TempStore::new(options.temp_dir.clone(), needs.bytes_for_facts(options));
-    progress.phase("survey", 0);
-    // What the maps show is found again by who merges.
-    let mut findings = FindingCollector::new(needs.bytes_for_findings(options), &space);
-    let mut units = Units::of(database);
-    let (maps, fingerprint) =
-        maps_of((&metered, database), options, &mut units, (&mut findings, &mut Coverage::default()));
-    let survey = maps.uncompared(&units);
-    drop(findings);
+    let (units, survey, fingerprint) = survey(&metered, &needs, &space)?;
     let mut context = Context::new(&metered, database, options, units, survey, &space);
     let checks = Checks::new(&context);
-    act(Some(&mut Sweeper {
+    Ok(act(&mut Sweeper {
         context: &mut context,
         checks: &checks,
         metered: &metered,
@@ -115,6 +179,38 @@ impl Sweeper<'_, '_> {
     /// The first place where they do not.
     pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
         cut::tile(self.context, ranges)
+    }
+
+    /// Writes what is common to the maps of all ranges, for processes that read nothing else of them. Only who knows `head` can read
+    /// it.
+    ///
+    /// # Errors
+    /// [`SumsError`] if it cannot be written.
+    pub fn write_common(&self, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
+        let mut to = Output::new(&self.context.hash, head, self.context.space, to);
+        self.context.survey.write_common(&self.context.units, &mut to)?;
+        to.finish()
+    }
+
+    /// Writes the maps of a range, one of [`Self::ranges`].
+    ///
+    /// # Errors
+    /// [`SumsError`] if they cannot be written.
+    pub fn write_maps(&self, range: FileRange, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
+        let mut to = Output::new(&self.context.hash, head, self.context.space, to);
+        self.context.survey.write_stretch(range, &mut to)?;
+        to.finish()
+    }
+
+    /// Reads what [`Self::write_maps`] wrote: only this range can be swept then.
+    ///
+    /// # Errors
+    /// [`SumsError`] if it is not what was written for this range.
+    pub fn read_maps(&mut self, range: FileRange, head: &[u8], from: &mut dyn Read) -> Result<(), SumsError> {
+        let units = self.context.units.list().len();
+        let mut from = Input::new(&self.context.hash, head, (self.context.space, units), from);
+        self.context.survey.read_stretch(range, &mut from)?;
+        from.finish()
     }
 
     /// Sweeps a range and writes what it amounts to. Only who knows `head` can read it.
@@ -138,6 +234,9 @@ impl Sweeper<'_, '_> {
         let mut swept = sweep::sweep(context, self.checks, &mut findings, &self.metered.meter, progress);
         self.checks.end_part(context, &mut swept, &mut findings);
         swept.put_in_order(context);
+        if context.survey.has_missed() {
+            return Err(PartError::Beyond(range));
+        }
         if let Some(error) = context.space.error() {
             return Err(PartError::Lost(error));
         }

@@ -7,6 +7,7 @@ mod extents;
 mod iam;
 mod maps;
 mod page_set;
+mod stretch;
 
 use std::collections::BTreeSet;
 
@@ -75,6 +76,11 @@ impl Survey {
     /// The allocation status of a page in PFS.
     pub(crate) fn allocation(&self, page: PageId) -> Allocation {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
+    }
+
+    /// Whether a page was asked for whose maps are not those of the stretch that is known.
+    pub(crate) fn has_missed(&self) -> bool {
+        self.files.iter().any(FileMap::has_missed)
     }
 
     /// Whether several units claim the extent of `page`.

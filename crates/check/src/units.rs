@@ -102,6 +102,11 @@ impl Units {
         &self.list
     }
 
+    /// The units that the catalog does not know, by ordinal.
+    pub(crate) fn strays(&self) -> impl Iterator<Item = AllocUnitId> {
+        self.list.iter().skip(self.list.len() - self.strays).map(|unit| unit.id)
+    }
+
     /// The unit with this ordinal.
     pub(crate) fn get(&self, index: UnitIndex) -> Option<&Unit> {
         self.list.get(index as usize)

@@ -68,6 +68,14 @@ impl<'a> Spread<'a> {
         }
     }
 
+    /// Pages whose maps are in memory at once; `None` for all.
+    pub(crate) fn mapped_pages(self) -> Option<u64> {
+        match self {
+            Self::Task(opened) => opened.plan.tasks.iter().map(|task| u64::from(task.pages)).max(),
+            _ => None,
+        }
+    }
+
     /// Whether this process has the same database before it as the plan.
     ///
     /// # Errors

@@ -198,6 +198,18 @@ impl PartsError {
         }
     }
 
+    /// Why a piece of the maps at `path` cannot be read.
+    pub fn of_maps(path: &Path, error: SumsError) -> Self {
+        let what = match error {
+            SumsError::Io { error: cause, .. } if cause.kind() != io::ErrorKind::UnexpectedEof => {
+                return Self::Unreadable { path: path.to_owned(), cause };
+            }
+            SumsError::Io { .. } => "it ends too early".to_owned(),
+            SumsError::Damaged { what, .. } => format!("it is not what the plan wrote: {what}"),
+        };
+        Self::Damaged { path: path.to_owned(), what }
+    }
+
     pub(crate) fn part_damaged(path: &Path, task: Option<u32>, what: impl Into<String>) -> Self {
         Self::PartDamaged { path: path.to_owned(), task: TaskName(task), what: what.into() }
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `plan.json` | the plan; written last, so that a folder with it is whole |
 //! | `key` | 32 random bytes under which all facts are hashed; only its owner may read it |
+//! | `maps.bin` | what tasks have to know of the allocation maps; none if there are no tasks |
 //! | `audit` | what a comparison with the log found, if there was one |
 //! | `parts/0-00017.part` | the part of task 17 in round 0 |
 
@@ -19,6 +20,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::PartsError;
 use crate::head::Head;
+use crate::maps::MapsWriter;
 use crate::plan::{Plan, Task, VERSION};
 
 const PLAN: &str = "plan.json";
@@ -82,6 +84,7 @@ impl Folder {
         plan: &Plan<O>,
         key: &HashKey,
         audit: Option<&[u8]>,
+        maps: Option<MapsWriter>,
     ) -> Result<Self, PartsError> {
         let parts = path.join(PARTS);
         fs::create_dir_all(&parts).map_err(PartsError::unwritable(&parts))?;
@@ -91,6 +94,7 @@ impl Folder {
         };
         put(KEY, key.bytes(), 0o600)?;
         audit.map_or(Ok(()), |bytes| put(AUDIT, bytes, 0o600))?;
+        maps.map_or(Ok(()), MapsWriter::finish)?;
         let mut json = serde_json::to_vec_pretty(plan).map_err(|error| {
             let path = path.join(PLAN);
             PartsError::Unwritable { path, cause: error.into() }
@@ -206,6 +210,16 @@ impl Folder {
 
 /// Writes a file under another name, and renames it when all of it is on disk.
 fn write_whole(path: &Path, mode: u32, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let file = in_folder(path, mode)?;
+    let mut to = BufWriter::new(file.as_file());
+    write(&mut to)?;
+    to.flush()?;
+    drop(to);
+    persist(file, path)
+}
+
+/// A file beside `path`, which is gone unless it is given that name.
+pub(crate) fn in_folder(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!(".{name}.");
@@ -215,15 +229,15 @@ fn write_whole(path: &Path, mode: u32, write: impl FnOnce(&mut dyn Write) -> io:
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     #[cfg(not(unix))]
     let _ = mode;
-    let file: NamedTempFile = builder.tempfile_in(folder)?;
-    let mut to = BufWriter::new(file.as_file());
-    write(&mut to)?;
-    to.flush()?;
-    drop(to);
+    builder.tempfile_in(folder)
+}
+
+/// Gives a file its name when all of it is on disk.
+pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path).map_err(|failed| failed.error)?;
     // The new name must be on disk too. Not every system can sync a folder.
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = File::open(path.parent().unwrap_or(Path::new("."))) {
         let _ = folder.sync_all();
     }
     Ok(())

@@ -165,7 +165,7 @@ fn task_of(path: &Path) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use check::part::frames;
 
     use super::*;
@@ -173,7 +173,7 @@ mod tests {
     use crate::plan::{Image, PlanId, VERSION};
 
     /// A plan of three tasks, whose parts hold what their tasks are called.
-    fn made(path: &Path) -> (Folder, Plan<()>) {
+    pub(crate) fn made(path: &Path) -> (Folder, Plan<()>) {
         let task = |id| Task { id, file: 1, first: id * 128, pages: 128 };
         let plan = Plan {
             v: VERSION,
@@ -185,7 +185,7 @@ mod tests {
             files: Vec::new(),
             tasks: (0..3).map(task).collect(),
         };
-        let folder = Folder::create(path, &plan, &new_key().unwrap(), None).unwrap();
+        let folder = Folder::create(path, &plan, &new_key().unwrap(), None, None).unwrap();
         for task in &plan.tasks {
             write(&folder, &plan, task, &format!("sums of task {}", task.id));
         }

@@ -12,6 +12,7 @@ mod folder;
 mod gather;
 mod head;
 mod ids;
+mod maps;
 mod plan;
 
 pub use error::PartsError;
@@ -19,4 +20,5 @@ pub use files::SourceFile;
 pub use folder::{Folder, new_key};
 pub use gather::{Gathered, Part, Status};
 pub use ids::{Ids, listed};
+pub use maps::{MapsWriter, Piece, maps_path};
 pub use plan::{Image, Plan, PlanId, Task, VERSION};

@@ -10,19 +10,84 @@ fn all() -> Options {
     Options { constraints: true, identities: true, hash_key, ..Options::default() }
 }
 
-/// The parts of a database, each with its range.
+/// The parts of a database, each with its range: the same whether the maps of all pages are known or those of the range only.
 fn parts(source: &dyn PageSource, database: &Database, options: &Options, pages: u64) -> Vec<(FileRange, Vec<u8>)> {
-    sweeper(source, database, options, &Silent, |sweeper| {
+    let (parts, common, maps) = sweeper(source, database, options, &Silent, |sweeper| {
         let sweeper = sweeper.unwrap();
         let ranges = sweeper.ranges(pages);
         assert_eq!(sweeper.tile(&ranges), Ok(()));
+        let (mut common, mut maps) = (Vec::new(), Vec::new());
+        sweeper.write_common(HEAD, &mut common).unwrap();
+        for (number, range) in ranges.iter().enumerate() {
+            let mut of_range = Vec::new();
+            sweeper.write_maps(*range, &head_of_maps(number), &mut of_range).unwrap();
+            maps.push(of_range);
+        }
         let part = |range: FileRange| {
             let mut bytes = Vec::new();
             sweeper.sweep(range, HEAD, &Silent, &mut bytes).unwrap();
             (range, bytes)
         };
-        ranges.into_iter().map(part).collect()
+        (ranges.into_iter().map(part).collect::<Vec<_>>(), common, maps)
+    });
+    let most = parts.iter().map(|(range, _)| u64::from(range.pages)).max();
+    let options = Options { mapped_pages: most, ..options.clone() };
+    sweeper_without_maps(source, database, &options, (HEAD, &mut common.as_slice()), |sweeper| {
+        let sweeper = sweeper.unwrap();
+        for (number, ((range, expected), maps)) in parts.iter().zip(&maps).enumerate() {
+            sweeper.read_maps(*range, &head_of_maps(number), &mut maps.as_slice()).unwrap();
+            let mut bytes = Vec::new();
+            sweeper.sweep(*range, HEAD, &Silent, &mut bytes).unwrap();
+            assert!(bytes == *expected, "{range:?}");
+        }
     })
+    .unwrap();
+    parts
+}
+
+fn head_of_maps(number: usize) -> Vec<u8> {
+    format!("maps {number}").into_bytes()
+}
+
+#[test]
+fn maps_of_another_range_or_run_or_that_were_changed_are_refused_and_no_other_range_is_swept_with_them() {
+    let files = database_of_lab(0, 4 << 20);
+    let database = catalog::load(&files);
+    let (common, ranges, maps) = sweeper(&files, &database, &all(), &Silent, |sweeper| {
+        let sweeper = sweeper.unwrap();
+        let (mut common, mut maps, ranges) = (Vec::new(), Vec::new(), sweeper.ranges(200));
+        sweeper.write_common(HEAD, &mut common).unwrap();
+        sweeper.write_maps(ranges[1], HEAD, &mut maps).unwrap();
+        (common, ranges, maps)
+    });
+    let open = |common: &[u8], head: &[u8], options: &Options, act: &mut dyn FnMut(&mut Sweeper<'_, '_>)| {
+        let mut common = common;
+        sweeper_without_maps(&files, &database, options, (head, &mut common), |sweeper| act(sweeper.unwrap()))
+    };
+    open(&common, HEAD, &all(), &mut |sweeper| {
+        let mut read = |range, head: &[u8], bytes: &[u8]| sweeper.read_maps(range, head, &mut &bytes[..]).is_ok();
+        assert!(read(ranges[1], HEAD, &maps));
+        assert!(!read(ranges[1], b"another", &maps));
+        assert!(!read(FileRange { file_id: 99, ..ranges[1] }, HEAD, &maps));
+        assert!(!read(FileRange { pages: u32::MAX, ..ranges[1] }, HEAD, &maps));
+        assert!(!read(FileRange { pages: ranges[1].pages + 128, ..ranges[1] }, HEAD, &maps));
+        for at in (0..maps.len()).step_by(37) {
+            let mut changed = maps.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(!read(ranges[1], HEAD, &changed) && !read(ranges[1], HEAD, &maps[..at]), "at {at}");
+        }
+        assert!(read(ranges[1], HEAD, &maps));
+        // What the maps of this range do not know is not guessed.
+        let swept = sweeper.sweep(ranges[2], HEAD, &Silent, &mut Vec::new());
+        assert!(matches!(swept, Err(PartError::Beyond(range)) if range == ranges[2]));
+    })
+    .unwrap();
+    let other_key = Options { hash_key: Some(HashKey::new([8; HashKey::BYTES])), ..all() };
+    for (common, head, options) in
+        [(&common[..], &b"another"[..], &all()), (&common[..20], HEAD, &all()), (&common[..], HEAD, &other_key)]
+    {
+        assert!(open(common, head, options, &mut |_| panic!("no maps are known")).is_err());
+    }
 }
 
 fn merged(

@@ -9,6 +9,7 @@ use format::bytes::u32_at;
 use source::PageSource;
 
 use super::iam::iam_bitmap;
+use crate::ranges::FileRange;
 use crate::spill::{Item, Sorted, page_to};
 use crate::units::UnitIndex;
 
@@ -64,6 +65,11 @@ impl Intervals {
     pub(super) fn new(mut pages: Vec<Interval>) -> Self {
         pages.sort_unstable();
         Self(pages)
+    }
+
+    /// Those that begin in a range.
+    pub(super) fn within(&self, range: FileRange) -> Vec<Interval> {
+        self.0.iter().filter(|interval| range.contains(interval.start)).copied().collect()
     }
 
     /// Adjacent entries that describe the same interval for the same unit.

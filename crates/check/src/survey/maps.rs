@@ -1,8 +1,11 @@
 //! The allocation maps of a file: PFS, GAM and SGAM, loaded whole; checks that fixed pages are what their place
 //! requires.
 
+mod stretch;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use catalog::{Fetched, fetch};
 use format::allocation::{
@@ -37,22 +40,27 @@ const ONE_CLAIM: u8 = 1 << 2;
 /// Limit on the claimants listed per extent besides its owner; more would add nothing.
 const MAX_CLAIMS: u8 = 7;
 
-/// Who owns what in a file. It takes about two bytes per page.
+/// Who owns what in a file, or in a stretch of it. It takes about two bytes per page.
+#[derive(Default)]
 pub(crate) struct FileMap {
     /// File id.
     pub(crate) file_id: u16,
     /// Whole pages in the file.
     pub(crate) pages: u32,
+    /// The page with which the maps begin: 0 but for a stretch, whose maps begin with an extent.
+    first: u32,
+    /// Whether a page was asked for that is in the file and beyond the stretch: an answer was needed that is not here.
+    missed: AtomicBool,
     /// Pages that the file header claims beyond the end of the file: the file was truncated.
     pub(crate) lost_from_header: u32,
     /// One byte per page, up to the end of the last extent.
     pfs: Vec<u8>,
-    /// By PFS interval: the page can be trusted.
+    /// By PFS interval, from that of the first page on: the page can be trusted.
     pfs_is_sound: Vec<bool>,
     /// By extent: bit 0 is "free" in GAM, bit 1 is "mixed with free pages" in SGAM; the higher bits count the units
     /// that claim it besides its owner, [`MAX_CLAIMS`] at most.
     extents: Vec<u8>,
-    /// By GAM interval: both pages can be trusted.
+    /// By GAM interval, from that of the first page on: both pages can be trusted.
     gam_is_sound: Vec<bool>,
     /// By extent: ordinal + 1 of the unit whose IAM page claims it; 0 for none.
     owners: Vec<u32>,
@@ -86,12 +94,31 @@ impl FileMap {
 
     /// The PFS byte of a page; 0 beyond the file.
     pub(crate) fn pfs(&self, page: u32) -> PfsByte {
-        PfsByte(self.pfs.get(page as usize).copied().unwrap_or_default())
+        PfsByte(self.at(page, page, self.first, &self.pfs).copied().unwrap_or_default())
+    }
+
+    /// What `map` has for the entry `number`, which is about `page`; it begins with the entry `first`.
+    fn at<'m, T>(&self, page: u32, number: u32, first: u32, map: &'m [T]) -> Option<&'m T> {
+        let entry = number.checked_sub(first).and_then(|at| map.get(at as usize));
+        if entry.is_none() && page < self.pages {
+            self.missed.store(true, Ordering::Relaxed);
+        }
+        entry
+    }
+
+    fn of_extent<'m, T>(&self, extent: u32, map: &'m [T]) -> Option<&'m T> {
+        self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
+    }
+
+    /// Whether a page was asked for that is in the file and beyond the stretch that the maps are about.
+    pub(crate) fn has_missed(&self) -> bool {
+        self.missed.load(Ordering::Relaxed)
     }
 
     /// Whether the PFS page that describes `page` can be trusted.
     pub(crate) fn pfs_is_known(&self, page: u32) -> bool {
-        self.pfs_is_sound.get((page / PFS_PAGES) as usize).copied().unwrap_or_default()
+        let (number, first) = (page / PFS_PAGES, self.first / PFS_PAGES);
+        self.at(page, number, first, &self.pfs_is_sound).copied().unwrap_or_default()
     }
 
     /// Whether `page` is in use.
@@ -107,8 +134,9 @@ impl FileMap {
 
     /// GAM and SGAM bits of an extent; `None` if one of the two pages cannot be trusted.
     pub(crate) fn extent_bits(&self, extent: u32) -> Option<(bool, bool)> {
-        let known = self.gam_is_sound.get((extent / INTERVAL_EXTENTS) as usize).copied().unwrap_or_default();
-        let bits = self.extents.get(extent as usize)?;
+        let (page, first) = (extent.saturating_mul(EXTENT_PAGES), self.first / INTERVAL_PAGES);
+        let known = self.at(page, extent / INTERVAL_EXTENTS, first, &self.gam_is_sound).copied().unwrap_or_default();
+        let bits = self.of_extent(extent, &self.extents)?;
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
@@ -116,9 +144,12 @@ impl FileMap {
     /// for owners must skip them quickly, as a header can claim a terabyte of them.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
+        // To know whether they are those of another stretch.
+        let _ = (!range.is_empty()).then(|| self.of_extent(first, &self.owners));
+        let owners = first.checked_sub(self.first / EXTENT_PAGES).and_then(|at| self.owners.get(at as usize..));
         let mut singles = self.singles.range(first * EXTENT_PAGES..).map(|(page, _)| page / EXTENT_PAGES).peekable();
         (first..)
-            .zip(self.owners.get(first as usize..).unwrap_or_default())
+            .zip(owners.unwrap_or_default())
             .take_while(move |(extent, _)| extent * EXTENT_PAGES < range.end)
             .filter(move |(extent, owner)| {
                 let mut has_single = false;
@@ -133,11 +164,12 @@ impl FileMap {
 
     /// The unit that owns the whole extent.
     pub(crate) fn extent_owner(&self, extent: u32) -> Option<UnitIndex> {
-        self.owners.get(extent as usize)?.checked_sub(1)
+        self.of_extent(extent, &self.owners)?.checked_sub(1)
     }
 
     /// Claims an extent. Returns whether another unit already has it and this claim is among those that are listed.
     pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> bool {
+        // Only whole files are claimed from.
         let at = extent as usize;
         let (Some(owner), Some(bits)) = (self.owners.get_mut(at), self.extents.get_mut(at)) else { return false };
         if *owner == 0 {
@@ -152,7 +184,7 @@ impl FileMap {
 
     /// Whether several units claim an extent.
     pub(crate) fn is_shared(&self, extent: u32) -> bool {
-        self.extents.get(extent as usize).is_some_and(|bits| *bits >= ONE_CLAIM)
+        self.of_extent(extent, &self.extents).is_some_and(|bits| *bits >= ONE_CLAIM)
     }
 
     /// Pages of the file's last extent that are after the end of the file but that its header claims.
@@ -215,14 +247,9 @@ pub(crate) fn load(
         pages: file.pages,
         lost_from_header: file.header_pages.unwrap_or_default().saturating_sub(file.pages),
         pfs: vec![0; file.pages.next_multiple_of(EXTENT_PAGES) as usize],
-        pfs_is_sound: Vec::new(),
         extents: vec![0; extents as usize],
-        gam_is_sound: Vec::new(),
         owners: vec![0; extents as usize],
-        singles: BTreeMap::new(),
-        unread: Vec::new(),
-        config: None,
-        config_is_unread: false,
+        ..FileMap::default()
     };
     let mut reader = FixedPages {
         source,

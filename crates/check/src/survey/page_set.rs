@@ -1,43 +1,53 @@
-//! Sets of pages: one bit per page of the data files.
+//! Sets of pages: one bit per page of the data files, or of a range of one.
 
 use format::PageId;
 
 use super::FileMap;
+use crate::ranges::FileRange;
 
-/// A set of pages of the data files; it never contains other pages.
+/// A set of pages of the data files, or of a range of one; it never contains other pages.
 pub(crate) struct PageSet {
-    files: Vec<(u16, u32, Vec<u64>)>,
+    ranges: Vec<(FileRange, Vec<u64>)>,
 }
 
 impl PageSet {
     /// An empty set over the pages of `files`.
     pub(crate) fn new(files: &[FileMap]) -> Self {
-        let bits = |file: &FileMap| vec![0; file.pages.div_ceil(u64::BITS) as usize];
-        Self { files: files.iter().map(|file| (file.file_id, file.pages, bits(file))).collect() }
+        Self::of_ranges(
+            files.iter().map(|file| FileRange { file_id: file.file_id, first: 0, pages: file.pages }).collect(),
+        )
     }
 
-    fn word(&self, page: PageId) -> Option<&u64> {
-        let (_, pages, words) = self.files.iter().find(|(file_id, ..)| *file_id == page.file)?;
-        words.get((page.page / u64::BITS) as usize).filter(|_| page.page < *pages)
+    /// An empty set over the pages of these ranges, which do not overlap.
+    pub(crate) fn of_ranges(ranges: Vec<FileRange>) -> Self {
+        let bits = |range: &FileRange| vec![0; range.pages.div_ceil(u64::BITS) as usize];
+        Self { ranges: ranges.into_iter().map(|range| (range, bits(&range))).collect() }
     }
 
-    fn word_mut(&mut self, page: PageId) -> Option<&mut u64> {
-        let (_, pages, words) = self.files.iter_mut().find(|(file_id, ..)| *file_id == page.file)?;
-        words.get_mut((page.page / u64::BITS) as usize).filter(|_| page.page < *pages)
+    /// The word that has the bit of a page, and the bit.
+    fn word(&self, page: PageId) -> Option<(&u64, u64)> {
+        let (range, words) = self.ranges.iter().find(|(range, _)| range.contains(page))?;
+        let at = page.page - range.first;
+        Some((words.get((at / u64::BITS) as usize)?, 1 << (at % u64::BITS)))
+    }
+
+    fn word_mut(&mut self, page: PageId) -> Option<(&mut u64, u64)> {
+        let (range, words) = self.ranges.iter_mut().find(|(range, _)| range.contains(page))?;
+        let at = page.page - range.first;
+        Some((words.get_mut((at / u64::BITS) as usize)?, 1 << (at % u64::BITS)))
     }
 
     /// Adds a page.
     pub(crate) fn insert(&mut self, page: PageId) {
-        if let Some(word) = self.word_mut(page) {
-            *word |= 1 << (page.page % u64::BITS);
+        if let Some((word, bit)) = self.word_mut(page) {
+            *word |= bit;
         }
     }
 
     /// Removes a page; returns whether it was in the set.
     pub(crate) fn remove(&mut self, page: PageId) -> bool {
-        let bit = 1 << (page.page % u64::BITS);
-        let word = self.word_mut(page).filter(|word| **word & bit != 0);
-        word.is_some_and(|word| {
+        let word = self.word_mut(page).filter(|(word, bit)| **word & bit != 0);
+        word.is_some_and(|(word, bit)| {
             *word &= !bit;
             true
         })
@@ -45,16 +55,16 @@ impl PageSet {
 
     /// Whether a page is in the set.
     pub(crate) fn contains(&self, page: PageId) -> bool {
-        self.word(page).is_some_and(|word| word & 1 << (page.page % u64::BITS) != 0)
+        self.word(page).is_some_and(|(word, bit)| word & bit != 0)
     }
 
     /// The pages in the set, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.files.iter().flat_map(|(file_id, _, words)| {
+        self.ranges.iter().flat_map(|(range, words)| {
             let words = words.iter().enumerate().filter(|(_, word)| **word != 0);
             words.flat_map(move |(at, word)| {
                 let bits = (0..u64::BITS).filter(move |bit| word & 1 << bit != 0);
-                bits.map(move |bit| PageId::new(*file_id, at as u32 * u64::BITS + bit))
+                bits.map(move |bit| PageId::new(range.file_id, range.first + at as u32 * u64::BITS + bit))
             })
         })
     }

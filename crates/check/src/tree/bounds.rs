@@ -94,7 +94,7 @@ fn each_window(
     let mut unreadable = BTreeSet::new();
     let Sums { units, bounds, unread, .. } = sums;
     let mut windows = Windows::new(std::mem::take(bounds), bounds_per_window(context), context.space);
-    let mut checked = PageSet::new(context.range.map_or(&[][..], |_| context.survey.files.as_slice()));
+    let mut checked = PageSet::of_ranges(context.range.into_iter().collect());
     while let Some(window) = windows.advance() {
         let parts = parts(context, &window);
         let mut checker = Checker {

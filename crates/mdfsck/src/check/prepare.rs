@@ -63,6 +63,7 @@ pub(crate) fn prepare<'i>(
         recovery: recovered.summary.clone(),
         log_audit,
         memory_bytes: memory,
+        mapped_pages: what.spread.mapped_pages(),
         hash_key: common.map(|common| common.key.clone()),
         ..options(arguments, &database)?
     };

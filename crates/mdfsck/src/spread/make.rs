@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use check::HashKey;
-use check::part::sweeper;
+use check::part::{SumsError, Sweeper, sweeper};
+use check::{FileRange, HashKey};
 use format::page::PAGE_BYTES;
-use parts::{Folder, Image, Plan, PlanId, SourceFile, Task, VERSION, listed, new_key};
+use parts::{Folder, Image, MapsWriter, PartsError, Piece, Plan, PlanId, SourceFile, Task, VERSION, listed, new_key};
 use report::parts::{PlanView, StatusView};
 
 use super::{Common, Planned, PlannedSet, Spread, files_of};
@@ -83,30 +83,29 @@ fn make(
     before.iter().filter(|file| files.iter().any(|now| now.path == file.path)).try_for_each(SourceFile::verify)?;
     let source = prepared.recovered.pages_or(input.pages());
     let pages = (arguments.task_size / PAGE_BYTES as u64).max(1);
-    let (ranges, maps) = checking::throttled(check, source, |source| {
+    let id = PlanId::new()?;
+    let (ranges, fingerprint, maps) = checking::throttled(check, source, |source| {
         sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| match sweeper {
-            Some(sweeper) => (sweeper.ranges(pages), Some(sweeper.fingerprint)),
-            None => Default::default(),
+            Some(sweeper) => {
+                let ranges = sweeper.ranges(pages);
+                refuse_tasks(arguments.task_size, ranges.len())?;
+                let maps = (!ranges.is_empty()).then(|| write_maps(folder, &id, sweeper, &ranges)).transpose()?;
+                Ok::<_, Failure>((ranges, Some(sweeper.fingerprint), maps))
+            }
+            None => Ok(Default::default()),
         })
-    });
+    })?;
     drop(listener);
-    if ranges.len() > MOST_TASKS {
-        return Err(Failure::usage(format!(
-            "--task-size {}: this makes {} tasks, and a plan has {MOST_TASKS} at most; name a larger size",
-            size::text(arguments.task_size),
-            ranges.len()
-        )));
-    }
     let audit = prepared.options.log_audit.as_deref();
     let audit = audit.map(|audit| check::part::write_audit(key, audit)).transpose().map_err(Failure::unable)?;
     let sets =
         if let source::backup::SetChoice::Positions(positions) = what.choice { positions.clone() } else { Vec::new() };
     let plan = Plan {
         v: VERSION,
-        plan: PlanId::new()?,
+        plan: id,
         build: BUILD.clone(),
         database: check::database_name(source, &prepared.database),
-        image: Image::new(prepared.catalog, maps),
+        image: Image::new(prepared.catalog, fingerprint),
         options: Planned {
             paths: check.paths.clone(),
             sets,
@@ -121,7 +120,7 @@ fn make(
     };
     // Nor may anything have changed since.
     plan.verify_files()?;
-    Folder::create(folder, &plan, key, audit.as_deref())?;
+    Folder::create(folder, &plan, key, audit.as_deref(), maps)?;
     let view = PlanView {
         plan: plan.plan.as_str(),
         folder: &folder.display().to_string(),
@@ -134,6 +133,35 @@ fn make(
         false => report::parts::write_plan(&view, &source::argument(folder), out),
     })?;
     Ok(0)
+}
+
+fn refuse_tasks(task_size: u64, tasks: usize) -> Result<(), Failure> {
+    match tasks > MOST_TASKS {
+        true => Err(Failure::usage(format!(
+            "--task-size {}: this makes {tasks} tasks, and a plan has {MOST_TASKS} at most; name a larger size",
+            size::text(task_size)
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Writes what each task has to know of the maps.
+fn write_maps(
+    folder: &Path,
+    plan: &PlanId,
+    sweeper: &Sweeper<'_, '_>,
+    ranges: &[FileRange],
+) -> Result<MapsWriter, Failure> {
+    let mut maps = MapsWriter::new(folder)?;
+    let failed = |error: SumsError| match error {
+        SumsError::Io { error: cause, .. } => PartsError::Unwritable { path: parts::maps_path(folder), cause }.into(),
+        error => Failure::unable(error),
+    };
+    maps.piece(|to| sweeper.write_common(&Piece::Common.bound_to(plan), to).map_err(failed))?;
+    for (task, range) in (0..).zip(ranges) {
+        maps.piece(|to| sweeper.write_maps(*range, &Piece::Of(task).bound_to(plan), to).map_err(failed))?;
+    }
+    Ok(maps)
 }
 
 fn bytes_of(task: &Task) -> u64 {

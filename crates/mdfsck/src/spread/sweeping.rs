@@ -1,7 +1,7 @@
 //! `mdfsck task`.
 
-use check::part::{PartError, SumsError, Sweeper, sweeper};
-use parts::{Ids, PartsError, Task};
+use check::part::{PartError, SumsError, Sweeper, sweeper_without_maps};
+use parts::{Ids, PartsError, Piece, Task};
 
 use super::{Opened, Spread, eof};
 use crate::check::{self as checking, What};
@@ -41,13 +41,15 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
         let input = checking::open(check, &what, listener.as_ref())?;
         let prepared = checking::prepare(check, &input, listener.as_ref(), &what)?;
         let source = prepared.recovered.pages_or(input.pages());
-        checking::throttled(check, source, |source| {
-            sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| {
+        let common = Piece::Common.bound_to(&opened.plan.plan);
+        let mut from = opened.folder.maps(&opened.plan, Piece::Common)?;
+        let swept = checking::throttled(check, source, |source| {
+            sweeper_without_maps(source, &prepared.database, &prepared.options, (&common, &mut from), |sweeper| {
                 let sweeper = sweeper.ok_or_else(|| opened.changed("no page of a table is to be read"))?;
-                opened.verify_maps(sweeper.fingerprint)?;
                 left.iter().try_for_each(|task| sweep(&opened, sweeper, task, listener.as_ref()))
             })
-        })?;
+        });
+        swept.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))??;
         drop(listener);
         // A part has what could not be read: it is for the merge to say what follows.
         report_read_faults(&source.read_faults());
@@ -62,6 +64,11 @@ fn sweep(
     task: &Task,
     listener: &dyn check::Progress,
 ) -> Result<(), Failure> {
+    let piece = Piece::Of(task.id);
+    let mut from = opened.folder.maps(&opened.plan, piece)?;
+    sweeper
+        .read_maps(task.range(), &piece.bound_to(&opened.plan.plan), &mut from)
+        .map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))?;
     let path = opened.folder.part_path(task);
     opened.folder.write(&opened.plan, task, |bound_to, to| {
         sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| match error {

@@ -16,6 +16,7 @@ pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
         ("tasks give what check prints, of a restore to a moment and of one chosen in a folder", restores),
         ("a merge without all parts, or with damaged or foreign ones, is refused with nothing on stdout", guards),
         ("a part with any byte changed, or cut anywhere, is refused", changed_parts),
+        ("maps that were changed, cut, or are those of another plan or task are refused", changed_maps),
         ("files that have changed since the plan was made are refused by task and merge", changed_files),
         ("plans that cannot be made or used are one line", refusals),
         ("a plan says how far it is, and which tasks are missing", status),
@@ -308,6 +309,47 @@ fn changed_parts(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+fn changed_maps(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "d", "--size", "5MB"])?;
+    for name in ["p", "other"] {
+        plan(folder, name, &["d", "--task-size", "1MB"])?;
+    }
+    let path = folder.join("p/maps.bin");
+    let whole = fs::read(&path)?;
+    let no_part = |bytes: &[u8]| -> Result<(), Failed> {
+        fs::write(&path, bytes)?;
+        refused(&mdfsck(folder, &["task", "p", "1"]), 8, &["maps.bin: is damaged: it", "make a new plan"])?;
+        ensure(!part(folder, "p", 1).exists(), "no part")
+    };
+    // The places of the pieces are at the end: those of common facts, of task 0, of task 1.
+    let tasks = plan(folder, "third", &["d", "--task-size", "1MB"])? as usize;
+    let places = whole.len() - (tasks + 1) * 8;
+    let place = |task: usize| -> Result<usize, Failed> {
+        let at = places + task * 8;
+        let bytes = whole.get(at..at + 8).ok_or("places")?;
+        Ok(usize::try_from(u64::from_le_bytes(bytes.try_into()?))?)
+    };
+    // Whatever is changed of what this task reads, wherever it leads, it leaves no part.
+    let read = (place(0)?..place(1)?).step_by(13).chain((place(2)?..place(3)?).step_by(97));
+    for at in read.chain(places..places + 8).chain(places + 16..places + 24) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        no_part(&changed).map_err(|failed| format!("at {at}: {}", failed.message().unwrap_or_default()))?;
+    }
+    for length in (0..whole.len()).step_by(whole.len() / 20) {
+        no_part(&whole[..length])?;
+    }
+    // The maps of another plan, and those of another task of this one.
+    no_part(&fs::read(folder.join("other/maps.bin"))?)?;
+    let mut exchanged = whole.clone();
+    exchanged.copy_within(places + 8..places + 16, places + 16);
+    no_part(&exchanged)?;
+    fs::remove_file(&path)?;
+    refused(&mdfsck(folder, &["task", "p", "1"]), 4, &["maps.bin: cannot be read"])?;
+    fs::write(&path, &whole)?;
+    done(&mdfsck(folder, &["task", "p", "1"])).map(drop)
+}
+
 fn changed_files(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "d", "--size", "2MB"])?;
     let file = folder.join("d/orders.mdf");
@@ -331,12 +373,13 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     changed[9 * PAGE_BYTES + 100] ^= 1;
     put(&changed, modified)?;
     both(&["orders.mdf", "has changed since the plan was made"])?;
+    // A task has the maps from the plan: it is the merge that reads all of them again.
     let mut changed = whole.clone();
     changed[2 * PAGE_BYTES + 4000] ^= 1;
     put(&changed, modified)?;
-    both(&["orders.mdf", "has changed since the plan was made"])?;
-    put(&whole, modified)?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
+    refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "allocation maps are not those that were read"])?;
+    put(&whole, modified)?;
     done(&mdfsck(folder, &["merge", "p"]))?;
     put(&changed, modified)?;
     refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "has changed since the plan was made"])?;

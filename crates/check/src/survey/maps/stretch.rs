@@ -1,0 +1,115 @@
+//! The maps of a stretch of a file as bytes, for a process that looks at no other pages.
+
+use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES};
+
+use super::{FileMap, Single};
+use crate::ranges::FileRange;
+use crate::wire::{Input, Output, SumsError, Wire, wire};
+
+wire!(Single { unit, is_iam });
+
+/// How many entries the maps of a stretch have.
+struct Lengths {
+    pfs: usize,
+    pfs_pages: usize,
+    extents: usize,
+    intervals: usize,
+}
+
+impl Lengths {
+    fn of(range: FileRange) -> Self {
+        let (first, end) = (range.first as usize, range.end() as usize);
+        let entries = |pages: u32| end.div_ceil(pages as usize) - first / pages as usize;
+        let extents = entries(EXTENT_PAGES);
+        let pfs = extents * EXTENT_PAGES as usize;
+        Self { pfs, pfs_pages: entries(PFS_PAGES), extents, intervals: entries(INTERVAL_PAGES) }
+    }
+}
+
+impl FileMap {
+    /// Forgets the maps of all pages: what is known of the file as a whole remains.
+    pub(in crate::survey) fn forget_maps(&mut self) {
+        let Self { file_id, pages, lost_from_header, config, .. } = *self;
+        *self = Self { file_id, pages, lost_from_header, config, ..Self::default() };
+    }
+
+    /// Whether a stretch is a part of the file and begins with an extent, so that its maps can be written.
+    pub(in crate::survey) fn has_stretch(&self, range: FileRange) -> bool {
+        let is_inside = range.file_id == self.file_id && range.pages > 0 && range.end() <= self.pages;
+        is_inside && range.first.is_multiple_of(EXTENT_PAGES)
+    }
+
+    /// Whether several units claim an extent of a stretch.
+    pub(in crate::survey) fn has_shared(&self, range: FileRange) -> bool {
+        (range.first / EXTENT_PAGES..range.end().div_ceil(EXTENT_PAGES)).any(|extent| self.is_shared(extent))
+    }
+
+    /// Writes the maps of a stretch of it.
+    pub(in crate::survey) fn write_stretch(&self, range: FileRange, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let lengths = Lengths::of(range);
+        let piece = |map: &[u8], number: u32, length: usize| {
+            let at = number as usize;
+            map.get(at..at + length).unwrap_or_default().to_vec()
+        };
+        let flags = |map: &[bool], number: u32, length: usize| -> Vec<u8> {
+            map.iter().skip(number as usize).take(length).map(|flag| u8::from(*flag)).collect()
+        };
+        to.put(&piece(&self.pfs, range.first, lengths.pfs))?;
+        to.put(&flags(&self.pfs_is_sound, range.first / PFS_PAGES, lengths.pfs_pages))?;
+        to.put(&piece(&self.extents, range.first / EXTENT_PAGES, lengths.extents))?;
+        to.put(&flags(&self.gam_is_sound, range.first / INTERVAL_PAGES, lengths.intervals))?;
+        let first = (range.first / EXTENT_PAGES) as usize;
+        let owners = self.owners.get(first..first + lengths.extents).unwrap_or_default();
+        for run in owners.chunk_by(|one, next| one == next) {
+            (run.len() as u64, run.first().copied().unwrap_or_default()).write(to)?;
+        }
+        // The slots of the last extent may be beyond the end of the file.
+        let end = range.end().checked_next_multiple_of(EXTENT_PAGES).unwrap_or(u32::MAX);
+        let singles: Vec<(u32, Single)> =
+            self.singles.range(range.first..end).map(|(page, single)| (*page, *single)).collect();
+        singles.write(to)
+    }
+
+    /// Reads what [`Self::write_stretch`] wrote.
+    pub(in crate::survey) fn read_stretch(&mut self, range: FileRange, from: &mut Input<'_>) -> Result<(), SumsError> {
+        let lengths = Lengths::of(range);
+        let mut piece = |length: usize| {
+            // It grows with what is read.
+            let mut map = Vec::new();
+            from.take(length, |piece| map.extend_from_slice(piece)).map(|()| map)
+        };
+        let pfs = piece(lengths.pfs)?;
+        let pfs_is_sound = piece(lengths.pfs_pages)?;
+        let extents = piece(lengths.extents)?;
+        let gam_is_sound = piece(lengths.intervals)?;
+        let flags = |map: Vec<u8>| map.into_iter().map(|flag| flag != 0).collect();
+        let mut owners = Vec::new();
+        while owners.len() < lengths.extents {
+            let (count, owner): (u64, u32) = Wire::read(from)?;
+            if count == 0 || count > (lengths.extents - owners.len()) as u64 || owner as usize > from.units {
+                return Err(from.damaged("the owners of extents"));
+            }
+            owners.resize(owners.len() + count as usize, owner);
+        }
+        let singles = Vec::<(u32, Single)>::read(from)?;
+        if singles.iter().any(|(_, single)| single.unit as usize >= from.units) {
+            return Err(from.damaged("the owner of a page"));
+        }
+        (self.first, self.singles) = (range.first, singles.into_iter().collect());
+        (self.pfs, self.pfs_is_sound) = (pfs, flags(pfs_is_sound));
+        (self.extents, self.gam_is_sound, self.owners) = (extents, flags(gam_is_sound), owners);
+        Ok(())
+    }
+}
+
+/// What is known of a file as a whole.
+impl Wire for FileMap {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        ((self.file_id, self.pages), self.lost_from_header, self.config).write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let ((file_id, pages), lost_from_header, config) = Wire::read(from)?;
+        Ok(Self { file_id, pages, lost_from_header, config, ..Self::default() })
+    }
+}

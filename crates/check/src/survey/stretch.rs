@@ -1,0 +1,83 @@
+//! What a process must know of the survey that sweeps stretches of files: what is common to all of them, and the maps of each.
+
+use format::AllocUnitId;
+use format::allocation::INTERVAL_PAGES;
+
+use super::Survey;
+use super::claims::{Interval, Intervals};
+use super::maps::FileMap;
+use crate::ranges::FileRange;
+use crate::units::{UnitIndex, Units};
+use crate::wire::{Input, Output, SumsError, Wire, wire};
+
+wire!(Interval { unit, start, page });
+
+impl Survey {
+    /// Writes what is common to all stretches.
+    pub(crate) fn write_common(&self, units: &Units, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let strays: Vec<i64> = units.strays().map(|id| id.0.cast_signed()).collect();
+        strays.write(to)?;
+        let with_pages = (0..).zip(&self.iam_pages).filter(|(_, pages)| **pages > 0);
+        let iam_pages: Vec<(UnitIndex, u64)> = with_pages.map(|(unit, pages)| (unit, *pages)).collect();
+        iam_pages.write(to)?;
+        self.broken_chains.write(to)?;
+        self.partial_units.write(to)?;
+        self.sharing.write(to)?;
+        self.files.write(to)
+    }
+
+    /// Reads what [`Self::write_common`] wrote in a process that knows the same catalog; units that only the maps name join the
+    /// others.
+    pub(crate) fn read_common(units: &mut Units, from: &mut Input<'_>) -> Result<Self, SumsError> {
+        for id in Vec::<i64>::read(from)? {
+            let next = units.list().len() as UnitIndex;
+            if units.index_of_iam(AllocUnitId(id.cast_unsigned())) != Some(next) {
+                return Err(from.damaged("a unit"));
+            }
+        }
+        from.units = units.list().len();
+        let mut iam_pages = vec![0; from.units];
+        for (unit, pages) in Vec::<(UnitIndex, u64)>::read(from)? {
+            *iam_pages.get_mut(unit as usize).ok_or_else(|| from.damaged("the ordinal of a unit"))? = pages;
+        }
+        let (broken_chains, partial_units, sharing) = Wire::read(from)?;
+        Ok(Self {
+            files: Wire::read(from)?,
+            iam_pages,
+            broken_chains,
+            partial_units,
+            sharing,
+            intervals: Intervals::default(),
+            unread: Vec::new(),
+            totals: Vec::new(),
+        })
+    }
+
+    /// Writes the maps of a stretch.
+    pub(crate) fn write_stretch(&self, range: FileRange, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let Some(file) = self.file(range.file_id).filter(|file| file.has_stretch(range)) else { return Ok(()) };
+        file.write_stretch(range, to)?;
+        self.unread.iter().filter(|page| range.contains(**page)).copied().collect::<Vec<_>>().write(to)?;
+        // Whose a page in a shared extent is, the IAM pages of those who share it decide.
+        let intervals = match file.has_shared(range) {
+            true => self.intervals.within(FileRange {
+                first: range.first - range.first % INTERVAL_PAGES,
+                pages: range.pages + range.first % INTERVAL_PAGES,
+                ..range
+            }),
+            false => Vec::new(),
+        };
+        intervals.write(to)
+    }
+
+    /// Reads what [`Self::write_stretch`] wrote; it takes the place of any other stretch.
+    pub(crate) fn read_stretch(&mut self, range: FileRange, from: &mut Input<'_>) -> Result<(), SumsError> {
+        self.files.iter_mut().for_each(FileMap::forget_maps);
+        let file = self.files.iter_mut().find(|file| file.file_id == range.file_id && file.has_stretch(range));
+        let file = file.ok_or_else(|| from.damaged("the stretch"))?;
+        file.read_stretch(range, from)?;
+        self.unread = Wire::read(from)?;
+        self.intervals = Intervals::new(Wire::read(from)?);
+        Ok(())
+    }
+}
