@@ -373,9 +373,9 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     changed[9 * PAGE_BYTES + 100] ^= 1;
     put(&changed, modified)?;
     both(&["orders.mdf", "has changed since the plan was made"])?;
-    // A task has the maps from the plan: it is the merge that reads all of them again.
+    // A task has the maps from the plan: it is the merge that reads all of them again, such as the differential map.
     let mut changed = whole.clone();
-    changed[2 * PAGE_BYTES + 4000] ^= 1;
+    changed[6 * PAGE_BYTES + 4000] ^= 1;
     put(&changed, modified)?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "allocation maps are not those that were read"])?;
