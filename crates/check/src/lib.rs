@@ -107,7 +107,7 @@ pub use report::{
     BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, RangeRead, Report,
     RowsetCounts, Sample, Statistics, UnitFileTotals, UnitTotals, Warning,
 };
-pub use run::{database_name, report_of_audit, run};
+pub use run::{database_name, report_of_audit, run, summary};
 pub use single_page::SinglePages;
 pub use warnings::{not_recovered, warnings};
 #[doc(hidden)]

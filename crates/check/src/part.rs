@@ -9,11 +9,13 @@ mod cut;
 #[doc(hidden)]
 pub mod frames;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fmt;
 use std::io::{Read, Write};
 
 use catalog::Database;
+use format::PageId;
 use source::{BackupPages, PageSource};
 
 use crate::accounting::Metered;
@@ -21,6 +23,7 @@ use crate::check_list::Swept;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::finding::Finding;
 use crate::hash::{FactHash, HashKey};
 use crate::ledger::FindingCollector;
 use crate::log_audit::LogAudit;
@@ -28,7 +31,10 @@ use crate::memory::MemoryBudget;
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::ranges::{FileRange, Ranges};
-use crate::report::Report;
+use crate::read_ranges;
+use crate::registry::limits;
+use crate::registry::{self, Phase};
+use crate::report::{RangeRead, Report, RowsetCounts};
 use crate::run::{maps_of, run_with};
 use crate::spill::TempStore;
 use crate::sums::CheckSums;
@@ -39,8 +45,8 @@ pub use crate::wire::{Digest, SumsError};
 use crate::wire::{Input, Output, Wire, hash_of};
 
 use crate::witness::Faulty;
-pub use crate::witness::{Fingerprint, load};
-use body::Body;
+pub use crate::witness::{Fingerprint, fingerprint_of, load};
+use body::{Body, take_findings};
 pub use cut::Untiled;
 
 /// Sweeps ranges of a database, each by itself.
@@ -60,6 +66,8 @@ pub struct Done {
     pub pages_read: u64,
     /// What was found on single pages.
     pub findings: u64,
+    /// Whether every page could be read.
+    pub is_read: bool,
 }
 
 /// Why a range gives no part.
@@ -213,6 +221,11 @@ impl Sweeper<'_, '_> {
         from.finish()
     }
 
+    /// What is in use in each of these ranges, which reach to the next one: together they hold all pages of their files.
+    pub fn tiles(&self, ranges: &[FileRange]) -> Vec<RangeRead> {
+        read_ranges::tiles(self.context, ranges)
+    }
+
     /// Sweeps a range and writes what it amounts to. Only who knows `head` can read it.
     ///
     /// # Errors
@@ -241,6 +254,7 @@ impl Sweeper<'_, '_> {
             return Err(PartError::Lost(error));
         }
         let pages_read = swept.tallies.pages_read;
+        let is_read = !swept.tallies.unread.may_be_in(range.file_id, range.first..range.end());
         let mut to = Output::new(&context.hash, head, context.space, to);
         let body = Body {
             faults: body::met_since(&known, context.source.read_faults()),
@@ -251,7 +265,7 @@ impl Sweeper<'_, '_> {
         to.finish()?;
         match context.space.error() {
             Some(error) => Err(PartError::Lost(error)),
-            None => Ok(Done { pages_read, findings }),
+            None => Ok(Done { pages_read, findings, is_read }),
         }
     }
 }
@@ -263,6 +277,21 @@ impl Sweeper<'_, '_> {
 /// [`SumsError`] if it is not.
 pub fn verify(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Digest, SumsError> {
     Input::new(&FactHash::of_key(key), head, (&TempStore::default(), 0), from).verify()
+}
+
+/// The pages that the findings of a part name, at most `most` of them.
+///
+/// # Errors
+/// [`SumsError`] if it is not as it was written.
+pub fn pages_with_findings(key: &HashKey, part: &mut Part<'_>, most: usize) -> Result<BTreeSet<PageId>, SumsError> {
+    let (hash, space) = (FactHash::of_key(key), TempStore::default());
+    let mut from = Input::new(&hash, &part.head, (&space, 0), &mut part.from);
+    let mut pages = BTreeSet::new();
+    take_findings(&mut from, |finding| {
+        let named = finding.page.into_iter().chain(finding.ref_page);
+        pages.extend(named.take(most.saturating_sub(pages.len())));
+    })?;
+    Ok(pages)
 }
 
 /// What the bytes of a comparison with the log are bound to.
@@ -335,6 +364,52 @@ pub fn merge<'p, E: From<SumsError>>(
     progress: &dyn Progress,
     ranges: &[FileRange],
     begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
+    next: impl FnMut() -> Option<Result<Part<'p>, E>>,
+) -> Result<Report, E> {
+    merge_with((source, database), options, progress, (ranges, 0), begin, next)
+}
+
+/// What is known while `left` of the `ranges` have no part yet: maps and catalog are compared whole, and of the parts there are the
+/// findings that one page alone proves. Nothing is compared, and the report says so.
+///
+/// # Errors
+/// As [`merge`].
+pub fn so_far<'p, E: From<SumsError>>(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    progress: &dyn Progress,
+    (ranges, left): (&[FileRange], u64),
+    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
+    next: impl FnMut() -> Option<Result<Part<'p>, E>>,
+) -> Result<Report, E> {
+    let report = merge_with((source, database), options, progress, (ranges, left), begin, next)?;
+    // Of some of the rows no count is of use.
+    let named = |rowset: RowsetCounts| RowsetCounts {
+        rows: 0,
+        ghost_rows: 0,
+        forwarded_rows: 0,
+        data_pages: 0,
+        index_pages: 0,
+        iam_pages: 0,
+        lob_pages: 0,
+        overflow_pages: 0,
+        ..rowset
+    };
+    Ok(Report { rowsets: report.rowsets.into_iter().map(named).collect(), ..report })
+}
+
+/// Whether a finding of a part is a proof without the other parts.
+fn is_of_one_page(finding: &Finding) -> bool {
+    let needs_all = [&registry::PARTITION_WRONG, &registry::PARTITION_WRONG_DETAIL];
+    matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Column) && !needs_all.contains(&finding.check)
+}
+
+fn merge_with<'p, E: From<SumsError>>(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    progress: &dyn Progress,
+    (ranges, left): (&[FileRange], u64),
+    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
     mut next: impl FnMut() -> Option<Result<Part<'p>, E>>,
 ) -> Result<Report, E> {
     let source = Faulty::new(source);
@@ -350,7 +425,11 @@ pub fn merge<'p, E: From<SumsError>>(
         while let Some(part) = next() {
             let Part { head, mut from } = part?;
             let mut from = Input::new(&context.hash, &head, (context.space, context.units.list().len()), &mut from);
-            let body = Body::take(&mut from, &mut run.findings)?;
+            let body = Body::take(&mut from, |finding| {
+                if left == 0 || is_of_one_page(&finding) {
+                    run.findings.push(finding);
+                }
+            })?;
             from.finish()?;
             source.add(body.faults);
             backup.into_iter().for_each(|backup| backup.add_seen(&body.container));
@@ -358,7 +437,13 @@ pub fn merge<'p, E: From<SumsError>>(
             swept.sums.gather(context.space);
         }
         context.ranges = Ranges::new(ranges.to_vec());
-        run.end_parts(context, checks, &mut swept);
+        match left {
+            0 => run.end_parts(context, checks, &mut swept),
+            left => {
+                run.is_open = true;
+                run.coverage.note(&limits::WINDOW_OPEN, "database", left);
+            }
+        }
         Ok(swept)
     })
 }

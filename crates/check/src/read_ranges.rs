@@ -1,9 +1,12 @@
 //! Which pages a run went through, in ranges of one size: a history keeps when each was read last.
 
+use std::ops::Range;
+
 use crate::context::Context;
 use crate::options::Scope;
+use crate::ranges::FileRange;
 use crate::report::RangeRead;
-use crate::survey::Allocation;
+use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 
 /// Pages of a range: a gigabyte.
@@ -19,17 +22,34 @@ pub(crate) fn read_ranges(context: &Context<'_>, unread: &UnreadPages) -> Vec<Ra
         let mut first = 0;
         while first < file.pages {
             let end = first.saturating_add(RANGE_PAGES).min(file.pages);
-            let in_use = (first..end).filter(|&page| !matches!(file.allocation(page), Allocation::Free)).count();
-            let is_lost = |page: &format::PageId| page.file == file.file_id && (first..end).contains(&page.page);
-            ranges.push(RangeRead {
-                file_id: file.file_id,
-                first,
-                pages: end - first,
-                in_use: u32::try_from(in_use).unwrap_or(u32::MAX),
-                is_read: !unread.may_be_in(file.file_id, first..end) && !context.survey.unread.iter().any(is_lost),
-            });
+            ranges.push(range_of(context, file, first..end, unread));
             first = end;
         }
     }
     ranges
+}
+
+/// Ranges that begin where each of these begins and end where the next one begins, or the file: together they hold all pages.
+pub(crate) fn tiles(context: &Context<'_>, ranges: &[FileRange]) -> Vec<RangeRead> {
+    let tile = |(at, range): (usize, &FileRange)| {
+        let file = context.survey.files.iter().find(|file| file.file_id == range.file_id)?;
+        let is_first = at.checked_sub(1).and_then(|at| ranges.get(at)).is_none_or(|one| one.file_id != range.file_id);
+        let next = ranges.get(at + 1).filter(|next| next.file_id == range.file_id);
+        let first = if is_first { 0 } else { range.first };
+        let end = next.map_or(file.pages, |next| next.first);
+        Some(range_of(context, file, first..end, &UnreadPages::default()))
+    };
+    ranges.iter().enumerate().filter_map(tile).collect()
+}
+
+fn range_of(context: &Context<'_>, file: &FileMap, pages: Range<u32>, unread: &UnreadPages) -> RangeRead {
+    let in_use = pages.clone().filter(|&page| !matches!(file.allocation(page), Allocation::Free)).count();
+    let is_lost = |page: &format::PageId| page.file == file.file_id && pages.contains(&page.page);
+    RangeRead {
+        file_id: file.file_id,
+        first: pages.start,
+        pages: pages.end.saturating_sub(pages.start),
+        in_use: u32::try_from(in_use).unwrap_or(u32::MAX),
+        is_read: !unread.may_be_in(file.file_id, pages.clone()) && !context.survey.unread.iter().any(is_lost),
+    }
 }

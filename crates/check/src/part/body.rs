@@ -8,6 +8,7 @@ use source::{FailedReads, ReadFaults};
 
 use crate::check_list::Swept;
 use crate::checks::Sums;
+use crate::finding::Finding;
 use crate::ledger::FindingCollector;
 use crate::wire::{Input, Output, SumsError, Wire};
 
@@ -40,12 +41,18 @@ impl Body {
     }
 
     /// Reads what [`Self::put`] wrote; `findings` takes those of the part.
-    pub(super) fn take(from: &mut Input<'_>, findings: &mut FindingCollector) -> Result<Self, SumsError> {
-        while bool::read(from)? {
-            findings.push(Wire::read(from)?);
-        }
+    pub(super) fn take(from: &mut Input<'_>, findings: impl FnMut(Finding)) -> Result<Self, SumsError> {
+        take_findings(from, findings)?;
         Ok(Self { faults: take_faults(from)?, container: take_container(from)?, swept: Swept::take(from)? })
     }
+}
+
+/// Reads the findings, which come first.
+pub(super) fn take_findings(from: &mut Input<'_>, mut findings: impl FnMut(Finding)) -> Result<(), SumsError> {
+    while bool::read(from)? {
+        findings(Wire::read(from)?);
+    }
+    Ok(())
 }
 
 /// The reads that failed beyond those that are known: what a process met before has nothing to do with its part. Nor have reads

@@ -183,6 +183,77 @@ fn backed_up(form: &str, folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
+fn what_some_of_the_parts_show_is_among_what_all_of_them_show() {
+    let files = database_of_lab(60, 24 << 20);
+    let database = catalog::load(&files);
+    let whole = crate::run(&files, &database, &all(), &Silent);
+    let known: Vec<String> = whole.findings.iter().map(|finding| format!("{finding:?}")).collect();
+    let parts = parts(&files, &database, &all(), 300);
+    let ranges: Vec<FileRange> = parts.iter().map(|(range, _)| *range).collect();
+    let mut before = 0;
+    for done in [0, 1, parts.len() / 2, parts.len() - 1] {
+        let mut some = parts.iter().rev().take(done);
+        let next = || some.next().map(|(_, bytes)| Ok(Part { head: HEAD.to_vec(), from: Box::new(bytes.as_slice()) }));
+        let left = (parts.len() - done) as u64;
+        let begin = |_: Surveyed<'_>| Ok(());
+        let open = so_far::<SumsError>((&files, &database), &all(), &Silent, (&ranges, left), begin, next).unwrap();
+        assert!(open.not_verified.iter().any(|entry| entry.limit.id == "window.open" && entry.count == left));
+        for finding in open.findings.iter() {
+            assert!(known.contains(&format!("{finding:?}")), "{finding:?}");
+        }
+        assert!(open.findings.len() >= before && open.rowsets.iter().all(|rowset| rowset.pages() == 0));
+        before = open.findings.len();
+    }
+    assert!(before > 0);
+}
+
+#[test]
+fn a_part_names_the_pages_of_its_findings() {
+    let files = database_of_lab(60, 24 << 20);
+    let database = catalog::load(&files);
+    let key = HashKey::new([9; HashKey::BYTES]);
+    let mut pages = BTreeSet::new();
+    for (_, bytes) in parts(&files, &database, &all(), 300) {
+        let mut part = Part { head: HEAD.to_vec(), from: Box::new(bytes.as_slice()) };
+        pages.extend(pages_with_findings(&key, &mut part, usize::MAX).unwrap());
+        let mut part = Part { head: HEAD.to_vec(), from: Box::new(bytes.as_slice()) };
+        assert!(pages_with_findings(&key, &mut part, 1).unwrap().len() <= 1);
+    }
+    let report = crate::run(&files, &database, &all(), &Silent);
+    let local = |finding: &Finding| is_of_one_page(finding).then_some(finding.page).flatten();
+    assert!(report.findings.iter().filter_map(|finding| local(&finding)).all(|page| pages.contains(&page)));
+    // A page that changes changes what is known of them.
+    let before = fingerprint_of(&files, &key, pages.iter().copied());
+    assert_eq!(before, fingerprint_of(&files, &key, pages.iter().copied()));
+    let fewer = pages.iter().copied().skip(1);
+    assert_ne!(before, fingerprint_of(&files, &key, fewer));
+}
+
+#[test]
+fn tiles_hold_all_pages_of_their_files_once() {
+    let files = database_of_lab(0, 24 << 20);
+    let database = catalog::load(&files);
+    sweeper(&files, &database, &all(), &Silent, |sweeper| {
+        let sweeper = sweeper.unwrap();
+        for pages in [1, 300, u64::MAX] {
+            let tiles = sweeper.tiles(&sweeper.ranges(pages));
+            for file in files.files() {
+                let mut next = 0;
+                for tile in tiles.iter().filter(|tile| tile.file_id == file.file_id) {
+                    assert_eq!(tile.first, next);
+                    assert!(tile.in_use <= tile.pages && tile.is_read);
+                    next += tile.pages;
+                }
+                assert_eq!(next, file.pages);
+            }
+            let in_use: u32 = tiles.iter().map(|tile| tile.in_use).sum();
+            let whole = crate::run(&files, &database, &all(), &Silent);
+            assert_eq!(in_use, whole.ranges.iter().map(|range| range.in_use).sum());
+        }
+    });
+}
+
+#[test]
 fn parts_of_backups_know_what_was_read_of_the_container() {
     for form in ["plain", "striped", "compressed", "differential"] {
         let folder = tempfile::tempdir().unwrap();

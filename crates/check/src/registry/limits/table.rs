@@ -37,6 +37,11 @@ const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a se
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
+    // What another window is to read.
+    WINDOW_OPEN = "window.open", NotGiven, "ranges",
+        "not read yet when the window ended: links, keys and rows are compared once all ranges of this image are read",
+        action "Nothing: the next window goes on. To read all of it at once, check without --window.";
+
     // What demotes findings.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
         "not shut down cleanly: the log, which was not applied, may explain this",
