@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use check::Report;
 use check::registry::Phase;
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::doubts::Doubts;
 use crate::error::Result;
@@ -23,7 +23,10 @@ pub(crate) fn write(
     ids: Ids,
     taken_at: &str,
 ) -> rusqlite::Result<()> {
-    let depth = if asked.is_full() { "full" } else { "physical" };
+    let depth = depth_of(asked.is_full());
+    if !report.ranges.is_empty() {
+        retile(transaction, (ids.database, depth), &report.ranges, taken_at)?;
+    }
     let mut put = transaction.prepare(
         "INSERT INTO coverage (database, file, first, depth, pages, pages_in_use, read_at, image, evidence)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'read')
@@ -49,6 +52,91 @@ pub(crate) fn write(
         cut.execute(params![ids.database, file.file_id, file.pages, taken_at])?;
     }
     Ok(())
+}
+
+/// How deeply pages were looked at.
+pub(crate) fn depth_of(is_full: bool) -> &'static str {
+    if is_full { "full" } else { "physical" }
+}
+
+/// What is known of a range.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Row {
+    pub(crate) file: u16,
+    pub(crate) first: u32,
+    pub(crate) pages: u32,
+    pub(crate) in_use: u32,
+    pub(crate) read_at: Option<String>,
+    pub(crate) known_since: Option<String>,
+    image: Option<i64>,
+    evidence: String,
+}
+
+/// What is known of the ranges of a database, in their order.
+pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> rusqlite::Result<Vec<Row>> {
+    let mut statement = connection.prepare(
+        "SELECT file, first, pages, pages_in_use, read_at, known_since, image, evidence FROM coverage
+         WHERE database = ?1 AND depth = ?2 ORDER BY file, first",
+    )?;
+    let rows = statement.query_map(params![database, depth], |row| {
+        Ok(Row {
+            file: row.get(0)?,
+            first: row.get(1)?,
+            pages: row.get(2)?,
+            in_use: row.get(3)?,
+            read_at: row.get(4)?,
+            known_since: row.get(5)?,
+            image: row.get(6)?,
+            evidence: row.get(7)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// Cuts what is known into other ranges, which hold all pages. Each is as old as the oldest of those that it was part of.
+pub(crate) fn retile(
+    transaction: &Transaction<'_>,
+    (database, depth): (i64, &str),
+    ranges: &[check::RangeRead],
+    now: &str,
+) -> rusqlite::Result<()> {
+    let known = rows(transaction, (database, depth))?;
+    let cut: Vec<Row> = ranges.iter().map(|range| cut(&known, range, now)).collect();
+    if cut == known {
+        return Ok(());
+    }
+    transaction.execute("DELETE FROM coverage WHERE database = ?1 AND depth = ?2", params![database, depth])?;
+    let mut put = transaction.prepare(
+        "INSERT INTO coverage (database, file, first, depth, pages, pages_in_use, read_at, image, evidence, known_since)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for Row { file, first, pages, in_use, read_at, known_since, image, evidence } in cut {
+        put.execute(params![database, file, first, depth, pages, in_use, read_at, image, evidence, known_since])?;
+    }
+    Ok(())
+}
+
+/// What is known of a range, by the ranges that it overlaps. Pages by which a file has grown are as old as those before them.
+fn cut(known: &[Row], range: &check::RangeRead, now: &str) -> Row {
+    let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
+    let (start, end) = (u64::from(first), u64::from(first) + u64::from(pages));
+    let from = known.partition_point(|row| {
+        (row.file, u64::from(row.first) + u64::from(row.pages)) <= (file, start)
+    });
+    let over = || known.iter().skip(from).take_while(|row| row.file == file && u64::from(row.first) < end);
+    // One that was never read is older than all others.
+    let oldest = over().min_by(|one, other| one.read_at.cmp(&other.read_at));
+    let known_since = over().filter_map(|row| row.known_since.clone()).min();
+    Row {
+        file,
+        first,
+        pages,
+        in_use,
+        read_at: oldest.and_then(|row| row.read_at.clone()),
+        known_since: if oldest.is_none() { Some(now.to_owned()) } else { known_since },
+        image: oldest.and_then(|row| row.image),
+        evidence: oldest.map_or_else(|| "read".to_owned(), |row| row.evidence.clone()),
+    }
 }
 
 struct RangeValues {
@@ -224,5 +312,34 @@ impl History {
         (into.relations, into.relations_within) = (all, within);
         into.oldest_closed = oldest.filter(|_| never == 0);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(file: u16, first: u32, pages: u32, read_at: Option<&str>) -> Row {
+        let (read_at, evidence) = (read_at.map(str::to_owned), "read".to_owned());
+        Row { file, first, pages, in_use: pages, read_at, known_since: Some("0".to_owned()), image: None, evidence }
+    }
+
+    fn range(file_id: u16, first: u32, pages: u32) -> check::RangeRead {
+        check::RangeRead { file_id, first, pages, in_use: pages, is_read: true }
+    }
+
+    #[test]
+    fn a_range_is_as_old_as_the_oldest_that_it_was_part_of() {
+        let known = [row(1, 0, 100, Some("5")), row(1, 100, 100, Some("3")), row(1, 200, 50, None), row(3, 0, 10, Some("4"))];
+        let date = |file, first, pages| cut(&known, &range(file, first, pages), "9").read_at;
+        assert_eq!(date(1, 0, 50).as_deref(), Some("5"));
+        assert_eq!(date(1, 99, 1).as_deref(), Some("5"));
+        assert_eq!(date(1, 50, 51).as_deref(), Some("3"));
+        assert_eq!(date(1, 100, 100).as_deref(), Some("3"));
+        assert_eq!(date(1, 0, 1000), None, "some of it was never read");
+        assert_eq!(date(3, 5, 500).as_deref(), Some("4"), "a file that has grown");
+        assert_eq!(date(2, 0, 10), None);
+        assert_eq!(cut(&known, &range(2, 0, 10), "9").known_since.as_deref(), Some("9"));
+        assert_eq!(cut(&known, &range(1, 200, 10), "9").known_since.as_deref(), Some("0"));
     }
 }

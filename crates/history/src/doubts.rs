@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use check::registry::Phase;
-use check::registry::limits::{Limit, LimitKind};
+use check::registry::limits::{Limit, LimitKind, WINDOW_OPEN};
 use check::{NotVerified, Report};
 
 /// What a run could not verify.
@@ -36,8 +36,9 @@ impl Doubts {
             || self.of_all.iter().any(|limit| {
                 // What a page says against itself needs nothing else than the page.
                 let is_by_itself = matches!(phase, Phase::Page | Phase::Record) && object_id.is_some();
-                let is_of_place =
-                    matches!(limit.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
+                // Which ranges a window has read is known.
+                let is_of_place = limit.id != WINDOW_OPEN.id
+                    && matches!(limit.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
                 is_about(limit, phase) && (is_of_place || !is_by_itself)
             })
     }
@@ -92,6 +93,15 @@ mod tests {
         let report = report(vec![entry("database", &limits::CATALOG_BOOT_PAGE)]);
         let doubts = Doubts::of(&report);
         assert!(doubts.concern(Phase::CrossRow, Some(2)) && doubts.concern(Phase::Page, Some(1)));
+    }
+
+    #[test]
+    fn while_a_window_is_open_only_what_a_page_says_against_itself_is_beyond_doubt() {
+        let report = report(vec![entry("database", &limits::WINDOW_OPEN)]);
+        let doubts = Doubts::of(&report);
+        assert!(!doubts.concern(Phase::Page, Some(1)) && !doubts.concern(Phase::Record, Some(2)));
+        assert!(doubts.concern(Phase::CrossPage, Some(1)) && doubts.concern(Phase::CrossRow, Some(1)));
+        assert!(doubts.concern(Phase::OffRow, Some(1)) && doubts.concern(Phase::Page, None));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use catalog::Database;
-use check::Report;
+use check::DatabaseSummary;
 use format::types::guid_text;
 use rusqlite::{OptionalExtension, Transaction, params};
 use source::PageSource;
@@ -41,9 +41,14 @@ pub(crate) struct Ids {
 }
 
 impl Identity {
-    pub(crate) fn of(report: &Report, source: &dyn PageSource, database: &Database, (host, now): (&str, &str)) -> Self {
+    pub(crate) fn of(
+        summary: &DatabaseSummary,
+        source: &dyn PageSource,
+        database: &Database,
+        (host, now): (&str, &str),
+    ) -> Self {
         let boot = database.boot.as_ref();
-        let name = storable(&report.database.name);
+        let name = storable(&summary.name);
         let label = source.backup().map(|backup| backup.set());
         let (kind, host, location) = match label {
             // A backup is of its server, wherever the file lies.
@@ -74,9 +79,9 @@ impl Identity {
         // The server's clock may be hours ahead of UTC.
         let finished = label.and_then(|label| crate::time::seconds(label.finished.as_deref()?));
         let taken_at = finished.map_or_else(|| now.to_owned(), crate::time::text_of_seconds).min(now.to_owned());
-        let sets = report.database.sets.iter().flat_map(|set| &set.paths);
-        let files = report.database.files.iter().map(|file| &file.path);
-        let paths: Vec<String> = match report.database.sets.is_empty() {
+        let sets = summary.sets.iter().flat_map(|set| &set.paths);
+        let files = summary.files.iter().map(|file| &file.path);
+        let paths: Vec<String> = match summary.sets.is_empty() {
             true => files.map(|path| shown(path)).collect(),
             false => sets.map(|path| shown(path)).collect(),
         };

@@ -1,6 +1,9 @@
 //! Who works on a database of the history, or on all of it, for longer than a transaction.
 
+use std::fmt::{self, Display};
+use std::path::Path;
 use std::process;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -21,6 +24,13 @@ pub struct Lease {
     started: String,
 }
 
+/// Who holds it, in words.
+impl Display for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} on {} since {}", self.pid, self.host, self.started)
+    }
+}
+
 impl History {
     /// Takes the lease on a database (its id), or on the whole history (0).
     ///
@@ -28,20 +38,9 @@ impl History {
     /// [`HistoryError::Busy`] with who holds it.
     pub fn lease(&mut self, scope: i64, host: &str) -> Result<Lease> {
         let now = SystemTime::now();
-        let lease = Lease { scope, host: host.to_owned(), pid: process::id(), started: time::text(now) };
-        let holder = self.transaction(|transaction| {
-            if let Some(holder) = holder(transaction, scope, now)? {
-                return Ok(Some(holder));
-            }
-            transaction.execute(
-                "INSERT OR REPLACE INTO lease (scope, host, pid, started, heartbeat) VALUES (?1, ?2, ?3, ?4, ?4)",
-                params![scope, lease.host, lease.pid, lease.started],
-            )?;
-            Ok(None)
-        })?;
-        match holder {
-            Some(by) => Err(HistoryError::Busy { path: self.path().to_owned(), by }),
-            None => Ok(lease),
+        match self.transaction(|transaction| take(transaction, scope, (host, now)))? {
+            Err(by) => Err(HistoryError::Busy { path: self.path().to_owned(), by }),
+            Ok(lease) => Ok(lease),
         }
     }
 
@@ -51,12 +50,7 @@ impl History {
     /// [`HistoryError::Busy`] if another has taken it meanwhile.
     pub fn renew(&mut self, lease: &Lease) -> Result<()> {
         let now = time::text(SystemTime::now());
-        let renewed = self.transaction(|transaction| {
-            transaction.execute(
-                "UPDATE lease SET heartbeat = ?1 WHERE scope = ?2 AND host = ?3 AND pid = ?4 AND started = ?5",
-                params![now, lease.scope, lease.host, lease.pid, lease.started],
-            )
-        })?;
+        let renewed = self.transaction(|transaction| beat(transaction, lease, &now))?;
         match renewed {
             1 => Ok(()),
             _ => Err(HistoryError::Busy { path: self.path().to_owned(), by: "another process".to_owned() }),
@@ -78,15 +72,57 @@ impl History {
     }
 }
 
+/// Takes a lease within a transaction, or says who holds it.
+pub(crate) fn take(
+    transaction: &Transaction<'_>,
+    scope: i64,
+    (host, now): (&str, SystemTime),
+) -> rusqlite::Result<std::result::Result<Lease, String>> {
+    began();
+    if let Some(holder) = holder(transaction, scope, now)? {
+        match is_gone(&holder, host) {
+            true => _ = transaction.execute("DELETE FROM lease WHERE scope = ?1", [holder.scope])?,
+            false => return Ok(Err(holder.to_string())),
+        }
+    }
+    let lease = Lease { scope, host: host.to_owned(), pid: process::id(), started: time::text(now) };
+    transaction.execute(
+        "INSERT OR REPLACE INTO lease (scope, host, pid, started, heartbeat) VALUES (?1, ?2, ?3, ?4, ?4)",
+        params![scope, lease.host, lease.pid, lease.started],
+    )?;
+    Ok(Ok(lease))
+}
+
+/// Notes that a holder still works; returns how many leases are its own.
+pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "UPDATE lease SET heartbeat = ?1 WHERE scope = ?2 AND host = ?3 AND pid = ?4 AND started = ?5",
+        params![now, lease.scope, lease.host, lease.pid, lease.started],
+    )
+}
+
+/// Whether a holder on this machine was killed: its lease need not run out first. Where processes are not seen, it is not known.
+fn is_gone(holder: &Lease, host: &str) -> bool {
+    let processes = Path::new("/proc");
+    let is_seen = |pid: u32| processes.join(pid.to_string()).exists();
+    let is_former = holder.pid == process::id() && holder.started.as_str() < began();
+    holder.host == host && is_seen(process::id()) && (is_former || !is_seen(holder.pid))
+}
+
+/// When this process took its first lease: one of the same number that holds an earlier one has ended.
+fn began() -> &'static str {
+    static BEGAN: OnceLock<String> = OnceLock::new();
+    BEGAN.get_or_init(|| time::text(SystemTime::now()))
+}
+
 /// Who else holds a lease that covers `scope`, in words.
-pub(crate) fn holder(transaction: &Transaction<'_>, scope: i64, now: SystemTime) -> rusqlite::Result<Option<String>> {
+pub(crate) fn holder(transaction: &Transaction<'_>, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let mut statement = transaction.prepare(
-        "SELECT host, pid, started FROM lease WHERE (scope IN (0, ?1) OR ?1 = 0) AND heartbeat >= ?2 ORDER BY scope",
+        "SELECT scope, host, pid, started FROM lease WHERE (scope IN (0, ?1) OR ?1 = 0) AND heartbeat >= ?2 ORDER BY scope",
     )?;
     let found = statement.query_row(params![scope, alive], |row| {
-        let (host, pid, started): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(format!("process {pid} on {host} since {started}"))
+        Ok(Lease { scope: row.get(0)?, host: row.get(1)?, pid: row.get(2)?, started: row.get(3)? })
     });
     found.optional()
 }

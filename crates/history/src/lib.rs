@@ -20,6 +20,7 @@ mod record;
 mod schema;
 mod scope;
 pub mod time;
+pub mod windows;
 
 pub use error::{HistoryError, Result};
 pub use file::History;

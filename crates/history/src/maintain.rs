@@ -55,7 +55,7 @@ impl History {
             let mut forgotten = Forgotten::default();
             for (id, ..) in filter.databases(transaction)? {
                 if let Some(by) = lease::holder(transaction, id, now)? {
-                    return Ok(Err(by));
+                    return Ok(Err(by.to_string()));
                 }
                 let runs: u64 =
                     transaction.query_row("SELECT count(*) FROM run WHERE database = ?1", [id], |row| row.get(0))?;
@@ -79,7 +79,7 @@ impl History {
         let now = SystemTime::now();
         let done = self.transaction(|transaction| {
             if let Some(by) = lease::holder(transaction, 0, now)? {
-                return Ok(Err(by));
+                return Ok(Err(by.to_string()));
             }
             transaction.execute_batch("CREATE TEMP TABLE old (id INTEGER PRIMARY KEY)")?;
             transaction.execute(

@@ -1,11 +1,17 @@
 //! Objects and how many rows and pages were counted in them: kept whenever that changed.
 
 use check::Report;
+use check::registry::limits::WINDOW_OPEN;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::identity::{Ids, storable};
 use crate::record::stored;
 use crate::scope::Asked;
+
+/// Whether a report is of some of the ranges of an image.
+pub(crate) fn is_open(report: &Report) -> bool {
+    report.not_verified.iter().any(|entry| entry.limit.id == WINDOW_OPEN.id)
+}
 
 /// Writes the objects of a report; returns their rows, in its order.
 pub(crate) fn write(
@@ -29,7 +35,8 @@ pub(crate) fn write(
         .prepare("SELECT rows = ?2 AND pages = ?3 FROM object_count WHERE object = ?1 ORDER BY run DESC LIMIT 1")?;
     let mut count = transaction
         .prepare("INSERT OR REPLACE INTO object_count (object, run, rows, pages) VALUES (?1, ?2, ?3, ?4)")?;
-    let has_counts = report.options.scope.reads_pages() && asked.is_full();
+    // While a window has not read all pages, its counts are of some of the rows.
+    let has_counts = report.options.scope.reads_pages() && asked.is_full() && !is_open(report);
     let mut rows = Vec::with_capacity(report.rowsets.len());
     for rowset in &report.rowsets {
         let (schema, name) = (storable(&rowset.schema), storable(&rowset.name));

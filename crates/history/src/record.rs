@@ -73,11 +73,11 @@ impl History {
     pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
         let now = SystemTime::now();
         let ended = time::text(now);
-        let identity = Identity::of(run.report, run.source, run.database, (run.host, &ended));
+        let identity = Identity::of(&run.report.database, run.source, run.database, (run.host, &ended));
         let done = self.transaction(|transaction| {
             let ids = identity.ids(transaction, &ended)?;
             if let Some(by) = lease::holder(transaction, ids.database, now)? {
-                return Ok(Err(by));
+                return Ok(Err(by.to_string()));
             }
             write(transaction, run, &identity, ids, &ended).map(Ok)
         })?;
@@ -131,7 +131,7 @@ fn write(
         "UPDATE run SET findings_new = ?2, findings_gone = ?3 WHERE id = ?1",
         params![number, stored(new), stored(gone)],
     )?;
-    if asked.is_whole() && asked.is_full() && run.report.complete() {
+    if asked.is_whole() && asked.is_full() && run.report.complete_as_allowed() {
         transaction.execute("UPDATE image SET closed_at = ?2 WHERE id = ?1", params![ids.image, ended])?;
     }
     Ok(Recorded { run: number, new, confirmed, gone, not_looked_at })

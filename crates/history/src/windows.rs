@@ -1,0 +1,314 @@
+//! Windows of time: a check that takes longer than a night goes on in the next one. What was swept, what of it can be used again, how
+//! fast, and how old what was read and proven is.
+
+pub mod pace;
+pub mod promise;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use catalog::Database;
+use check::RangeRead;
+use format::page::PAGE_BYTES;
+use rusqlite::{Connection, Transaction, params};
+use source::PageSource;
+
+use crate::coverage::{self, Row, depth_of};
+use crate::error::{HistoryError, Result};
+use crate::file::History;
+use crate::identity::{Identity, Ids};
+use crate::lease::{self, Lease};
+use crate::record::stored;
+use crate::time;
+use pace::{Swept, WINDOWS};
+use promise::Range;
+
+/// Open findings that are given a second look first.
+const MOST_DOUBTED: u32 = 100_000;
+/// From one window to the next, as long as nothing else is known.
+const A_DAY: Duration = Duration::from_secs(86_400);
+/// Windows are never taken to follow each other faster or slower.
+const RHYTHM_SECONDS: [i64; 2] = [43_200, 31 * 86_400];
+
+/// What a window is about.
+pub struct Opening<'a> {
+    /// The pages.
+    pub source: &'a dyn PageSource,
+    /// Their catalog.
+    pub database: &'a Database,
+    /// The machine.
+    pub host: &'a str,
+    /// When the window began.
+    pub started: SystemTime,
+    /// How long it may take.
+    pub allowed: Duration,
+    /// Whether links, keys and rows are compared.
+    pub is_full: bool,
+}
+
+/// A window that is open: nobody else works on its database.
+#[derive(Debug)]
+pub struct Window {
+    id: i64,
+    ids: Ids,
+    depth: &'static str,
+    taken_at: String,
+    lease: Lease,
+}
+
+impl Window {
+    /// The moment whose state the image is.
+    pub fn taken_at(&self) -> &str {
+        &self.taken_at
+    }
+
+    /// The right to work on its database.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+/// A part of an image that is not closed yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartRow {
+    /// Whether every page could be read.
+    pub is_read: bool,
+    /// What its pages with findings held, as a fingerprint; `None` if it has no findings.
+    pub held: Option<String>,
+}
+
+/// What is known of a database, before a window or after it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Known {
+    /// Its ranges, by file and page.
+    pub ranges: Vec<Range>,
+    /// Where each of these begins: file and page, and how many pages it has.
+    pub places: Vec<(u16, u32, u32)>,
+    /// What the last windows swept, the newest first.
+    pub windows: Vec<Swept>,
+    /// From the start of a window to the start of the next one.
+    pub every: Duration,
+    /// Since when it is known, in seconds since 1970.
+    pub known_since: i64,
+    /// The moment of the last image that was closed, in seconds since 1970.
+    pub closed: Option<i64>,
+    /// Tables of that image, their indexes, and the relations that are proven.
+    pub relations: Relations,
+}
+
+/// What was proven of the relations of a database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Relations {
+    /// Heaps and indexes in themselves.
+    pub units: u64,
+    /// Those that were found sound.
+    pub units_sound: u64,
+    /// Indexes with their tables.
+    pub pairs: u64,
+    /// Those that were found sound.
+    pub pairs_sound: u64,
+}
+
+/// A range that was swept.
+#[derive(Clone, Copy, Debug)]
+pub struct Done<'a> {
+    /// The range, as it was given when the window was opened.
+    pub range: &'a RangeRead,
+    /// Whether every page of it could be read.
+    pub is_read: bool,
+    /// The plan and the task whose part it is, if that can be used again.
+    pub part: Option<(&'a str, u32)>,
+    /// What its pages with findings held.
+    pub held: Option<&'a str>,
+    /// Bytes and seconds.
+    pub swept: Swept,
+}
+
+impl History {
+    /// Opens a window over ranges that hold all pages of a database, and says what is known of them.
+    ///
+    /// # Errors
+    /// [`HistoryError::Busy`] if another process works on this database; if the history cannot be written.
+    pub fn open_window(&mut self, opening: &Opening<'_>, tiles: &[RangeRead]) -> Result<(Window, Known)> {
+        let now = SystemTime::now();
+        let now_text = time::text(now);
+        let identity = identity(opening, &now_text);
+        let depth = depth_of(opening.is_full);
+        let opened = self.transaction(|transaction| {
+            let ids = identity.ids(transaction, &now_text)?;
+            let lease = match lease::take(transaction, ids.database, (opening.host, now))? {
+                Ok(lease) => lease,
+                Err(by) => return Ok(Err(by)),
+            };
+            coverage::retile(transaction, (ids.database, depth), tiles, &now_text)?;
+            let known = known(transaction, ids, depth)?;
+            let started = time::text(opening.started);
+            transaction.execute(
+                "INSERT INTO window (image, started, ended, allowed_seconds, ranges, bytes, seconds)
+                 VALUES (?1, ?2, ?3, ?4, 0, 0, 0.0)",
+                params![ids.image, started, now_text, opening.allowed.as_secs_f64()],
+            )?;
+            let id = transaction.last_insert_rowid();
+            Ok(Ok((Window { id, ids, depth, taken_at: identity.taken_at.clone(), lease }, known)))
+        })?;
+        opened.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })
+    }
+
+    /// The parts of a plan that can be used again.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn parts(&self, plan: &str) -> Result<BTreeMap<u32, PartRow>> {
+        let read = || {
+            let mut statement = self.connection().prepare("SELECT task, is_read, held FROM part WHERE plan = ?1")?;
+            let rows =
+                statement.query_map([plan], |row| Ok((row.get(0)?, PartRow { is_read: row.get(1)?, held: row.get(2)? })))?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// Forgets the parts of a plan.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn forget_parts(&mut self, plan: &str) -> Result<()> {
+        self.transaction(|transaction| transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])).map(drop)
+    }
+
+    /// Records that a range was swept, in one transaction.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn range_done(&mut self, window: &Window, done: &Done<'_>) -> Result<()> {
+        let now = time::text(SystemTime::now());
+        let Window { id, ids, depth, taken_at, lease } = window;
+        self.transaction(|transaction| {
+            if done.is_read {
+                transaction.execute(
+                    "UPDATE coverage SET read_at = ?5, image = ?6, evidence = 'read'
+                     WHERE database = ?1 AND file = ?2 AND first = ?3 AND depth = ?4 AND (read_at IS NULL OR read_at <= ?5)",
+                    params![ids.database, done.range.file_id, done.range.first, depth, taken_at, ids.image],
+                )?;
+            }
+            if let Some((plan, task)) = done.part {
+                transaction.execute(
+                    "INSERT OR REPLACE INTO part (plan, task, window, is_read, held) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![plan, task, id, done.is_read, done.held],
+                )?;
+            }
+            transaction.execute(
+                "UPDATE window SET ended = ?2, ranges = ranges + 1, bytes = bytes + ?3, seconds = seconds + ?4 WHERE id = ?1",
+                params![id, now, stored(done.swept.bytes), done.swept.seconds],
+            )?;
+            lease::beat(transaction, lease, &now)
+        })
+        .map(drop)
+    }
+
+    /// Ends a window: others may work on its database.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn end_window(&mut self, window: &Window) -> Result<()> {
+        let now = time::text(SystemTime::now());
+        self.transaction(|transaction| {
+            transaction.execute("UPDATE window SET ended = ?2 WHERE id = ?1", params![window.id, now])
+        })?;
+        self.release(&window.lease)
+    }
+
+    /// What is known of a database now.
+    ///
+    /// # Errors
+    /// If the history cannot be read or written.
+    pub fn known(&mut self, opening: &Opening<'_>) -> Result<Known> {
+        let now = time::text(SystemTime::now());
+        let identity = identity(opening, &now);
+        self.transaction(|transaction| {
+            let ids = identity.ids(transaction, &now)?;
+            known(transaction, ids, depth_of(opening.is_full))
+        })
+    }
+}
+
+fn identity(opening: &Opening<'_>, now: &str) -> Identity {
+    let summary = check::summary(opening.source, opening.database);
+    Identity::of(&summary, opening.source, opening.database, (opening.host, now))
+}
+
+fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str) -> rusqlite::Result<Known> {
+    let first_seen: String =
+        transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
+    let rows = coverage::rows(transaction, (ids.database, depth))?;
+    let doubted = doubted(transaction, ids)?;
+    let closed: Option<String> = transaction.query_row(
+        "SELECT max(i.taken_at) FROM image i JOIN source s ON s.id = i.source
+         WHERE s.database = ?1 AND i.closed_at IS NOT NULL",
+        [ids.database],
+        |row| row.get(0),
+    )?;
+    let known_since = time::seconds(&first_seen).unwrap_or_default();
+    let (windows, every) = windows(transaction, ids)?;
+    let range = |(id, row): (u32, &Row)| {
+        let end = u64::from(row.first) + u64::from(row.pages);
+        let from = doubted.range((row.file, row.first)..).next();
+        Range {
+            id,
+            bytes: u64::from(row.pages) * PAGE_BYTES as u64,
+            is_in_use: row.in_use > 0,
+            read_at: row.read_at.as_deref().and_then(time::seconds),
+            known_since: row.known_since.as_deref().and_then(time::seconds).unwrap_or(known_since),
+            is_doubted: from.is_some_and(|(file, page)| *file == row.file && u64::from(*page) < end),
+        }
+    };
+    let relations = transaction.query_row(
+        "SELECT coalesce(sum(e.kind = 'unit'), 0), coalesce(sum(e.kind = 'unit' AND e.verdict = 'sound'), 0),
+             coalesce(sum(e.kind = 'pair'), 0), coalesce(sum(e.kind = 'pair' AND e.verdict = 'sound'), 0)
+         FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1",
+        [ids.database],
+        |row| {
+            Ok(Relations { units: row.get(0)?, units_sound: row.get(1)?, pairs: row.get(2)?, pairs_sound: row.get(3)? })
+        },
+    )?;
+    Ok(Known {
+        ranges: (0..).zip(&rows).map(range).collect(),
+        places: rows.iter().map(|row| (row.file, row.first, row.pages)).collect(),
+        windows,
+        every,
+        known_since,
+        closed: closed.as_deref().and_then(time::seconds),
+        relations,
+    })
+}
+
+/// The pages of a copy on which findings are open.
+fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16, u32)>> {
+    let mut statement = connection.prepare(
+        "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life <> 'gone' AND file IS NOT NULL AND page IS NOT NULL
+         LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![ids.source, MOST_DOUBTED], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// What the last windows over a copy have swept, the newest first, and how they follow each other.
+fn windows(connection: &Connection, ids: Ids) -> rusqlite::Result<(Vec<Swept>, Duration)> {
+    let mut statement = connection.prepare(
+        "SELECT w.bytes, w.seconds, w.started FROM window w JOIN image i ON i.id = w.image
+         WHERE i.source = ?1 AND w.bytes > 0 ORDER BY w.id DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![ids.source, WINDOWS as i64], |row| {
+        let (bytes, seconds, started): (i64, f64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok((Swept { bytes: bytes.unsigned_abs(), seconds }, time::seconds(&started).unwrap_or_default()))
+    })?;
+    let (swept, starts): (Vec<Swept>, Vec<i64>) = rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().unzip();
+    let mut between: Vec<i64> = starts.iter().zip(starts.iter().skip(1)).map(|(later, earlier)| later - earlier).collect();
+    between.sort_unstable();
+    let [least, most] = RHYTHM_SECONDS;
+    let every = match between.get(between.len() / 2) {
+        Some(median) if between.len() >= 2 => Duration::from_secs(median.clamp(&least, &most).unsigned_abs()),
+        _ => A_DAY,
+    };
+    Ok((swept, every))
+}

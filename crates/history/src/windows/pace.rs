@@ -1,0 +1,114 @@
+//! How fast a database is read, and whether a range fits into what is left of a window.
+
+use std::time::Duration;
+
+/// Windows that say how fast a source is read.
+pub const WINDOWS: usize = 5;
+/// What a window has measured itself counts from here on.
+const MEASURED_SECONDS: f64 = 10.0;
+
+/// Bytes that were swept, and how long that took.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Swept {
+    /// Bytes of the ranges.
+    pub bytes: u64,
+    /// Seconds for them.
+    pub seconds: f64,
+}
+
+impl Swept {
+    /// Bytes per second; `None` if nothing was measured.
+    pub fn rate(self) -> Option<f64> {
+        (self.bytes > 0 && self.seconds > 0.0).then(|| self.bytes as f64 / self.seconds)
+    }
+}
+
+/// How fast a database is read.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Pace {
+    /// Bytes per second in the last windows.
+    known: Option<f64>,
+    /// What this window has swept so far.
+    now: Swept,
+}
+
+impl Pace {
+    /// The median of the last windows, the newest first.
+    pub fn of(windows: &[Swept]) -> Self {
+        let mut rates: Vec<f64> = windows.iter().filter_map(|window| window.rate()).take(WINDOWS).collect();
+        rates.sort_by(f64::total_cmp);
+        Self { known: rates.get(rates.len() / 2).copied(), now: Swept::default() }
+    }
+
+    /// Adds a range that this window has swept.
+    pub fn add(&mut self, swept: Swept) {
+        self.now.bytes = self.now.bytes.saturating_add(swept.bytes);
+        self.now.seconds += swept.seconds;
+    }
+
+    /// What this window has swept.
+    pub fn now(&self) -> Swept {
+        self.now
+    }
+
+    /// Bytes per second: the slower one of what is known and what this window has measured, so that a slow night ends in time.
+    pub fn rate(&self) -> Option<f64> {
+        let measured = self.now.rate();
+        match self.known {
+            Some(known) if self.now.seconds < MEASURED_SECONDS => Some(known),
+            Some(known) => Some(measured.map_or(known, |measured| measured.min(known))),
+            None => measured,
+        }
+    }
+
+    /// Whether a range of `bytes` is expected to end within `left`. The first one of a window is started whatever is known: each
+    /// window gets further.
+    pub fn fits(&self, bytes: u64, left: Duration) -> bool {
+        if left.is_zero() {
+            return false;
+        }
+        match self.rate() {
+            Some(rate) if self.now.bytes > 0 => bytes as f64 / rate <= left.as_secs_f64(),
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn swept(bytes: u64, seconds: f64) -> Swept {
+        Swept { bytes, seconds }
+    }
+
+    #[test]
+    fn the_pace_is_the_median_of_the_last_five_windows() {
+        let windows = [swept(500, 1.0), swept(0, 0.0), swept(100, 1.0), swept(300, 1.0), swept(200, 1.0), swept(400, 1.0)];
+        assert_eq!(Pace::of(&windows).rate(), Some(300.0));
+        let older = [&windows[..], &[swept(9000, 1.0), swept(9000, 1.0)]].concat();
+        assert_eq!(Pace::of(&older).rate(), Some(300.0));
+        assert_eq!(Pace::of(&[]).rate(), None);
+    }
+
+    #[test]
+    fn a_window_that_is_slower_than_those_before_goes_by_what_it_measures() {
+        let mut pace = Pace::of(&[swept(1000, 1.0)]);
+        pace.add(swept(900, 9.0));
+        assert_eq!(pace.rate(), Some(1000.0), "nine seconds say little");
+        pace.add(swept(100, 1.0));
+        assert_eq!(pace.rate(), Some(100.0));
+        assert!(pace.fits(1000, Duration::from_secs(10)) && !pace.fits(1001, Duration::from_secs(10)));
+        let mut faster = Pace::of(&[swept(1000, 1.0)]);
+        faster.add(swept(100_000, 20.0));
+        assert_eq!(faster.rate(), Some(1000.0));
+    }
+
+    #[test]
+    fn the_first_range_is_started_but_never_after_the_end() {
+        let mut pace = Pace::of(&[swept(1, 1.0)]);
+        assert!(pace.fits(1 << 30, Duration::from_secs(1)) && !pace.fits(1, Duration::ZERO));
+        pace.add(swept(1, 1.0));
+        assert!(!pace.fits(1 << 30, Duration::from_secs(1)));
+    }
+}
