@@ -120,9 +120,7 @@ pub(crate) fn retile(
 fn cut(known: &[Row], range: &check::RangeRead, now: &str) -> Row {
     let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
     let (start, end) = (u64::from(first), u64::from(first) + u64::from(pages));
-    let from = known.partition_point(|row| {
-        (row.file, u64::from(row.first) + u64::from(row.pages)) <= (file, start)
-    });
+    let from = known.partition_point(|row| (row.file, u64::from(row.first) + u64::from(row.pages)) <= (file, start));
     let over = || known.iter().skip(from).take_while(|row| row.file == file && u64::from(row.first) < end);
     // One that was never read is older than all others.
     let oldest = over().min_by(|one, other| one.read_at.cmp(&other.read_at));
@@ -330,7 +328,8 @@ mod tests {
 
     #[test]
     fn a_range_is_as_old_as_the_oldest_that_it_was_part_of() {
-        let known = [row(1, 0, 100, Some("5")), row(1, 100, 100, Some("3")), row(1, 200, 50, None), row(3, 0, 10, Some("4"))];
+        let known =
+            [row(1, 0, 100, Some("5")), row(1, 100, 100, Some("3")), row(1, 200, 50, None), row(3, 0, 10, Some("4"))];
         let date = |file, first, pages| cut(&known, &range(file, first, pages), "9").read_at;
         assert_eq!(date(1, 0, 50).as_deref(), Some("5"));
         assert_eq!(date(1, 99, 1).as_deref(), Some("5"));

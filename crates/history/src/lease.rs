@@ -16,7 +16,7 @@ use crate::time;
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// The right to work on a database of a history.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     scope: i64,
     host: String,

@@ -131,7 +131,9 @@ fn write(
         "UPDATE run SET findings_new = ?2, findings_gone = ?3 WHERE id = ?1",
         params![number, stored(new), stored(gone)],
     )?;
-    if asked.is_whole() && asked.is_full() && run.report.complete_as_allowed() {
+    let has_ended_early = run.report.findings.groups().iter().any(|group| group.is_primitive);
+    let is_compared = !objects::is_open(run.report) && !has_ended_early && run.report.read_errors.is_empty();
+    if asked.is_whole() && asked.is_full() && is_compared {
         transaction.execute("UPDATE image SET closed_at = ?2 WHERE id = ?1", params![ids.image, ended])?;
     }
     Ok(Recorded { run: number, new, confirmed, gone, not_looked_at })

@@ -161,8 +161,8 @@ impl History {
     pub fn parts(&self, plan: &str) -> Result<BTreeMap<u32, PartRow>> {
         let read = || {
             let mut statement = self.connection().prepare("SELECT task, is_read, held FROM part WHERE plan = ?1")?;
-            let rows =
-                statement.query_map([plan], |row| Ok((row.get(0)?, PartRow { is_read: row.get(1)?, held: row.get(2)? })))?;
+            let rows = statement
+                .query_map([plan], |row| Ok((row.get(0)?, PartRow { is_read: row.get(1)?, held: row.get(2)? })))?;
             rows.collect::<rusqlite::Result<_>>()
         };
         read().map_err(|error| self.failed(&error))
@@ -303,7 +303,8 @@ fn windows(connection: &Connection, ids: Ids) -> rusqlite::Result<(Vec<Swept>, D
         Ok((Swept { bytes: bytes.unsigned_abs(), seconds }, time::seconds(&started).unwrap_or_default()))
     })?;
     let (swept, starts): (Vec<Swept>, Vec<i64>) = rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().unzip();
-    let mut between: Vec<i64> = starts.iter().zip(starts.iter().skip(1)).map(|(later, earlier)| later - earlier).collect();
+    let mut between: Vec<i64> =
+        starts.iter().zip(starts.iter().skip(1)).map(|(later, earlier)| later - earlier).collect();
     between.sort_unstable();
     let [least, most] = RHYTHM_SECONDS;
     let every = match between.get(between.len() / 2) {

@@ -6,13 +6,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use catalog::Database;
 use check::registry::limits::Limit;
 use check::{Finding, NotVerified, Report};
 use report::databases::{Row, Verdict};
 use report::errorlog::Statement;
+use report::estimate::Windows;
 use report::{Format, View};
 use source::PageSource;
 use source::backup::{ChainSet, SetChoice};
@@ -25,6 +26,7 @@ use crate::output::Target;
 use crate::progress::Place;
 use crate::spool;
 use crate::spread::Spread;
+use crate::windows::{self, Windowed};
 use crate::{keep, nice, progress, terminal};
 pub(crate) use prepare::{Prepared, open, prepare, throttled};
 
@@ -53,6 +55,7 @@ pub(crate) fn set_up(
     arguments: &CheckArguments,
     act: impl FnOnce(&CheckArguments) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
+    let begun = Instant::now();
     if arguments.run.nice
         && let Some(status) = nice::yield_to_others()
     {
@@ -62,10 +65,12 @@ pub(crate) fn set_up(
     arguments.recovery.room.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     arguments.sets()?;
     keep::refuse_results(arguments)?;
+    windows::refuse_options(arguments)?;
     // A history is an aid: whatever is wrong with it, the check runs.
     let (history, unkept) = keep::usable(arguments.results.history.as_deref());
     let mut arguments = arguments.clone();
     arguments.results.history = history;
+    arguments.windows.begun = Some(begun);
     let done = act(&arguments);
     done.map(|status| status | unkept).map_err(|failure| Failure { status: failure.status | unkept, ..failure })
 }
@@ -173,38 +178,88 @@ fn check_from<'o>(
 ) -> Result<Checked, Failure> {
     let listener = progress::listener(arguments.run.progress, what.place.as_ref());
     let input = open(arguments, what, listener.as_ref())?;
-    let mut prepared = prepare(arguments, &input, listener.as_ref(), what)?;
-    let source = input.pages();
     // Opened before the run, so that a path that cannot be written does not cost a night.
-    let out = out(source)?;
-    if arguments.estimate_only {
-        drop(listener);
-        return estimate(source, &mut prepared, (arguments, out));
-    }
-    let source = prepared.recovered.pages_or(source);
-    let error_log = arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
-    let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
+    let (prepared, out, error_log, windowed) = match arguments.windows.window.filter(|_| !arguments.estimate_only) {
+        None => {
+            let mut prepared = prepare(arguments, &input, listener.as_ref(), what)?;
+            let source = input.pages();
+            let out = out(source)?;
+            if arguments.estimate_only {
+                drop(listener);
+                return estimate(source, &mut prepared, (arguments, out));
+            }
+            let source = prepared.recovered.pages_or(source);
+            let error_log =
+                arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
+            let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
+            (prepared, out, error_log, Windowed { report, outcome: None })
+        }
+        Some(length) => {
+            let source = input.pages();
+            let out = out(source)?;
+            let error_log =
+                arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
+            let listener = listener.as_ref();
+            let whole = |prepared: &Prepared<'_>| {
+                run_check(arguments, what, prepared.recovered.pages_or(source), prepared, listener)
+            };
+            let (prepared, windowed) = windows::check(arguments, what, &input, (length, started), listener, whole)?;
+            (prepared, out, error_log, windowed)
+        }
+    };
+    let source = prepared.recovered.pages_or(input.pages());
+    let Windowed { report, outcome } = windowed;
     let database = &prepared.database;
     // No bar among the results.
     drop(listener);
-    let view = View { no_infomsgs: arguments.results.no_infomsgs, max_findings: arguments.results.max_findings };
-    let status_now = || status(&report, arguments.results.exit_zero_on_incomplete);
-    let written = out.write(|out| match arguments.results.wants_summary(terminal::is_stdout()) {
-        true => terminal::write_summary(&report, view, (arguments, status_now(), what.place.is_some()), out),
-        false => report::write(arguments.results.format(), &report, view, out),
+    let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
+    let results = &arguments.results;
+    // Of some of the ranges nothing is told but what was found.
+    let no_infomsgs = results.no_infomsgs || is_open;
+    let view = View { no_infomsgs, max_findings: results.max_findings };
+    let status_now = || status(&report, results.exit_zero_on_incomplete || is_open);
+    let ended = Ended { report: &report, source, database, started };
+    let mut said = None;
+    let written = out.write(|out| {
+        match results.wants_summary(terminal::is_stdout()) {
+            true => terminal::write_summary(&report, view, (arguments, status_now(), what.place.is_some()), out),
+            false => report::write(results.format(), &report, view, out),
+        }?;
+        if !arguments.windows.are_asked_for() {
+            return Ok(());
+        }
+        said.insert(windows::record(arguments, &ended, outcome, status_now())).write(arguments, out)
     });
     // Findings that went to a temporary file may have failed to be read while they were written.
     let status = status_now();
     report_aside(arguments, &report, view, source);
-    if error_log.is_some() || arguments.results.log {
+    if error_log.is_some() || results.log {
         let who = error_log::who();
-        let (no_infomsgs, data_purity) = (arguments.results.no_infomsgs, arguments.scope.data_purity);
+        let (no_infomsgs, data_purity) = (results.no_infomsgs, arguments.scope.data_purity);
         let lines = report::errorlog::lines(&report, Statement { who: &who, no_infomsgs, data_purity });
         let unwritten = if written.is_err() { Failure::UNABLE } else { 0 };
-        error_log::write(error_log, arguments.results.log, &lines, status | unwritten);
+        error_log::write(error_log, results.log, &lines, status | unwritten);
     }
-    let status = status | keep::checked(arguments, started, status, (&report, source, database));
+    let status = status
+        | match said {
+            Some(said) => said.status,
+            // What could not be printed is recorded.
+            None => keep::checked(arguments, &ended, status).1,
+        };
     Ok(Checked { status, written, row: Some(row(&report, database, status)) })
+}
+
+/// A run that came to its end.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    /// What came of it.
+    pub(crate) report: &'a Report,
+    /// The pages.
+    pub(crate) source: &'a dyn PageSource,
+    /// Their catalog.
+    pub(crate) database: &'a Database,
+    /// When it began.
+    pub(crate) started: SystemTime,
 }
 
 /// Checks the pages, no faster than allowed.
@@ -331,9 +386,13 @@ fn estimate(
     let name = check::database_name(source, database);
     let view = View { no_infomsgs: arguments.results.no_infomsgs, max_findings: None };
     let format = arguments.results.format();
-    let written = out.write(|out| report::estimate::write((format, view), estimate, &options.scope, &name, out));
+    let windows =
+        arguments.windows.window.map(|window| Windows { window, rate: windows::rate(arguments, source, database) });
+    let written =
+        out.write(|out| report::estimate::write((format, view), (estimate, windows), &options.scope, &name, out));
     if matches!(format, Format::TableResults(_)) {
         warn(report::estimate::needs(estimate));
+        windows.iter().for_each(|windows| warn(windows.text(estimate)));
     }
     Ok(Checked { status: report_read_faults(&source.read_faults()), written, row: None })
 }

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use catalog::Database;
-use check::Report;
 use history::{FailedRun, History, HistoryError, Recorded, Run};
-use source::PageSource;
+use report::windows::Changed;
 
+use crate::check::Ended;
 use crate::cli::CheckArguments;
 use crate::error_log;
 use crate::failure::{Failure, warn};
@@ -40,22 +39,21 @@ pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Records a run that came to its end, and says what it changed. Returns the bits of the exit status for what went wrong.
-pub(crate) fn checked(
-    arguments: &CheckArguments,
-    started: SystemTime,
-    exit_status: u8,
-    (report, source, database): (&Report, &dyn PageSource, &Database),
-) -> u8 {
-    let Some(path) = &arguments.results.history else { return 0 };
+/// Records a run that came to its end, and says what it changed. Also returns the bits of the exit status for what went wrong.
+pub(crate) fn checked(arguments: &CheckArguments, ended: &Ended<'_>, exit_status: u8) -> (Changed, u8) {
+    let Some(path) = &arguments.results.history else { return Default::default() };
+    let Ended { report, source, database, started, .. } = *ended;
     let host = host();
     let run = Run { report, source, database, host: &host, started, exit_status };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
         Ok(recorded) => {
-            say(&recorded);
-            0
+            let Recorded { new, confirmed, gone, .. } = recorded;
+            if !arguments.windows.are_asked_for() {
+                say(&recorded);
+            }
+            (Changed { new, confirmed, gone }, 0)
         }
-        Err(error) => unkept(&error),
+        Err(error) => (Changed::default(), unkept(&error)),
     }
 }
 
@@ -87,7 +85,7 @@ fn say(recorded: &Recorded) {
     warn(format!("history: {new} new, {confirmed} confirmed, {gone} gone{rest}"));
 }
 
-fn unkept(error: &HistoryError) -> u8 {
+pub(crate) fn unkept(error: &HistoryError) -> u8 {
     let failure = Failure::from(error);
     warn(format!("{}; the run is not recorded", failure.text));
     failure.status
@@ -99,6 +97,7 @@ impl From<&HistoryError> for Failure {
     }
 }
 
-fn host() -> String {
+/// The name of this machine.
+pub(crate) fn host() -> String {
     error_log::host().unwrap_or_else(|| "unknown".to_owned())
 }

@@ -40,6 +40,7 @@ mod spool;
 mod spread;
 mod terminal;
 mod urls;
+mod windows;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

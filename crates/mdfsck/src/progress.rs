@@ -18,6 +18,12 @@ const TICK: Duration = Duration::from_millis(100);
 /// On a narrower terminal a bar has no numbers of pages.
 const WIDE_COLUMNS: u16 = 72;
 
+/// A window handles signals itself.
+#[cfg(unix)]
+pub(crate) fn leave_signals() {
+    interrupt::leave();
+}
+
 /// The bar on the terminal, if there is one: a line of text goes above it.
 static ACTIVE: RwLock<Option<ProgressBar>> = RwLock::new(None);
 

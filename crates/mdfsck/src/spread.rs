@@ -1,9 +1,11 @@
 //! One check over many processes: `mdfsck plan`, `task` and `merge`.
 
 mod eof;
+mod evidence;
 mod make;
 mod merging;
 mod sweeping;
+mod window;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,9 @@ use crate::recover;
 pub(crate) use make::run as plan;
 pub(crate) use merging::{Merge, run as merge};
 pub(crate) use sweeping::run as task;
+pub(crate) use window::{Outcome, Stored, Subject, Terms, Tried, check as window};
+
+use evidence::Evidence;
 
 /// What the processes of a plan have in common besides the database.
 pub(crate) struct Common {
@@ -107,6 +112,25 @@ struct Planned {
     stop: StopArguments,
     /// Whether the folder holds a comparison with the log.
     has_audit: bool,
+    /// What shows that a later window reads the same bytes; nothing for `mdfsck plan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    evidence: Option<Evidence>,
+}
+
+impl Planned {
+    /// What is checked.
+    fn of(check: &CheckArguments, what: &What<'_>) -> Self {
+        Self {
+            paths: check.paths.clone(),
+            sets: if let SetChoice::Positions(positions) = what.choice { positions.clone() } else { Vec::new() },
+            restore: what.sets.map(|sets| sets.iter().map(PlannedSet::of).collect()),
+            scope: check.scope.clone(),
+            no_log: check.recovery.no_log,
+            stop: check.stop.clone(),
+            has_audit: false,
+            evidence: None,
+        }
+    }
 }
 
 /// A backup set: its number in its files.
@@ -190,6 +214,18 @@ impl Opened {
             true => Ok(()),
             false => Err(self.changed("its catalog is not the one that was read")),
         }
+    }
+
+    /// What shows that a source file is not what it was in the window before, if anything does.
+    fn changed_file(&self) -> Option<String> {
+        let by_time = || self.plan.verify_files().err().map(|error| error.to_string());
+        self.plan.options.evidence.as_ref().and_then(Evidence::changed_file).or_else(by_time)
+    }
+
+    /// Whether all source files are what they were.
+    fn verify_files(&self) -> Result<(), Failure> {
+        self.plan.verify_files()?;
+        self.plan.options.evidence.as_ref().map_or(Ok(()), |evidence| evidence.verify_files())
     }
 
     /// Whether the maps are those of the plan.

@@ -1,13 +1,31 @@
 //! What a run would need: CHECKDB's message 5281, and what else this program takes.
 
 use std::io;
+use std::time::Duration;
 
 use check::{Estimate, Scope};
+use history::windows::promise::Rhythm;
 
 use crate::json::lines::{self, Line};
 use crate::message;
 use crate::text_table::printable;
-use crate::{Format, View, tableresults};
+use crate::{Format, View, tableresults, windows};
+
+/// Windows that are to be planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Windows {
+    /// How long one is.
+    pub window: Duration,
+    /// Bytes per second in the last ones; `None` if that is not known.
+    pub rate: Option<f64>,
+}
+
+impl Windows {
+    /// How many a cycle takes, in a line.
+    pub fn text(self, estimate: Estimate) -> String {
+        windows::cycle(estimate.read_bytes, self.rate, self.window)
+    }
+}
 
 /// Writes an estimate. TABLERESULTS has no row for [`needs`], so the caller must report it elsewhere.
 ///
@@ -15,7 +33,7 @@ use crate::{Format, View, tableresults};
 /// Those of `out`.
 pub fn write(
     (format, view): (Format, View),
-    estimate: Estimate,
+    (estimate, windows): (Estimate, Option<Windows>),
     scope: &Scope,
     database: &str,
     out: &mut dyn io::Write,
@@ -24,6 +42,7 @@ pub fn write(
     match format {
         Format::Text => {
             writeln!(out, "{}\n{}", printable(&space.text), needs(estimate))?;
+            windows.map_or(Ok(()), |windows| writeln!(out, "{}", windows.text(estimate)))?;
             if !view.no_infomsgs {
                 writeln!(out, "{}", message::completed().text)?;
             }
@@ -39,6 +58,12 @@ pub fn write(
                 memory_bytes: estimate.memory_bytes,
                 minimum_memory_bytes: estimate.minimum_memory_bytes,
                 temp_bytes: estimate.temp_bytes,
+                window_seconds: windows.map(|windows| windows.window.as_secs_f64()),
+                bytes_per_second: windows.and_then(|windows| windows.rate),
+                cycle_windows: windows.and_then(|Windows { window, rate }| {
+                    let bytes = rate.map(|rate| rate * window.as_secs_f64());
+                    Rhythm { bytes, every: Duration::ZERO }.windows(estimate.read_bytes)
+                }),
             });
             crate::json::line(&line, out)
         }

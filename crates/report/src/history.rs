@@ -324,12 +324,12 @@ pub fn write_forgotten(forgotten: Forgotten, out: &mut dyn io::Write) -> io::Res
 }
 
 /// `2026-11-21 22:00` of `2026-11-21T22:00:00Z`.
-fn minute(at: &str) -> String {
+pub(crate) fn minute(at: &str) -> String {
     at.get(..16).unwrap_or(at).replace('T', " ")
 }
 
 /// `14 days`, `36 hours`.
-fn span_text(seconds: u64) -> String {
+pub(crate) fn span_text(seconds: u64) -> String {
     let (number, unit) = match seconds {
         seconds if seconds.is_multiple_of(86_400) => (seconds / 86_400, "day"),
         seconds if seconds.is_multiple_of(3600) => (seconds / 3600, "hour"),

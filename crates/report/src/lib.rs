@@ -46,6 +46,7 @@ pub mod text;
 mod text_alloc;
 mod text_constraints;
 mod text_table;
+pub mod windows;
 
 use std::borrow::Cow;
 use std::io;

@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn the_pace_is_the_median_of_the_last_five_windows() {
-        let windows = [swept(500, 1.0), swept(0, 0.0), swept(100, 1.0), swept(300, 1.0), swept(200, 1.0), swept(400, 1.0)];
+        let windows =
+            [swept(500, 1.0), swept(0, 0.0), swept(100, 1.0), swept(300, 1.0), swept(200, 1.0), swept(400, 1.0)];
         assert_eq!(Pace::of(&windows).rate(), Some(300.0));
         let older = [&windows[..], &[swept(9000, 1.0), swept(9000, 1.0)]].concat();
         assert_eq!(Pace::of(&older).rate(), Some(300.0));

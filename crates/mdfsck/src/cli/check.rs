@@ -1,6 +1,7 @@
 //! The options of `mdfsck check`.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use check::registry::limits::{self, Limit};
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -12,6 +13,10 @@ use source::backup::SetChoice;
 use super::{DatabaseArguments, OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
 use crate::failure::Failure;
 
+/// Ranges below this size cost more than they are worth.
+const LEAST_RANGE_BYTES: u64 = 1 << 20;
+/// Larger ones are no ranges.
+const MOST_RANGE_BYTES: u64 = 1 << 40;
 /// The default of `--spool-limit`.
 const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
 
@@ -38,8 +43,9 @@ pub(crate) struct CheckArguments {
 
     /// Estimate what the check needs, without checking
     ///
-    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space.
-    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log", "history"])]
+    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space. With --window, also how
+    /// many windows a cycle takes, if a --history says how fast the last ones were.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log"])]
     pub(crate) estimate_only: bool,
 
     /// Check N databases side by side (with one: one after another)
@@ -65,7 +71,67 @@ pub(crate) struct CheckArguments {
     pub(crate) run: RunArguments,
 
     #[command(flatten)]
+    pub(crate) windows: WindowArguments,
+
+    #[command(flatten)]
     pub(crate) results: ResultArguments,
+}
+
+/// How a check is spread over nights.
+#[derive(Args, Clone, Default)]
+pub(crate) struct WindowArguments {
+    /// Check for this long at most, such as 3h, and go on in the next run; needs --history
+    ///
+    /// Reads as many ranges of the files as fit: those with open findings first, then those never read, then the oldest. What
+    /// was read stays beside the history, in FILE.parts. A backup, or files that were shut down cleanly and did not change, are
+    /// continued in the next run until all of it was read; then the report is that of one check. Anything else is a new image
+    /// each time. Ctrl+C ends the window after the range that is being read. Several databases share the window.
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
+    #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
+    pub(crate) window: Option<Duration>,
+
+    /// Promise that every page was read and every relation proven within this time, such as 14d; needs --history
+    ///
+    /// Bit 16 of the exit status says that the promise is broken, or cannot be kept at the present speed.
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
+    #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "estimate_only"])]
+    pub(crate) within: Option<Duration>,
+
+    /// Size of the ranges of a window: one that is under way when the run is killed is read again
+    #[arg(long, value_name = "SIZE", value_parser = range, default_value = "1GB", help_heading = WINDOWS, requires = "window")]
+    pub(crate) range: RangeBytes,
+
+    /// For tests: ranges that a window reads at most.
+    #[arg(long, hide = true, requires = "window")]
+    pub(crate) most_ranges: Option<u64>,
+
+    /// When the run began, from which windows are counted.
+    #[arg(skip)]
+    pub(crate) begun: Option<Instant>,
+}
+
+impl WindowArguments {
+    /// Whether a window or a promise is asked for.
+    pub(crate) fn are_asked_for(&self) -> bool {
+        self.window.is_some() || self.within.is_some()
+    }
+}
+
+/// The size of ranges.
+#[derive(Clone, Copy)]
+pub(crate) struct RangeBytes(pub(crate) u64);
+
+impl Default for RangeBytes {
+    fn default() -> Self {
+        Self(1 << 30)
+    }
+}
+
+fn range(text: &str) -> Result<RangeBytes, String> {
+    match crate::size::bytes(text)? {
+        bytes @ LEAST_RANGE_BYTES..=MOST_RANGE_BYTES => Ok(RangeBytes(bytes)),
+        _ => Err("a range is from 1MB to 1TB".to_owned()),
+    }
 }
 
 /// What is checked, and how deeply.
@@ -252,6 +318,7 @@ pub(crate) struct ResultArguments {
 }
 
 pub(super) const SCOPE: &str = "Scope and depth";
+const WINDOWS: &str = "Windows of time";
 
 impl CheckArguments {
     /// The same for these paths.
@@ -284,6 +351,7 @@ impl CheckArguments {
             spool_limit: SPOOL_LIMIT_BYTES,
             batches: 1,
             run: RunArguments::default(),
+            windows: WindowArguments::default(),
             results: ResultArguments::default(),
         }
     }

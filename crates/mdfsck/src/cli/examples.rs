@@ -49,7 +49,9 @@ Examples:
   mdfsck check --format json sales.mdf | jq 'select(.kind == \"finding\")'
           the same for programs
   mdfsck check --history checks.db /backups
-          recorded, for 'mdfsck history checks.db'";
+          recorded, for 'mdfsck history checks.db'
+  mdfsck check sales.bak --history checks.db --window 3h --within 14d
+          as much as fits into three hours; the next run goes on";
 
 pub(super) const HISTORY_EXAMPLES: &str = "\
 Examples:

@@ -9,9 +9,15 @@ use signal_hook::{flag, low_level};
 
 use super::{TICK, replace_bar};
 
+static ONCE: Once = Once::new();
+
+/// Leaves signals to somebody else, if nobody has taken them yet.
+pub(super) fn leave() {
+    ONCE.call_once(|| {});
+}
+
 /// On SIGINT or SIGTERM, clears the bar and ends the process as the signal would have. A second signal ends it at once.
 pub(super) fn clear_bar_on_signals() {
-    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let flags = [SIGINT, SIGTERM].map(|signal| (signal, Arc::new(AtomicBool::new(false))));
         let watched = flags.clone();

@@ -8,7 +8,7 @@ use format::page::PAGE_BYTES;
 use parts::{Folder, Image, MapsWriter, PartsError, Piece, Plan, PlanId, SourceFile, Task, VERSION, listed, new_key};
 use report::parts::{PlanView, StatusView};
 
-use super::{Common, Planned, PlannedSet, Spread, files_of};
+use super::{Common, Planned, Spread, files_of};
 use crate::check::{self as checking, What};
 use crate::cli::{BUILD, CheckArguments, PlanArguments};
 use crate::failure::Failure;
@@ -88,7 +88,7 @@ fn make(
         sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| match sweeper {
             Some(sweeper) => {
                 let ranges = sweeper.ranges(pages);
-                refuse_tasks(arguments.task_size, ranges.len())?;
+                refuse_many("--task-size", arguments.task_size, ranges.len())?;
                 let maps = (!ranges.is_empty()).then(|| write_maps(folder, &id, sweeper, &ranges)).transpose()?;
                 Ok::<_, Failure>((ranges, Some(sweeper.fingerprint), maps))
             }
@@ -98,26 +98,13 @@ fn make(
     drop(listener);
     let audit = prepared.options.log_audit.as_deref();
     let audit = audit.map(|audit| check::part::write_audit(key, audit)).transpose().map_err(Failure::unable)?;
-    let sets =
-        if let source::backup::SetChoice::Positions(positions) = what.choice { positions.clone() } else { Vec::new() };
-    let plan = Plan {
-        v: VERSION,
-        plan: id,
-        build: BUILD.clone(),
-        database: check::database_name(source, &prepared.database),
-        image: Image::new(prepared.catalog, fingerprint),
-        options: Planned {
-            paths: check.paths.clone(),
-            sets,
-            restore: what.sets.map(|sets| sets.iter().map(PlannedSet::of).collect()),
-            scope: check.scope.clone(),
-            no_log: check.recovery.no_log,
-            stop: check.stop.clone(),
-            has_audit: audit.is_some(),
-        },
-        files,
-        tasks: Plan::<Planned>::tasks_of(&ranges),
-    };
+    let plan = plan_of(
+        id,
+        Planned { has_audit: audit.is_some(), ..Planned::of(check, what) },
+        check::database_name(source, &prepared.database),
+        (files, Image::new(prepared.catalog, fingerprint)),
+        &ranges,
+    );
     // Nor may anything have changed since.
     plan.verify_files()?;
     Folder::create(folder, &plan, key, audit.as_deref(), maps)?;
@@ -133,16 +120,6 @@ fn make(
         false => report::parts::write_plan(&view, &source::argument(folder), out),
     })?;
     Ok(0)
-}
-
-fn refuse_tasks(task_size: u64, tasks: usize) -> Result<(), Failure> {
-    match tasks > MOST_TASKS {
-        true => Err(Failure::usage(format!(
-            "--task-size {}: this makes {tasks} tasks, and a plan has {MOST_TASKS} at most; name a larger size",
-            size::text(task_size)
-        ))),
-        false => Ok(()),
-    }
 }
 
 /// Writes what each task has to know of the maps.
@@ -162,6 +139,32 @@ fn write_maps(
         maps.piece(|to| sweeper.write_maps(*range, &Piece::Of(task).bound_to(plan), to).map_err(failed))?;
     }
     Ok(maps)
+}
+
+/// More tasks than are of use.
+///
+/// # Errors
+/// If there are so many.
+pub(super) fn refuse_many(option: &str, bytes: u64, tasks: usize) -> Result<(), Failure> {
+    if tasks <= MOST_TASKS {
+        return Ok(());
+    }
+    let size = size::text(bytes);
+    Err(Failure::usage(format!(
+        "{option} {size}: this makes {tasks} tasks, and a plan has {MOST_TASKS} at most; name a larger size"
+    )))
+}
+
+/// A plan that no one has carried out yet.
+pub(super) fn plan_of(
+    id: PlanId,
+    options: Planned,
+    database: String,
+    (files, image): (Vec<SourceFile>, Image),
+    ranges: &[FileRange],
+) -> Plan<Planned> {
+    let tasks = Plan::<Planned>::tasks_of(ranges);
+    Plan { v: VERSION, plan: id, build: BUILD.clone(), database, image, options, files, tasks }
 }
 
 fn bytes_of(task: &Task) -> u64 {

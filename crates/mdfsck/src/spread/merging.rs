@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use catalog::Database;
-use check::part::{Part as Sums, SumsError};
+use check::part::{Part as Sums, SumsError, Surveyed};
 use check::{FileRange, Options, Report};
 use parts::{Gathered, Part, PartsError, Task};
 use source::PageSource;
@@ -13,10 +13,10 @@ use crate::check::{self as checking, What};
 use crate::cli::{CheckArguments, MergeArguments};
 use crate::failure::Failure;
 
-/// The parts of a plan, all whole.
+/// The parts of a plan, all whole: one for each task, or for some of them while a window is open.
 pub(crate) struct Merge {
     pub(super) opened: Opened,
-    gathered: Gathered,
+    pub(super) gathered: Gathered,
 }
 
 pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
@@ -47,7 +47,7 @@ impl From<SumsError> for Stop {
 }
 
 impl Merge {
-    /// The report of the check whose pages were swept into the parts.
+    /// The report of the check whose pages were swept into the parts, or what it can say so far.
     ///
     /// # Errors
     /// If the database is not the one of the plan, or a part has changed since it was read first.
@@ -60,6 +60,7 @@ impl Merge {
     ) -> Result<Report, Failure> {
         let Opened { folder, plan, .. } = &self.opened;
         let ranges: Vec<FileRange> = plan.tasks.iter().map(Task::range).collect();
+        let left = (plan.tasks.len() - self.gathered.parts.len()) as u64;
         let current: Cell<Option<&Part>> = Cell::new(None);
         let mut parts = self.gathered.parts.iter();
         let next = || {
@@ -68,29 +69,25 @@ impl Merge {
             let read = folder.read(plan, part).map(|(head, from)| Sums { head, from });
             Some(read.map_err(|error| Stop::Failure(error.into())))
         };
-        let merged = check::part::merge(
-            source,
-            database,
-            options,
-            listener,
-            &ranges,
-            |surveyed| {
-                self.opened.verify_maps(surveyed.fingerprint).map_err(Stop::Failure)?;
-                // The maps are those of the plan: then its own ranges are wrong.
-                surveyed.tile(&ranges).map_err(|untiled| {
-                    let what = format!("its tasks do not hold each page once: {untiled}");
-                    Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
-                })
-            },
-            next,
-        );
+        let begin = |surveyed: Surveyed<'_>| {
+            self.opened.verify_maps(surveyed.fingerprint).map_err(Stop::Failure)?;
+            // The maps are those of the plan: then its own ranges are wrong.
+            surveyed.tile(&ranges).map_err(|untiled| {
+                let what = format!("its tasks do not hold each page once: {untiled}");
+                Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
+            })
+        };
+        let merged = match left {
+            0 => check::part::merge(source, database, options, listener, &ranges, begin, next),
+            left => check::part::so_far((source, database), options, listener, (&ranges, left), begin, next),
+        };
         let report = merged.map_err(|stop| match (stop, current.get()) {
             (Stop::Sums(error), Some(part)) => PartsError::of_part(&part.path, part.task.id, error).into(),
             (Stop::Sums(error), None) => Failure::unable(error),
             (Stop::Failure(failure), _) => failure,
         })?;
         // What was written to in the meantime is not what was judged.
-        plan.verify_files()?;
+        self.opened.verify_files()?;
         Ok(report)
     }
 }

@@ -1,6 +1,6 @@
 //! `mdfsck task`.
 
-use check::part::{PartError, SumsError, Sweeper, sweeper_without_maps};
+use check::part::{Done, PartError, SumsError, Sweeper, sweeper_without_maps};
 use parts::{Ids, PartsError, Piece, Task};
 
 use super::{Opened, Spread, eof};
@@ -46,7 +46,10 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
         let swept = checking::throttled(check, source, |source| {
             sweeper_without_maps(source, &prepared.database, &prepared.options, (&common, &mut from), |sweeper| {
                 let sweeper = sweeper.ok_or_else(|| opened.changed("no page of a table is to be read"))?;
-                left.iter().try_for_each(|task| sweep(&opened, sweeper, task, listener.as_ref()))
+                left.iter().try_for_each(|task| {
+                    read_maps(&opened, sweeper, task)?;
+                    sweep(&opened, sweeper, task, listener.as_ref()).map(drop)
+                })
             })
         });
         swept.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))??;
@@ -57,25 +60,29 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Carries a task out.
-fn sweep(
+/// Reads the maps of a task, as the plan has them.
+fn read_maps(opened: &Opened, sweeper: &mut Sweeper<'_, '_>, task: &Task) -> Result<(), Failure> {
+    let piece = Piece::Of(task.id);
+    let mut from = opened.folder.maps(&opened.plan, piece)?;
+    let read = sweeper.read_maps(task.range(), &piece.bound_to(&opened.plan.plan), &mut from);
+    read.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error).into())
+}
+
+/// Carries a task out, with the maps that the sweeper has.
+pub(super) fn sweep(
     opened: &Opened,
     sweeper: &mut Sweeper<'_, '_>,
     task: &Task,
     listener: &dyn check::Progress,
-) -> Result<(), Failure> {
-    let piece = Piece::Of(task.id);
-    let mut from = opened.folder.maps(&opened.plan, piece)?;
-    sweeper
-        .read_maps(task.range(), &piece.bound_to(&opened.plan.plan), &mut from)
-        .map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))?;
+) -> Result<Done, Failure> {
     let path = opened.folder.part_path(task);
     opened.folder.write(&opened.plan, task, |bound_to, to| {
-        sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| match error {
+        let done = sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| match error {
             PartError::Sums(SumsError::Io { error: cause, .. }) => PartsError::Unwritable { path, cause }.into(),
             error => Failure::unable(error),
         })?;
         // What was written to in the meantime is not what was swept.
-        Ok::<_, Failure>(opened.plan.verify_files()?)
+        opened.verify_files()?;
+        Ok::<_, Failure>(done)
     })
 }

@@ -30,6 +30,7 @@ const GUIDES: [&str; 10] = [
     include_str!("../../../../docs/guides/schedule.md"),
     include_str!("../../../../docs/guides/machines.md"),
     include_str!("../../../../docs/guides/history.md"),
+    include_str!("../../../../docs/guides/nights.md"),
     include_str!("../../../../docs/guides/snapshots.md"),
     include_str!("../../../../docs/guides/not-verified.md"),
     include_str!("../../../../docs/guides/from-dbcc.md"),

@@ -30,6 +30,8 @@ mod many;
 mod spread;
 #[cfg(feature = "lab")]
 mod terminal;
+#[cfg(feature = "lab")]
+mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -173,6 +175,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(history::with_history());
     all.extend(many::with_many());
     all.extend(spread::with_plans());
+    all.extend(windows::with_windows());
     all.extend(with_lab_databases());
     all.extend(terminal::with_terminal());
     all

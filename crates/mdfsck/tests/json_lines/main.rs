@@ -317,6 +317,13 @@ fn histories(lines: &mut Lines) {
     let history = folder.path().join("h.db");
     let history = history.to_str().expect("a name of UTF-8");
     assert_eq!(lines.check(&["--history", history], &files), 0);
+    let window = ["--history", history, "--window", "1h", "--range", "1MB"];
+    assert_eq!(lines.check(&["--estimate-only", "--window", "1h"], &files), 0);
+    assert_eq!(lines.check(&[&window[..], &["--most-ranges", "1", "--within", "14d"]].concat(), &files), 0);
+    assert_eq!(lines.check(&window, &files), 0);
+    assert_eq!(lines.check(&["--estimate-only", "--window", "1h", "--history", history], &files), 0);
+    assert_eq!(lines.check(&["--within", "1d", "--history", history], &files), 0);
+    lines.must_have("window");
     damage(&files, Kind::BitRot, 3).unwrap();
     assert_eq!(lines.check(&["--history", history], &files) & 1, 1);
     let bench =

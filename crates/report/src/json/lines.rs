@@ -25,6 +25,7 @@ pub(crate) enum Line<'a> {
     Summary(Summary),
     Databases(databases::Databases<'a>),
     Estimate(Estimate<'a>),
+    Window(super::windows::Window<'a>),
     Info(Box<catalog::Database<'a>>),
     LogFile(catalog::LogFileInfo),
     Table(catalog::Table<'a>),
@@ -478,6 +479,15 @@ pub(crate) struct Estimate<'a> {
     pub(crate) minimum_memory_bytes: u64,
     /// Bytes in temporary files, with the least memory.
     pub(crate) temp_bytes: u64,
+    /// Length of a window (`--window`); absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) window_seconds: Option<f64>,
+    /// How fast the last windows read it; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_per_second: Option<f64>,
+    /// Windows that a cycle takes; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cycle_windows: Option<u64>,
 }
 
 /// Values by name, written as one object in this order.

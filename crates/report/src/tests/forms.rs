@@ -86,7 +86,7 @@ fn an_estimate_is_two_lines_and_leaves_out_the_last_without_infomsgs() {
         Estimate { read_bytes: 8192, memory_bytes: 2_000_000, minimum_memory_bytes: 1_000_000, temp_bytes: 5000 };
     let text = |format, view| {
         let mut out = Vec::new();
-        crate::estimate::write((format, view), estimate, &Scope::Database, "Shop", &mut out).unwrap();
+        crate::estimate::write((format, view), (estimate, None), &Scope::Database, "Shop", &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     let quiet = "Estimated TEMPDB space (in KB) needed for CHECKDB on database Shop = 5.\n\

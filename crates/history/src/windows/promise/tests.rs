@@ -71,8 +71,7 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
             let now = night * DAY;
             let rate = (base * (0.7 + random.below(60) as f64 / 100.0)) * MB as f64;
             let this = Night { rate, seconds: 60.0 };
-            let mut ranges: Vec<Range> =
-                dates.iter().zip(0..).map(|(date, id): (_, u32)| range(id, *date)).collect();
+            let mut ranges: Vec<Range> = dates.iter().zip(0..).map(|(date, id): (_, u32)| range(id, *date)).collect();
             let doubted = random.below(u64::from(count)) as usize;
             ranges[doubted].is_doubted = random.below(4) == 0;
             let mut pace = Pace::of(&windows);
@@ -114,8 +113,8 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
 #[test]
 fn at_a_steady_speed_what_is_foreseen_comes_true() {
     let mut seen = [0; 2];
-    for (count, each, within_days) in
-        (1..=40u32).flat_map(|count| (1..=6u64).flat_map(move |each| (1..=15i64).map(move |within| (count, each, within))))
+    for (count, each, within_days) in (1..=40u32)
+        .flat_map(|count| (1..=6u64).flat_map(move |each| (1..=15i64).map(move |within| (count, each, within))))
     {
         let mut dates: Vec<Option<i64>> = vec![None; count as usize];
         let (mut foreseen, mut is_broken) = (None, false);

@@ -1,0 +1,175 @@
+//! What shows that a later window has the same bytes before it: without it nothing of an earlier one is used again.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+use catalog::Database;
+use check::{HashKey, part};
+use format::PageId;
+use parts::SourceFile;
+use serde::{Deserialize, Serialize};
+use source::PageSource;
+
+use crate::failure::Failure;
+use crate::input::Input;
+
+/// The boot page.
+const BOOT: PageId = PageId::new(1, 9);
+
+/// An immutable object: a backup, or several of which a restore is made, or data files that were shut down cleanly.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Evidence {
+    /// Which backup sets, by their own ids; empty for data files.
+    sets: Vec<String>,
+    /// The files.
+    files: Vec<FileIdentity>,
+    /// What boot page and file header pages hold.
+    headers: String,
+}
+
+/// A file and all that the system says of it that changes when somebody writes to it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileIdentity {
+    path: PathBuf,
+    bytes: u64,
+    /// When it was last written to, in nanoseconds since 1970.
+    modified_ns: i64,
+    /// When anything about it was last changed, which no program can set; 0 where the system does not say.
+    changed_ns: i64,
+    /// Its number in its file system; 0 where the system does not say.
+    number: u64,
+}
+
+impl FileIdentity {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        let metadata = fs::metadata(path).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;
+        let (changed_ns, number) = identity(&metadata);
+        let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified_ns = modified.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_default();
+        Ok(Self { path: path.to_owned(), bytes: metadata.len(), modified_ns, changed_ns, number })
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> (i64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec()), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> (i64, u64) {
+    (0, 0)
+}
+
+impl Evidence {
+    /// What there is, as it is now; `None` if a later window may have other bytes before it: open data files, a snapshot that has to
+    /// be recovered, something that can be read only once.
+    ///
+    /// # Errors
+    /// If a file cannot be asked for.
+    pub(super) fn of(
+        input: &Input,
+        (source, is_recovered): (&dyn PageSource, bool),
+        database: &Database,
+        (key, files): (&HashKey, &[SourceFile]),
+    ) -> Result<Option<Self>, Failure> {
+        let sets = match input {
+            Input::Files(_) => {
+                let is_clean = database.boot.as_ref().is_some_and(catalog::Boot::clean_shutdown);
+                if !is_clean || is_recovered {
+                    return Ok(None);
+                }
+                Vec::new()
+            }
+            Input::Backups(backups) => {
+                let of_set = |set: &source::backup::UsedSet| {
+                    format!("{} {:?} {}", set.position, set.kind, set.finished.as_deref().unwrap_or_default())
+                };
+                let guid = backups.pages.set().guid.clone().unwrap_or_default();
+                std::iter::once(guid).chain(backups.pages.sets().iter().map(of_set)).collect()
+            }
+        };
+        let files = files.iter().map(|file| FileIdentity::of(&file.path)).collect::<Result<_, _>>()?;
+        let first = source.files().iter().map(|file| PageId::new(file.file_id, 0));
+        let headers = part::fingerprint_of(source, key, first.chain([BOOT])).to_string();
+        Ok(Some(Self { sets, files, headers }))
+    }
+
+    /// The first file that is not the same, as far as the system says, in words.
+    pub(super) fn changed_file(&self) -> Option<String> {
+        let is_other = |file: &&FileIdentity| FileIdentity::of(&file.path).ok().as_ref() != Some(*file);
+        self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
+    }
+
+    /// Whether the files are the same, as far as the system says.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub(super) fn verify_files(&self) -> Result<(), Failure> {
+        match self.changed_file() {
+            None => Ok(()),
+            Some(what) => {
+                Err(Failure::unable(format!("{what} while it was read; the next window reads all of it again")))
+            }
+        }
+    }
+
+    /// What is different, in words; `None` if nothing is.
+    pub(super) fn difference(&self, now: &Self) -> Option<String> {
+        let changed = |(then, now): (&FileIdentity, &FileIdentity)| {
+            (then != now).then(|| format!("{} was changed, replaced or removed", now.path.display()))
+        };
+        let files = self.files.iter().zip(&now.files).find_map(changed);
+        if self.sets != now.sets {
+            return Some("it is another backup".to_owned());
+        }
+        files.or_else(|| {
+            (self != now).then(|| "its files are others, or their header pages hold something else".to_owned())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn evidence(path: &Path) -> Evidence {
+        Evidence { sets: vec!["1".to_owned()], files: vec![FileIdentity::of(path).unwrap()], headers: "2".to_owned() }
+    }
+
+    #[test]
+    fn a_byte_that_was_changed_shows_even_if_size_and_time_are_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mdf");
+        fs::write(&path, [1; 100]).unwrap();
+        let then = evidence(&path);
+        assert_eq!(then.difference(&evidence(&path)), None);
+        then.verify_files().unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        fs::write(&path, [2; 100]).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
+        if cfg!(unix) {
+            assert!(then.difference(&evidence(&path)).unwrap().ends_with("was changed, replaced or removed"));
+            assert!(then.verify_files().unwrap_err().text.contains("removed while it was read"));
+        }
+    }
+
+    #[test]
+    fn another_backup_or_other_header_pages_are_another_image() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bak");
+        fs::write(&path, [1; 100]).unwrap();
+        let then = evidence(&path);
+        let other = Evidence { sets: vec!["2".to_owned()], ..then.clone() };
+        assert_eq!(then.difference(&other).as_deref(), Some("it is another backup"));
+        let other = Evidence { headers: "3".to_owned(), ..then.clone() };
+        assert!(then.difference(&other).unwrap().contains("header pages"));
+        let other = Evidence { files: Vec::new(), ..then.clone() };
+        assert!(then.difference(&other).is_some());
+    }
+}

@@ -1,0 +1,117 @@
+//! What a former window has left, and what of it is not used although the files seem to be the same.
+
+use check::{Options, Silent};
+use source::DataFiles;
+
+use super::*;
+
+/// A database of the lab with damage, and a plan of it all of whose tasks are carried out.
+struct Made {
+    _folder: TempDir,
+    path: PathBuf,
+    opened: Opened,
+    parts: BTreeMap<u32, PartRow>,
+    options: Options,
+}
+
+fn open(path: &Path) -> DataFiles {
+    DataFiles::open(&[path.to_owned()]).unwrap()
+}
+
+fn made() -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let path = lab::write(&lab::orders::orders(lab::Version::V904, 3, 4 << 20), folder.path()).unwrap().files.remove(0);
+    let mut bytes = fs::read(&path).unwrap();
+    // A data page with a wrong checksum.
+    let page = (200..).find(|page| bytes[page * PAGE_BYTES + 1] == 1).unwrap();
+    bytes[page * PAGE_BYTES + 4000] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let key = new_key().unwrap();
+    let options = Options { hash_key: Some(key.clone()), ..Options::default() };
+    let source = open(&path);
+    let (database, catalog) = check::part::load(&source, &key);
+    let (opened, parts) = sweeper(&source, &database, &options, &Silent, |sweeper| {
+        let sweeper = sweeper.unwrap();
+        let arguments = CheckArguments::of_paths(vec![path.clone()]);
+        let choice = source::backup::SetChoice::Newest;
+        let what = What { named: &[], choice: &choice, sets: None, place: None, spread: super::super::Spread::None };
+        let image = Image::new(catalog, Some(sweeper.fingerprint));
+        let ranges = sweeper.ranges(128);
+        let plan = plan_of(
+            PlanId::new().unwrap(),
+            Planned::of(&arguments, &what),
+            "d".to_owned(),
+            (Vec::new(), image),
+            &ranges,
+        );
+        let place = folder.path().join("plan");
+        Folder::reserve(&place).unwrap();
+        let folder = Folder::create(&place, &plan, &key, None, None).unwrap();
+        let opened = Opened { folder, plan, common: Common { key: key.clone(), audit: None } };
+        let mut parts = BTreeMap::new();
+        for task in &opened.plan.tasks {
+            let done = sweep(&opened, sweeper, task, &Silent).unwrap();
+            let held = held(&opened, &source, task);
+            assert_eq!(held.is_some(), done.findings > 0);
+            parts.insert(task.id, PartRow { is_read: true, held });
+        }
+        (opened, parts)
+    });
+    assert_eq!(parts.values().filter(|row| row.held.is_some()).count(), 1);
+    Made { _folder: folder, path, opened, parts, options }
+}
+
+fn flip(path: &Path, page: u32, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[page as usize * PAGE_BYTES + at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_page_with_a_finding_that_holds_something_else_now_is_noticed() {
+    let made = made();
+    assert!(changed(&made.opened, &open(&made.path), &made.parts).is_none());
+    let bytes = fs::read(&made.path).unwrap();
+    let page = (200..).find(|page| bytes[*page as usize * PAGE_BYTES + 1] == 1).unwrap();
+    // The damage is repaired, behind the same size and times: what was found there is not told any more.
+    flip(&made.path, page, 4000);
+    let place = changed(&made.opened, &open(&made.path), &made.parts).unwrap();
+    assert!(place.0.first <= page && page < place.0.end(), "{}", place.range_text());
+}
+
+#[test]
+fn other_maps_are_another_image() {
+    let made = made();
+    let fingerprint = |path: &Path| {
+        let source = open(path);
+        let (database, catalog) = check::part::load(&source, made.opened.folder.key());
+        let maps = sweeper(&source, &database, &made.options, &Silent, |sweeper| sweeper.unwrap().fingerprint);
+        (catalog, maps)
+    };
+    let (catalog, maps) = fingerprint(&made.path);
+    assert!(made.opened.verify_maps(maps).is_ok() && made.opened.verify(&[], catalog).is_ok());
+    // A byte of the PFS page; one of the IAM pages that say whose an extent is; a base table's row.
+    let bytes = fs::read(&made.path).unwrap();
+    let iam = (10..).find(|page| bytes[page * PAGE_BYTES + 1] == 10).unwrap() as u32;
+    for page in [1, iam] {
+        flip(&made.path, page, 300);
+        let (_, maps) = fingerprint(&made.path);
+        assert!(made.opened.verify_maps(maps).is_err(), "page {page}");
+        flip(&made.path, page, 300);
+    }
+    let sysallocunits = (10..).find(|page| bytes[page * PAGE_BYTES + 1] == 1).unwrap() as u32;
+    for (page, at) in [(9, 3000), (sysallocunits, 110)] {
+        flip(&made.path, page, at);
+        let (catalog, _) = fingerprint(&made.path);
+        assert!(made.opened.verify(&[], catalog).is_err(), "page {page}");
+        flip(&made.path, page, at);
+    }
+}
+
+#[test]
+fn a_part_without_findings_holds_nothing_to_be_read_again() {
+    let made = made();
+    let sound = made.opened.plan.tasks.iter().find(|task| made.parts[&task.id].held.is_none()).unwrap();
+    flip(&made.path, sound.first + 9, 5000);
+    assert!(changed(&made.opened, &open(&made.path), &made.parts).is_none(), "bit rot since shows in the next cycle");
+}

@@ -1,0 +1,274 @@
+//! `mdfsck check --window` and `--within`: a check that goes on in the next night, and what was promised of it.
+
+mod signals;
+
+use std::time::{Duration, Instant, SystemTime};
+
+use catalog::Database;
+use check::Report;
+use history::windows::promise::{Judge, Kept, Rhythm};
+use history::windows::{Known, Opening, pace::Pace};
+use history::{History, HistoryError};
+use report::Format;
+use report::windows::{Changed, Done, WindowView};
+use source::PageSource;
+
+use crate::check::{Ended, Prepared, What, prepare};
+use crate::cli::CheckArguments;
+use crate::failure::{Failure, warn};
+use crate::input::Input;
+use crate::keep;
+use crate::spread::{Outcome, Spread, Stored, Subject, Terms, Tried, window};
+
+/// Whether the options of windows fit each other.
+///
+/// # Errors
+/// If one lacks another.
+pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> {
+    let windows = &arguments.windows;
+    let has_history = arguments.results.history.is_some();
+    if arguments.estimate_only {
+        return match (has_history, windows.window) {
+            (true, None) => Err(Failure::usage(
+                "--estimate-only checks nothing, so there is nothing to record in --history; with --window it reads from it how long a cycle takes",
+            )),
+            _ => Ok(()),
+        };
+    }
+    let lacks = |option: &str| {
+        let text = "needs --history FILE, which keeps what was read when; the file is made if it is missing";
+        Err(Failure::usage(format!("{option} {text}")))
+    };
+    match (windows.window, windows.within) {
+        _ if has_history => Ok(()),
+        (Some(_), _) => lacks("--window"),
+        (None, Some(_)) => lacks("--within"),
+        (None, None) => Ok(()),
+    }
+}
+
+/// What came of a window.
+pub(crate) struct Windowed {
+    pub(crate) report: Report,
+    /// `None` if it was a whole check, as of an encrypted database.
+    pub(crate) outcome: Option<Box<Outcome>>,
+}
+
+/// When the window of a database ends: several share it, and who comes later has what the others left.
+fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instant {
+    let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
+    let all = begun.checked_add(length).unwrap_or(begun);
+    let Some(place) = &what.place else { return all };
+    let left = u32::try_from((place.of + 1).saturating_sub(place.number)).unwrap_or(u32::MAX);
+    let share = u32::from(arguments.databases.max(1));
+    let now = Instant::now();
+    let mine = all.saturating_duration_since(now) / left.max(1) * share;
+    now.checked_add(mine).unwrap_or(all).min(all)
+}
+
+/// Checks as much as fits into the window. `whole` checks all of a database of which there is nothing to be divided.
+///
+/// # Errors
+/// If it cannot be checked.
+pub(crate) fn check<'i>(
+    arguments: &CheckArguments,
+    what: &What<'_>,
+    input: &'i Input,
+    (length, started): (Duration, SystemTime),
+    listener: &dyn check::Progress,
+    whole: impl Fn(&Prepared<'i>) -> Result<Report, Failure>,
+) -> Result<(Prepared<'i>, Windowed), Failure> {
+    let is_interrupted = signals::watch();
+    let host = keep::host();
+    let terms = Terms {
+        history: arguments.results.history.as_deref(),
+        host: &host,
+        started,
+        ends: ends(arguments, what, length),
+        allowed: length,
+        is_interrupted: &is_interrupted,
+    };
+    loop {
+        let stored = Stored::find(terms.history, arguments, what)?;
+        let prepared = {
+            let spread = Spread::Plan(stored.common());
+            let of_plan = What { named: what.named, choice: what.choice, sets: what.sets, place: None, spread };
+            prepare(arguments, input, listener, &of_plan)?
+        };
+        let subject = Subject { arguments, what, input, prepared: &prepared, listener };
+        let windowed = match window(&terms, &subject, stored)? {
+            Tried::Again => continue,
+            Tried::NoRanges => Windowed { report: whole(&prepared)?, outcome: None },
+            Tried::Done(mut outcome) => {
+                Windowed { report: std::mem::take(&mut outcome.report), outcome: Some(outcome) }
+            }
+        };
+        return Ok((prepared, windowed));
+    }
+}
+
+/// What is printed after the report, and the bits of the exit status that come of it.
+pub(crate) struct Said {
+    /// Nothing if the history says nothing.
+    view: Option<View>,
+    /// The bits.
+    pub(crate) status: u8,
+}
+
+/// What a [`WindowView`] is made of.
+struct View {
+    database: String,
+    done: Option<(Duration, Duration, u64, String, bool)>,
+    outcome: Option<Box<Outcome>>,
+    rhythm: Rhythm,
+    known: Known,
+    within: Option<Duration>,
+    kept: [Kept; 2],
+    changed: Changed,
+    now: i64,
+}
+
+/// Records the run, and says what of the promises is kept. `status` is that of the results.
+pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
+    let mut outcome = outcome;
+    let mut bits = outcome.as_ref().map_or(0, |outcome| outcome.unkept);
+    let history = arguments.results.history.as_deref();
+    if let Some(outcome) = &mut outcome
+        && let Err(error) = outcome.end(history)
+    {
+        bits |= keep::unkept(&error);
+    }
+    let Some(path) = history else { return Said { view: None, status: bits } };
+    let (changed, unkept) = keep::checked(arguments, ended, status);
+    bits |= unkept;
+    let (report, source, database) = (ended.report, ended.source, ended.database);
+    match known(path, arguments, (source, database, ended.started)) {
+        Ok(known) => {
+            let view = judged(arguments, report, outcome, known, changed);
+            if view.within.is_some() && view.kept.iter().any(|kept| !kept.is_kept()) {
+                bits |= Failure::INCOMPLETE;
+            }
+            Said { view: Some(view), status: bits }
+        }
+        // That it cannot be used was said when the run was recorded.
+        Err(_) if unkept != 0 => Said { view: None, status: bits },
+        Err(error) => Said { view: None, status: bits | keep::unkept(&error) },
+    }
+}
+
+fn known(
+    path: &std::path::Path,
+    arguments: &CheckArguments,
+    (source, database, started): (&dyn PageSource, &Database, SystemTime),
+) -> Result<Known, HistoryError> {
+    let host = keep::host();
+    let allowed = arguments.windows.window.unwrap_or_default();
+    let is_full = !arguments.scope.physical_only;
+    History::open_or_create(path)?.known(&Opening { source, database, host: &host, started, allowed, is_full })
+}
+
+/// Whether the promises are kept.
+fn judged(
+    arguments: &CheckArguments,
+    report: &Report,
+    outcome: Option<Box<Outcome>>,
+    known: Known,
+    changed: Changed,
+) -> View {
+    let now = history::time::seconds(&history::time::text(SystemTime::now())).unwrap_or_default();
+    let window = arguments.windows.window;
+    let pace = outcome.as_ref().map_or_else(|| Pace::of(&known.windows), |outcome| outcome.pace);
+    let bytes = window.and_then(|window| Some(pace.rate()? * window.as_secs_f64()));
+    let rhythm = Rhythm { bytes, every: known.every };
+    let within = arguments.windows.within;
+    let span = within.map_or(i64::MAX, |within| i64::try_from(within.as_secs()).unwrap_or(i64::MAX));
+    let judge = Judge { now, within: span, rhythm };
+    let left = outcome.as_ref().map(|outcome| outcome.left.clone()).unwrap_or_default();
+    let is_left = |range: &history::windows::promise::Range| {
+        // A range begins at 0 or where its task does.
+        known.places.get(range.id as usize).is_some_and(|(file, first, pages)| {
+            left.iter().any(|(of, at)| of == file && (*first..first.saturating_add(*pages)).contains(at))
+        })
+    };
+    let read = judge.read(&known.ranges, is_left);
+    let closed = match &outcome {
+        Some(outcome) => judge.closed(
+            known.closed.unwrap_or(known.known_since),
+            (outcome.all_bytes - outcome.done_bytes, outcome.all_bytes),
+            outcome.is_fixed || outcome.is_closed(),
+        ),
+        None => judge.closed(known.closed.unwrap_or(known.known_since), (0, 0), true),
+    };
+    let used = arguments.windows.begun.map(|begun| begun.elapsed()).unwrap_or_default();
+    let done = outcome
+        .as_ref()
+        .zip(window)
+        .map(|(outcome, window)| (used, window, outcome.ranges, outcome.taken_at.clone(), signals::is_raised()));
+    View {
+        database: report.database.name.clone(),
+        done,
+        outcome,
+        rhythm,
+        known,
+        within,
+        kept: [read, closed],
+        changed,
+        now,
+    }
+}
+
+impl Said {
+    /// Writes it among the results, or to stderr where they have no place for it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        let Some(view) = &self.view else { return Ok(()) };
+        let [read, closed] = view.kept;
+        let done = view.done.as_ref().zip(view.outcome.as_ref());
+        let done = done.map(|((used, allowed, ranges, taken_at, is_interrupted), outcome)| Done {
+            used: *used,
+            allowed: *allowed,
+            ranges: *ranges,
+            bytes: outcome.swept.bytes,
+            taken_at,
+            done_bytes: outcome.done_bytes,
+            all_bytes: outcome.all_bytes,
+            is_fixed: outcome.is_fixed,
+            is_interrupted: *is_interrupted,
+        });
+        let shown = WindowView {
+            database: &view.database,
+            done,
+            rhythm: view.rhythm,
+            known: &view.known,
+            within: view.within,
+            read,
+            closed,
+            changed: view.changed,
+            now: view.now,
+        };
+        match arguments.results.format() {
+            Format::Json => report::windows::write_json(&shown, out),
+            Format::TableResults(_) => {
+                report::windows::lines(&shown).iter().for_each(warn);
+                Ok(())
+            }
+            // A promise that is not kept is no information.
+            Format::Text if arguments.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
+            Format::Text => report::windows::write(&shown, out),
+        }
+    }
+}
+
+/// How fast the last windows over a database were, for an estimate.
+pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
+    let path = arguments.results.history.as_deref()?;
+    match known(path, arguments, (source, database, SystemTime::now())) {
+        Ok(known) => Pace::of(&known.windows).rate(),
+        Err(error) => {
+            warn(&error);
+            None
+        }
+    }
+}

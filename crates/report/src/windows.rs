@@ -1,0 +1,380 @@
+//! What a window of time got done, and the two promises: every page was read, every relation was proven.
+
+use std::io;
+use std::time::Duration;
+
+use history::time;
+use history::windows::promise::{Kept, Range, Rhythm};
+use history::windows::{Known, Relations};
+
+use crate::history::{minute, span_text};
+use crate::json::{self, VERSION, line};
+
+/// What a window got done.
+#[derive(Clone, Copy, Debug)]
+pub struct Done<'a> {
+    /// How long it took.
+    pub used: Duration,
+    /// How long it might have taken.
+    pub allowed: Duration,
+    /// Ranges that it read.
+    pub ranges: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The moment whose state the image is.
+    pub taken_at: &'a str,
+    /// Bytes of the image that are read by now.
+    pub done_bytes: u64,
+    /// Bytes of the image.
+    pub all_bytes: u64,
+    /// Whether the next window can go on with this image.
+    pub is_fixed: bool,
+    /// Whether somebody ended it early.
+    pub is_interrupted: bool,
+}
+
+impl Done<'_> {
+    fn left_bytes(&self) -> u64 {
+        self.all_bytes.saturating_sub(self.done_bytes)
+    }
+}
+
+/// What a run changed of the findings that are known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Changed {
+    /// Findings that were not there before.
+    pub new: u64,
+    /// Those that are still there.
+    pub confirmed: u64,
+    /// Those that are gone.
+    pub gone: u64,
+}
+
+/// What is said after a window, or where only a promise is asked for.
+pub struct WindowView<'a> {
+    /// Name of the database.
+    pub database: &'a str,
+    /// What the window got done; `None` if there was none.
+    pub done: Option<Done<'a>>,
+    /// How windows follow each other.
+    pub rhythm: Rhythm,
+    /// What is known now.
+    pub known: &'a Known,
+    /// The span of the promises, if there are any.
+    pub within: Option<Duration>,
+    /// Whether every page was read within the span.
+    pub read: Kept,
+    /// Whether every relation was proven within the span.
+    pub closed: Kept,
+    /// What became of the findings.
+    pub changed: Changed,
+    /// Now, in seconds since 1970.
+    pub now: i64,
+}
+
+/// Writes it for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    lines(view).iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// The lines for people.
+pub fn lines(view: &WindowView<'_>) -> Vec<String> {
+    let mut lines: Vec<String> = view.done.iter().map(|done| window(done, &view.rhythm)).collect();
+    lines.push(read(view));
+    lines.push(closed(view));
+    let Changed { new, confirmed, gone } = view.changed;
+    lines.push(format!("Findings: {new} new, {confirmed} confirmed, {gone} gone."));
+    lines
+}
+
+fn window(done: &Done<'_>, rhythm: &Rhythm) -> String {
+    let (used, allowed) = (short(done.used), short(done.allowed));
+    let ended = if done.is_interrupted { ", ended early" } else { "" };
+    let ranges = counted(done.ranges, "range");
+    let image = minute(done.taken_at);
+    let rest = match (done.left_bytes(), done.is_fixed) {
+        (0, _) => "closed".to_owned(),
+        (left, true) => {
+            let closes =
+                rhythm.windows(left).map(|windows| format!("; closes in {}", counted(windows.max(1), "more window")));
+            format!("{} of {} done{}", size(done.done_bytes), size(done.all_bytes), closes.unwrap_or_default())
+        }
+        (_, false) => format!(
+            "{} of {} done; it may change, so the next window begins a new image",
+            size(done.done_bytes),
+            size(done.all_bytes)
+        ),
+    };
+    format!("Window: {used} of {allowed}{ended}, {} in {ranges} (image of {image}, {rest}).", size(done.bytes))
+}
+
+fn read(view: &WindowView<'_>) -> String {
+    let promised = view.within.map(|within| format!(" (promised {})", span_text(within.as_secs())));
+    let promised = promised.unwrap_or_default();
+    let in_use = || view.known.ranges.iter().filter(|range| range.is_in_use);
+    let never: u64 = in_use().filter(|range| range.read_at.is_none()).map(|range| range.bytes).sum();
+    let said = match (never, oldest(view)) {
+        (0, Some((_, at))) => format!("every page in use within {}{promised}", aged(age(view.now, at))),
+        (0, None) => format!("no page is in use{promised}"),
+        (never, _) => format!("{} never{promised}", size(never)),
+    };
+    let oldest = oldest(view).map(|(range, at)| {
+        let place = view.known.places.get(range.id as usize).map(|(file, first, pages)| {
+            format!("{file}:{first} .. {file}:{}", u64::from(*first) + u64::from(*pages).saturating_sub(1))
+        });
+        format!(" Oldest: {}, {}.", place.unwrap_or_default(), date(at))
+    });
+    format!("Read:   {said}.{}{}", oldest.unwrap_or_default(), verdict(view, view.read))
+}
+
+fn closed(view: &WindowView<'_>) -> String {
+    let Relations { units, units_sound, pairs, pairs_sound } = view.known.relations;
+    let said = match view.known.closed {
+        Some(at) => format!(
+            "image of {}; {units_sound} of {units} tables and indexes are sound, {pairs_sound} of {pairs} indexes agree with their tables",
+            date(at)
+        ),
+        None => "no image yet".to_owned(),
+    };
+    format!("Closed: {said}.{}", verdict(view, view.closed))
+}
+
+/// What is to be said of a promise that is not kept.
+fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
+    let Some(within) = view.within else { return String::new() };
+    let promised = span_text(within.as_secs());
+    let cycle = |windows: u64| span_text(windows.saturating_mul(view.rhythm.every.as_secs()));
+    match kept {
+        Kept::Yes => String::new(),
+        Kept::Broken(at) => {
+            let age = aged(age(view.now, at));
+            format!(" PROMISE BROKEN: {age}, promised {promised}.")
+        }
+        Kept::Never(windows) => {
+            format!(
+                " PROMISE CANNOT BE KEPT: a cycle takes {} ({}), promised {promised}.",
+                counted(windows, "window"),
+                cycle(windows)
+            )
+        }
+        Kept::Moves(windows) => format!(
+            " PROMISE CANNOT BE KEPT: the files may change between windows, and reading all of them takes {}; check a backup.",
+            counted(windows, "window")
+        ),
+    }
+}
+
+/// The range in use that was read longest ago, and when.
+fn oldest<'v>(view: &'v WindowView<'_>) -> Option<(&'v Range, i64)> {
+    let read = view.known.ranges.iter().filter(|range| range.is_in_use);
+    read.filter_map(|range| Some((range, range.read_at?))).min_by_key(|(range, at)| (*at, range.id))
+}
+
+fn age(now: i64, at: i64) -> u64 {
+    now.saturating_sub(at).max(0).unsigned_abs()
+}
+
+/// Writes it as a line of JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let name = |kept| match kept {
+        Kept::Yes => "kept",
+        Kept::Broken(_) => "broken",
+        Kept::Never(_) | Kept::Moves(_) => "cannot-be-kept",
+    };
+    let promise = |kept, oldest_at: Option<i64>| json::windows::WindowPromise {
+        state: view.within.map(|_| name(kept)),
+        oldest_at: oldest_at.map(time::text_of_seconds),
+    };
+    let in_use = || view.known.ranges.iter().filter(|range| range.is_in_use);
+    let Relations { units, units_sound, pairs, pairs_sound } = view.known.relations;
+    let all: u64 = view.known.ranges.iter().map(|range| range.bytes).sum();
+    let done = view.done.as_ref().map(|done| json::windows::WindowDone {
+        used_seconds: done.used.as_secs_f64(),
+        allowed_seconds: done.allowed.as_secs_f64(),
+        ranges: done.ranges,
+        bytes: done.bytes,
+        image_taken_at: done.taken_at.to_owned(),
+        image_bytes: done.all_bytes,
+        image_bytes_done: done.done_bytes,
+        is_fixed: done.is_fixed,
+        is_closed: done.left_bytes() == 0,
+        is_interrupted: done.is_interrupted,
+        windows_left: view.rhythm.windows(done.left_bytes()).filter(|_| done.is_fixed),
+    });
+    let window = json::windows::Window {
+        v: VERSION,
+        database: view.database,
+        done,
+        within_seconds: view.within.map(|span| span.as_secs()),
+        cycle_windows: view.rhythm.windows(all),
+        read: promise(view.read, oldest(view).map(|(_, at)| at)),
+        never_read_bytes: in_use().filter(|range| range.read_at.is_none()).map(|range| range.bytes).sum(),
+        closed: promise(view.closed, view.known.closed),
+        units,
+        units_sound,
+        pairs,
+        pairs_sound,
+        findings_new: view.changed.new,
+        findings_confirmed: view.changed.confirmed,
+        findings_gone: view.changed.gone,
+    };
+    line(&json::lines::Line::Window(window), out)
+}
+
+/// How many windows a cycle takes, in a line.
+pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
+    let every = short(window);
+    match rate {
+        Some(rate) => {
+            let rhythm = Rhythm { bytes: Some(rate * window.as_secs_f64()), every: Duration::ZERO };
+            let windows = rhythm.windows(bytes).map_or_else(
+                || "more windows than can be counted".to_owned(),
+                |windows| counted(windows.max(1), "window"),
+            );
+            format!("A cycle takes {windows} of {every}: {} at {} per second.", size(bytes), size(rate as u64))
+        }
+        None => format!(
+            "How many windows of {every} a cycle takes is not known: the history has no window of this database, which would say how fast its {} are read.",
+            size(bytes)
+        ),
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A size for people, with the largest unit of which there are ten.
+fn size(bytes: u64) -> String {
+    let units = [("TB", 40), ("GB", 30), ("MB", 20)];
+    let (name, shift) = units.into_iter().find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("MB", 20));
+    format!("{} {name}", bytes >> shift)
+}
+
+/// `2 h 58 min`, `12 min`, `40 s`, `3 ms`.
+fn short(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds) {
+        (0, 0, 0) => format!("{} ms", span.as_millis()),
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, _) => format!("{minutes} min"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+fn date(seconds: i64) -> String {
+    time::text_of_seconds(seconds).chars().take(10).collect()
+}
+
+/// An age, rounded up: what is printed is enough.
+fn aged(seconds: u64) -> String {
+    let (number, unit) = match seconds {
+        0..=7200 => (seconds.div_ceil(60), "minute"),
+        7201..=172_800 => (seconds.div_ceil(3600), "hour"),
+        _ => (seconds.div_ceil(86_400), "day"),
+    };
+    counted(number.max(1), unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 86_400;
+    const GB: u64 = 1 << 30;
+
+    fn known(dates: &[Option<i64>]) -> Known {
+        let range = |(id, read_at): (u32, &Option<i64>)| Range {
+            id,
+            bytes: GB,
+            is_in_use: true,
+            read_at: *read_at,
+            known_since: 0,
+            is_doubted: false,
+        };
+        Known {
+            ranges: (0..).zip(dates).map(range).collect(),
+            places: (0..).zip(dates).map(|(id, _)| (1, id * 131_072, 131_072)).collect(),
+            windows: Vec::new(),
+            every: Duration::from_secs(86_400),
+            known_since: 0,
+            closed: Some(10 * DAY),
+            relations: Relations { units: 412, units_sound: 412, pairs: 1180, pairs_sound: 1179 },
+        }
+    }
+
+    fn view(known: &Known) -> WindowView<'_> {
+        let done = Done {
+            used: Duration::from_secs(10_700),
+            allowed: Duration::from_secs(10_800),
+            ranges: 1540,
+            bytes: 1540 * GB,
+            taken_at: "2026-11-21T22:00:05Z",
+            done_bytes: 7903 * GB,
+            all_bytes: 8400 * GB,
+            is_fixed: true,
+            is_interrupted: false,
+        };
+        WindowView {
+            database: "Sales",
+            done: Some(done),
+            rhythm: Rhythm { bytes: Some((1540 * GB) as f64), every: Duration::from_secs(86_400) },
+            known,
+            within: Some(Duration::from_secs(14 * 86_400)),
+            read: Kept::Yes,
+            closed: Kept::Yes,
+            changed: Changed { new: 1, confirmed: 2, gone: 1 },
+            now: 20 * DAY,
+        }
+    }
+
+    #[test]
+    fn a_window_is_four_lines() {
+        let known = known(&[Some(19 * DAY), Some(11 * DAY)]);
+        assert_eq!(
+            lines(&view(&known)),
+            [
+                "Window: 2 h 58 min of 3 h, 1540 GB in 1540 ranges (image of 2026-11-21 22:00, 7903 GB of 8400 GB done; closes in 1 more window).",
+                "Read:   every page in use within 9 days (promised 14 days). Oldest: 1:131072 .. 1:262143, 1970-01-12.",
+                "Closed: image of 1970-01-11; 412 of 412 tables and indexes are sound, 1179 of 1180 indexes agree with their tables.",
+                "Findings: 1 new, 2 confirmed, 1 gone.",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_kept_is_said_with_what_was_promised() {
+        let known = known(&[Some(19 * DAY), None]);
+        let broken = WindowView { read: Kept::Broken(0), closed: Kept::Never(19), ..view(&known) };
+        let lines = lines(&broken);
+        assert!(lines[1].starts_with("Read:   1024 MB never (promised"), "{}", lines[1]);
+        assert!(lines[1].contains("PROMISE BROKEN: 20 days, promised"), "{}", lines[1]);
+        assert!(
+            lines[2].ends_with("PROMISE CANNOT BE KEPT: a cycle takes 19 windows (19 days), promised 14 days."),
+            "{}",
+            lines[2]
+        );
+        let unasked = WindowView { within: None, ..broken };
+        assert!(!super::lines(&unasked).concat().contains("PROMISE"));
+        let moves = WindowView { closed: Kept::Moves(3), ..view(&known) };
+        assert!(super::lines(&moves)[2].contains("takes 3 windows; check a backup"));
+    }
+
+    #[test]
+    fn a_cycle_is_told_in_windows() {
+        let tera = 2_000_000_000_000;
+        assert_eq!(
+            cycle(tera, Some(250e6), Duration::from_secs(9000)),
+            "A cycle takes 1 window of 2 h 30 min: 1862 GB at 238 MB per second."
+        );
+        assert!(cycle(25 * tera, Some(1e9), Duration::from_secs(14_400)).starts_with("A cycle takes 4 windows of 4 h"));
+        assert!(cycle(tera, None, Duration::from_secs(60)).starts_with("How many windows of 1 min"));
+    }
+}
