@@ -23,7 +23,7 @@ const PLACES: [(&str, &str); 7] = [
     (" ID", " counts.rows-fewer"),
 ];
 
-const GUIDES: [&str; 10] = [
+const GUIDES: [&str; 11] = [
     include_str!("../../../../docs/guides/README.md"),
     include_str!("../../../../docs/guides/corrupt.md"),
     include_str!("../../../../docs/guides/export.md"),
