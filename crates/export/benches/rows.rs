@@ -1,5 +1,5 @@
 //! How many MB of data pages one core makes files of, by kind of table and form of file:
-//! `cargo bench -p mdfsck-export --bench rows`; after `--` words of the tables that are wanted.
+//! `cargo bench -p mdfsck-export --bench rows`; after `--` words of the tables and the forms that are wanted.
 //!
 //! Processor time, of the best of some runs that take turns. Beside each stands the ratio to a yardstick of the same run: reading the
 //! same pages and verifying their checksums, which is the least that can be done with them.
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use catalog::Database;
 use export::{Destination, Form, TableSource, frame, write_table};
-use format::PAGE_BYTES;
 use format::protection::verify;
+use format::{PAGE_BYTES, Page, PageType};
 use lab::description::{Column, Compression, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
 use lab::{PageVerify, SqlType, Version};
 use rows::{RANGE_PAGES, Reader, Scan, ScanOptions};
@@ -70,7 +70,7 @@ const SUBJECTS: [Subject; 8] = [
         ];
         columns.map(|(name, ty)| Column::new(name, ty, uniform(1, 2_000_000))).into()
     }),
-    ("fixed and short strings, page compressed", 120, || SUBJECTS[0].2()),
+    ("page compressed", 120, || SUBJECTS[0].2()),
     ("off-row values of 20 to 60 KB", 40_000, || {
         vec![Column::new("document", SqlType::VARCHAR_MAX, text(20_000, 60_000))]
     }),
@@ -112,14 +112,16 @@ fn description((name, row_bytes, columns): Subject) -> Description {
     }
 }
 
-/// Reads all pages of the file and verifies them; how many there are.
-fn verify_all(source: &dyn PageSource) -> u64 {
+/// Reads all pages of the file and verifies them; how many there are, and how many of them have values off the row.
+fn verify_all(source: &dyn PageSource) -> (u64, u64) {
     let mut buffer = PageBuffer::new(RANGE_PAGES as u32);
-    let (mut count, mut first) = (0, format::PageId::new(1, 0));
+    let (mut all, mut off_row, mut first) = (0, 0, format::PageId::new(1, 0));
     loop {
-        let Ok(read @ 1..) = source.read(first, buffer.bytes()) else { return count };
-        for page in buffer.bytes().chunks_exact(PAGE_BYTES).take(read) {
-            count += u64::from(page.first_chunk().is_some_and(|page| black_box(verify(page)).is_ok()));
+        let Ok(read @ 1..) = source.read(first, buffer.bytes()) else { return (all, off_row) };
+        for page in buffer.bytes().chunks_exact(PAGE_BYTES).take(read).filter_map(<[u8]>::first_chunk) {
+            all += u64::from(black_box(verify(page)).is_ok());
+            let kind = Page::new(page).header().kind();
+            off_row += u64::from(matches!(kind, Some(PageType::TextMix | PageType::TextTree)));
         }
         first.page += read as u32;
     }
@@ -152,10 +154,10 @@ fn form(name: &str, definitions: &Definitions, source: TableSource<'_>) -> Resul
 const FORMS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
 /// MB of pages per second of each form, after those of the two yardsticks.
-fn measure(source: TableSource<'_>, folder: &Path) -> Result<[f64; 6], Box<dyn Error>> {
+fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f64; 6], Box<dyn Error>> {
     let definitions = Definitions::load(source.pages, source.database);
-    let all_pages = verify_all(source.pages);
-    let pages = read_all(source)?;
+    let (all_pages, off_row_pages) = verify_all(source.pages);
+    let pages = read_all(source)? + off_row_pages;
     let mut best = [Duration::MAX; 6];
     for _ in 0..RUNS {
         let mut take =
@@ -170,7 +172,7 @@ fn measure(source: TableSource<'_>, folder: &Path) -> Result<[f64; 6], Box<dyn E
             Ok(())
         })?;
         take(1, &mut || read_all(source).map(|_| ()))?;
-        for (at, name) in FORMS.iter().enumerate() {
+        for (at, name) in FORMS.iter().enumerate().filter(|(_, name)| forms.contains(*name)) {
             let place = |end: &str| folder.join(format!("subject.{end}"));
             let to = Destination { rows: place(name), unreadable: place("unreadable.csv"), replaces: true };
             take(2 + at, &mut || {
@@ -190,18 +192,21 @@ fn measure(source: TableSource<'_>, folder: &Path) -> Result<[f64; 6], Box<dyn E
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (forms, words): (Vec<&str>, Vec<&str>) =
+        words.iter().map(String::as_str).partition(|word| FORMS.contains(word) || *word == "rows");
+    let forms = if forms.is_empty() { FORMS.to_vec() } else { forms };
     println!("MB of data pages per second of one core (ratio to verifying checksums)\n");
     print!("{:<42} {:>8} {:>14}", "table", "verify", "rows only");
     println!("{}", FORMS.map(|form| format!("{form:>14}")).concat());
-    for subject in SUBJECTS.into_iter().filter(|(name, ..)| wanted.iter().all(|word| name.contains(word.as_str()))) {
+    for subject in SUBJECTS.into_iter().filter(|(name, ..)| words.iter().all(|word| name.contains(word))) {
         let folder = tempfile::tempdir()?;
         let files = DataFiles::open(&lab::write(&description(subject), folder.path())?.files)?;
         let database: Database = catalog::load(&files);
         let id = rows::Table::list(&database)[0];
         let table = rows::Table::of(&database, id).map_err(|why| why.to_string())?;
         let source = TableSource { pages: &files, database: &database, table: &table, options: ScanOptions::default() };
-        let [verified, rates @ ..] = measure(source, folder.path())?;
+        let [verified, rates @ ..] = measure(source, folder.path(), &forms)?;
         print!("{:<42} {verified:>8.0}", subject.0);
         println!("{}", rates.map(|rate| format!(" {rate:>5.0} ({:>4.2})", rate / verified)).concat());
     }

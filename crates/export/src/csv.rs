@@ -3,6 +3,7 @@
 use std::io;
 
 use format::RecordId;
+use format::bytes::plain_start;
 use rows::Value;
 
 use crate::digits;
@@ -71,9 +72,10 @@ impl RowText for Csv {
 }
 
 /// A text, in quotes where it needs them.
+#[inline]
 pub(crate) fn text(out: &mut Vec<u8>, bytes: &[u8]) {
-    let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\r' | b'\n');
-    if !bytes.is_empty() && !bytes.iter().any(special) {
+    let needs_quotes = |byte| (byte == b',') | (byte == b'"') | (byte == b'\r') | (byte == b'\n');
+    if !bytes.is_empty() && plain_start(bytes, needs_quotes) == bytes.len() {
         return out.extend_from_slice(bytes);
     }
     out.push(b'"');
@@ -83,10 +85,12 @@ pub(crate) fn text(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// The inside of quotes.
 fn quoted(out: &mut Vec<u8>, bytes: &[u8]) {
-    for (at, part) in bytes.split(|byte| *byte == b'"').enumerate() {
-        if at > 0 {
-            out.extend_from_slice(b"\"\"");
-        }
-        out.extend_from_slice(part);
+    let mut rest = bytes;
+    loop {
+        let (plain, from) = rest.split_at_checked(plain_start(rest, |byte| byte == b'"')).unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
+        let Some((_, after)) = from.split_first() else { return };
+        out.extend_from_slice(b"\"\"");
+        rest = after;
     }
 }

@@ -1,10 +1,8 @@
 //! Numbers, dates and bytes as text, without an allocation per value.
 
+use format::types::power_of_ten;
 use rows::{DateTime, TimeOfDay};
 
-const PAIRS: &[u8; 200] =
-    b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
-5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const NEGATIVE_ZERO: &[u8] = b"-0.0";
@@ -13,38 +11,74 @@ const TICKS_PER_SECOND: u64 = 10_000_000;
 const MINUTES_PER_DAY: i64 = 24 * 60;
 const TICKS_PER_MINUTE: u64 = 60 * TICKS_PER_SECOND;
 
-/// Two digits; `n` is below 100.
-fn pair(out: &mut Vec<u8>, n: u64) {
-    let at = (n % 100) as usize * 2;
-    out.extend_from_slice(PAIRS.get(at..at + 2).unwrap_or_default());
+/// Eight digits are made at once.
+const E8: u64 = 100_000_000;
+/// The most digits of which every number is a `u64`.
+const E19: u128 = 10_000_000_000_000_000_000;
+
+/// The digits of a number below 10^8 with leading zeros, the first in the lowest byte: 4, 2 and 1 at a time, each half in a lane of
+/// its own. The multiplications divide by 100 and 10.
+#[inline]
+fn eight(n: u64) -> u64 {
+    let fours = n / 10_000 + ((n % 10_000) << 32);
+    let hundreds = (fours * 10_486) >> 20 & 0x7F_0000_007F;
+    let pairs = hundreds | (fours - hundreds * 100) << 16;
+    let tens = (pairs * 103) >> 10 & 0x000F_000F_000F_000F;
+    tens | (pairs - tens * 10) << 8
+}
+
+/// The same of a number below 10,000: four digits.
+#[inline]
+fn four(n: u32) -> u32 {
+    let hundreds = n / 100;
+    let pairs = hundreds | (n - hundreds * 100) << 16;
+    let tens = (pairs * 103) >> 10 & 0x000F_000F;
+    tens | (pairs - tens * 10) << 8
+}
+
+/// A zero in each byte.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// Writes the first `length` of eight digits.
+#[inline]
+fn first_of(out: &mut Vec<u8>, digits: u64, length: usize) {
+    let end = out.len() + length;
+    out.extend_from_slice(&(digits | ZEROS).to_le_bytes());
+    out.truncate(end);
+}
+
+/// Writes the last `length` of eight digits; one at least.
+#[inline]
+fn last_of(out: &mut Vec<u8>, digits: u64, length: usize) {
+    first_of(out, digits >> (8 * (8 - length)), length);
+}
+
+/// Writes the last `length` of four digits; one at least.
+#[inline]
+fn last_of_four(out: &mut Vec<u8>, digits: u32, length: usize) {
+    let end = out.len() + length;
+    out.extend_from_slice(&((digits | ZEROS as u32) >> (8 * (4 - length))).to_le_bytes());
+    out.truncate(end);
 }
 
 /// Decimal digits.
-pub(crate) fn unsigned(out: &mut Vec<u8>, mut n: u64) {
-    let mut text = [0; 20];
-    let mut at = text.len();
-    loop {
-        if n < 10 && at > 0 {
-            at -= 1;
-            if let Some(digit) = text.get_mut(at) {
-                *digit = b'0' + n as u8;
-            }
-            break;
-        }
-        at = at.saturating_sub(2);
-        let two = (n % 100) as usize * 2;
-        if let (Some(to), Some(from)) = (text.get_mut(at..at + 2), PAIRS.get(two..two + 2)) {
-            to.copy_from_slice(from);
-        }
-        n /= 100;
-        if n == 0 {
-            break;
-        }
+#[inline]
+pub(crate) fn unsigned(out: &mut Vec<u8>, n: u64) {
+    if n >= E8 {
+        unsigned(out, n / E8);
+        return first_of(out, eight(n % E8), 8);
     }
-    out.extend_from_slice(text.get(at..).unwrap_or_default());
+    // Where what follows is written does not wait for the digits.
+    if n < 10_000 {
+        let length = 1 + usize::from(n > 9) + usize::from(n > 99) + usize::from(n > 999);
+        return last_of_four(out, four(n as u32), length);
+    }
+    let length = (n as u32).checked_ilog10().unwrap_or(0) + 1;
+    last_of(out, eight(n), length as usize);
 }
 
 /// Decimal digits with a sign.
+#[inline]
 pub(crate) fn signed(out: &mut Vec<u8>, n: i64) {
     if n < 0 {
         out.push(b'-');
@@ -52,54 +86,73 @@ pub(crate) fn signed(out: &mut Vec<u8>, n: i64) {
     unsigned(out, n.unsigned_abs());
 }
 
+/// `n` with leading zeros: `length` digits, 1 to 19.
+#[inline]
+fn padded(out: &mut Vec<u8>, n: u64, length: usize) {
+    if length <= 4 {
+        return last_of_four(out, four((n % 10_000) as u32), length);
+    }
+    if length > 8 {
+        padded(out, n / E8, length - 8);
+    }
+    last_of(out, eight(n % E8), length.min(8));
+}
+
 /// `unscaled / 10^scale`, with all digits of the scale.
+#[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
     if unscaled < 0 {
         out.push(b'-');
     }
-    let (magnitude, scale) = (unscaled.unsigned_abs(), usize::from(scale));
-    let start = out.len();
-    const SPLIT: u128 = 10_000_000_000_000_000_000;
-    let (high, low) = (magnitude / SPLIT, (magnitude % SPLIT) as u64);
-    if high == 0 {
-        unsigned(out, low);
-    } else {
-        // At most 38 digits: the upper part has 19 or, for bytes that are no decimal, 20.
-        unsigned(out, u64::try_from(high).unwrap_or(u64::MAX));
-        fraction(out, low, 19);
+    let power = power_of_ten(scale).unwrap_or(1);
+    let scale = usize::from(scale);
+    match (u64::try_from(unscaled.unsigned_abs()), u64::try_from(power)) {
+        (Ok(magnitude), Ok(power)) => {
+            unsigned(out, magnitude / power);
+            if scale > 0 {
+                out.push(b'.');
+                padded(out, magnitude % power, scale);
+            }
+        }
+        _ => long_decimal(out, unscaled.unsigned_abs(), scale, power),
     }
-    if scale == 0 {
-        return;
-    }
-    // A zero before the point, and those after it that the number does not have.
-    let digits = out.len() - start;
-    if digits <= scale {
-        let zeros = std::iter::repeat_n(b'0', scale + 1 - digits);
-        out.splice(start..start, zeros);
-    }
-    let point = out.len() - scale;
-    out.insert(point, b'.');
 }
 
-/// `n` with leading zeros.
-fn fraction(out: &mut Vec<u8>, mut n: u64, digits: usize) {
-    let start = out.len();
-    out.resize(start + digits, b'0');
-    for digit in out.iter_mut().skip(start).rev() {
-        *digit = b'0' + (n % 10) as u8;
-        n /= 10;
+fn long_decimal(out: &mut Vec<u8>, magnitude: u128, scale: usize, power: u128) {
+    let (whole, rest) = (magnitude / power, magnitude % power);
+    if whole >= E19 {
+        // At most 38 digits: the upper part has 19 or, for bytes that are no decimal, 20.
+        unsigned(out, u64::try_from(whole / E19).unwrap_or(u64::MAX));
+        padded(out, (whole % E19) as u64, 19);
+    } else {
+        unsigned(out, whole as u64);
     }
+    if scale > 0 {
+        out.push(b'.');
+        if scale > 19 {
+            padded(out, (rest / E19) as u64, scale - 19);
+        }
+        padded(out, (rest % E19) as u64, scale.min(19));
+    }
+}
+
+/// Two digits; `n` is below 100.
+fn pair(n: u64) -> [u8; 2] {
+    [b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8]
 }
 
 /// `2005-01-31` of a day number.
+#[inline]
 pub(crate) fn date(out: &mut Vec<u8>, day: u32) {
+    out.extend_from_slice(&date_text(day));
+}
+
+#[inline]
+fn date_text(day: u32) -> [u8; 10] {
     let (year, month, day) = civil(day);
-    pair(out, u64::from(year / 100));
-    pair(out, u64::from(year % 100));
-    out.push(b'-');
-    pair(out, u64::from(month));
-    out.push(b'-');
-    pair(out, u64::from(day));
+    let digits = eight(u64::from(year * 10_000 + month * 100 + day)) | ZEROS;
+    let [y1, y2, y3, y4, m1, m2, d1, d2] = digits.to_le_bytes();
+    [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]
 }
 
 /// Year, month and day of the day `number`, 0 for 0001-01-01.
@@ -117,26 +170,37 @@ pub(crate) fn civil(number: u32) -> (u32, u32, u32) {
 }
 
 /// `23:59:59.1234567`, with as many digits as the type has.
+#[inline]
 pub(crate) fn time(out: &mut Vec<u8>, time: TimeOfDay) {
+    out.extend_from_slice(&clock(time));
+    fraction(out, time);
+}
+
+/// `23:59:59` of a time.
+#[inline]
+fn clock(time: TimeOfDay) -> [u8; 8] {
     let seconds = time.ticks / TICKS_PER_SECOND;
-    pair(out, seconds / 3600);
-    out.push(b':');
-    pair(out, seconds / 60 % 60);
-    out.push(b':');
-    pair(out, seconds % 60);
+    let digits = eight(seconds / 3600 * 10_000 + seconds / 60 % 60 * 100 + seconds % 60) | ZEROS;
+    let [_, _, h1, h2, m1, m2, s1, s2] = digits.to_le_bytes();
+    [h1, h2, b':', m1, m2, b':', s1, s2]
+}
+
+/// The digits after the second, with the point before them.
+#[inline]
+fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
     let digits = usize::from(time.digits.min(7));
     if digits > 0 {
         out.push(b'.');
-        let rest = time.ticks % TICKS_PER_SECOND;
-        fraction(out, rest / 10u64.pow(7 - digits as u32), digits);
+        first_of(out, eight(time.ticks % TICKS_PER_SECOND * 10), digits);
     }
 }
 
 /// Date, `between`, time.
 pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
-    date(out, moment.day);
-    out.push(between);
-    time(out, moment.time);
+    let [y1, y2, y3, y4, a, m1, m2, b, d1, d2] = date_text(moment.day);
+    let [h1, h2, c, n1, n2, d, s1, s2] = clock(moment.time);
+    out.extend_from_slice(&[y1, y2, y3, y4, a, m1, m2, b, d1, d2, between, h1, h2, c, n1, n2, d, s1, s2]);
+    fraction(out, moment.time);
 }
 
 /// The local moment with its distance from UTC: `2005-01-31T23:59:59+01:00`.
@@ -144,9 +208,8 @@ pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes:
     date_time(out, local(utc, offset_minutes), between);
     out.push(if offset_minutes < 0 { b'-' } else { b'+' });
     let distance = u64::from(offset_minutes.unsigned_abs());
-    pair(out, distance / 60);
-    out.push(b':');
-    pair(out, distance % 60);
+    let ([h1, h2], [m1, m2]) = (pair(distance / 60), pair(distance % 60));
+    out.extend_from_slice(&[h1, h2, b':', m1, m2]);
 }
 
 /// A moment in UTC as it is so many minutes east of it. Beyond the calendar's ends it stays at them.
@@ -161,11 +224,15 @@ fn local(utc: DateTime, offset_minutes: i16) -> DateTime {
 
 /// As SQL Server prints it, in capitals; the first three groups are little-endian.
 pub(crate) fn guid(out: &mut Vec<u8>, bytes: &[u8; 16]) {
-    for (at, byte) in guid_bytes(bytes).into_iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
+    let ordered = guid_bytes(bytes);
+    let mut rest = ordered.as_slice();
+    for (at, length) in [4, 2, 2, 2, 6].into_iter().enumerate() {
+        if at > 0 {
             out.push(b'-');
         }
-        hex(out, &[byte]);
+        let (group, others) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+        hex(out, group);
+        rest = others;
     }
 }
 
@@ -182,12 +249,12 @@ pub(crate) fn hex_literal(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Hexadecimal capitals.
+#[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() * 2);
     let digit = |n: u8| HEX.get(usize::from(n)).copied().unwrap_or(b'0');
     for byte in bytes {
-        out.push(digit(byte >> 4));
-        out.push(digit(byte & 15));
+        out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
     }
 }
 
@@ -274,8 +341,12 @@ mod tests {
         for n in [0, 1, 9, 10, 99, 100, 101, 12_345, 1_000_000, i64::MAX, i64::MIN, -1, -10, -123] {
             assert_eq!(text(|out| signed(out, n)), n.to_string());
         }
-        for n in (0..70_000).map(|n| n * 7) {
+        for n in (0..70_000).map(|n| n * 7).chain((0..70_000).map(|n| n * n * n * 29_989)) {
             assert_eq!(text(|out| signed(out, n)), n.to_string());
+        }
+        for (at, n) in (0..20).map(|at| (at, 10u64.pow(at))) {
+            assert_eq!(text(|out| unsigned(out, n)), n.to_string());
+            assert_eq!(text(|out| unsigned(out, n - 1)), (n - 1).to_string(), "{at} nines");
         }
         assert_eq!(text(|out| unsigned(out, u64::MAX)), u64::MAX.to_string());
     }
@@ -290,6 +361,16 @@ mod tests {
         assert_eq!(text(|out| decimal(out, most, 38)), format!("0.{most}"));
         assert_eq!(text(|out| decimal(out, -most, 0)), format!("-{most}"));
         assert_eq!(text(|out| decimal(out, 10i128.pow(20), 1)), "10000000000000000000.0");
+        let digits = "12345678901234567890123456789012345678";
+        for length in 1..=38 {
+            let digits = &digits[..length];
+            for scale in 0..=38 {
+                let padded = format!("{digits:0>0$}", scale + 1);
+                let (whole, rest) = padded.split_at(padded.len() - scale);
+                let expected = if scale == 0 { whole.to_owned() } else { format!("{whole}.{rest}") };
+                assert_eq!(text(|out| decimal(out, digits.parse().unwrap(), scale as u8)), expected);
+            }
+        }
     }
 
     #[test]
@@ -310,6 +391,10 @@ mod tests {
     fn times_have_the_digits_of_their_type() {
         let at = |ticks, digits| TimeOfDay { ticks, digits };
         assert_eq!(text(|out| time(out, at(863_999_999_999, 7))), "23:59:59.9999999");
+        for digits in 1..=7 {
+            let expected = format!("01:02:03.{}", &"0123456"[..usize::from(digits)]);
+            assert_eq!(text(|out| time(out, at(37_230_123_456, digits))), expected);
+        }
         assert_eq!(text(|out| time(out, at(450_610_030_000, 3))), "12:31:01.003");
         assert_eq!(text(|out| time(out, at(0, 0))), "00:00:00");
     }

@@ -3,6 +3,7 @@
 use std::io;
 
 use format::RecordId;
+use format::bytes::plain_start;
 use rows::Value;
 
 use crate::digits::{self, Base64};
@@ -113,11 +114,11 @@ fn null_from(bytes: &mut Vec<u8>, start: usize) {
 
 /// The inside of a JSON string.
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    let special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
+    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
     let mut rest = bytes;
-    while let Some(at) = rest.iter().position(special) {
-        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, &[]));
-        out.extend_from_slice(before);
+    loop {
+        let (plain, from) = rest.split_at_checked(plain_start(rest, is_special)).unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
         let Some((byte, after)) = from.split_first() else { return };
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -132,5 +133,4 @@ fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
         }
         rest = after;
     }
-    out.extend_from_slice(rest);
 }

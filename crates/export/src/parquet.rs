@@ -83,10 +83,10 @@ fn failure(error: ParquetError) -> io::Error {
     }
 }
 
-fn properties() -> WriterPropertiesPtr {
+fn properties(compression: Compression) -> WriterPropertiesPtr {
     let properties = WriterProperties::builder()
         .set_created_by("mdfsck".to_owned())
-        .set_compression(Compression::SNAPPY)
+        .set_compression(compression)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_dictionary_page_size_limit(64 << 10)
         .set_offset_index_disabled(true);
@@ -95,7 +95,7 @@ fn properties() -> WriterPropertiesPtr {
 
 /// Writes the rows of a table.
 pub(crate) fn write(task: Task<'_>, layout: &Layout, out: Partial) -> io::Result<(Partial, u64)> {
-    let properties = properties();
+    let properties = properties(Compression::SNAPPY);
     let (schema, columns) = schema::of(layout).map_err(failure)?;
     let file = Mutex::new(File::new(schema, &properties, out.folder(), out)?);
     let Task { source, scan, threads, totals, progress } = task;
@@ -139,7 +139,7 @@ pub(crate) fn one_by_one(
     sink: &mut GapSink<Partial>,
     fill: &mut dyn FnMut(&mut EachRow<'_>) -> io::Result<()>,
 ) -> io::Result<(Partial, u64)> {
-    let properties = properties();
+    let properties = properties(Compression::SNAPPY);
     let (schema, columns) = schema::of(layout).map_err(failure)?;
     let mut file = File::new(schema, &properties, out.folder(), out)?;
     let mut lanes = Lanes::new(&columns, GROUP_BYTES);
@@ -171,13 +171,13 @@ mod tests {
         let kinds = [Kind::Text, Kind::Integer { bits: 64 }, Kind::Decimal { precision: 38, scale: 2 }];
         let field = |(source, kind): (usize, Kind)| Field { name: format!("c{source}"), kind, source, column_id: 1 };
         let layout = Layout { fields: kinds.into_iter().enumerate().map(field).collect(), computed: Vec::new() };
-        let properties = properties();
+        let properties = properties(Compression::SNAPPY);
         let (schema, columns) = schema::of(&layout).unwrap();
         let mut lanes = Lanes::new(&columns, GROUP_BYTES);
         let encoded = (0..groups).map(|number| {
             let text = format!("row {number}");
             let decimal = Value::Decimal { unscaled: number as i128, scale: 2 };
-            let row = [Value::Text(&text), Value::Integer(number as i64), decimal];
+            let row = [Value::Text(text.as_str().into()), Value::Integer(number as i64), decimal];
             lanes.row(format::RecordId::default(), &row).unwrap();
             lanes.encode(&columns, &properties).unwrap().0
         });

@@ -5,6 +5,7 @@ use rows::Value;
 use crate::digits;
 
 /// Writes a value that is no text, no bytes and no long value.
+#[inline(always)]
 pub(crate) fn write(out: &mut Vec<u8>, value: &Value<'_>, between: u8) {
     match value {
         Value::Bit(bit) => out.push(if *bit { b'1' } else { b'0' }),

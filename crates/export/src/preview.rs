@@ -71,7 +71,7 @@ pub fn cells(source: TableSource<'_>, limit: u64) -> io::Result<(Vec<String>, Ce
 fn cell(value: &Value<'_>) -> Option<String> {
     Some(match value {
         Value::Null => return None,
-        Value::Text(text) => shortened(text),
+        Value::Text(text) => shortened(text.as_str()),
         Value::Bytes(bytes) => {
             let mut text = b"0x".to_vec();
             digits::hex(&mut text, bytes.get(..MOST_BYTES).unwrap_or(bytes));

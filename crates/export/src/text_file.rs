@@ -1,6 +1,6 @@
 //! A file of text, with what stands before, between and behind its rows.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use format::RecordId;
 use rows::Value;
@@ -36,8 +36,8 @@ pub(crate) struct Statements {
 }
 
 /// Where pieces of rows go.
-pub(crate) struct TextSink<W> {
-    out: Inserts<W>,
+pub(crate) struct TextSink<W: Write> {
+    out: Inserts<BufWriter<W>>,
     statements: Option<Statements>,
     /// Rows that began.
     pub(crate) rows: u64,
@@ -47,7 +47,9 @@ pub(crate) struct TextSink<W> {
 
 impl<W: Write> TextSink<W> {
     /// Begins the file.
-    pub(crate) fn new(mut out: W, head: &[u8], statements: Option<Statements>) -> io::Result<Self> {
+    pub(crate) fn new(out: W, head: &[u8], statements: Option<Statements>) -> io::Result<Self> {
+        // A piece of rows goes through it; what stands between rows is short.
+        let mut out = BufWriter::new(out);
         out.write_all(head)?;
         if let Some(statements) = &statements {
             out.write_all(statements.before.as_bytes())?;
@@ -104,7 +106,7 @@ impl<W: Write> TextSink<W> {
             }
             self.out.out.write_all(statements.after.as_bytes())?;
         }
-        Ok(self.out.out)
+        self.out.out.into_inner().map_err(io::IntoInnerError::into_error)
     }
 }
 

@@ -1,5 +1,6 @@
 //! INSERT statements of T-SQL.
 
+use std::fmt::LowerExp;
 use std::io;
 
 use format::RecordId;
@@ -64,8 +65,8 @@ fn literal(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::R
             plain::write(out.bytes(), value, b'T');
             true
         }
-        Value::Real(n) => float(at, f64::from(*n).is_finite().then(|| format!("{n:e}")), out),
-        Value::Float(n) => float(at, n.is_finite().then(|| format!("{n:e}")), out),
+        Value::Real(n) => float(at, n, n.is_finite(), out),
+        Value::Float(n) => float(at, n, n.is_finite(), out),
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::DateTimeOffset { .. } | Value::Guid(_) => {
             out.bytes().push(b'\'');
             plain::write(out.bytes(), value, b'T');
@@ -73,7 +74,7 @@ fn literal(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::R
             true
         }
         Value::Text(value) => {
-            text(out.bytes(), value);
+            text(out.bytes(), value.as_bytes());
             true
         }
         Value::Bytes(bytes) => {
@@ -106,12 +107,14 @@ fn literal(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::R
     Ok(())
 }
 
-fn float(at: usize, digits: Option<String>, out: &mut Out<'_>) -> bool {
-    match &digits {
-        Some(digits) => out.bytes().extend_from_slice(digits.as_bytes()),
-        None => out.gap(at, GapReason::NoForm),
+fn float(at: usize, n: &dyn LowerExp, is_finite: bool, out: &mut Out<'_>) -> bool {
+    use std::io::Write;
+    // Writing to memory does not fail.
+    let is_written = is_finite && write!(out.bytes(), "{n:e}").is_ok();
+    if !is_written {
+        out.gap(at, GapReason::NoForm);
     }
-    digits.is_some()
+    is_written
 }
 
 /// What stands around the literal of a type that has none of its own.
@@ -167,7 +170,9 @@ fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
         Value::DateTimeOffset { utc, .. } => Some(format!("datetimeoffset({})", utc.time.digits)),
         Value::Guid(_) => Some("uniqueidentifier".to_owned()),
         // A literal that is long, or put together, is of a max type, which a sql_variant does not take.
-        Value::Text(text) if text.encode_utf16().count() > MOST_VARIANT_CHARS => Some("varchar(8000)".to_owned()),
+        Value::Text(text) if text.as_str().encode_utf16().count() > MOST_VARIANT_CHARS => {
+            Some("varchar(8000)".to_owned())
+        }
         Value::Text(_) => Some(format!("nvarchar({MOST_VARIANT_CHARS})")),
         _ => None,
     };
@@ -190,8 +195,7 @@ fn cast(at: usize, value: &Value<'_>, base: &str, out: &mut Out<'_>) -> io::Resu
 const MAX_TEXT: &str = "CAST(N'' AS nvarchar(max))+N'";
 
 /// A literal of a text.
-fn text(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
+fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     let start = out.len();
     out.extend_from_slice(b"N'");
     if inside(out, bytes) {

@@ -55,6 +55,24 @@ pub fn unsigned(bytes: &[u8]) -> u64 {
     }
 }
 
+/// How many bytes there are before the first special one: eight are looked at together, which is fast where `is_special` has no
+/// branches.
+///
+/// ```
+/// assert_eq!(format::bytes::plain_start(b"a plain text, and more", |byte| byte == b','), 12);
+/// ```
+#[inline]
+pub fn plain_start(bytes: &[u8], is_special: impl Fn(u8) -> bool) -> usize {
+    let is_plain = |chunk: &&[u8; 8]| !chunk.iter().fold(false, |has, byte| has | is_special(*byte));
+    let plain = 8 * bytes.as_chunks().0.iter().take_while(is_plain).count();
+    let rest = bytes.get(plain..).unwrap_or_default();
+    // The last eight reach back to those before.
+    if rest.len() < 8 && bytes.last_chunk().is_some_and(|last| is_plain(&last)) {
+        return bytes.len();
+    }
+    plain + rest.iter().take_while(|byte| !is_special(**byte)).count()
+}
+
 /// UTF-16LE text; unpaired surrogates become U+FFFD, an odd last byte is dropped.
 pub fn utf16(bytes: &[u8]) -> String {
     let units = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));

@@ -4,7 +4,7 @@ mod pieces;
 mod spatial;
 
 use crate::bytes::{u16_at, unsigned};
-use crate::types::{TypeInfo, fixed_length, user_type, xtype};
+use crate::types::{TypeInfo, fixed_length, power_of_ten, user_type, xtype};
 
 pub use pieces::Pieces;
 
@@ -154,7 +154,7 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
         12 | 16 => {
             let mut value = [0; 16];
             value.iter_mut().zip(magnitude).for_each(|(place, byte)| *place = *byte);
-            u128::from_le_bytes(value) < 10u128.checked_pow(precision.into())?
+            u128::from_le_bytes(value) < power_of_ten(precision)?
         }
         _ => return None,
     };

@@ -116,6 +116,7 @@ pub struct Record<'a> {
     bitmap_at: u16,
     variable_count: u16,
     offsets_at: u16,
+    has_complex: bool,
 }
 
 impl<'a> Record<'a> {
@@ -172,7 +173,8 @@ impl<'a> Record<'a> {
             _ => (GHOST_VERSION_BYTES, 1, RecordTest::VersionTag),
         };
         let bytes = space.get(..length).ok_or(RecordFault::new(test, length, space.len()))?;
-        Ok(Self { bytes, fixed_end, column_count: 0, bitmap_at: 0, variable_count: 0, offsets_at: 0 })
+        let has_complex = false;
+        Ok(Self { bytes, fixed_end, column_count: 0, bitmap_at: 0, variable_count: 0, offsets_at: 0, has_complex })
     }
 
     /// Null bitmap, variable part and version tag, common to data and index records.
@@ -188,7 +190,7 @@ impl<'a> Record<'a> {
         if end > length {
             return Err(RecordFault::new(RecordTest::ColumnOffsets, end, length));
         }
-        let (mut variable_count, mut offsets_at) = (0, 0);
+        let (mut variable_count, mut offsets_at, mut complex) = (0, 0, 0);
         if status & status::VARIABLE != 0 {
             variable_count = u16_at(space, end).ok_or(RecordFault::new(RecordTest::VariableCount, end + 2, length))?;
             offsets_at = (end + 2) as u16;
@@ -196,6 +198,7 @@ impl<'a> Record<'a> {
             for number in 0..usize::from(variable_count) {
                 let at = usize::from(offsets_at) + 2 * number;
                 let offset = u16_at(space, at).ok_or(RecordFault::new(RecordTest::VariableCount, at + 2, length))?;
+                complex |= offset & COMPLEX;
                 let offset = usize::from(offset & !COMPLEX);
                 if offset < end {
                     return Err(RecordFault::new(RecordTest::OffsetsAscend, offset, end));
@@ -210,7 +213,8 @@ impl<'a> Record<'a> {
             end += VERSION_TAG_BYTES;
         }
         let bytes = space.get(..end).ok_or(RecordFault::new(RecordTest::VersionTag, end, length))?;
-        Ok(Self { bytes, fixed_end, column_count, bitmap_at, variable_count, offsets_at })
+        let has_complex = complex != 0;
+        Ok(Self { bytes, fixed_end, column_count, bitmap_at, variable_count, offsets_at, has_complex })
     }
 
     /// The record's bytes, version tag included.
@@ -266,6 +270,12 @@ impl<'a> Record<'a> {
     #[inline]
     pub fn variable_count(&self) -> u16 {
         self.variable_count
+    }
+
+    /// Whether a variable column is complex.
+    #[inline]
+    pub fn has_complex(&self) -> bool {
+        self.has_complex
     }
 
     /// `length` bytes at `offset` of the record, if inside its fixed part.

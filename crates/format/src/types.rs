@@ -188,6 +188,22 @@ pub fn is_decimal(info: TypeInfo) -> bool {
     matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC)
 }
 
+/// 10 to the power of a precision or scale, up to 38: a `u128` holds no greater one.
+#[inline]
+pub fn power_of_ten(exponent: u8) -> Option<u128> {
+    #[expect(clippy::indexing_slicing, reason = "a constant, one by one")]
+    const POWERS: [u128; 39] = {
+        let mut powers = [1; 39];
+        let mut at = 1;
+        while at < powers.len() {
+            powers[at] = powers[at - 1] * 10;
+            at += 1;
+        }
+        powers
+    };
+    POWERS.get(usize::from(exponent)).copied()
+}
+
 /// Days from 0001-01-01 to 1900-01-01.
 const DAYS_TO_1900: i32 = 693_595;
 

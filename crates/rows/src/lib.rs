@@ -32,4 +32,4 @@ pub use counts::{MOST_LISTED, RangeCounts, Why};
 pub use reader::{Doubt, Reader, Row};
 pub use scan::{NoKeyOrder, Order, RANGE_PAGES, Range, Scan, ScanOptions};
 pub use table::{Column, NoRows, Place, Table};
-pub use value::{DateTime, LongValue, ReadLong, TimeOfDay, Unreadable, Value};
+pub use value::{DateTime, LongValue, ReadLong, Text, TimeOfDay, Unreadable, Value};

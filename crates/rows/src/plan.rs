@@ -1,6 +1,7 @@
 //! What is known of the columns of a partition before its rows are read.
 
 use catalog::{Rowset, RowsetColumn, column_status};
+use format::record::Record;
 use format::types::{user_type, xtype};
 
 use crate::Table;
@@ -14,10 +15,25 @@ pub(crate) struct ColumnPlan<'a> {
     pub(crate) kind: Kind,
     /// Where it is; `None` if the rows of the partition do not have it.
     pub(crate) column: Option<&'a RowsetColumn>,
+    /// Where a record that has all columns has it.
+    place: InRecord,
     /// Its null bit in leaf records.
     pub(crate) null_bit: u16,
     /// What a row has that was written before the column was added.
     pub(crate) absent: Absent<'a>,
+}
+
+/// The place of a column in a record that has all columns of its table.
+#[derive(Clone, Copy, Debug)]
+enum InRecord {
+    Fixed {
+        offset: u16,
+        length: u16,
+    },
+    /// A variable column, counted from 1.
+    Variable(u16),
+    /// What the layout says of each record.
+    Other,
 }
 
 /// The value of a column in rows that do not have it.
@@ -33,6 +49,9 @@ pub(crate) enum Absent<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) columns: Vec<ColumnPlan<'a>>,
+    /// A record with so many columns and bytes of fixed columns has all of them.
+    column_count: u16,
+    fixed_end: u16,
 }
 
 impl<'a> Plan<'a> {
@@ -50,9 +69,65 @@ impl<'a> Plan<'a> {
                 }
                 _ => Absent::Null,
             };
-            ColumnPlan { kind, column: stored, null_bit: stored.map_or(0, |stored| stored.leaf_null_bit), absent }
+            let place = stored.map_or(InRecord::Other, in_record);
+            ColumnPlan {
+                kind,
+                column: stored,
+                place,
+                null_bit: stored.map_or(0, |stored| stored.leaf_null_bit),
+                absent,
+            }
         });
-        Self { columns: columns.collect() }
+        let columns: Vec<ColumnPlan<'_>> = columns.collect();
+        let end = |column: &ColumnPlan<'_>| match column.place {
+            InRecord::Fixed { offset, length } => offset.saturating_add(length),
+            InRecord::Variable(_) | InRecord::Other => 0,
+        };
+        let column_count = columns.iter().map(|column| column.null_bit).max().unwrap_or(0);
+        let fixed_end = columns.iter().map(end).max().unwrap_or(0);
+        Self { columns, column_count, fixed_end }
+    }
+
+    /// What records without complex columns hold for a column, `None` for NULL. `nulls` are their null bits 1 to 64. False if the
+    /// layout has to be asked for each of them.
+    pub(crate) fn fields<'b>(
+        &self,
+        column: &ColumnPlan<'_>,
+        records: &[Record<'b>],
+        nulls: &[u64],
+        fields: &mut Vec<Option<&'b [u8]>>,
+    ) -> bool {
+        // All records have all columns but those that were written before a column was added.
+        let has_all =
+            |record: &Record<'_>| record.column_count() >= self.column_count && record.fixed_end() >= self.fixed_end;
+        if !(1..=64).contains(&column.null_bit) || !records.iter().all(has_all) {
+            return false;
+        }
+        fields.clear();
+        let bit = 1 << (column.null_bit - 1);
+        let records = records.iter().zip(nulls.iter().map(|nulls| nulls & bit != 0));
+        match column.place {
+            InRecord::Fixed { offset, length } => {
+                fields.extend(records.map(|(record, is_null)| record.fixed(offset, length).filter(|_| !is_null)))
+            }
+            InRecord::Variable(number) => fields.extend(records.map(|(record, is_null)| match is_null {
+                true => None,
+                // Trailing empty columns are omitted.
+                false => Some(record.variable(number).map_or(&[][..], |(bytes, _)| bytes)),
+            })),
+            InRecord::Other => return false,
+        }
+        true
+    }
+}
+
+/// As [`RowsetColumn::stored`] reads it, for all records that have the column's null bit.
+fn in_record(column: &RowsetColumn) -> InRecord {
+    match column.leaf_offset {
+        _ if column.is_sparse() || column.leaf_null_bit == 0 => InRecord::Other,
+        offset @ 1.. => InRecord::Fixed { offset: offset.unsigned_abs(), length: column.info.length },
+        0 => InRecord::Other,
+        number => InRecord::Variable(number.unsigned_abs()),
     }
 }
 

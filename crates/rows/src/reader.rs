@@ -189,39 +189,57 @@ impl<'a> Reader<'a> {
         } else {
             None
         };
+        let doubt_of = |record: &Record<'_>| match record.kind() {
+            RecordKind::Primary | RecordKind::Forwarded => Some(doubt),
+            RecordKind::Index if is_index => Some(doubt),
+            RecordKind::GhostData if ghosts => Some(Some(Doubt::Ghost)),
+            _ => None,
+        };
+        let plan = &partition.plan;
+        let (mut records, mut places) = (Vec::new(), Vec::new());
         for &(slot, position) in by_slot.iter() {
             let space = order.space(page, position.into());
             let place = RecordId { page: id, slot };
-            let read = match &compression {
-                None if is_index => {
-                    Record::index(space, page.header().pminlen.get()).ok().map(|record| (record, &[][..]))
-                }
-                None => Record::data(space).ok().map(|record| (record, &[][..])),
-                Some((expansion, info)) => CdRecord::read(space, expansion.columns()).ok().and_then(|record| {
-                    expansion.audit(&record, info.as_ref()).ok()?;
-                    let row = expansion.expand(&record, info.as_ref(), expanded).ok()?;
-                    Some((row.record, row.doubts))
-                }),
-            };
-            let is_inside = order
-                .entries()
-                .get(usize::from(position))
-                .is_some_and(|entry| usize::from(entry.offset) >= format::page::HEADER_BYTES);
-            let Some((record, doubts)) = read.filter(|_| is_inside) else {
+            let entry = order.entries().get(usize::from(position));
+            let is_inside = entry.is_some_and(|entry| usize::from(entry.offset) >= format::page::HEADER_BYTES);
+            let mut skip = || {
                 counts.skipped_slots += 1;
                 counts.first_skipped = counts.first_skipped.or(Some(place));
+            };
+            let Some((expansion, info)) = &compression else {
+                let record = match is_index {
+                    true => Record::index(space, page.header().pminlen.get()),
+                    false => Record::data(space),
+                };
+                let Some(record) = record.ok().filter(|_| is_inside) else {
+                    skip();
+                    continue;
+                };
+                if let Some(doubt) = doubt_of(&record) {
+                    records.push(record);
+                    places.push((place, doubt));
+                }
                 continue;
             };
-            let doubt = match record.kind() {
-                RecordKind::Primary | RecordKind::Forwarded => doubt,
-                RecordKind::Index if is_index => doubt,
-                RecordKind::GhostData if ghosts => Some(Doubt::Ghost),
-                _ => continue,
+            let row = CdRecord::read(space, expansion.columns()).ok().filter(|_| is_inside).and_then(|record| {
+                expansion.audit(&record, info.as_ref()).ok()?;
+                expansion.expand(&record, info.as_ref(), expanded).ok()
+            });
+            let Some(row) = row else {
+                skip();
+                continue;
             };
-            builder.row(&partition.plan, &record, doubts, counts, &mut |values| each(&Row { place, values, doubt }))?;
-            counts.rows += 1;
+            if let Some(doubt) = doubt_of(&row.record) {
+                let each = &mut |values: &[Value<'_>]| each(&Row { place, values, doubt });
+                builder.row(plan, &row.record, row.doubts, counts, each)?;
+                counts.rows += 1;
+            }
         }
-        Ok(())
+        counts.rows += records.len() as u64;
+        builder.rows(plan, &records, counts, &mut |at, values| match places.get(at) {
+            Some(&(place, doubt)) => each(&Row { place, values, doubt }),
+            None => Ok(()),
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The values of one row after another, without an allocation for each.
+//! The values of rows, without an allocation for each.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::long::{LONG_BYTES, LongSource};
 use crate::plan::{Absent, ColumnPlan, Plan};
 use crate::values::kind::Kind;
 use crate::values::text::{Form, TextStream};
-use crate::values::{Piece, Work, scalar};
+use crate::values::{Piece, Work, put, value};
 use crate::{LongValue, Unreadable, Value};
 
 /// Builds rows; keeps what it allocates.
@@ -36,6 +36,76 @@ impl<'a> RowBuilder<'a> {
         Self { blobs: Blobs::new(source), values: Vec::new(), work: Work::default(), blob: Vec::new() }
     }
 
+    /// Calls `each` with the values of records of a page, which are not compressed, and which of them it is. Column by column, as what
+    /// is done for one of them is the same for all rows: twice as fast as row by row.
+    pub(crate) fn rows(
+        &mut self,
+        plan: &Plan<'_>,
+        records: &[Record<'_>],
+        counts: &mut RangeCounts,
+        each: &mut dyn FnMut(usize, &[Value<'_>]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let width = plan.columns.len();
+        let at_once = (HELD_VALUES / width.max(1)).max(1);
+        for (nth, records) in records.chunks(at_once).enumerate() {
+            let first = nth * at_once;
+            // Values off the row may be long: there is one row of them at a time.
+            match plan.columns.is_empty() || records.iter().any(Record::has_complex) {
+                true => records
+                    .iter()
+                    .zip(first..)
+                    .try_for_each(|(record, at)| self.row(plan, record, &[], counts, &mut |values| each(at, values)))?,
+                false => self.in_row(plan, records, counts, &mut |at, values| each(first + at, values))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of records without values off the row.
+    fn in_row(
+        &mut self,
+        plan: &Plan<'_>,
+        records: &[Record<'_>],
+        counts: &mut RangeCounts,
+        each: &mut dyn FnMut(usize, &[Value<'_>]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Self { values, work, .. } = self;
+        let width = plan.columns.len();
+        let mut rows: Vec<Value<'_>> = emptied(std::mem::take(values));
+        rows.resize(records.len() * width, Value::Null);
+        let nulls: Vec<u64> = records.iter().map(|record| record.null_word(0)).collect();
+        let mut fields = Vec::with_capacity(records.len());
+        work.clear();
+        for (at, column) in plan.columns.iter().enumerate() {
+            let places = rows.chunks_exact_mut(width).enumerate();
+            let places = places.filter_map(|(nth, row)| Some((nth * width + at, row.get_mut(at)?)));
+            let Some(stored) = column.column else {
+                places.for_each(|(_, place)| *place = Value::Unreadable(Unreadable::NotStored));
+                continue;
+            };
+            if plan.fields(column, records, &nulls, &mut fields) {
+                for (field, (at, place)) in fields.iter().zip(places) {
+                    if let Some(bytes) = field {
+                        put(&column.kind, bytes, at, work, place);
+                    }
+                }
+                continue;
+            }
+            for (record, (at, place)) in records.iter().zip(places) {
+                *place = match stored.stored(Level::Leaf, record) {
+                    Stored::Null => Value::Null,
+                    Stored::Plain(bytes) => value(column.kind, bytes, at, work),
+                    Stored::Absent | Stored::Complex(_) => absent(column, at, work),
+                };
+            }
+        }
+        work.settle(&mut rows);
+        work.count(counts);
+        let result = (0..records.len()).zip(rows.chunks_exact(width)).try_for_each(|(at, row)| each(at, row));
+        *values = emptied(rows);
+        result
+    }
+
     /// Calls `each` with the values of `record`, counting those that cannot be had.
     pub(crate) fn row(
         &mut self,
@@ -47,26 +117,32 @@ impl<'a> RowBuilder<'a> {
     ) -> io::Result<()> {
         let Self { blobs, values, work, blob } = self;
         let mut row: Vec<Value<'_>> = emptied(std::mem::take(values));
+        row.resize(plan.columns.len(), Value::Null);
         let mut longs: Vec<LongSource<'_>> = Vec::new();
         work.clear();
-        for (at, column) in plan.columns.iter().enumerate() {
-            let is_doubtful = !doubts.is_empty() && doubts.iter().any(|(bit, _)| *bit == column.null_bit);
-            let value = match column.column {
-                Some(_) if is_doubtful => Value::Unreadable(Unreadable::Undocumented),
-                Some(stored) => match stored.stored(Level::Leaf, record) {
-                    Stored::Null => Value::Null,
-                    Stored::Plain(bytes) => scalar(column.kind, bytes, at, work),
-                    Stored::Complex(bytes) if is_back_pointer(record, bytes) => scalar(column.kind, &[], at, work),
-                    Stored::Complex(pointer) => off_row(column, pointer, at, (blobs, blob, work), &mut longs),
-                    Stored::Absent => match column.absent {
-                        Absent::Null => Value::Null,
-                        Absent::Default(bytes) => scalar(default_kind(column.kind), bytes, at, work),
-                        Absent::Unknown => Value::Unreadable(Unreadable::Undocumented),
-                    },
-                },
-                None => Value::Unreadable(Unreadable::NotStored),
+        for (at, (column, place)) in plan.columns.iter().zip(&mut row).enumerate() {
+            let Some(stored) = column.column else {
+                *place = Value::Unreadable(Unreadable::NotStored);
+                continue;
             };
-            row.push(value);
+            if !doubts.is_empty() && doubts.iter().any(|(bit, _)| *bit == column.null_bit) {
+                *place = work.unreadable(Unreadable::Undocumented);
+                continue;
+            }
+            let bytes = match stored.stored(Level::Leaf, record) {
+                Stored::Null => continue,
+                Stored::Plain(bytes) => bytes,
+                Stored::Complex(bytes) if is_back_pointer(record, bytes) => &[],
+                Stored::Complex(pointer) => {
+                    *place = off_row(column, pointer, at, (&mut *blobs, &mut *blob, &mut *work), &mut longs);
+                    continue;
+                }
+                Stored::Absent => {
+                    *place = absent(column, at, work);
+                    continue;
+                }
+            };
+            put(&column.kind, bytes, at, work, place);
         }
         let result = {
             let mut row: Vec<Value<'_>> = row;
@@ -77,10 +153,7 @@ impl<'a> RowBuilder<'a> {
                     *place = if long.is_text() { Value::LongText(value) } else { Value::LongBytes(value) };
                 }
             }
-            let is_lost = |value: &&Value<'_>| matches!(value, Value::Unreadable(why) if *why != Unreadable::NotStored);
-            counts.unreadable_values += row.iter().filter(is_lost).count() as u64;
-            counts.altered_texts += work.altered;
-            counts.values_as_stored += work.as_stored;
+            work.count(counts);
             let result = each(&row);
             *values = emptied(row);
             result
@@ -95,6 +168,15 @@ impl<'a> RowBuilder<'a> {
 fn is_back_pointer(record: &Record<'_>, bytes: &[u8]) -> bool {
     record.kind() == RecordKind::Forwarded
         && record.variable(record.variable_count()).is_some_and(|(last, _)| std::ptr::eq(last, bytes))
+}
+
+/// The value of a column that the row does not have.
+fn absent<'v>(column: &ColumnPlan<'v>, at: usize, work: &mut Work) -> Value<'v> {
+    match column.absent {
+        Absent::Null => Value::Null,
+        Absent::Default(bytes) => value(default_kind(column.kind), bytes, at, work),
+        Absent::Unknown => work.unreadable(Unreadable::Undocumented),
+    }
 }
 
 /// A bit of a default has a byte of its own.
@@ -115,15 +197,15 @@ fn off_row<'v, 's>(
     longs: &mut Vec<LongSource<'s>>,
 ) -> Value<'v> {
     let form = match column.kind {
-        Kind::Filestream => return Value::Unreadable(Unreadable::Undocumented),
+        Kind::Filestream => return work.unreadable(Unreadable::Undocumented),
         Kind::Ansi(page) => Some(Form::Ansi(page)),
         Kind::Utf16 => Some(Form::Utf16),
         Kind::Bytes | Kind::Xml | Kind::Variant | Kind::HierarchyId | Kind::Shape { .. } | Kind::AsStored => None,
-        _ => return Value::Unreadable(Unreadable::Undocumented),
+        _ => return work.unreadable(Unreadable::Undocumented),
     };
     let blob: Blob = match blobs.open(pointer) {
         Ok(blob) => blob,
-        Err(why) => return Value::Unreadable(why),
+        Err(why) => return work.unreadable(why),
     };
     let row_bytes = work.arena.len() as u64 + blob.bytes();
     let is_long = blob.bytes() > LONG_BYTES || row_bytes > HELD_BYTES;
@@ -133,7 +215,7 @@ fn off_row<'v, 's>(
         return Value::Null;
     }
     if blob.bytes() > MOST_WHOLE_BYTES || row_bytes > 2 * MOST_WHOLE_BYTES {
-        return Value::Unreadable(Unreadable::TooLong);
+        return work.unreadable(Unreadable::TooLong);
     }
     bytes.clear();
     match form {
@@ -146,7 +228,7 @@ fn off_row<'v, 's>(
             });
             if let Ok(Err(why)) = read {
                 work.arena.truncate(start);
-                return Value::Unreadable(why);
+                return work.unreadable(why);
             }
             match stream.finish(&mut work.arena) {
                 Ok(altered) => {
@@ -156,7 +238,7 @@ fn off_row<'v, 's>(
                 }
                 Err(why) => {
                     work.arena.truncate(start);
-                    Value::Unreadable(why)
+                    work.unreadable(why)
                 }
             }
         }
@@ -166,12 +248,15 @@ fn off_row<'v, 's>(
                 Ok(())
             });
             match read {
-                Ok(Err(why)) => Value::Unreadable(why),
+                Ok(Err(why)) => work.unreadable(why),
                 _ => work.copied(column.kind, bytes, at),
             }
         }
     }
 }
+
+/// So many values are held at once, which is 128 KB.
+const HELD_VALUES: usize = 4096;
 
 /// A row holds this many bytes of values off the row; further ones are handed out in pieces, as long values are.
 const HELD_BYTES: u64 = 4 << 20;

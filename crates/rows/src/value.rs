@@ -41,7 +41,7 @@ pub enum Value<'a> {
     /// uniqueidentifier: the bytes as stored; the first three groups are little-endian.
     Guid([u8; 16]),
     /// char, varchar, text, nchar, nvarchar, ntext, xml, json, hierarchyid as its path.
-    Text(&'a str),
+    Text(Text<'a>),
     /// binary, varbinary, image, rowversion, geometry and geography as WKB, CLR types as stored.
     Bytes(&'a [u8]),
     /// A text too long to be held whole.
@@ -50,6 +50,44 @@ pub enum Value<'a> {
     LongBytes(LongValue<'a>),
     /// A value that cannot be had.
     Unreadable(Unreadable),
+}
+
+/// A text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Text<'a> {
+    /// UTF-8: proven where it was made, so that what only copies it need not look again.
+    utf8: &'a [u8],
+}
+
+impl<'a> Text<'a> {
+    /// What a conversion to UTF-8 made, or ASCII.
+    #[inline]
+    pub(crate) fn of_utf8(utf8: &'a [u8]) -> Self {
+        Self { utf8 }
+    }
+
+    /// Its bytes as UTF-8.
+    #[inline]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.utf8
+    }
+
+    /// The text as a string.
+    pub fn as_str(self) -> &'a str {
+        std::str::from_utf8(self.utf8).unwrap_or_default()
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { utf8: text.as_bytes() }
+    }
+}
+
+impl std::fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_str().fmt(f)
+    }
 }
 
 /// A time of day, exact.

@@ -13,9 +13,10 @@ mod xml;
 use std::ops::Range;
 
 use self::kind::Kind;
-use crate::{Unreadable, Value};
+use crate::counts::RangeCounts;
+use crate::{Text, Unreadable, Value};
 
-/// Values of a row that had to be converted, until the row is whole.
+/// Values that had to be converted, until their rows are whole.
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) arena: Vec<u8>,
@@ -24,9 +25,11 @@ pub(crate) struct Work {
     pub(crate) altered: u64,
     /// Values that are handed out as the bytes that are stored.
     pub(crate) as_stored: u64,
+    /// Values that cannot be had.
+    pub(crate) unreadable: u64,
 }
 
-/// A converted value: its column and its place in the arena.
+/// A converted value: its place among the values and in the arena.
 pub(crate) struct Piece {
     column: usize,
     range: Range<usize>,
@@ -51,7 +54,20 @@ impl Work {
         }
         self.arena.clear();
         self.later.clear();
-        (self.altered, self.as_stored) = (0, 0);
+        (self.altered, self.as_stored, self.unreadable) = (0, 0, 0);
+    }
+
+    /// A value that cannot be had, counted.
+    pub(crate) fn unreadable(&mut self, why: Unreadable) -> Value<'static> {
+        self.unreadable += 1;
+        Value::Unreadable(why)
+    }
+
+    /// Adds what was counted.
+    pub(crate) fn count(&self, counts: &mut RangeCounts) {
+        counts.unreadable_values += self.unreadable;
+        counts.altered_texts += self.altered;
+        counts.values_as_stored += self.as_stored;
     }
 
     /// Puts the converted values into their places.
@@ -61,17 +77,17 @@ impl Work {
             let Some(place) = row.get_mut(piece.column) else { continue };
             *place = match piece.is_text {
                 false => Value::Bytes(bytes),
-                true => std::str::from_utf8(bytes).map_or(Value::Unreadable(Unreadable::Impossible), Value::Text),
+                true => Value::Text(Text::of_utf8(bytes)),
             };
         }
     }
 
     /// The value of bytes that are gone when the row is whole.
     pub(crate) fn copied(&mut self, kind: Kind, bytes: &[u8], column: usize) -> Value<'static> {
-        let (copy, is_text) = match scalar(kind, bytes, column, self) {
+        let (copy, is_text) = match value(kind, bytes, column, self) {
             Value::Text(text) => (text.as_bytes(), true),
             Value::Bytes(bytes) => (bytes, false),
-            Value::LongText(_) | Value::LongBytes(_) => return Value::Unreadable(Unreadable::Impossible),
+            Value::LongText(_) | Value::LongBytes(_) => return self.unreadable(Unreadable::Impossible),
             Value::Null => return Value::Null,
             Value::Bit(bit) => return Value::Bit(bit),
             Value::Integer(value) => return Value::Integer(value),
@@ -92,23 +108,22 @@ impl Work {
         Value::Null
     }
 
-    /// Runs a conversion to text that appends to the arena.
+    /// Runs a conversion to text that appends to the arena; it returns whether something was replaced.
     fn convert(
         &mut self,
         column: usize,
-        is_text: bool,
-        convert: impl FnOnce(&mut Vec<u8>) -> Result<(), Unreadable>,
+        convert: impl FnOnce(&mut Vec<u8>) -> Result<bool, Unreadable>,
     ) -> Value<'static> {
         let start = self.arena.len();
         match convert(&mut self.arena) {
-            Ok(()) => {
-                let range = start..self.arena.len();
-                self.later.push(if is_text { Piece::text(column, range) } else { Piece::bytes(column, range) });
+            Ok(altered) => {
+                self.altered += u64::from(altered);
+                self.later.push(Piece::text(column, start..self.arena.len()));
                 Value::Null
             }
             Err(why) => {
                 self.arena.truncate(start);
-                Value::Unreadable(why)
+                self.unreadable(why)
             }
         }
     }
@@ -117,77 +132,87 @@ impl Work {
 /// Memory that is kept from row to row.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// The value of a column in these bytes. What must be converted goes to `work`, and its place in the row is filled later.
-#[inline]
-pub(crate) fn scalar<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
-    const IMPOSSIBLE: Value<'static> = Value::Unreadable(Unreadable::Impossible);
-    match kind {
-        Kind::Bit(bit) => bytes.first().map_or(IMPOSSIBLE, |byte| Value::Bit(byte >> bit.min(7) & 1 != 0)),
-        Kind::TinyInt => match bytes {
-            [byte] => Value::Integer((*byte).into()),
-            _ => IMPOSSIBLE,
-        },
-        Kind::SmallInt => number::exact(bytes).map_or(IMPOSSIBLE, |b| Value::Integer(i16::from_le_bytes(b).into())),
-        Kind::Int => number::exact(bytes).map_or(IMPOSSIBLE, |b| Value::Integer(i32::from_le_bytes(b).into())),
-        Kind::BigInt => number::exact(bytes).map_or(IMPOSSIBLE, |b| Value::Integer(i64::from_le_bytes(b))),
-        Kind::Money => number::exact(bytes).map_or(IMPOSSIBLE, |b| number::money(i64::from_le_bytes(b))),
-        Kind::SmallMoney => number::exact(bytes).map_or(IMPOSSIBLE, |b| number::money(i32::from_le_bytes(b).into())),
-        Kind::Real => number::exact(bytes).map_or(IMPOSSIBLE, |b| Value::Real(f32::from_le_bytes(b))),
-        Kind::Float => number::exact(bytes).map_or(IMPOSSIBLE, |b| Value::Float(f64::from_le_bytes(b))),
-        Kind::DateTime => moment::datetime(bytes).map_or(IMPOSSIBLE, Value::DateTime),
-        Kind::SmallDateTime => moment::small_datetime(bytes).map_or(IMPOSSIBLE, Value::DateTime),
-        Kind::Date => moment::date(bytes).map_or(IMPOSSIBLE, Value::Date),
-        Kind::Time(digits) => moment::time(bytes, digits).map_or(IMPOSSIBLE, Value::Time),
-        Kind::DateTime2(digits) => moment::datetime2(bytes, digits).map_or(IMPOSSIBLE, Value::DateTime),
+/// Puts the value of a column in these bytes into its place in the row: a value that is made elsewhere and moved there costs twice as
+/// much. What must be converted goes to `work`, and its place is filled when the row is whole.
+#[inline(always)]
+pub(crate) fn put<'p>(kind: &Kind, bytes: &'p [u8], column: usize, work: &mut Work, place: &mut Value<'p>) {
+    match *kind {
+        Kind::Bit(bit) => set(place, work, bytes.first().map(|byte| Value::Bit(byte >> bit.min(7) & 1 != 0))),
+        Kind::TinyInt => set(place, work, number::exact(bytes).map(|[byte]| Value::Integer(byte.into()))),
+        Kind::SmallInt => set(place, work, number::exact(bytes).map(|b| Value::Integer(i16::from_le_bytes(b).into()))),
+        Kind::Int => set(place, work, number::exact(bytes).map(|b| Value::Integer(i32::from_le_bytes(b).into()))),
+        Kind::BigInt => set(place, work, number::exact(bytes).map(|b| Value::Integer(i64::from_le_bytes(b)))),
+        Kind::Money => set(place, work, number::exact(bytes).map(|b| number::money(i64::from_le_bytes(b)))),
+        Kind::SmallMoney => set(place, work, number::exact(bytes).map(|b| number::money(i32::from_le_bytes(b).into()))),
+        Kind::Real => set(place, work, number::exact(bytes).map(|b| Value::Real(f32::from_le_bytes(b)))),
+        Kind::Float => set(place, work, number::exact(bytes).map(|b| Value::Float(f64::from_le_bytes(b)))),
+        Kind::DateTime => set(place, work, moment::datetime(bytes).map(Value::DateTime)),
+        Kind::SmallDateTime => set(place, work, moment::small_datetime(bytes).map(Value::DateTime)),
+        Kind::Date => set(place, work, moment::date(bytes).map(Value::Date)),
+        Kind::Time(digits) => set(place, work, moment::time(bytes, digits).map(Value::Time)),
+        Kind::DateTime2(digits) => set(place, work, moment::datetime2(bytes, digits).map(Value::DateTime)),
         Kind::DateTimeOffset(digits) => {
             let parts = moment::datetime_offset(bytes, digits);
-            parts.map_or(IMPOSSIBLE, |(utc, offset_minutes)| Value::DateTimeOffset { utc, offset_minutes })
+            set(place, work, parts.map(|(utc, offset_minutes)| Value::DateTimeOffset { utc, offset_minutes }));
         }
-        Kind::Decimal(info) => number::decimal(bytes, info).unwrap_or(IMPOSSIBLE),
-        Kind::Vardecimal(info) => number::vardecimal(bytes, info),
-        Kind::Guid => number::exact(bytes).map_or(IMPOSSIBLE, Value::Guid),
+        Kind::Decimal(info) => {
+            let scale = info.scale;
+            set(place, work, number::decimal(bytes, info).map(|unscaled| Value::Decimal { unscaled, scale }));
+        }
+        Kind::Guid => set(place, work, number::exact(bytes).map(Value::Guid)),
+        Kind::Bytes => *place = Value::Bytes(bytes),
+        Kind::Ansi(_) if bytes.is_ascii() => *place = Value::Text(Text::of_utf8(bytes)),
         Kind::Utf16 => {
             let start = work.arena.len();
             match text::utf16(bytes, &mut work.arena) {
                 Ok(altered) => {
                     work.altered += u64::from(altered);
                     work.later.push(Piece::text(column, start..work.arena.len()));
-                    Value::Null
                 }
-                Err(why) => Value::Unreadable(why),
+                Err(why) => *place = work.unreadable(why),
             }
         }
+        kind => *place = rare(kind, bytes, column, work),
+    }
+}
+
+#[inline(always)]
+fn set<'p>(place: &mut Value<'p>, work: &mut Work, value: Option<Value<'p>>) {
+    match value {
+        Some(value) => *place = value,
+        None => *place = work.unreadable(Unreadable::Impossible),
+    }
+}
+
+/// The same value, wherever it goes.
+#[inline(never)]
+pub(crate) fn value<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
+    let mut value = Value::Null;
+    put(&kind, bytes, column, work, &mut value);
+    value
+}
+
+/// The value of a type that is rare or costs much anyway.
+#[inline(never)]
+fn rare<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
+    match kind {
+        Kind::Vardecimal(info) => match number::vardecimal(bytes, info) {
+            Ok(unscaled) => Value::Decimal { unscaled, scale: info.scale },
+            Err(why) => work.unreadable(why),
+        },
         Kind::Ansi(page) => {
-            if bytes.is_ascii() {
-                return std::str::from_utf8(bytes).map_or(IMPOSSIBLE, Value::Text);
-            }
             // What a client encrypted is text of no code page (docs/format/other-features.md#always-encrypted).
             if format::domain::may_be_encrypted(bytes) {
-                return Value::Unreadable(Unreadable::Undocumented);
+                return work.unreadable(Unreadable::Undocumented);
             }
-            let mut altered = false;
-            let value = work.convert(column, true, |arena| {
-                altered = page.decode(bytes, arena)?;
-                Ok(())
-            });
-            work.altered += u64::from(altered);
-            value
+            work.convert(column, |arena| page.decode(bytes, arena))
         }
-        Kind::Bytes => Value::Bytes(bytes),
         Kind::AsStored => {
             work.as_stored += 1;
             Value::Bytes(bytes)
         }
-        Kind::HierarchyId => work.convert(column, true, |arena| hierarchy::path(bytes, arena)),
-        Kind::Xml => {
-            let mut altered = false;
-            let value = work.convert(column, true, |arena| {
-                altered = xml::text(bytes, arena)?;
-                Ok(())
-            });
-            work.altered += u64::from(altered);
-            value
-        }
+        Kind::HierarchyId => work.convert(column, |arena| hierarchy::path(bytes, arena).map(|()| false)),
+        Kind::Xml => work.convert(column, |arena| xml::text(bytes, arena)),
         Kind::Shape { is_geography } => {
             let start = work.arena.len();
             match shape::wkb(bytes, is_geography, &mut work.arena) {
@@ -203,10 +228,11 @@ pub(crate) fn scalar<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut 
             }
         }
         Kind::Variant => match variant::inside(bytes) {
-            Ok((kind, value)) => scalar(kind, value, column, work),
-            Err(why) => Value::Unreadable(why),
+            Ok((kind, inside)) => value(kind, inside, column, work),
+            Err(why) => work.unreadable(why),
         },
-        Kind::Filestream | Kind::Unknown => Value::Unreadable(Unreadable::Undocumented),
+        Kind::Filestream | Kind::Unknown => work.unreadable(Unreadable::Undocumented),
         Kind::NotStored => Value::Unreadable(Unreadable::NotStored),
+        _ => work.unreadable(Unreadable::Impossible),
     }
 }

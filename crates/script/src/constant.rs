@@ -4,6 +4,8 @@
 //! replaces `$(name)`, some of them without regard to quotes, brackets and comments. The server itself joins two lines of a constant
 //! if a backslash ends the first. A constant is therefore put together from parts wherever it would hold one of these.
 
+use format::bytes::plain_start;
+
 /// Words that are a command at the start of a line.
 const COMMANDS: [&[u8]; 5] = [b"go", b"reset", b"ed", b"quit", b"exit"];
 /// Letters of the longest.
@@ -38,15 +40,26 @@ pub struct Constant {
 impl Constant {
     /// Adds a piece of the text.
     pub fn add(&mut self, out: &mut Vec<u8>, text: &[u8]) {
-        for byte in text {
+        let mut rest = text;
+        while let Some((byte, after)) = rest.split_first() {
             if self.at_line_start || self.letters > 0 {
                 if self.hold(*byte) {
+                    rest = after;
                     continue;
                 }
                 self.release(out, *byte);
             }
             self.write(out, *byte);
+            rest = if self.at_line_start { after } else { self.write_plain(out, after) };
         }
+    }
+
+    /// Writes what changes nothing, whatever stands before it, and returns what follows.
+    fn write_plain<'t>(&mut self, out: &mut Vec<u8>, text: &'t [u8]) -> &'t [u8] {
+        let (plain, after) = text.split_at_checked(plain_start(text, changes)).unwrap_or((&[], text));
+        out.extend_from_slice(plain);
+        self.last = plain.last().copied().unwrap_or(self.last);
+        after
     }
 
     /// Writes what was held back at the end of the text.
@@ -116,6 +129,12 @@ impl Constant {
 /// characters too: there a part too many does no harm.
 fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0x0B | 0x0C | 0x85 | 0xA8 | 0xA9)
+}
+
+/// Whether a byte in the middle of a line may need more than to be written; all that end a line do.
+fn changes(byte: u8) -> bool {
+    let is_control = byte <= b'\r' && byte != b'\t';
+    is_control | (byte == b'\'') | (byte == b'(') | (byte == 0x85) | (byte & 0xFE == 0xA8)
 }
 
 fn is_word(byte: u8) -> bool {

@@ -25,7 +25,7 @@ pub fn plain(value: &Value<'_>) -> Option<String> {
             format!("{} {} {sign}{hours:02}:{minutes:02}", date(day), clock(time))
         }
         Value::Guid(bytes) => format::types::guid_text(*bytes).to_uppercase(),
-        Value::Text(text) => (*text).to_owned(),
+        Value::Text(text) => text.as_str().to_owned(),
         Value::Bytes(bytes) => hex(bytes),
         Value::LongText(long) => {
             let mut bytes = Vec::new();

@@ -4,6 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 use format::RecordId;
+use parquet::basic::Compression;
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::data_type::{ByteArray, FixedLenByteArray};
 use parquet::errors::{ParquetError, Result};
@@ -18,6 +19,8 @@ use crate::{digits, plain};
 /// 1970-01-01 as days since 0001-01-01.
 const EPOCH_DAY: i64 = 719_162;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
+/// Bytes of a column that say whether it is worth compressing.
+const SAMPLE_BYTES: usize = 16 << 10;
 /// Rows at which a row group ends.
 const GROUP_ROWS: usize = 1 << 20;
 /// Values that are handed to the library at once.
@@ -35,6 +38,7 @@ pub(super) struct Lanes {
     most_bytes: usize,
     gaps: Vec<Gap>,
     scratch: Vec<u8>,
+    uncompressed: WriterPropertiesPtr,
 }
 
 struct Lane {
@@ -75,7 +79,8 @@ impl Lanes {
             levels: Vec::new(),
         };
         let lanes = columns.iter().map(lane).collect();
-        Self { lanes, rows: 0, bytes: 0, of_row: 0, most_bytes, gaps: Vec::new(), scratch: Vec::new() }
+        let uncompressed = super::properties(Compression::UNCOMPRESSED);
+        Self { lanes, rows: 0, bytes: 0, of_row: 0, most_bytes, gaps: Vec::new(), scratch: Vec::new(), uncompressed }
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -89,7 +94,7 @@ impl Lanes {
 
     /// Adds a row.
     pub(super) fn row(&mut self, place: RecordId, values: &[Value<'_>]) -> io::Result<()> {
-        let Self { lanes, rows, bytes, of_row, most_bytes, gaps, scratch } = self;
+        let Self { lanes, rows, bytes, of_row, most_bytes, gaps, scratch, .. } = self;
         let mut left = *most_bytes;
         let before = *bytes;
         for lane in lanes {
@@ -129,6 +134,7 @@ impl Lanes {
         for (lane, column) in self.lanes.iter_mut().zip(columns) {
             let mut out = TrackedWrite::new(Vec::new());
             let pages = Box::new(SerializedPageWriter::new(&mut out));
+            let properties = if is_compressible(&lane.data) { properties } else { &self.uncompressed };
             let mut writer = get_column_writer(column.descriptor.clone(), properties.clone(), pages);
             let data = std::mem::replace(&mut lane.data, empty(lane.part));
             lane.data = write(&mut writer, data, &lane.levels)?;
@@ -140,6 +146,24 @@ impl Lanes {
         self.bytes = 0;
         Ok((Encoded { columns: encoded, rows }, std::mem::take(&mut self.gaps)))
     }
+}
+
+/// Whether Snappy takes a tenth off the first values of a column at least. Where it does not, as with numbers that have all their
+/// digits, it costs more time than everything else that is done for the file.
+fn is_compressible(data: &Data) -> bool {
+    fn first<const N: usize>(values: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
+        values.take(SAMPLE_BYTES / N).flatten().collect()
+    }
+    let sample = match data {
+        Data::Bool(_) => return true,
+        Data::Int32(values) => first(values.iter().map(|n| n.to_le_bytes())),
+        Data::Int64(values) => first(values.iter().map(|n| n.to_le_bytes())),
+        Data::Real(values) => first(values.iter().map(|n| n.to_le_bytes())),
+        Data::Float(values) => first(values.iter().map(|n| n.to_le_bytes())),
+        Data::Bytes(bytes, _) | Data::Fixed(bytes, _) => bytes.get(..SAMPLE_BYTES).unwrap_or(bytes).to_vec(),
+    };
+    let compressed = snap::raw::Encoder::new().compress_vec(&sample);
+    compressed.map_or(true, |compressed| compressed.len() * 10 <= sample.len() * 9)
 }
 
 fn empty(part: Part) -> Data {
@@ -163,66 +187,56 @@ impl Lane {
         left: usize,
         scratch: &mut Vec<u8>,
     ) -> io::Result<std::result::Result<usize, GapReason>> {
-        if let Value::Unreadable(why) = value {
-            return Ok(Err(GapReason::Unreadable(*why)));
-        }
-        if let Value::LongText(long) | Value::LongBytes(long) = value {
-            return match &mut self.data {
-                Data::Bytes(bytes, ends) => add_long(bytes, ends, *long, left),
-                _ => Ok(Err(GapReason::NoForm)),
-            };
-        }
-        let added = match (&mut self.data, self.part) {
-            (Data::Bool(to), _) => bit(value).map(|bit| push(to, bit)),
-            (Data::Int32(to), part) => number(value, part).and_then(|n| i32::try_from(n).ok()).map(|n| push(to, n)),
-            (Data::Int64(to), part) => number(value, part).map(|n| push(to, n)),
-            (Data::Real(to), _) => {
-                if let Value::Real(n) = value {
-                    Some(push(to, *n))
-                } else {
-                    None
-                }
+        let part = self.part;
+        let added = match (value, &mut self.data) {
+            (Value::Text(text), Data::Bytes(to, ends)) => return Ok(add_bytes(to, ends, text.as_bytes(), left)),
+            (Value::Integer(n), Data::Int32(to)) if part == Part::Int32 => i32::try_from(*n).ok().map(|n| push(to, n)),
+            (Value::Integer(n), Data::Int64(to)) if part == Part::Int64 => Some(push(to, *n)),
+            (Value::Unreadable(why), _) => return Ok(Err(GapReason::Unreadable(*why))),
+            (Value::LongText(long) | Value::LongBytes(long), Data::Bytes(to, ends)) => {
+                return add_long(to, ends, *long, left);
             }
-            (Data::Float(to), _) => {
-                if let Value::Float(n) = value {
-                    Some(push(to, *n))
-                } else {
-                    None
-                }
+            (Value::Bytes(bytes), Data::Bytes(to, ends)) if part == Part::Bytes => {
+                return Ok(add_bytes(to, ends, bytes, left));
             }
-            (Data::Fixed(to, length), _) => fixed(to, *length, value),
-            (Data::Bytes(to, ends), part) => {
-                let from = match value {
-                    Value::Text(text) => text.as_bytes(),
-                    Value::Bytes(bytes) if part == Part::Bytes => bytes,
-                    other => {
-                        scratch.clear();
-                        match other {
-                            Value::Bytes(bytes) => digits::hex_literal(scratch, bytes),
-                            other => plain::write(scratch, other, b'T'),
-                        }
-                        scratch
-                    }
-                };
-                if from.len() > left {
-                    return Ok(Err(GapReason::TooLong));
+            (value, Data::Bytes(to, ends)) => {
+                scratch.clear();
+                match value {
+                    Value::Bytes(bytes) => digits::hex_literal(scratch, bytes),
+                    other => plain::write(scratch, other, b'T'),
                 }
-                to.extend_from_slice(from);
-                ends.push(to.len());
-                Some(from.len() + size_of::<usize>())
+                return Ok(add_bytes(to, ends, scratch, left));
             }
+            (value, Data::Int32(to)) => number(value, part).and_then(|n| i32::try_from(n).ok()).map(|n| push(to, n)),
+            (value, Data::Int64(to)) => number(value, part).map(|n| push(to, n)),
+            (value, Data::Fixed(to, length)) => fixed(to, *length, value),
+            (Value::Bit(bit), Data::Bool(to)) => Some(push(to, *bit)),
+            (Value::Real(n), Data::Real(to)) => Some(push(to, *n)),
+            (Value::Float(n), Data::Float(to)) => Some(push(to, *n)),
+            (_, Data::Bool(_) | Data::Real(_) | Data::Float(_)) => None,
         };
         Ok(added.ok_or(GapReason::NoForm))
     }
 }
 
+/// Adds bytes, if there are at most `left`.
+fn add_bytes(
+    to: &mut Vec<u8>,
+    ends: &mut Vec<usize>,
+    bytes: &[u8],
+    left: usize,
+) -> std::result::Result<usize, GapReason> {
+    if bytes.len() > left {
+        return Err(GapReason::TooLong);
+    }
+    to.extend_from_slice(bytes);
+    ends.push(to.len());
+    Ok(bytes.len() + size_of::<usize>())
+}
+
 fn push<T>(to: &mut Vec<T>, value: T) -> usize {
     to.push(value);
     size_of::<T>()
-}
-
-fn bit(value: &Value<'_>) -> Option<bool> {
-    if let Value::Bit(bit) = value { Some(*bit) } else { None }
 }
 
 /// The value as the integer that the column has of it.

@@ -2,7 +2,7 @@
 //! (docs/format/compression.md#decimals): sign and exponent in one byte, then groups of three decimal digits in ten
 //! bits each.
 
-use crate::types::TypeInfo;
+use crate::types::{self, TypeInfo};
 
 /// Why bytes are not a decimal value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,7 +154,7 @@ fn group_at(mantissa: &[u8], group: usize) -> u16 {
 }
 
 fn power_of_ten(exponent: i32) -> Option<u128> {
-    10u128.checked_pow(u32::try_from(exponent).ok()?)
+    types::power_of_ten(u8::try_from(exponent).ok()?)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Owned {
             Value::DateTime(moment) => Self::DateTime(moment),
             Value::DateTimeOffset { utc, offset_minutes } => Self::DateTimeOffset { utc, offset_minutes },
             Value::Guid(bytes) => Self::Guid(bytes),
-            Value::Text(text) => Self::Text(text.to_owned()),
+            Value::Text(text) => Self::Text(text.as_str().to_owned()),
             Value::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
             Value::LongText(long) => match whole(&long).map(String::from_utf8) {
                 Ok(Ok(text)) => Self::Text(text),
@@ -67,7 +67,7 @@ impl Owned {
                 Value::DateTimeOffset { utc: *utc, offset_minutes: *offset_minutes }
             }
             Self::Guid(bytes) => Value::Guid(*bytes),
-            Self::Text(text) => Value::Text(text),
+            Self::Text(text) => Value::Text(text.as_str().into()),
             Self::Bytes(bytes) => Value::Bytes(bytes),
             Self::Unreadable(why) => Value::Unreadable(*why),
         }

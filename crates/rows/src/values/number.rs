@@ -1,7 +1,8 @@
 //! Exact numbers.
 
+use format::bytes::unsigned;
 use format::compressed::vardecimal::{self, VardecimalFault};
-use format::types::TypeInfo;
+use format::types::{TypeInfo, power_of_ten};
 
 use crate::{Unreadable, Value};
 
@@ -20,22 +21,27 @@ pub(super) fn money(units: i64) -> Value<'static> {
 /// A sign byte (1 = plus) and a magnitude of up to 16 bytes, low bytes first. Values of sql_variant and of XML indexes may
 /// leave out high bytes.
 #[inline]
-pub(super) fn decimal(bytes: &[u8], info: TypeInfo) -> Option<Value<'static>> {
+pub(super) fn decimal(bytes: &[u8], info: TypeInfo) -> Option<i128> {
     let (&sign, magnitude) = bytes.split_first()?;
-    let mut whole = [0; 16];
-    whole.get_mut(..magnitude.len())?.copy_from_slice(magnitude);
-    let magnitude = i128::try_from(u128::from_le_bytes(whole)).ok()?;
-    if sign > 1 || magnitude >= 10_i128.checked_pow(info.precision.into())? {
+    let magnitude = match magnitude.split_first_chunk::<8>() {
+        None => unsigned(magnitude).into(),
+        Some((low, [])) => u64::from_le_bytes(*low).into(),
+        Some((low, high)) if high.len() <= 8 => u128::from(u64::from_le_bytes(*low)) | u128::from(unsigned(high)) << 64,
+        Some(_) => return None,
+    };
+    if sign > 1 || magnitude >= power_of_ten(info.precision)? {
         return None;
     }
-    Some(Value::Decimal { unscaled: if sign == 0 { -magnitude } else { magnitude }, scale: info.scale })
+    // Below 10^38, so that it has room for a sign.
+    let magnitude = magnitude as i128;
+    Some(if sign == 0 { -magnitude } else { magnitude })
 }
 
 /// A decimal in variable length (docs/format/compression.md#decimals).
-pub(super) fn vardecimal(bytes: &[u8], info: TypeInfo) -> Value<'static> {
+pub(super) fn vardecimal(bytes: &[u8], info: TypeInfo) -> Result<i128, Unreadable> {
     match vardecimal::decode(bytes, info).map(vardecimal::Scaled::signed) {
-        Ok(Some(unscaled)) => Value::Decimal { unscaled, scale: info.scale },
-        Ok(None) | Err(VardecimalFault::OutOfDomain) => Value::Unreadable(Unreadable::Impossible),
-        Err(_) => Value::Unreadable(Unreadable::Undocumented),
+        Ok(Some(unscaled)) => Ok(unscaled),
+        Ok(None) | Err(VardecimalFault::OutOfDomain) => Err(Unreadable::Impossible),
+        Err(_) => Err(Unreadable::Undocumented),
     }
 }

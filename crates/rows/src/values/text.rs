@@ -43,6 +43,13 @@ fn ascii_start<'b>(bytes: &'b [u8], into: &mut Vec<u8>) -> &'b [u8] {
         into.extend_from_slice(&[a, b, c, d, e, f, g, h]);
         rest = after;
     }
+    if let Some((chunk, after)) = rest.split_first_chunk::<8>()
+        && u64::from_le_bytes(*chunk) & OTHERS as u64 == 0
+    {
+        let [a, _, b, _, c, _, d, _] = *chunk;
+        into.extend_from_slice(&[a, b, c, d]);
+        rest = after;
+    }
     while let Some(([low, high], after)) = rest.split_first_chunk::<2>() {
         if *high != 0 || !low.is_ascii() {
             return rest;

@@ -129,7 +129,7 @@ fn text(value: &Value<'_>) -> String {
             format!("{whole}.{fraction}")
         }
         Value::Real(number) => number.to_string(),
-        Value::Text(text) => text.chars().take(SHOWN).collect(),
+        Value::Text(text) => text.as_str().chars().take(SHOWN).collect(),
         Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
         Value::Guid(bytes) => format::types::guid_text(*bytes),
         Value::DateTime(moment) => {
