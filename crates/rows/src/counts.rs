@@ -23,7 +23,7 @@ pub enum Why {
     Encrypted,
     /// An IAM page that is damaged: the pages that it and those after it list are not known.
     AllocationMap,
-    /// Neither PFS nor GAM can be read, so that the page may have been freed.
+    /// The PFS page cannot be read, so that the page may have been freed.
     UseUnknown,
     /// The clustered index could not be followed beyond this page, although it could before.
     TreeDamaged,
@@ -44,7 +44,7 @@ impl fmt::Display for Why {
             Self::AllocationMap => {
                 f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are not known")
             }
-            Self::UseUnknown => f.write_str("PFS and GAM page are damaged: whether the page is in use is not known"),
+            Self::UseUnknown => f.write_str("its PFS page is damaged: whether the page is in use is not known"),
             Self::TreeDamaged => f.write_str("the clustered index cannot be followed beyond the page"),
             Self::CompressionInfo => {
                 f.write_str("the compression information of the page is damaged or not documented")
@@ -76,7 +76,7 @@ pub struct RangeCounts {
     pub unreadable_values: u64,
     /// Texts in which something was replaced by U+FFFD: an unpaired surrogate, a byte that the code page does not have.
     pub altered_texts: u64,
-    /// Shapes that WKB cannot express, and CLR values: handed out as the bytes that are stored.
+    /// Shapes that WKB cannot express, CLR values, and what the client encrypted: handed out as the bytes that are stored.
     pub values_as_stored: u64,
 }
 

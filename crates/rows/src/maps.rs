@@ -15,7 +15,7 @@ pub(crate) enum InUse {
     Yes,
     /// It was freed: what it holds is of the past.
     Freed,
-    /// Neither its PFS page nor its GAM page can be read.
+    /// Its PFS page cannot be read: a page that was freed keeps what it had, and its extent may still be of the same unit.
     Unknown,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Whether a page is in use: by its PFS page, or if that is damaged, by the GAM page of its extent.
+    /// Whether a page is in use: by its PFS page. The GAM page of its extent can say only that it is not.
     pub(crate) fn in_use(&mut self, source: &dyn PageSource, page: PageId) -> InUse {
         let by_page = self.pfs(source, page).map(PfsByte::is_allocated);
         let by_extent = self.gam(source, page);
         match (by_page, by_extent) {
             (Some(false), _) | (_, Some(false)) => InUse::Freed,
-            (Some(true), _) | (None, Some(true)) => InUse::Yes,
-            (None, None) => InUse::Unknown,
+            (Some(true), _) => InUse::Yes,
+            (None, _) => InUse::Unknown,
         }
     }
 

@@ -22,9 +22,11 @@ pub enum Doubtful {
     Damaged(ProtectionFault),
     /// Its page is sound, names the table, and no tree or IAM page leads to it.
     NotReached {
-        /// The maps say that the page is in use; if not, neither of them can be read.
+        /// Its PFS page says that it is in use; if not, that cannot be read.
         is_allocated: bool,
     },
+    /// Its page is sound and in an extent of the table, and nothing says whether it was freed.
+    UseUnknown,
     /// Its page is not as it was written, and nothing leads to it.
     DamagedAndNotReached,
     /// It was deleted, and is still on its page.
@@ -39,8 +41,9 @@ impl Doubtful {
             Self::Damaged(ProtectionFault::Torn { .. }) => "torn page, record whole",
             Self::NotReached { is_allocated: true } => "no tree or IAM page leads to the page",
             Self::NotReached { is_allocated: false } => {
-                "no tree or IAM page leads to the page, and no PFS or GAM page says whether it is in use"
+                "no tree or IAM page leads to the page, and its PFS page is damaged: it may have been freed"
             }
+            Self::UseUnknown => "the PFS page of the page is damaged: it may have been freed",
             Self::DamagedAndNotReached => "damaged page that no tree or IAM page leads to, record whole",
             Self::Deleted => "deleted",
         }

@@ -122,6 +122,8 @@ impl<'a> Pass<'a> {
         let may_have_rows =
             |(_, why): &&(PageId, Why)| matches!(why, Why::Damaged | Why::UseUnknown | Why::OtherPage(_));
         let pages: BTreeSet<PageId> = damaged.iter().filter(may_have_rows).map(|(page, _)| *page).collect();
+        let is_open = |(_, why): &&(PageId, Why)| *why == Why::UseUnknown;
+        let open: BTreeSet<PageId> = damaged.iter().filter(is_open).map(|(page, _)| *page).collect();
         let owners = owners(source, database, table, &pages);
         let partitions: Vec<_> = self.partitions().collect();
         for (at, &(partition, rowset, unit)) in partitions.iter().enumerate() {
@@ -136,7 +138,14 @@ impl<'a> Pass<'a> {
                 self.beside.extend(beside(source, unit, &own));
             }
             for page in own {
-                self.damaged_page(partition, (rowset, unit), page, None, (&mut *reader, &mut *sink))?;
+                match fetch(source, page) {
+                    Fetched::Sound(bytes) if open.contains(&page) && is_leaf_of(&bytes, page, unit.id) => {
+                        self.doubtful_page(partition, page, Doubtful::UseUnknown, (&mut *reader, &mut *sink))?;
+                    }
+                    // Not of the table, whether in use or not.
+                    Fetched::Sound(_) | Fetched::WrongId(_) if open.contains(&page) => {}
+                    _ => self.damaged_page(partition, (rowset, unit), page, None, (&mut *reader, &mut *sink))?,
+                }
             }
         }
         Ok(())
@@ -155,11 +164,6 @@ impl<'a> Pass<'a> {
         let why = match fetch(self.request.source, page) {
             Fetched::Damaged(fault) if stray.is_none() => Doubtful::Damaged(fault),
             Fetched::Damaged(_) => Doubtful::DamagedAndNotReached,
-            // Left out because nothing says whether it is in use.
-            Fetched::Sound(bytes) if is_leaf_of(&bytes, page, unit.id) => {
-                let stray = Stray { unit: 0, page, is_allocated: false };
-                return self.stray_page(partition, (rowset, unit), stray, (reader, sink));
-            }
             // Sound in itself: its rows are rows of another page.
             Fetched::Sound(_) | Fetched::WrongId(_) => {
                 self.salvaged.foreign += 1;
@@ -234,10 +238,21 @@ impl<'a> Pass<'a> {
             return Ok(());
         }
         self.salvaged.strays += 1;
-        self.overlay.clear();
         let why = Doubtful::NotReached { is_allocated: stray.is_allocated };
+        self.doubtful_page(partition, stray.page, why, (reader, sink))
+    }
+
+    /// Hands out the rows of a sound page as doubtful.
+    fn doubtful_page(
+        &mut self,
+        partition: usize,
+        page: PageId,
+        why: Doubtful,
+        (reader, sink): (&mut dyn ReadPage, &mut dyn Sink),
+    ) -> io::Result<()> {
+        self.overlay.clear();
         let salvaged = &mut self.salvaged;
-        reader.rows(Which::Table, partition, stray.page, &mut |place, values| {
+        reader.rows(Which::Table, partition, page, &mut |place, values| {
             salvaged.doubtful += 1;
             sink.doubtful(place, why, values)
         })

@@ -24,7 +24,7 @@ pub struct Stray {
     pub unit: usize,
     /// The page.
     pub page: PageId,
-    /// Whether the maps say that it is in use; if not, neither of them can be read.
+    /// Whether its PFS page says that it is in use; if not, that cannot be read.
     pub is_allocated: bool,
 }
 

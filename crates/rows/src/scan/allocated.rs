@@ -48,8 +48,8 @@ impl<'a> Allocated<'a> {
     /// The next page in use; `Err` for one of which that is not known, and for an IAM page at which the chain is cut.
     pub(crate) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
         loop {
-            let page = match self.listed() {
-                Some(page) => page,
+            let (page, is_single) = match self.listed() {
+                Some(listed) => listed,
                 None if self.next_iam.is_none() => return None,
                 None => match self.load() {
                     Ok(()) => continue,
@@ -76,22 +76,24 @@ impl<'a> Allocated<'a> {
             match self.maps.in_use(self.source, page) {
                 InUse::Yes => return Some(Ok(page)),
                 InUse::Freed => {}
+                // A single page leaves its place on the IAM page when it is freed.
+                InUse::Unknown if is_single => return Some(Ok(page)),
                 InUse::Unknown => return Some(Err((page, Why::UseUnknown))),
             }
         }
     }
 
-    /// The next page that the IAM page lists.
-    fn listed(&mut self) -> Option<PageId> {
+    /// The next page that the IAM page lists, and whether as a single page.
+    fn listed(&mut self) -> Option<(PageId, bool)> {
         if let Some(page) = self.singles.pop_front() {
-            return Some(page);
+            return Some((page, true));
         }
         if self.in_extent.is_empty() {
             let extent = self.extents.pop()?;
             let first = self.start.page.saturating_add(extent.saturating_mul(EXTENT_PAGES));
             self.in_extent = first..first.saturating_add(EXTENT_PAGES);
         }
-        self.in_extent.next().map(|page| PageId::new(self.start.file, page))
+        self.in_extent.next().map(|page| (PageId::new(self.start.file, page), false))
     }
 
     /// Reads the next IAM page.

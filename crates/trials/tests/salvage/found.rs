@@ -65,15 +65,25 @@ pub(crate) fn salvaged(
     (pages, damaged, missed): (&[PageId], &[PageId], &[PageId]),
     (rows_read, ghosts, memory): (u64, bool, usize),
 ) -> (Found, Salvaged) {
-    let mut reached = PageSet::of(files);
-    pages.iter().filter(|page| !missed.contains(page)).for_each(|page| assert!(reached.insert(*page)));
-    let mut found = Found::default();
     let left_out: Vec<(PageId, Why)> = damaged.iter().map(|page| (*page, Why::Damaged)).collect();
+    let reached: Vec<PageId> = pages.iter().filter(|page| !missed.contains(page)).copied().collect();
+    salvaged_of((files, database, table), (&reached, &left_out), (rows_read, ghosts, memory))
+}
+
+/// What is salvaged of a table when the ordinary reading met the pages `met`, and left out some, each for its reason.
+pub(crate) fn salvaged_of(
+    (files, database, table): (&dyn PageSource, &Database, &Table),
+    (met, left_out): (&[PageId], &[(PageId, Why)]),
+    (rows_read, ghosts, memory): (u64, bool, usize),
+) -> (Found, Salvaged) {
+    let mut reached = PageSet::of(files);
+    met.iter().for_each(|page| assert!(reached.insert(*page)));
+    let mut found = Found::default();
     let request = Request {
         source: files,
         database,
         table,
-        damaged: &left_out,
+        damaged: left_out,
         reached: &reached,
         unreached: None,
         rows_read: &[rows_read],

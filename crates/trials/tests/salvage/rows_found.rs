@@ -1,9 +1,13 @@
+use std::collections::BTreeSet;
+
+use catalog::Database;
 use format::{PAGE_BYTES, Page, PageId};
 use lab::{Version, orders};
 use rows::salvage::Doubtful;
+use rows::{RangeCounts, Reader, Scan, ScanOptions, Table, Why};
 use source::PageSource;
 
-use crate::found::{by_column, leaf_pages, salvaged};
+use crate::found::{by_column, leaf_pages, salvaged, salvaged_of};
 use crate::losses::{orders_database, table};
 
 const MEMORY: usize = 8 << 20;
@@ -105,5 +109,54 @@ fn deleted_rows_are_found_only_where_they_are_asked_for() {
     for (_, _, row) in &found.doubtful {
         let id: u64 = row[0].as_ref().unwrap().parse().unwrap();
         assert_eq!((id - 1) % 97, 96, "every 97th row of the lab is deleted");
+    }
+}
+
+/// The rows that the ordinary reading hands out, by page, and the pages that it leaves out.
+fn read(files: &dyn PageSource, database: &Database, table: &Table) -> (BTreeSet<PageId>, Vec<(PageId, Why)>) {
+    let mut scan = Scan::new(files, database, table, ScanOptions::default());
+    let mut reader = Reader::new(files, database, table, ScanOptions::default());
+    let (mut pages, mut counts) = (BTreeSet::new(), RangeCounts::default());
+    while let Some(range) = scan.next_range() {
+        let read = reader.read(&range, &mut |row| {
+            pages.insert(row.place.page);
+            Ok(())
+        });
+        counts.add(&read.unwrap());
+    }
+    (pages, counts.damaged_pages)
+}
+
+#[test]
+fn rows_of_a_page_that_was_freed_are_never_proven_whatever_map_is_damaged() {
+    let description = orders::orders(Version::V852, 7, 10 << 20);
+    let (files, database) = orders_database(Version::V852);
+    let products = table(&database, "products");
+    let truth = by_column(&description, "products", 0);
+    let pages = leaf_pages(&files, &database, &products);
+    assert_eq!(read(&files, &database, &products), (pages.iter().copied().collect(), Vec::new()));
+    // A page of the heap is freed: it keeps its rows, and its extent stays with the table.
+    let freed = *pages.last().unwrap();
+    let map = PageId::new(freed.file, 1);
+    let mut bytes = *files.read_page(map).unwrap();
+    bytes[100 + freed.page as usize] &= !0x40;
+    format::protection::seal(&mut bytes);
+    let sound = files.with_pages([(map, bytes)]).unwrap();
+    let (proven, left_out) = read(&sound, &database, &products);
+    assert!(left_out.is_empty() && !proven.contains(&freed) && proven.len() + 1 == pages.len());
+    // Nothing says so any more when the PFS page is damaged.
+    bytes[5000] ^= 1;
+    let damaged = files.with_pages([(map, bytes)]).unwrap();
+    let (proven, left_out) = read(&damaged, &database, &products);
+    assert!(left_out.iter().all(|(_, why)| *why == Why::UseUnknown) && left_out.iter().any(|(page, _)| *page == freed));
+    assert!(pages.iter().all(|page| proven.contains(page) != left_out.iter().any(|(other, _)| other == page)));
+    let (found, done) = salvaged_of((&damaged, &database, &products), (&pages, &left_out), (0, false, MEMORY));
+    assert_eq!((done.strays, done.unproven, done.foreign), (0, 0, 0));
+    let places: BTreeSet<PageId> = found.doubtful.iter().map(|(place, ..)| place.page).collect();
+    assert!(places.contains(&freed));
+    assert_eq!(places, pages.iter().copied().filter(|page| !proven.contains(page)).collect());
+    for (_, why, row) in &found.doubtful {
+        assert_eq!(why.text(), "the PFS page of the page is damaged: it may have been freed");
+        assert_eq!(&truth[row[0].as_ref().unwrap()], row);
     }
 }
