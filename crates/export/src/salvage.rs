@@ -8,6 +8,7 @@ use rows::salvage::{Doubtful, Request, Salvaged, Sink, salvage};
 use script::{batch, comment, quote};
 
 use crate::layout::{Field, Kind, Layout};
+use crate::script_frame::{GUARDED, guard};
 use crate::table::{Destination, EachRow, Form, SqlFrame, write_rows};
 
 /// Where salvaged rows go. A file that would have no row is not made.
@@ -93,10 +94,10 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     ids.sort_unstable();
     ids.dedup();
     SqlFrame {
-        before: format!("{review}\n{create}"),
+        before: format!("{review}\n{}{create}", guard(&name)),
         insert: format!("INSERT INTO {name} ({}) VALUES\n", names.join(", ")),
         columns: ids,
-        after: String::new(),
+        after: GUARDED.to_owned(),
     }
 }
 
@@ -119,14 +120,15 @@ struct Both<'s, 'd, 'r> {
 impl Sink for Both<'_, '_, '_> {
     fn doubtful(&mut self, place: RecordId, why: Doubtful, values: &[Value<'_>]) -> io::Result<()> {
         let page = format!("{}:{}", place.page.file, place.page.page);
-        let in_front = [Value::Text(&page), Value::Integer(place.slot.into()), Value::Text(why.text())];
+        let in_front =
+            [Value::Text(page.as_str().into()), Value::Integer(place.slot.into()), Value::Text(why.text().into())];
         let values: Vec<Value<'_>> = in_front.iter().chain(values).copied().collect();
         (self.doubtful)(place, &values)
     }
 
     fn rebuilt(&mut self, indexes: &str, values: &[Value<'_>]) -> io::Result<()> {
         let why = format!("page lost, values from {indexes}");
-        let in_front = [Value::Null, Value::Null, Value::Text(&why)];
+        let in_front = [Value::Null, Value::Null, Value::Text(why.as_str().into())];
         let values: Vec<Value<'_>> = in_front.iter().chain(values).copied().collect();
         (self.rebuilt)(RecordId::default(), &values)
     }

@@ -3,7 +3,7 @@
 use catalog::Database;
 use format::types::xtype;
 use rows::{Place, Table};
-use script::{Definitions, Script, batch, comment, is_plain, quote};
+use script::{Constant, Definitions, Script, batch, comment, is_plain, quote};
 
 use crate::table::SqlFrame;
 
@@ -30,6 +30,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
     columns.sort_unstable();
     let names: Vec<String> = table.columns.iter().filter(is_inserted).map(|column| quote(&column.name)).collect();
     let mut before = String::from("SET NOCOUNT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n");
+    before.push_str(&guard(&name));
     before.push_str(&batch(&script.create_table(id)?));
     let left_out: Vec<&str> = table
         .columns
@@ -70,8 +71,28 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
     for statement in script.keys(id).into_iter().chain(script.indexes(id)).chain(script.checks(id)) {
         after.push_str(&batch(&statement));
     }
+    after.push_str(GUARDED);
     Some(SqlFrame { before, insert, columns, after })
 }
+
+/// Executes nothing of what follows, up to [`GUARDED`], if there is an object of this name: without it the rows would be added to
+/// those of another table.
+pub(crate) fn guard(name: &str) -> String {
+    let mut constant = b"N'".to_vec();
+    let mut text = Constant::default();
+    text.add(&mut constant, name.as_bytes());
+    text.finish(&mut constant);
+    constant.push(b'\'');
+    // Only whole characters were written.
+    let constant = String::from_utf8_lossy(&constant);
+    format!(
+        "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'There is a table of this name already: nothing is created or \
+         inserted.', 16, 1);\n    SET NOEXEC ON;\nEND;\nGO\n"
+    )
+}
+
+/// Ends what [`guard`] begins.
+pub(crate) const GUARDED: &str = "SET NOEXEC OFF;\nGO\n";
 
 /// The foreign keys of tables, to be added when all of them are there. Empty if there are none.
 pub fn foreign_keys(database: &Database, definitions: &Definitions, tables: &[i32]) -> String {

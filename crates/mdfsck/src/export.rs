@@ -1,7 +1,7 @@
 //! `mdfsck export`: the rows of tables as files.
 
 mod definitions;
-mod memory;
+pub(crate) mod memory;
 mod plan;
 mod salvage;
 

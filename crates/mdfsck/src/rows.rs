@@ -5,12 +5,14 @@ use ::rows::{RangeCounts, ScanOptions, Table};
 use check::Silent;
 
 use crate::cli::{RowsArguments, RowsFormat};
-use crate::export::{Opened, with_database};
+use crate::export::{Opened, memory, with_database};
 use crate::failure::{Failure, warn};
 use crate::{output, scope, terminal};
 
 pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
-    with_database(&arguments.database, &arguments.stop, Box::new(Silent), |Opened { pages, database, .. }, _| {
+    with_database(&arguments.database, &arguments.stop, Box::new(Silent), |opened, _| {
+        let Opened { pages, database, kept_bytes } = opened;
+        memory::for_preview(arguments.database.recovery.room.memory, kept_bytes, pages, database)?;
         let name = &arguments.table;
         let id = scope::table(database, name).map_err(|failure| scope::nearest(failure, database, name))?;
         let table = Table::of(database, id).map_err(|why| Failure::unable(format!("{name}: {why}")))?;

@@ -222,8 +222,10 @@ fn remarks(table: &Exported) -> Vec<String> {
         remarks.push(format!("{} with U+FFFD in place of what is no character", count(table.altered_texts, "text")));
     }
     if table.values_as_stored > 0 {
-        let values = count(table.values_as_stored, "CLR value");
-        remarks.push(format!("{values} as the bytes that are stored, because no published form can express them"));
+        let values = count(table.values_as_stored, "value");
+        remarks.push(format!(
+            "{values} as the bytes that are stored: the client encrypted them, or no published form can express them"
+        ));
     }
     if !table.computed_columns.is_empty() {
         let columns = table.computed_columns.join(", ");

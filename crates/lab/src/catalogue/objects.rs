@@ -279,7 +279,7 @@ impl Catalogue<'_> {
             ("colid", Number(id)),
             ("name", Text(&column.name)),
             ("xtype", Number(i64::from(ty.xtype))),
-            ("utype", Number(i64::from(ty.user_type))),
+            ("utype", Number(i64::from(if ty.is_encrypted() { ty.xtype } else { ty.user_type }))),
             ("length", Number(if max { -1 } else { i64::from(ty.length) })),
             ("prec", Number(precision(ty))),
             ("scale", Number(i64::from(ty.scale))),

@@ -37,7 +37,7 @@ pub(super) fn column_type(column: &ColumnFact) -> SqlType {
         length,
         precision: column.precision,
         scale: column.scale,
-        user_type: column.utype.try_into().unwrap_or(column.xtype),
+        user_type: column.utype.try_into().ok().filter(|utype| *utype > 0).unwrap_or(column.xtype),
     }
 }
 

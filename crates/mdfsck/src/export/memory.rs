@@ -41,13 +41,39 @@ pub(super) fn fixed_bytes(
 ) -> u64 {
     let (sets, listed) =
         if arguments.damaged { (SCAN_SETS + 1, MOST_LISTED as u64 * LISTED_PAGE_BYTES) } else { (SCAN_SETS, 0) };
-    BASE_BYTES
-        + database.bytes()
-        + pages.backup().map_or(0, BackupPages::held_bytes)
+    reading_bytes(pages, database, sets)
         + texts.map_or(0, Definitions::bytes)
-        + sets * PageSet::bytes_for(pages)
         + listed
         + database.objects.values().filter(|object| object.type_code == "U").count() as u64 * TABLE_BYTES
+}
+
+/// What reading takes with so many sets of pages.
+fn reading_bytes(pages: &dyn PageSource, database: &Database, sets: u64) -> u64 {
+    let held = pages.backup().map_or(0, BackupPages::held_bytes);
+    BASE_BYTES + database.bytes() + held + sets * PageSet::bytes_for(pages)
+}
+
+/// Whether a grant is enough for the first rows of a table, which are read by one thread.
+pub(crate) fn for_preview(
+    granted: Option<u64>,
+    kept_bytes: u64,
+    pages: &dyn PageSource,
+    database: &Database,
+) -> Result<(), Failure> {
+    let least = kept_bytes + reading_bytes(pages, database, SCAN_SETS) + TEXT_THREAD_BYTES;
+    enough(granted, least, "reading rows").map(|_| ())
+}
+
+/// The grant, if it is enough for `what`.
+fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> {
+    match granted {
+        Some(granted) if granted < least => {
+            let (granted, least) = (size::text(granted), size::text(least.next_multiple_of(1 << 20)));
+            Err(Failure::small_grant(format!("--memory {granted}: {what} needs {least} at least")))
+        }
+        Some(granted) => Ok(granted),
+        None => Ok(DEFAULT_BYTES.max(least)),
+    }
 }
 
 /// The bytes of the grant that are not fixed, and how many threads they are enough for.
@@ -57,15 +83,7 @@ pub(super) fn grant(arguments: &ExportArguments, fixed: u64) -> Result<(u64, usi
         ExportFormat::Parquet => GROUP_THREAD_BYTES,
         _ => TEXT_THREAD_BYTES,
     };
-    let least = fixed + each;
-    let granted = match arguments.database.recovery.room.memory {
-        Some(granted) if granted < least => {
-            let (granted, least) = (size::text(granted), size::text(least.next_multiple_of(1 << 20)));
-            return Err(Failure::small_grant(format!("--memory {granted}: this export needs {least} at least")));
-        }
-        Some(granted) => granted,
-        None => DEFAULT_BYTES.max(least),
-    };
+    let granted = enough(arguments.database.recovery.room.memory, fixed + each, "this export")?;
     let left = granted - fixed;
     let wanted = match arguments.maxdop {
         0 => thread::available_parallelism().map_or(1, |count| count.get() as u64),

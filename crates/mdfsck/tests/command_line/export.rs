@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use format::page::PAGE_BYTES;
+use lab::description::{Column, Description, Index, Table, Values};
+use lab::{SqlType, Version};
 use libtest_mimic::Failed;
 use serde_json::Value;
 
@@ -30,6 +32,7 @@ fn own() -> Vec<(&'static str, Test)> {
         ("rows shows as many rows as asked for", some_rows),
         ("the bits of a large file's pages count against the grant", bits_of_pages),
         ("csv and json lines have as many rows as the summary says", counts),
+        ("what the client encrypted is exported as the bytes that are stored, and said", encrypted),
     ]
 }
 
@@ -70,7 +73,9 @@ fn same_bytes(folder: &Path) -> Result<(), Failed> {
 fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     let export = |out: &str, memory: &str| mdfsck(folder, &["export", "s", "-o", out, "--damaged", "--memory", memory]);
+    let rows = || mdfsck(folder, &["rows", "orders", "s", "--memory", "28MB"]);
     ensure(matches!(export("small", "36MB").status.code(), Some(0 | 16)), "enough for the small file")?;
+    ensure(matches!(rows().status.code(), Some(0 | 16)), "enough for rows of the small file")?;
     let path = fs::read_dir(folder.join("s"))?
         .flatten()
         .map(|entry| entry.path())
@@ -78,6 +83,7 @@ fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
     fs::File::options().write(true).open(path.ok_or("no data file")?)?.set_len(300 << 30)?;
     // A bit for each page takes 4.7 MB, three times, on top of what one thread needs.
     refused(&export("large", "36MB"), 8, &["--memory 36 MB: this export needs", "at least"])?;
+    refused(&rows(), 8, &["--memory 28 MB: reading rows needs", "at least"])?;
     ensure(!folder.join("large").exists() || files(&folder.join("large"))?.is_empty(), "nothing is written")
 }
 
@@ -164,4 +170,51 @@ fn counts(folder: &Path) -> Result<(), Failed> {
         rows += exported.len() as u64;
     }
     ensure(Some(rows) == summary["rows"].as_u64() && rows > 1000, summary.to_string())
+}
+
+/// Always Encrypted: the catalog says int and date, and each value has 65 bytes.
+fn encrypted(folder: &Path) -> Result<(), Failed> {
+    let values = Values::Serial { start: 1, step: 1 };
+    let table = Table {
+        name: "people".to_owned(),
+        columns: vec![
+            Column::new("id", SqlType::INT, values.clone()),
+            Column::new("salary", SqlType::INT.encrypted(), values.clone()),
+            Column::new("born", SqlType::DATE.encrypted(), values).nullable(50),
+        ],
+        clustered: Some(Index::on("pk", &[0]).primary_key()),
+        rows: 200,
+        ..Table::default()
+    };
+    let description =
+        Description { name: "people".to_owned(), tables: vec![table], ..lab::orders::orders(Version::V852, 1, 0) };
+    fs::create_dir(folder.join("s"))?;
+    lab::write(&description, &folder.join("s"))?;
+    let stored = |id: i64| {
+        let mut bytes = Vec::new();
+        SqlType::INT.encrypted().encode_number(id, &mut bytes);
+        bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>()
+    };
+    for format in ["csv", "jsonl", "sql", "parquet"] {
+        let output = mdfsck(folder, &["export", "s", "-o", format, "--format", format]);
+        ensure(output.status.code() == Some(0), text(&output.stderr))?;
+        let said = text(&output.stdout);
+        let values = "values as the bytes that are stored: the client encrypted them";
+        ensure(said.contains(values) && !said.contains("NULL"), said)?;
+    }
+    let mut reader = csv::Reader::from_path(folder.join("csv/dbo.people.csv"))?;
+    let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>()?;
+    ensure(rows.len() == 200, format!("{} rows", rows.len()))?;
+    for row in &rows {
+        let id = stored(row[0].parse()?);
+        ensure(row[1] == id && (row[2].is_empty() || row[2] == id), format!("{row:?}"))?;
+    }
+    let nulls = rows.iter().filter(|row| row[2].is_empty()).count();
+    ensure((1..200).contains(&nulls), format!("{nulls} are NULL"))?;
+    let script = fs::read_to_string(folder.join("sql/dbo.people.sql"))?;
+    let comment = "encrypted by the client, inserted as the bytes that are stored: salary, born";
+    ensure(script.contains(comment) && script.contains(&format!("(1,0x{},", stored(1))), script)?;
+    let shown = mdfsck(folder, &["rows", "people", "s", "--limit", "3"]);
+    ensure(shown.status.code() == Some(0), text(&shown.stderr))?;
+    ensure(text(&shown.stdout).contains(&format!("0x{}", &stored(2)[..16])), text(&shown.stdout))
 }

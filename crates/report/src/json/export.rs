@@ -45,7 +45,7 @@ pub(crate) struct ExportedTable<'a> {
     pub(crate) unreadable_values: u64,
     /// Texts in which U+FFFD stands for what is no character.
     pub(crate) altered_texts: u64,
-    /// Shapes and CLR values that stand as the bytes that are stored.
+    /// Shapes, CLR values and what the client encrypted, where they stand as the bytes that are stored.
     pub(crate) values_as_stored: u64,
     /// Pages whose rows are not in the file.
     pub(crate) pages_left_out: u64,

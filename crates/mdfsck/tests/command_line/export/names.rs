@@ -14,6 +14,7 @@ pub(super) fn names() -> Vec<(&'static str, Test)> {
     vec![
         ("hostile names of tables stay inside the folder, each with a file of its own", inside),
         ("no name or value in a script is a batch, a command or a variable of sqlcmd", scripts),
+        ("a script does nothing where there is an object of its table's name", guarded),
         ("names of columns arrive in every format", columns),
     ]
 }
@@ -141,6 +142,7 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
         let batches = batches(script);
         let begins = [
             "SET",
+            "IF OBJECT_ID(N'[dbo].[",
             "CREATE TABLE [dbo].[",
             "INSERT INTO [dbo].[",
             "ALTER TABLE [dbo].[",
@@ -152,14 +154,42 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
             format!("{statements:?}"),
         )?;
         ensure(!statements.iter().any(|statement| statement.starts_with("EXEC")), script.clone())?;
-        // The settings, the table, its rows, key, index and check: nothing was cut, and the identity is allowed where the rows are.
+        // The settings, the guard, the table, its rows, key, index, check and the guard's end: nothing was cut, and the identity is
+        // allowed where the rows are.
         let is_executed = batches.iter().any(|batch| batch.starts_with("EXEC (N'SET IDENTITY_INSERT"));
-        ensure(is_executed && batches.len() == 6, format!("{batches:?}"))?;
+        ensure(is_executed && batches.len() == 8, format!("{batches:?}"))?;
     }
     for name in TABLES {
         let quoted = format!("CREATE TABLE [dbo].[{}] (", name.replace(']', "]]"));
         let has = |script: &&String| batches(script).iter().any(|batch| executed(batch).starts_with(&quoted));
         ensure(scripts.iter().filter(has).count() == 1, quoted)?;
+    }
+    Ok(())
+}
+
+/// Without the guard, a CREATE TABLE that fails would leave the rows to a table of the same name that is there.
+fn guarded(folder: &Path) -> Result<(), Failed> {
+    hostile(folder)?;
+    let output = mdfsck(folder, &["export", "s", "-o", "out", "--format", "sql"]);
+    ensure(output.status.code() == Some(0), text(&output.stderr))?;
+    let scripts: Vec<String> = files(&folder.join("out"))?.into_iter().map(|(_, bytes)| text(&bytes)).collect();
+    for script in &scripts {
+        let batches = batches(script);
+        let created: Vec<usize> = (0..batches.len())
+            .filter(|at| executed(&batches[*at]).starts_with("CREATE TABLE") || batches[*at].contains("INSERT INTO"))
+            .collect();
+        let statement = executed(&batches[created[0]]);
+        // Names of tables end at the parenthesis of their columns.
+        let name = statement.strip_prefix("CREATE TABLE ").and_then(|rest| rest.split_once(" (\n    [id]"));
+        let (name, _) = name.ok_or_else(|| statement.clone())?;
+        let guard = &batches[created[0] - 1];
+        let constant = guard.strip_prefix("IF OBJECT_ID(N'").and_then(|rest| rest.split_once("') IS NOT NULL\n"));
+        let (constant, rest) = constant.ok_or_else(|| guard.clone())?;
+        let unquoted = constant.replace("''", "\0").replace("'+N'", "").replace('\0', "'");
+        ensure(unquoted == name, format!("{unquoted} for {name}"))?;
+        ensure(rest.contains("RAISERROR (") && rest.trim_end().ends_with("SET NOEXEC ON;\nEND;"), rest)?;
+        let ends: Vec<usize> = (0..batches.len()).filter(|at| batches[*at].trim() == "SET NOEXEC OFF;").collect();
+        ensure(ends == [batches.len() - 1] && created.len() >= 2, format!("{batches:?}"))?;
     }
     Ok(())
 }
