@@ -3,11 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 use crate::failure::Failure;
 
+/// Of a file with links no more is read.
+const MOST_LINK_BYTES: u64 = 1 << 20;
+
 /// URLs that are read when the program is built for it.
 const SCHEMES: [&str; 5] = ["s3", "az", "gs", "https", "http"];
+
+/// Names a file with links, one per line: what gives access to them need not be an argument, which other users of the machine
+/// can see, nor stand in a plan.
+const LINKS: &str = "MDFSCK_SAS_FILE";
 
 /// The arguments without secrets, and the URLs as they were given by how they are shown.
 #[derive(Default)]
@@ -34,6 +44,9 @@ pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
             None => argument,
         });
     }
+    if let Some(path) = std::env::var_os(LINKS).filter(|path| !path.is_empty()) {
+        shown.take_links(Path::new(&path))?;
+    }
     Ok(shown)
 }
 
@@ -50,6 +63,25 @@ fn url_in(argument: &str) -> Option<(&str, &str)> {
 }
 
 impl Shown {
+    /// Takes the secrets of the links in a file.
+    fn take_links(&mut self, path: &Path) -> Result<(), Failure> {
+        let cause = |cause| Failure::unable(format!("{}: {cause}; {LINKS} names it", path.display()));
+        let (mut text, mut file) = (String::new(), File::open(path).map_err(cause)?.take(MOST_LINK_BYTES));
+        file.read_to_string(&mut text).map_err(cause)?;
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+            let Some((_, url)) = url_in(line.trim()).filter(|(_, url)| url.contains('?')) else {
+                let expected = "is no URL with a query, such as https://HOST/PATH?QUERY";
+                return Err(Failure::usage(format!("{}: line {number} {expected}", path.display())));
+            };
+            let plain = url.split('?').next().unwrap_or_default().to_owned();
+            // What is given with the command counts.
+            if !self.secrets.contains_key(&plain) {
+                self.secrets.insert(plain, url.to_owned());
+            }
+        }
+        Ok(())
+    }
+
     fn take(&mut self, before: &str, url: &str) -> Result<String, Failure> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         // In names on S3 and Google, a question mark stands for a letter, as in any pattern; a signature shows a link.

@@ -12,23 +12,30 @@ use crate::error::PartsError;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceFile {
-    /// Its absolute path.
+    /// Its absolute path, or its URL.
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
-    /// When it was last written to, in milliseconds since 1970.
+    /// When it was last written to, in milliseconds since 1970; 0 for an object.
     pub modified_ms: i64,
+    /// What tells an object from others of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 impl SourceFile {
     /// The file as it is now.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Those of the system, or of the storage of an object.
     pub fn of(path: &Path) -> Result<Self, PartsError> {
+        if let Some(object) = source::storage::version(path) {
+            let (bytes, version) = object.map_err(PartsError::unreadable(path))?;
+            return Ok(Self { path: path.to_owned(), bytes, modified_ms: 0, version: Some(version) });
+        }
         let path = std::path::absolute(path).map_err(PartsError::unreadable(path))?;
         let metadata = fs::metadata(&path).map_err(PartsError::unreadable(&path))?;
-        Ok(Self { bytes: metadata.len(), modified_ms: modified_ms(&metadata), path })
+        Ok(Self { bytes: metadata.len(), modified_ms: modified_ms(&metadata), path, version: None })
     }
 
     /// Whether it is still the same.
@@ -43,6 +50,7 @@ impl SourceFile {
                 changed(format!("has grown or shrunk from {} to {} bytes", self.bytes, now.bytes))
             }
             now if now.modified_ms != self.modified_ms => changed("has been written to".to_owned()),
+            now if now.version != self.version => changed("has been overwritten".to_owned()),
             _ => Ok(()),
         }
     }

@@ -227,6 +227,11 @@ impl Object for Reader {
         self.0.version.length
     }
 
+    fn version(&self) -> String {
+        let version = &self.0.version;
+        version.etag.clone().unwrap_or_else(|| format!("written {} seconds after 1970", version.modified))
+    }
+
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.0.read_at(buffer, offset)
     }

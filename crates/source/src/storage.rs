@@ -41,6 +41,9 @@ pub trait Object: Send + Sync + fmt::Debug {
     /// Its length in bytes.
     fn length(&self) -> u64;
 
+    /// What tells it from others that had or will have its name, such as its ETag.
+    fn version(&self) -> String;
+
     /// Reads at least one byte from `offset` on, none at the end. All bytes are of the object as it was when it was opened.
     ///
     /// # Errors
@@ -148,6 +151,15 @@ pub fn length(path: &Path) -> Option<u64> {
         Ok(Kind::File { bytes }) => Some(bytes),
         _ => None,
     }
+}
+
+/// The length of the object at `path`, and what tells it from others of this name; `None` for a path of the system.
+///
+/// # Errors
+/// Those of the storage.
+pub fn version(path: &Path) -> Option<io::Result<(u64, String)>> {
+    let object = of(path)?.and_then(|(storage, url)| storage.open(url));
+    Some(object.map(|object| (object.length(), object.version())))
 }
 
 /// What is directly in a folder, by name.

@@ -23,6 +23,10 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
         return status(folder, arguments.missing);
     }
     let Some(folder) = &arguments.dir else { return Err(Failure::usage("plan: --dir PLAN is missing")) };
+    if source::storage::url(folder).is_some() {
+        let text = "a plan is a folder of files that all machines see; name one with --dir";
+        return Err(Failure::usage(format!("{}: {text}", folder.display())));
+    }
     let folder = absolute(folder)?;
     let named = paths(&arguments.paths)?;
     let check = CheckArguments {
@@ -54,9 +58,12 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    if source::storage::url(path).is_some() {
-        let text = "a plan is about files that all machines see, not about URLs; use 'mdfsck check', or copy the file";
-        return Err(Failure::usage(format!("{}: {text}", path.display())));
+    if let Some(url) = source::storage::url(path) {
+        // Tasks find the query of a link by the rest of it.
+        let is_one_of_two = url.starts_with("http") && url.contains('#');
+        let text =
+            "a plan keeps links without their queries, and this one differs from another only there; copy the file";
+        return if is_one_of_two { Err(Failure::usage(format!("{url}: {text}"))) } else { Ok(path.to_owned()) };
     }
     let absolute =
         std::path::absolute(path).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;

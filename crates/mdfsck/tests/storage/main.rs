@@ -324,3 +324,84 @@ fn what_is_wrong_with_a_url_is_one_line_and_a_status() {
         assert!(stderr.contains(said) && stderr.trim_end().lines().count() == 1, "{stderr}");
     }
 }
+
+/// Makes a plan in the folder `name` of `out`, does its tasks and merges.
+fn spread(paths: &[String], out: &Path, name: &str, environment: &[(&str, &str)]) -> Output {
+    let folder = out.join(name).display().to_string();
+    let planned = run(&["plan"], paths, &["--dir", &folder, "--task-size", "4MB"], environment);
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    for task in ["0", "1-2"] {
+        let done = run(&["task"], &[folder.clone(), task.to_owned()], &[], environment);
+        // Small forms have fewer tasks.
+        let is_beyond = text(&done.stderr).contains("the plan has");
+        assert!(done.status.success() || is_beyond, "{}", text(&done.stderr));
+    }
+    let missing = run(&["plan", "--status", "--missing"], std::slice::from_ref(&folder), &[], environment);
+    let left = text(&missing.stdout).trim().to_owned();
+    if !left.is_empty() {
+        let done = run(&["task"], &[folder.clone(), left], &[], environment);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
+    let merged = run(&["merge"], std::slice::from_ref(&folder), &[], environment);
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let has_secret = fs::read(&path).unwrap().windows(9).any(|part| part == b"TOPSECRET");
+            assert!(!has_secret, "{}", path.display());
+        }
+    }
+    merged
+}
+
+#[test]
+fn a_check_of_objects_is_spread_over_tasks_and_a_plan_holds_no_secret() {
+    let sample = Sample::new();
+    let server = sample.served();
+    let url = server.url();
+    let out = tempfile::tempdir().unwrap();
+    for (number, (form, names)) in sample.forms.iter().enumerate() {
+        let expected = sample.expected(names, &[]);
+        let merged = spread(&urls("s3://sql/backups/", names), out.path(), &format!("plan {number}"), &s3(&url));
+        is_same(&expected, &merged, form);
+    }
+    // A link: its query is in a file, for the plan and for each task.
+    server.require("sig=TOPSECRETSIG");
+    let plain = format!("{url}/sql/backups/plain.bak");
+    let links = out.path().join("links");
+    fs::write(&links, format!("\n{plain}?sv=1&sig=TOPSECRETSIG\n")).unwrap();
+    let links = links.display().to_string();
+    let merged = spread(std::slice::from_ref(&plain), out.path(), "linked", &[("MDFSCK_SAS_FILE", &links)]);
+    is_same(&sample.expected(&["plain.bak".to_owned()], &[]), &merged, "a link");
+    let denied = run(&["check"], std::slice::from_ref(&plain), &[], &[]);
+    assert!(text(&denied.stderr).contains("access is denied"), "{}", text(&denied.stderr));
+}
+
+#[test]
+fn an_object_that_was_overwritten_since_the_plan_was_made_is_refused() {
+    let sample = Sample::new();
+    let server = sample.served();
+    let url = server.url();
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().join("plan").display().to_string();
+    let backup = ["s3://sql/backups/plain.bak".to_owned()];
+    assert!(run(&["plan"], &backup, &["--dir", &folder], &s3(&url)).status.success());
+    // The same bytes, written again.
+    server.put("/sql/backups/plain.bak", Content::Bytes(Arc::new(sample.bytes("plain.bak"))));
+    let task = run(&["task"], &[folder, "0".to_owned()], &[], &s3(&url));
+    assert!(task.status.code() == Some(4), "{}", text(&task.stderr));
+    assert!(text(&task.stderr).contains("has been overwritten since the plan was made"), "{}", text(&task.stderr));
+}
+
+#[test]
+fn a_file_of_links_that_cannot_be_used_is_one_line_without_its_content() {
+    let out = tempfile::tempdir().unwrap();
+    let links = out.path().join("links").display().to_string();
+    let check = || run(&["check"], &["https://host/x.bak".to_owned()], &[], &[("MDFSCK_SAS_FILE", &links)]);
+    let missing = check();
+    assert!(missing.status.code() == Some(4) && text(&missing.stderr).contains("MDFSCK_SAS_FILE names it"));
+    fs::write(&links, "https://host/x.bak?sig=TOPSECRET\nTOPSECRET\n").unwrap();
+    let wrong = check();
+    let stderr = text(&wrong.stderr);
+    assert!(wrong.status.code() == Some(8) && stderr.contains("line 2 is no URL with a query"), "{stderr}");
+    assert!(!stderr.contains("TOPSECRET") && stderr.trim_end().lines().count() == 1, "{stderr}");
+}
