@@ -120,10 +120,7 @@ impl<'a> Context<'a> {
     /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that
     /// relations between pages can be checked.
     pub(crate) fn is_clean(&self) -> bool {
-        match &self.in_flight {
-            Some(in_flight) => in_flight.is_empty(),
-            None => self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown()),
-        }
+        self.database.is_recovered(self.source)
     }
 
     /// Whether the row counts of the catalog are current: they are written only at checkpoints, and no log record

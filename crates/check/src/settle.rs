@@ -97,8 +97,10 @@ impl<'a> Doubts<'a> {
         let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
         let is_newer = context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST);
         let on_maps: RestsOnIt = |policy| policy.rests_on_maps;
+        let has_one_moment = context.source.backup().is_none_or(source::BackupPages::has_one_moment);
+        let log_limit = if has_one_moment { &limits::DEMOTED_LOG } else { &limits::DEMOTED_MOMENTS };
         let all: [(bool, &'static Limit, RestsOnIt); 4] = [
-            (in_flight.is_none() && needs_the_log(context), &limits::DEMOTED_LOG, |policy| policy.rests_on_log),
+            (in_flight.is_none() && needs_the_log(context), log_limit, |policy| policy.rests_on_log),
             (!context.survey.unread.is_empty(), &limits::DEMOTED_MAPS, on_maps),
             (is_catalog_unread(context), &limits::DEMOTED_CATALOG, on_maps),
             (is_newer, &limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),

@@ -64,6 +64,14 @@ impl Identity {
         };
         let lsn = boot.map(|boot| boot.checkpoint_lsn.to_string());
         let image = match label {
+            Some(_) if source.backup().is_some_and(|backup| !backup.has_one_moment()) => {
+                let sets = source.backup().map(|backup| backup.sets()).unwrap_or_default();
+                let one = |set: &source::backup::UsedSet| {
+                    let (guid, finished) = (set.guid.as_deref(), set.finished.as_deref());
+                    format!("{} {} {}", guid.unwrap_or_default(), set.position, finished.unwrap_or_default())
+                };
+                sets.iter().map(one).collect::<Vec<_>>().join(" + ")
+            }
             Some(label) => {
                 let sets = source.backup().map(|backup| backup.sets()).unwrap_or_default();
                 let positions: Vec<String> = sets.iter().map(|set| set.position.to_string()).collect();

@@ -60,6 +60,8 @@ pub struct BackupOptions<'a> {
     pub in_flight: usize,
     /// WITH FILE: the IDs of the only files that it holds.
     pub only: Option<&'a [u16]>,
+    /// The label counts the pages of the other files too.
+    pub counts_all: bool,
 }
 
 /// A backup of some data files at a certain time: steps are minutes, and 0 is the last shutdown of the database.
@@ -191,10 +193,9 @@ impl Prepared {
                 extents
             }
         };
-        let extents: Extents = match set.options.only {
-            Some(only) => extents.into_iter().filter(|(file, _)| only.contains(file)).collect(),
-            None => extents,
-        };
+        let is_copied = |(file, _): &(u16, u32)| set.options.only.is_none_or(|only| only.contains(file));
+        let (extents, mut left_out): (Extents, Extents) = extents.into_iter().partition(is_copied);
+        left_out.retain(|_| set.options.counts_all);
         let log_form = LogForm::of(facts.version, boot.verify == PageVerify::Checksum);
         let mut log = Log::new(log_form, facts.checkpoint_lsn, facts.version, CREATED);
         let mut regions = vec![extents];
@@ -206,7 +207,7 @@ impl Prepared {
         let seed = mix(u64::from(set.step));
         let regions = regions.iter().map(|extents| deal(extents, facts.stripes, seed)).collect();
         let log_parts = log::parts(facts.first_lsn, log.len() as u64);
-        let content = Content { regions, log, log_parts, log_form, with_checksum: set.options.checksum };
+        let content = Content { regions, left_out, log, log_parts, log_form, with_checksum: set.options.checksum };
         Ok(Self { origin, facts, content, changes })
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Input {
 
 /// Backups of one database.
 pub(crate) struct Backups {
-    /// The pages of the full backup, or of a differential over it.
+    /// The pages of the full backup, of a differential over it, or of sets of files.
     pub(crate) pages: BackupPages,
     /// Its log, and that of the log backups after it; `None` if they have none that can be read.
     pub(crate) log: Option<Log>,

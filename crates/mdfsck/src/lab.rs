@@ -294,6 +294,7 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
         stripes: arguments.stripes,
         in_flight: arguments.in_flight,
         only: None,
+        counts_all: false,
     };
     let now = files(&arguments.paths)?;
     let mut written = Vec::new();

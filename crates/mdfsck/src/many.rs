@@ -209,7 +209,8 @@ fn about(item: &Item) -> About {
 
 fn used(set: &ChainSet) -> UsedSet {
     let ChainSet { set, paths, .. } = set;
-    UsedSet { paths: paths.clone(), position: set.position, kind: set.kind, finished: set.config.finished.clone() }
+    let (finished, guid) = (set.config.finished.clone(), set.guid.clone());
+    UsedSet { paths: paths.clone(), position: set.position, kind: set.kind, finished, guid }
 }
 
 fn row_without_results(item: &Item, verdict: Verdict) -> Row {

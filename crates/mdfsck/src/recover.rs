@@ -139,6 +139,10 @@ pub(crate) fn restore<'s>(
     let has_log = backups.log_backups > 0 || backups.stop.is_some();
     let is_in_flight = backups.pages.in_flight().is_some_and(|pages| !pages.is_empty());
     let Some(log) = backups.log.as_ref().filter(|_| has_log || is_in_flight) else { return Ok(Outcome::default()) };
+    // Log of one set of files does not fit those of others.
+    if !backups.pages.has_one_moment() {
+        return Ok(Outcome::default());
+    }
     if options.no_log {
         return Ok(Outcome { pages: None, summary: Some(summary_of(RecoveryState::Off, "--no-log")) });
     }

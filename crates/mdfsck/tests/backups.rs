@@ -376,6 +376,76 @@ fn damage_in_a_file_of_several_sets_is_a_finding_and_what_joins_moments_is_none(
     assert_eq!(found, [Kind::BitRot, Kind::TornWrite, Kind::KeyOrder]);
 }
 
+/// Overwrites the pages of a file in a backup with zeros.
+fn wipe(path: &Path, file_id: u16) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let mut at = 0;
+    while at + 8192 <= bytes.len() {
+        let is_page =
+            bytes[at] == 1 && bytes[at + 36..at + 38] == file_id.to_le_bytes() && (1..=20).contains(&bytes[at + 1]);
+        if is_page {
+            bytes[at..at + 8192].fill(0);
+            at += 8192;
+        } else {
+            at += 512;
+        }
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_file_that_is_wiped_in_a_set_of_files_is_damage_as_in_a_full_backup() {
+    let sample = Sample::new(Version::V904, 2, PageVerify::Checksum);
+    let folder = tempfile::tempdir().unwrap();
+    let full = write(&sample.files, 1, BackupOptions::default(), folder.path(), "full").files;
+    let set = write_files(&sample.files, 1, &[1, 3], BackupOptions::default(), folder.path());
+    let missing = |files: &[PathBuf]| {
+        wipe(&files[0], 3);
+        let report = run(&source::BackupPages::open(files, &[]).unwrap());
+        report.findings.iter().filter(|finding| finding.check.id == "backup.pages-missing").count()
+    };
+    assert_eq!((missing(&full), missing(&set)), (1, 1));
+}
+
+#[test]
+fn counts_of_files_that_a_set_does_not_have_change_nothing() {
+    let sample = Sample::new(Version::V904, 3, PageVerify::Checksum);
+    let folder = tempfile::tempdir().unwrap();
+    let primary = write_files(&sample.files, 1, &[1], BackupOptions::default(), folder.path());
+    let counts_all = BackupOptions { counts_all: true, ..BackupOptions::default() };
+    let counting = write_files(&sample.files, 2, &[1], counts_all, folder.path());
+    assert_eq!(answer(&counting, &[]), answer(&primary, &[]));
+    // They do not supersede the files of other sets either.
+    let others = write_files(&sample.files, 1, &[3, 4], BackupOptions::default(), folder.path());
+    let pages = source::BackupPages::open(&[others, counting].concat(), &[]).unwrap();
+    assert_eq!(pages.files().len(), 3);
+    assert_eq!(places_of(&run(&pages)), [""; 0]);
+}
+
+#[test]
+fn a_boot_page_that_says_shut_down_cleanly_does_not_join_moments() {
+    let sample = Sample::new(Version::V904, 2, PageVerify::None);
+    damage(&sample.files, Kind::BrokenLink, 3).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let primary = write_files(&sample.files, 1, &[1], BackupOptions::default(), folder.path());
+    let second = write_files(&sample.files, 2, &[3], BackupOptions::default(), folder.path());
+    let sets = [primary.clone(), second].concat();
+    let findings = || {
+        let report = run(&source::BackupPages::open(&sets, &[]).unwrap());
+        let withheld = report.not_verified.iter().filter(|entry| entry.limit.id == "demoted.moments").count();
+        (report.findings.len(), withheld)
+    };
+    let before = findings();
+    assert!(before.1 > 0, "{before:?}");
+    let mut bytes = std::fs::read(&primary[0]).unwrap();
+    let is_boot =
+        |at: &usize| bytes[*at] == 1 && bytes[*at + 1] == 13 && bytes[*at + 32..*at + 38] == [9, 0, 0, 0, 1, 0];
+    let boot = (0..bytes.len() - 8192).step_by(512).find(is_boot).unwrap();
+    bytes[boot + 96 + 0x27] |= 0x40;
+    std::fs::write(&primary[0], bytes).unwrap();
+    assert_eq!(findings(), before);
+}
+
 #[test]
 fn sets_of_files_that_cannot_be_read_are_one_clear_error() {
     let sample = Sample::new(Version::V904, 2, PageVerify::Checksum);

@@ -334,7 +334,7 @@ fn unused_text(reason: Unused, set: &ChainSet) -> String {
         }
         Unused::TooOld => "made by SQL Server 2000 or older, which is not understood".to_owned(),
         Unused::OfFiles => {
-            "a set of files; chains start at full backups, and mdfsck check reads it by itself".to_owned()
+            "file or filegroup backup, which no chain uses; 'mdfsck check' reads the newest of them together".to_owned()
         }
         Unused::NotUnderstood => "not understood, so that nothing is said about it".to_owned(),
     }

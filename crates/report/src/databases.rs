@@ -373,6 +373,7 @@ HR is not sound: /data/hr.mdf
             position,
             kind: source::backup::SetKind::Full,
             finished: None,
+            guid: None,
         };
         (rows[2].sets, rows[3]) = (vec![set(1)], Row { sets: vec![set(1), set(2)], ..rows[2].clone() });
         assert_eq!(labels(&rows)[2..], ["sales.bak, set 1", "sales.bak, set 2"]);

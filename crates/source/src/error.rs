@@ -247,6 +247,14 @@ pub enum OpenError {
         /// The set.
         position: u16,
     },
+    /// Sets of files where a moment is asked for.
+    #[error("{}: set {position} holds files of a database, and log is applied to full backups only: no moment can be chosen; leave it out, or name a full backup", path.display())]
+    FilesHaveNoMoment {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+    },
     /// A log backup beside file or filegroup backups.
     #[error("{}: set {position} is a transaction log backup, and log is applied to full backups only, not to file or filegroup backups; leave it out", path.display())]
     LogOfFiles {

@@ -89,6 +89,7 @@ pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<
         _ => vec![deal(&extents, facts.stripes, u64::from(set.step))],
     };
     let content = Content {
+        left_out: Vec::new(),
         regions,
         log: set.log.0.clone(),
         log_parts: set.log.1.clone(),

@@ -16,6 +16,8 @@ pub(super) type Extents = Vec<(u16, u32)>;
 pub(super) struct Content {
     /// Regions of pages, each distributed to the stripes.
     pub(super) regions: Vec<Vec<Extents>>,
+    /// Extents of the first region that are counted and not there.
+    pub(super) left_out: Extents,
     /// Log blocks, and their places in the log file.
     pub(super) log: Vec<u8>,
     pub(super) log_parts: Vec<Part>,
@@ -113,7 +115,8 @@ pub(super) fn write(
     let position = catalog.len() as u16 + 1;
     let set_at = tape.at();
     let copied = |region: usize| -> Vec<u32> {
-        let all = || content.regions.get(region).into_iter().flatten().flatten();
+        let left_out = content.left_out.iter().filter(|_| region == 0);
+        let all = || content.regions.get(region).into_iter().flatten().flatten().chain(left_out.clone());
         facts.files.iter().map(|file| all().filter(|(id, _)| *id == file.id).count() as u32 * EXTENT).collect()
     };
     let first = copied(0);

@@ -393,19 +393,21 @@ impl Found {
                     _ => format!("{database}: not needed for a restore to this moment, and not checked: {names}"),
                 });
             }
-            let has_pages = !restores.is_empty();
+            let has_files = restores.iter().flatten().any(|set| set.set.kind.is_of_files());
+            let has_full = restores.iter().flatten().any(|set| !set.set.kind.is_of_files());
             let (named_logs, found_logs): (Vec<_>, Vec<_>) =
-                logs.into_iter().partition(|(path, _)| !has_pages && named.contains(path));
+                logs.into_iter().partition(|(path, _)| !has_full && named.contains(path));
             if !found_logs.is_empty() {
                 let names: BTreeSet<String> = found_logs.iter().map(|(path, _)| path.display().to_string()).collect();
                 plan.notes.push(format!(
                     "{database}: log backups are checked only together with a whole full backup{}: {}",
-                    if has_pages { ", without --set last and --set all" } else { "" },
+                    if has_full { ", without --set last and --set all" } else { "" },
                     listed(names.into_iter())
                 ));
             }
             for (path, position) in named_logs {
                 let failure = match is_among_others {
+                    _ if has_files => OpenError::LogOfFiles { path: path.clone(), position }.into(),
                     true => Failure::usage(format!(
                         "{}: set {position} is a log backup of a database '{database}' whose full backup was not given; name \
                          that too, or leave the log backup out",

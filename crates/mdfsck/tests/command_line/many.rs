@@ -91,8 +91,11 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             }
             let merged = mdfsck(folder, &["merge", "p"]);
             ensure(text(&merged.stdout) == text(&one.stdout), text(&merged.stderr))?;
+            let moment =
+                mdfsck(folder, &["check", "sets/first.bak", "sets/second.bak", "--stop-at", "2030-01-01T00:00:00"]);
+            ensure(moment.status.code() == Some(4), text(&moment.stderr))?;
             let chain = text(&mdfsck(folder, &["chain", "sets"]).stdout);
-            ensure(chain.contains("a set of files; chains start at full backups"), &chain)?;
+            ensure(chain.contains("file or filegroup backup, which no chain uses"), &chain)?;
             let info = text(&mdfsck(folder, &["info", "sets/first.bak"]).stdout);
             ensure(info.contains("File or Filegroup"), &info)
         }),

@@ -70,7 +70,8 @@ pub(crate) struct Run<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Warning<'a> {
-    /// `file.not-given`, `backup.stripes`, `pages.beyond-end`, `demoted.in-flight`, `backup.log`, `backup.other-sets`,
+    /// `file.not-given`, `backup.stripes`, `pages.beyond-end`, `demoted.in-flight`, `backup.log`, `backup.moments`,
+    /// `backup.other-sets`,
     /// `recovery.none`, `version.unknown`.
     pub(crate) id: &'static str,
     /// The warning.

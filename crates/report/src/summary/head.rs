@@ -46,9 +46,12 @@ fn origin(report: &Report) -> String {
     });
     if let Some(backup) = &database.backup {
         let finished = backup.finished.as_ref().map(|finished| format!(" of {finished}")).unwrap_or_default();
-        let kind = match backup.kind {
-            "Database" => "full backup",
-            _ => "differential backup over its full backup",
+        let kind = match (backup.kind, database.sets.len()) {
+            ("Database", _) => "full backup",
+            ("Database Differential", _) => "differential backup over its full backup",
+            ("Partial", ..=1) => "partial backup",
+            (_, ..=1) => "file or filegroup backup",
+            _ => "several file or filegroup backups, the newest",
         };
         parts.push(format!("{kind}{finished}, set {}", backup.set));
     }

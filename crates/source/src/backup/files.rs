@@ -1,26 +1,27 @@
 //! File, filegroup and partial backups: each holds some files of a database whole, and the newest copies of all files are
-//! the database, as far as it was backed up (docs/format/backups.md#file-and-filegroup-backups).
+//! the database, as far as it was backed up (docs/format/backups.md#files-and-filegroups).
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::io;
 
-use super::open::{Group, stripes_of};
+use format::page::PAGE_BYTES;
+
+use super::chain_sets::ChainSet;
+use super::media::Media;
+use super::names::{SetFiles, names};
+use super::open::{Group, Part, first_set, stripes_of};
+use super::placement::{Placed, Stripes};
+use super::places::FRAME_BYTES;
 use super::sets::{BackupMedia, BackupSet};
 
-/// Of sets of one database that hold some of its files, those with the newest copy of a file, oldest first.
-pub(super) fn newest_of_each_file<'s, T: Copy>(sets: &[(T, &'s BackupSet)]) -> Vec<T> {
-    let age = |set: &'s BackupSet| (set.config.finished.as_deref(), set.config.last_lsn);
-    let mut by_age: Vec<&(T, &BackupSet)> = sets.iter().collect();
-    by_age.sort_by_key(|(_, set)| age(set));
-    let mut newest: BTreeMap<u16, usize> = BTreeMap::new();
-    for (number, (_, set)) in by_age.iter().enumerate() {
-        let copied = set.files.iter().filter(|file| file.is_data && file.pages_copied > 0);
-        newest.extend(copied.map(|file| (file.file_id, number)));
-    }
-    let is_used = |number: &usize| newest.values().any(|used| used == number);
-    by_age.iter().enumerate().filter(|(number, _)| is_used(number)).map(|(_, (which, _))| *which).collect()
+/// How old a set is: sets of one database are on one line of log sequence numbers. Of copies, the one with most stripes counts
+/// as the newest.
+fn age(set: &BackupSet, missing_stripes: u16) -> impl Ord + use<> {
+    (set.config.last_lsn, set.config.finished.clone(), Reverse(missing_stripes))
 }
 
-/// The sets of files among those that were `chosen`, if all of them are of one database; empty without any.
+/// The sets of files among those that were `chosen`, of the database of the first of them, oldest first.
 pub(super) fn sets_of_files<'a>(
     labels: &'a [BackupMedia],
     chosen: &impl Fn(usize, usize) -> Option<&'a BackupSet>,
@@ -36,7 +37,97 @@ pub(super) fn sets_of_files<'a>(
             }
         }
     }
-    let sets: Vec<(usize, &BackupSet)> = groups.iter().enumerate().map(|(at, (_, set))| (at, *set)).collect();
-    let newest = newest_of_each_file(&sets);
-    newest.into_iter().filter_map(|at| groups.get(at)).map(|(group, _)| group.clone()).collect()
+    let families =
+        |group: &Group| group.first().and_then(|&(media, _)| labels.get(media)).map_or(1, |label| label.families);
+    let missing = |group: &Group| families(group).saturating_sub(u16::try_from(group.len()).unwrap_or(u16::MAX));
+    groups.sort_by_key(|(group, set)| age(set, missing(group)));
+    groups.into_iter().map(|(group, _)| group).collect()
+}
+
+/// The sets of files among `sets`, each database by itself, oldest first, without those that newer ones supersede.
+pub(super) fn databases_of_files(sets: &[ChainSet]) -> Vec<Vec<ChainSet>> {
+    let mut databases: Vec<Vec<&ChainSet>> = Vec::new();
+    for set in sets.iter().filter(|set| set.set.kind.is_of_files()) {
+        let is_of = |known: &&mut Vec<&ChainSet>| {
+            known.first().is_some_and(|first| first.set.config.is_of_same_database(&set.set.config))
+        };
+        match databases.iter_mut().find(is_of) {
+            Some(known) => known.push(set),
+            None => databases.push(vec![set]),
+        }
+    }
+    databases.into_iter().map(not_superseded).collect()
+}
+
+fn not_superseded(mut sets: Vec<&ChainSet>) -> Vec<ChainSet> {
+    sets.sort_by_key(|set| Reverse(age(&set.set, set.missing_stripes)));
+    let mut copied: BTreeSet<u16> = BTreeSet::new();
+    let mut used: Vec<ChainSet> = Vec::new();
+    for set in sets {
+        let is_new = copied_files(&set.set).any(|(file_id, _)| !copied.contains(&file_id));
+        if !says_what_it_has(set) {
+            used.push(set.clone());
+        } else if is_new {
+            copied.extend(copied_files(&set.set).map(|(file_id, _)| file_id));
+            used.push(set.clone());
+        }
+    }
+    used.reverse();
+    used
+}
+
+/// The files that the label of a set calls copied, with the number of their pages.
+fn copied_files(set: &BackupSet) -> impl Iterator<Item = (u16, u32)> {
+    let files = set.files.iter().filter(|file| file.is_data && file.pages_copied > 0);
+    files.map(|file| (file.file_id, file.pages_copied))
+}
+
+/// Whether the pages that the label of a set names have room in it: otherwise it counts files that are not there, for all that
+/// is known of such sets. Of stripes, one label does not show it.
+fn says_what_it_has(set: &ChainSet) -> bool {
+    let bytes: u64 = copied_files(&set.set).map(|(_, pages)| u64::from(pages) * PAGE_BYTES as u64).sum();
+    set.stripes == 1 && set.set.pages.first().is_some_and(|region| region.length >= bytes)
+}
+
+/// The files that a set of files has: those whose first extent, which is always copied, is where it belongs; and all that its
+/// label counts, if the set has as many extents. `placed` has all files.
+pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -> io::Result<BTreeSet<u16>> {
+    let mut members: BTreeSet<u16> =
+        placed.files.iter().filter(|file| file.has_start()).map(|file| file.file_id).collect();
+    let counted = stripes.first().and_then(|(_, set)| set.copied.first()).map(Vec::as_slice).unwrap_or_default();
+    let expected: u64 = counted.iter().map(|(_, pages)| u64::from(*pages)).sum();
+    if counted.iter().any(|(file_id, pages)| *pages > 0 && !members.contains(file_id)) {
+        let mut present = 0;
+        for (tape, set) in stripes {
+            let (Some(media), Some(region)) = (media.get(usize::from(*tape)), set.pages.first()) else { continue };
+            let mut frames = region.length.div_ceil(FRAME_BYTES);
+            // Fillers end the region.
+            while frames > 0 && names(media, region.at + (frames - 1) * FRAME_BYTES, &SetFiles::default())?.is_filler {
+                frames -= 1;
+            }
+            present += frames * (FRAME_BYTES / PAGE_BYTES as u64);
+        }
+        if present >= expected {
+            members.extend(counted.iter().filter(|(_, pages)| *pages > 0).map(|(file_id, _)| *file_id));
+        }
+    }
+    Ok(members)
+}
+
+/// Of several sets of files, oldest first, leaves each file to the newest one that has it, and those out that have none left.
+pub(super) fn keep_newest(parts: &mut Vec<Part<'_>>) {
+    let mut owned = BTreeSet::new();
+    for part in parts.iter_mut().rev().filter(|part| part.set.kind.is_of_files()) {
+        part.placed.keep(|file_id| owned.insert(file_id));
+    }
+    parts.retain(|part| !part.set.kind.is_of_files() || !part.placed.files.is_empty());
+}
+
+/// Whether all sets of a file are sets of files of the database of `base`.
+pub(super) fn is_of_files_of(label: &BackupMedia, labels: &[BackupMedia], base: &Group) -> bool {
+    let base = first_set(labels, base).filter(|base| base.kind.is_of_files());
+    let is_of_it = |base: &BackupSet| {
+        label.sets.iter().all(|set| set.kind.is_of_files() && base.config.is_of_same_database(&set.config))
+    };
+    base.is_some_and(is_of_it)
 }

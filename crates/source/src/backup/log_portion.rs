@@ -105,7 +105,9 @@ impl LogPortion {
                 Some(change) => {
                     let last = self.changes.entry(change.page).or_default();
                     *last = lsn.max(*last);
-                    if self.open.contains(&transaction) {
+                    // A transaction that began before this log is open too.
+                    if transaction != TransactionId::default() {
+                        self.open.insert(transaction);
                         self.changed.insert((transaction, change.page));
                     }
                 }

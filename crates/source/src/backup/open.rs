@@ -9,8 +9,9 @@ use format::allocation::{EXTENT_PAGES, PFS_PAGES};
 use format::page::PAGE_BYTES;
 use format::version;
 
+use super::config::BackupFile;
 use super::damage::{Damage, DamageKind};
-use super::files::sets_of_files;
+use super::files::{is_of_files_of, keep_newest, sets_of_files};
 use super::log_portion::LogPortion;
 use super::media::Media;
 use super::pages::{BackupPages, RegionSum, SetLabel, UsedSet};
@@ -19,6 +20,15 @@ use super::places::FilePlaces;
 use super::room::{MOST_STRIPES, Room, open_error};
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{DataFile, OpenError, storage};
+
+/// A set that is read.
+pub(super) struct Part<'l> {
+    group: &'l Group,
+    label: &'l BackupMedia,
+    pub(super) set: &'l BackupSet,
+    stripes: Vec<(u16, &'l BackupSet)>,
+    pub(super) placed: Placed,
+}
 
 /// File ID of the primary file, which has the boot page.
 const PRIMARY: u16 = 1;
@@ -80,23 +90,22 @@ impl BackupPages {
         let (mut missing_numbers, mut stripes_in_all) = (Vec::new(), 0);
         let mut newest = SetLabel::default();
         let mut log = LogPortion::default();
+        let mut parts = Vec::new();
         for group in bases.iter().chain([differential]) {
             let stripes: Vec<(u16, &BackupSet)> = group
                 .iter()
                 .filter_map(|&(media, set)| Some((media as u16, labels.get(media)?.sets.get(set)?)))
                 .collect();
-            let Some((tape, set)) = stripes.first() else { continue };
-            let Some(label) = labels.get(usize::from(*tape)) else { continue };
+            let Some((tape, set)) = stripes.first().copied() else { continue };
+            let Some(label) = labels.get(usize::from(tape)) else { continue };
+            let placed = place(&media, &stripes, room).map_err(failed)?;
+            parts.push(Part { group, label, set, stripes, placed });
+        }
+        keep_newest(&mut parts);
+        let has_one_moment = parts.iter().filter(|part| part.set.kind.is_of_files()).count() <= 1;
+        let groups: Vec<&Group> = parts.iter().map(|part| part.group).collect();
+        for Part { group, label, set, stripes, placed } in parts {
             let lost = label.families.saturating_sub(stripes.len().try_into().unwrap_or(u16::MAX));
-            let mut placed = place(&media, &stripes, room).map_err(failed)?;
-            if set.kind.is_of_files() {
-                placed.keep_found();
-                // The newest copy of a file counts, whole.
-                for file in &placed.files {
-                    places.remove(&file.file_id);
-                    files.remove(&file.file_id);
-                }
-            }
             if lost == 0 && undescribed.is_empty() {
                 damage.extend(pages_missing(label, set, &placed));
             }
@@ -118,9 +127,9 @@ impl BackupPages {
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
             damage.extend(bad);
         }
-        let is_of_files = |group: &Group| first_set(labels, group).filter(|set| set.kind.is_of_files());
-        if let Some(set) = bases.last().and_then(is_of_files).filter(|_| !files.contains_key(&PRIMARY)) {
-            return Err(OpenError::WithoutPrimary { path: first, position: set.position });
+        let last = bases.last().and_then(|base| Some((labels.get(base.first()?.0)?, first_set(labels, base)?)));
+        if let Some((label, set)) = last.filter(|(_, set)| set.kind.is_of_files() && !files.contains_key(&PRIMARY)) {
+            return Err(OpenError::WithoutPrimary { path: label.path.clone(), position: set.position });
         }
         for (media, set) in logs.iter().flatten() {
             let Some(set) = labels.get(*media).and_then(|label| label.sets.get(*set)) else { continue };
@@ -136,14 +145,14 @@ impl BackupPages {
         places.iter_mut().for_each(FilePlaces::flatten);
         sums.sort_by_key(RegionSum::place);
         let is_known = missing_stripes == 0 && undescribed.is_empty() && damage.is_empty() && !log.is_unknown;
-        let other_sets = if logs.is_empty() { other_sets(labels, bases, differential) } else { Vec::new() };
+        let other_sets = if logs.is_empty() { other_sets(labels, &groups) } else { Vec::new() };
         let names = |group: &Group| {
             let files = first_set(labels, group).map_or(&[][..], |set| &set.files);
             // If two files have one id, the first counts.
             files.iter().rev().map(|file| (file.file_id, file.physical_name.clone())).collect::<Vec<_>>()
         };
         // A file moved after the full backup has its new path in the differential.
-        let physical_names: BTreeMap<u16, String> = bases.iter().chain([differential]).flat_map(names).collect();
+        let physical_names: BTreeMap<u16, String> = groups.iter().copied().flat_map(names).collect();
         let mut this = Self {
             media,
             files,
@@ -155,9 +164,9 @@ impl BackupPages {
             set: newest,
             undescribed: undescribed.into_iter().collect(),
             in_flight: None,
-            has_one_moment: bases.len() <= 1,
+            has_one_moment,
             other_sets,
-            sets: used_sets(labels, bases.iter().chain([differential]).chain(logs)),
+            sets: used_sets(labels, groups.into_iter().chain(logs)),
             physical_names,
         };
         this.read_headers();
@@ -178,7 +187,7 @@ fn missing_of(labels: &[BackupMedia], group: &Group, lost: u16) -> Vec<u16> {
 }
 
 /// The first stripe of a set.
-fn first_set<'l>(labels: &'l [BackupMedia], group: &Group) -> Option<&'l BackupSet> {
+pub(super) fn first_set<'l>(labels: &'l [BackupMedia], group: &Group) -> Option<&'l BackupSet> {
     group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set))
 }
 
@@ -187,7 +196,8 @@ fn used_sets<'g>(labels: &[BackupMedia], groups: impl Iterator<Item = &'g Group>
         let &(media, index) = group.first()?;
         let set = labels.get(media)?.sets.get(index)?;
         let paths = group.iter().filter_map(|(media, _)| Some(labels.get(*media)?.path.clone())).collect();
-        Some(UsedSet { paths, position: set.position, kind: set.kind, finished: set.config.finished.clone() })
+        let (finished, guid) = (set.config.finished.clone(), set.guid.clone());
+        Some(UsedSet { paths, position: set.position, kind: set.kind, finished, guid })
     });
     used.collect()
 }
@@ -229,14 +239,10 @@ pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<G
             bases => (bases, Group::new()),
         },
     };
-    let base = bases.first().and_then(|base| first_set(labels, base));
-    let is_older_of_files = |set: &BackupSet| {
-        set.kind.is_of_files()
-            && base.is_some_and(|base| base.kind.is_of_files() && base.config.is_of_same_database(&set.config))
-    };
+    let is_older = |label: &BackupMedia| bases.first().is_some_and(|base| is_of_files_of(label, labels, base));
     let is_used = |number| bases.iter().flatten().chain(&differential).any(|(media, _)| *media == number);
     let mut unused = labels.iter().enumerate().filter(|(number, _)| !is_used(*number)).map(|(_, label)| label);
-    match unused.find(|label| !label.sets.iter().any(is_older_of_files)) {
+    match unused.find(|label| !is_older(label)) {
         Some(unused) => Err(unmatched(labels, unused, &bases)),
         None => Ok((bases, differential)),
     }
@@ -296,7 +302,7 @@ fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> O
     let first = bases.first();
     let log = unused.sets.iter().find(|set| set.kind == SetKind::Log);
     if let Some(log) =
-        log.filter(|_| first.and_then(|base| first_set(labels, base)).is_some_and(BackupSet::is_of_files))
+        log.filter(|_| first.and_then(|base| first_set(labels, base)).is_some_and(|base| base.kind.is_of_files()))
     {
         return OpenError::LogOfFiles { path: unused.path.clone(), position: log.position };
     }
@@ -372,13 +378,13 @@ fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
 }
 
-/// Positions of the sets in the first base's file that are not read.
-fn other_sets(labels: &[BackupMedia], bases: &[Group], differential: &Group) -> Vec<u16> {
-    let first = bases.first().and_then(|base| base.first());
+/// Positions of the sets in the file of the first set that are not read.
+fn other_sets(labels: &[BackupMedia], groups: &[&Group]) -> Vec<u16> {
+    let first = groups.first().and_then(|group| group.first());
     let Some((media, label)) = first.and_then(|&(media, _)| Some((media, labels.get(media)?))) else {
         return Vec::new();
     };
-    let is_other = |index: usize| !bases.iter().chain([differential]).any(|group| group.contains(&(media, index)));
+    let is_other = |index: usize| !groups.iter().any(|group| group.contains(&(media, index)));
     label.sets.iter().enumerate().filter(|(index, _)| is_other(*index)).map(|(_, set)| set.position).collect()
 }
 
@@ -405,7 +411,8 @@ fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: 
     let limit = most_extents(stripes).saturating_mul(EXTENT_PAGES);
     let Some((_, set)) = stripes.first() else { return };
     let is_placed = |file_id| placed.files.iter().any(|file| file.file_id == file_id);
-    for found in set.files.iter().filter(|file| file.is_data && file.pages_copied > 0 && is_placed(file.file_id)) {
+    let is_copied = |file: &BackupFile| file.pages_copied > 0 || set.kind.is_of_files();
+    for found in set.files.iter().filter(|file| file.is_data && is_copied(file) && is_placed(file.file_id)) {
         let pages = u32::try_from(found.bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX).min(limit);
         let file = files.entry(found.file_id).or_insert_with(|| DataFile {
             path: label.path.clone(),

@@ -28,7 +28,7 @@ const LSN_BYTES: usize = 10;
 /// The page in a list, and in the sets built from it.
 const BYTES_PER_PAGE_IN_FLIGHT: usize = 32;
 
-/// The pages of one backup: a full one with its stripes, overlaid by a differential.
+/// The pages of one backup: a full one with its stripes, overlaid by a differential, or sets of files.
 #[derive(Debug)]
 pub struct BackupPages {
     pub(super) media: Arc<Vec<Media>>,
@@ -42,7 +42,7 @@ pub struct BackupPages {
     pub(super) missing_stripes: u16,
     /// The numbers of these, as far as they are known, and how many stripes there are.
     pub(super) missing_numbers: (Vec<u16>, u16),
-    /// The set whose state the pages have.
+    /// The set whose state the pages have; the newest of several sets of files.
     pub(super) set: SetLabel,
     /// Undescribed types of blocks, and how many there are of each.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
@@ -87,6 +87,8 @@ pub struct UsedSet {
     pub kind: SetKind,
     /// When it was finished, in the local time of the server.
     pub finished: Option<String>,
+    /// Identifies the set, stripes included.
+    pub guid: Option<String>,
 }
 
 /// Checksum of the data of a region, combined from its extents in any order.
@@ -154,7 +156,7 @@ impl RegionSum {
 }
 
 impl BackupPages {
-    /// The sets that are read: a full backup, a differential of it, log backups that follow.
+    /// The sets that are read: a full backup, a differential of it, log backups that follow; or sets of files.
     pub fn sets(&self) -> &[UsedSet] {
         &self.sets
     }

@@ -10,6 +10,7 @@ use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
 
 use super::config::BackupFile;
+use super::files::members;
 use super::media::Media;
 use super::names::{Identity, SetFiles, keep_ascending, names};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
@@ -32,10 +33,10 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Leaves out the files of which the set has nothing: which files a set of files holds shows by its pages.
-    pub(super) fn keep_found(&mut self) {
-        self.files.retain(|file| file.layers.iter().any(|layer| layer.extents() > 0));
-        self.short.retain(|(_, _, found)| *found > 0);
+    /// Leaves out the files that are not wanted.
+    pub(super) fn keep(&mut self, mut is_wanted: impl FnMut(u16) -> bool) {
+        self.files.retain(|file| is_wanted(file.file_id));
+        self.short.retain(|(file_id, ..)| self.files.iter().any(|file| file.file_id == *file_id));
     }
 }
 
@@ -88,6 +89,10 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
             room.take(file.layers.last().map_or(0, Layer::held_bytes), EXTENTS)?;
         }
     }
+    let members = match set.kind.is_of_files() {
+        true => members(media, stripes, &placed)?,
+        false => files.ids().collect(),
+    };
     let limit = most_extents(stripes);
     for (number, counts) in set.copied.iter().enumerate() {
         let mut counted = BTreeSet::new();
@@ -101,12 +106,13 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
             if present * extent_pages < expected {
                 placed.short.push((file_id, expected, present * extent_pages));
             }
-            let is_there = found > 0 || !set.is_of_files();
-            if found * extent_pages < expected && number == 0 && regions > 0 && is_there {
+            let is_member = members.contains(&file_id);
+            if found * extent_pages < expected && number == 0 && regions > 0 && is_member {
                 note_missing(media, set, limit, file, room)?;
             }
         }
     }
+    placed.keep(|file_id| members.contains(&file_id));
     Ok(placed)
 }
 

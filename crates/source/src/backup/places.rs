@@ -215,6 +215,11 @@ pub(crate) struct FilePlaces {
 const MOST_LAYERS: usize = 4;
 
 impl FilePlaces {
+    /// Whether the first extent is in the first region.
+    pub(super) fn has_start(&self) -> bool {
+        self.layers.first().is_some_and(|layer| layer.region == 0 && layer.contains(0))
+    }
+
     /// Combines layers beyond the number that a server writes.
     pub(crate) fn flatten(&mut self) {
         while self.layers.len() > MOST_LAYERS {

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use format::Lsn;
 
 use super::chain_sets::{ChainSet, bases};
-use super::files::newest_of_each_file;
+use super::files::databases_of_files;
 use super::open::is_based_on;
 use super::restore::{Until, find_way};
 use super::room::MOST_STRIPES;
-use super::sets::{BackupMedia, BackupSet, SetKind};
+use super::sets::{BackupMedia, SetKind};
 use crate::OpenError;
 
 /// Which sets are to be restored.
@@ -188,18 +188,10 @@ impl<'a> Planner<'a> {
             }
         }
         if until == Until::End {
-            plan.restores.extend(self.of_files());
+            plan.restores.extend(databases_of_files(self.sets));
         }
         self.rest(&mut plan, has_way);
         plan
-    }
-
-    /// The newest sets of files, which together are one restore, beside that of full backups.
-    fn of_files(&self) -> Option<Vec<ChainSet>> {
-        let sets = self.sets.iter().enumerate().filter(|(_, set)| set.set.is_of_files());
-        let sets: Vec<(usize, &BackupSet)> = sets.map(|(index, set)| (index, &set.set)).collect();
-        let newest = newest_of_each_file(&sets).into_iter().filter_map(|index| self.sets.get(index));
-        Some(newest.cloned().collect::<Vec<_>>()).filter(|sets| !sets.is_empty())
     }
 
     /// Whether there is a file that holds log of the database and nothing else of it.
@@ -304,7 +296,8 @@ impl<'a> Planner<'a> {
     /// What no restore takes.
     fn rest(&self, plan: &mut BackupPlan, has_way: bool) {
         let used = places(&plan.restores);
-        let newest = plan.restores.iter().flatten().map(age).max();
+        let of_full = plan.restores.iter().flatten().filter(|set| !set.set.kind.is_of_files());
+        let newest = of_full.map(age).max();
         let refused_logs: HashSet<PathBuf> = plan.refused_logs.iter().map(|(path, _)| path.clone()).collect();
         let refused: HashSet<PathBuf> = plan.refused.iter().map(|(path, _)| path.clone()).collect();
         for (index, set) in self.sets.iter().enumerate() {
@@ -457,6 +450,58 @@ mod tests {
         let (restores, unused, _) = planned(&media, &SetChoice::Newest, false);
         assert_eq!(restores, ["d:1", "a:1", "b:1"]);
         assert_eq!(unused, ["c:1"]);
+    }
+
+    /// A set of files taken on this day.
+    fn of_files(day: u32, files: &[u16]) -> super::super::BackupSet {
+        let mut found = full(1, day);
+        found.kind = SetKind::Files;
+        found.config.finished.clone_from(&found.config.started);
+        let file = |&file_id| BackupFile { file_id, is_data: true, pages_copied: 8, ..BackupFile::default() };
+        found.files = files.iter().map(file).collect();
+        let length = (files.len() as u64) << 16;
+        found.pages = vec![super::super::sets::Region { at: 0, length, checksum: None }];
+        found
+    }
+
+    #[test]
+    fn the_newest_sets_of_files_are_one_restore_beside_the_full_backup() {
+        let sets = || [(1, &[1, 3][..]), (2, &[4]), (3, &[1])].map(|(day, files)| of_files(day, files));
+        let [old, second, newest] = sets();
+        let media =
+            [file("a", vec![full(1, 2)]), file("b", vec![old]), file("c", vec![newest]), file("d", vec![second])];
+        for choice in [SetChoice::Newest, SetChoice::All] {
+            let (restores, unused, refused) = planned(&media, &choice, false);
+            assert_eq!(restores, ["a:1", "b:1+d:1+c:1"], "of file 3 there is only an old copy");
+            assert_eq!((unused.len(), refused), (0, 0));
+        }
+        let media = [file("b", vec![sets()[0].clone()]), file("e", vec![of_files(4, &[1, 3])])];
+        let (restores, unused, _) = planned(&media, &SetChoice::Newest, false);
+        assert_eq!((restores, unused), (vec!["e:1".to_owned()], vec!["b:1".to_owned()]));
+    }
+
+    #[test]
+    fn a_set_that_counts_files_it_has_no_room_for_supersedes_nothing() {
+        let mut newer = of_files(2, &[1, 3]);
+        newer.pages[0].length = 1 << 16;
+        let media = [file("a", vec![of_files(1, &[1])]), file("b", vec![newer])];
+        assert_eq!(planned(&media, &SetChoice::Newest, false).0, ["a:1+b:1"]);
+    }
+
+    #[test]
+    fn sets_of_files_of_a_restored_copy_are_another_database() {
+        let mut other = of_files(2, &[3]);
+        other.config.binding_id = Some("another".to_owned());
+        let media = [file("a", vec![of_files(1, &[1])]), file("b", vec![other])];
+        assert_eq!(planned(&media, &SetChoice::Newest, false).0, ["a:1", "b:1"]);
+    }
+
+    #[test]
+    fn a_differential_without_its_full_backup_is_missed_whatever_sets_of_files_are_there() {
+        let media =
+            [file("a", vec![full(1, 2)]), file("b", vec![differential(1, 3, 5)]), file("c", vec![of_files(4, &[1])])];
+        let (restores, _, refused) = planned(&media, &SetChoice::Newest, false);
+        assert_eq!((restores.len(), refused), (2, 1));
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Restore {
     /// `input`; the memory kept is at most `granted` bytes.
     ///
     /// # Errors
-    /// [`OpenError`] if these files are not backups of one database, or none of them is a full one.
+    /// [`OpenError`] if these files are not backups of one database, or there is neither a full one nor sets of files.
     pub fn open(
         paths: &[PathBuf],
         positions: &[u16],
@@ -74,6 +74,11 @@ impl Restore {
             false => choose_chain(&labels, positions, until)?,
         };
         if let Some(set) = chosen.base_set(&labels) {
+            if set.kind.is_of_files() && until != Until::End {
+                let path = chosen.base().and_then(|base| base.first()).and_then(|&(tape, _)| labels.get(tape));
+                let path = path.map(|label| label.path.clone()).unwrap_or_default();
+                return Err(OpenError::FilesHaveNoMoment { path, position: set.position });
+            }
             let tape = chosen.base().and_then(|base| base.first()).and_then(|&(tape, _)| labels.get(tape));
             ends_by(set, until, tape.map(|label| label.path.as_path()).unwrap_or(Path::new("")))?;
         }
@@ -132,7 +137,7 @@ impl Chosen {
     fn of(labels: &[BackupMedia], sets: &[&ChainSet], refused: Vec<(PathBuf, OpenError)>) -> Self {
         let groups = Groups::of(labels);
         let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| groups.of_set(set));
-        let of_files = sets.iter().filter(|set| set.set.is_of_files()).map(|set| groups.of_set(set));
+        let of_files = sets.iter().filter(|set| set.set.kind.is_of_files()).map(|set| groups.of_set(set));
         Self {
             bases: of_kind(SetKind::Full).take(1).chain(of_files).collect(),
             differential: of_kind(SetKind::Differential).next().unwrap_or_default(),

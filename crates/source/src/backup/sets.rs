@@ -76,13 +76,6 @@ impl SetKind {
     }
 }
 
-impl BackupSet {
-    /// Whether it holds some files of the database whole.
-    pub(super) fn is_of_files(&self) -> bool {
-        self.kind.is_of_files()
-    }
-}
-
 /// The data of a page or log stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {

@@ -46,6 +46,9 @@ limits! {
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
         "not shut down cleanly: the log, which was not applied, may explain this",
         action NEEDS_LOG;
+    DEMOTED_MOMENTS = "demoted.moments", NotGiven, "messages",
+        "the files are of several backups, of different moments: the log between these may explain this",
+        action "Check a full backup, or restore these and check the restored database.";
     DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
         "in flight: the log in the backup still changes pages that this may depend on",
         action "Restore the backup and check the restored database, or check a later backup.";
