@@ -75,9 +75,7 @@ impl Shown {
             };
             let plain = url.split('?').next().unwrap_or_default().to_owned();
             // What is given with the command counts.
-            if !self.secrets.contains_key(&plain) {
-                self.secrets.insert(plain, url.to_owned());
-            }
+            self.secrets.entry(plain).or_insert_with(|| url.to_owned());
         }
         Ok(())
     }
