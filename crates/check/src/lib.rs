@@ -49,6 +49,7 @@ mod options;
 mod outcome;
 mod page_check;
 mod page_lsn;
+mod page_map;
 mod page_records;
 pub mod part;
 mod partitions;
@@ -101,6 +102,7 @@ pub use log_audit::{LogAudit, LogAuditDoubt, LogAuditDoubtKind};
 pub use options::{
     DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,
 };
+pub use page_map::{MAX_OWNERS, MAX_RUNS, MapOfFile, MapOwner, MapRun, MapState, PageMap};
 pub use progress::{Progress, Silent, phase_words};
 pub use ranges::FileRange;
 pub use report::{

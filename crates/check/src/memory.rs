@@ -6,6 +6,7 @@ use source::{BackupPages, PageSource};
 
 use crate::catalog_rules;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
+use crate::page_map;
 use crate::registry::limits::Reason;
 use crate::report::RowsetCounts;
 use crate::units::Unit;
@@ -114,7 +115,9 @@ impl MemoryBudget {
         let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
         let a_thread = BYTES_PER_THREAD + with_pages * BYTES_PER_UNIT_AND_THREAD + of_checks;
         let mapped = options.mapped_pages.unwrap_or(pages);
+        let page_map = if options.page_map { page_map::bytes(mapped, database.units.len() as u64) } else { 0 };
         let fixed = BASE_BYTES
+            + page_map
             + mapped * BYTES_PER_PAGE
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)

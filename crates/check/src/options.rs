@@ -107,6 +107,8 @@ pub struct Options {
     pub recovery: Option<RecoverySummary>,
     /// What a comparison of the pages with the log found before this run; `None` if there was none.
     pub log_audit: Option<Arc<LogAudit>>,
+    /// Keep a map of the files for a picture: [`crate::Report::page_map`].
+    pub page_map: bool,
     /// Looks at every row by itself, also where a page's rows are all of one form and could be looked at together. For
     /// tests that compare the two ways.
     pub row_by_row: bool,

@@ -7,6 +7,7 @@ use crate::coverage::NotVerified;
 use crate::finding::Names;
 use crate::findings::{ErrorCounts, Findings};
 use crate::options::Options;
+use crate::page_map::PageMap;
 use crate::registry::Repair;
 use crate::registry::limits::Limit;
 
@@ -49,6 +50,8 @@ pub struct Report {
     pub file_totals: Vec<FileTotals>,
     /// Which pages were read and judged; empty unless the whole database was.
     pub ranges: Vec<RangeRead>,
+    /// What the extents of each file are used for, if it was asked for and there are maps that can be read.
+    pub page_map: Option<PageMap>,
     /// Service Broker's objects, in the order of CHECKDB's lines; empty when they were not asked for.
     pub service_broker: Vec<BrokerCount>,
     /// What the run cost.

@@ -29,8 +29,8 @@ use crate::survey::Maps;
 use crate::units::Units;
 use crate::witness::{Fingerprint, Witness};
 use crate::{
-    broker, catalog_rules, columns, container, encryption, inventory, metadata, prechecks, read_ranges, reckon, settle,
-    sweep, system, warnings,
+    broker, catalog_rules, columns, container, encryption, inventory, metadata, page_map, prechecks, read_ranges,
+    reckon, settle, sweep, system, warnings,
 };
 
 /// Checks the database whose pages `source` has and whose catalog was read into `database`.
@@ -281,6 +281,7 @@ impl<'a> Run<'a> {
         self.read_errors.extend(notes::unread_pages(context, swept.unread.clone()));
         self.read_errors.extend(self.space.error());
         let ranges = read_ranges::read_ranges(context, &swept.unread);
+        let page_map = self.options.page_map.then(|| page_map::page_map(context, &swept.unread));
         let rowsets = inventory::rowsets(context, &swept);
         if self.options.scope == Scope::Database && !self.options.physical_only {
             broker::note_queues(self.database, &rowsets, &mut self.coverage);
@@ -303,6 +304,7 @@ impl<'a> Run<'a> {
             notices: self.meter.shortage().into_iter().chain(source.read_faults().healed).collect(),
             file_totals: context.survey.totals.clone(),
             ranges,
+            page_map,
             service_broker: self.service_broker,
             statistics: Statistics {
                 pages_read: swept.pages_read,
@@ -362,6 +364,7 @@ impl<'a> Run<'a> {
             notices: source.read_faults().healed,
             file_totals: Vec::new(),
             ranges: Vec::new(),
+            page_map: None,
             service_broker: Vec::new(),
             statistics,
         }

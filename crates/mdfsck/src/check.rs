@@ -1,5 +1,6 @@
 //! `mdfsck check`.
 
+pub(crate) mod html;
 mod prepare;
 
 use std::borrow::Cow;
@@ -66,6 +67,7 @@ pub(crate) fn set_up(
     arguments.sets()?;
     keep::refuse_results(arguments)?;
     windows::refuse_options(arguments)?;
+    html::refuse_results(arguments)?;
     // A history is an aid: whatever is wrong with it, the check runs.
     let (history, unkept) = keep::usable(arguments.results.history.as_deref());
     let mut arguments = arguments.clone();
@@ -179,6 +181,7 @@ fn check_from<'o>(
     let listener = progress::listener(arguments.run.progress, what.place.as_ref());
     let input = open(arguments, what, listener.as_ref())?;
     // Opened before the run, so that a path that cannot be written does not cost a night.
+    let mut page = None;
     let (prepared, out, error_log, windowed) = match arguments.windows.window.filter(|_| !arguments.estimate_only) {
         None => {
             let mut prepared = prepare(arguments, &input, listener.as_ref(), what)?;
@@ -189,6 +192,7 @@ fn check_from<'o>(
                 return estimate(source, &mut prepared, (arguments, out));
             }
             let source = prepared.recovered.pages_or(source);
+            page = html::target(arguments, source)?;
             let error_log =
                 arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
             let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
@@ -240,7 +244,9 @@ fn check_from<'o>(
         let unwritten = if written.is_err() { Failure::UNABLE } else { 0 };
         error_log::write(error_log, results.log, &lines, status | unwritten);
     }
+    let unwritten = page.map_or(0, |page| html::write(page, arguments, &ended, status));
     let status = status
+        | unwritten
         | match said {
             Some(said) => said.status,
             // What could not be printed is recorded.

@@ -29,7 +29,8 @@ pub(crate) use parts::{MergeArguments, PlanArguments, TaskArguments};
 pub(crate) use recovery::{RecoveryArguments, RoomArguments, StopArguments};
 
 pub(crate) use version::BUILD;
-use version::{LONG_VERSION, VERSION};
+use version::LONG_VERSION;
+pub(crate) use version::VERSION;
 
 use crate::failure::Failure;
 use crate::output;

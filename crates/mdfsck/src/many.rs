@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
     {
         return alone(arguments, choice, item);
     }
+    check::html::refuse_several(arguments, items.len())?;
     let inputs: Vec<&Path> = items.iter().flat_map(|item| &item.paths).map(|path| path.as_path()).collect();
     let target = Target::among(arguments.results.output.as_deref(), &inputs)?;
     if let Some(path) = &arguments.results.errorlog_line {

@@ -56,24 +56,46 @@ pub(crate) fn write_summary(
     if is_one_of_several {
         return report::summary::write_verdict(report, view, style, out);
     }
-    let paths: Vec<String> = arguments.paths.iter().map(|path| source::argument(path)).collect();
-    let paths = paths.join(" ");
-    let command =
-        if crate::arguments::shown().next().is_some_and(|command| command == "merge") { "merge" } else { "check" };
-    let given = without_format(command, crate::arguments::shown());
-    let commands = Commands { paths: &paths, command, arguments: &given, status };
-    report::summary::write(report, view, style, commands, out)
+    report::summary::write(report, view, style, Repeated::of(arguments).commands(status), out)
 }
 
-/// The arguments of `command` without its name and format, as they stand in a command.
+/// The command of this run, for commands that repeat it in another form. It has no secrets.
+pub(crate) struct Repeated {
+    paths: String,
+    command: &'static str,
+    arguments: String,
+}
+
+impl Repeated {
+    pub(crate) fn of(arguments: &CheckArguments) -> Self {
+        let paths: Vec<String> = arguments.paths.iter().map(|path| source::argument(path)).collect();
+        let is_merge = crate::arguments::shown().next().is_some_and(|command| command == "merge");
+        let command = if is_merge { "merge" } else { "check" };
+        let arguments = without_format(command, crate::arguments::shown());
+        Self { paths: paths.join(" "), command, arguments }
+    }
+
+    /// What commands that show more are made of, after a run with this exit status.
+    pub(crate) fn commands(&self, status: u8) -> Commands<'_> {
+        Commands { paths: &self.paths, command: self.command, arguments: &self.arguments, status }
+    }
+
+    /// The command as it was given.
+    pub(crate) fn command_line(&self) -> String {
+        let arguments = crate::arguments::shown().map(|argument| source::argument(Path::new(&argument)));
+        ["mdfsck".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The arguments of `command` without its name, format and page, as they stand in a command.
 fn without_format(command: &str, arguments: impl Iterator<Item = OsString>) -> String {
     let mut arguments = arguments.skip_while(|argument| argument == command);
     let mut kept = Vec::new();
     while let Some(argument) = arguments.next() {
         let text = argument.to_string_lossy();
-        if text == "--format" {
+        if text == "--format" || text == "--html" {
             arguments.next();
-        } else if !text.starts_with("--format=") {
+        } else if !text.starts_with("--format=") && !text.starts_with("--html=") {
             kept.push(source::argument(Path::new(&argument)));
         }
     }
@@ -89,6 +111,7 @@ mod tests {
         let repeated = |text: &str| without_format("check", text.split(' ').map(OsString::from));
         assert_eq!(repeated("check --format summary --table T a.mdf"), "--table T a.mdf");
         assert_eq!(repeated("check a.mdf --format=summary --noindex"), "a.mdf --noindex");
+        assert_eq!(repeated("check --html a.html a.mdf --html=b.html"), "a.mdf");
         let spaced = ["check", "my files", "it's $5"].map(OsString::from);
         assert_eq!(
             without_format("check", spaced.into_iter()),

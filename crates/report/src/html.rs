@@ -1,7 +1,10 @@
-//! What pages with charts share: one file each, without scripts, that needs nothing from the network, and that fits a phone and
-//! a dark screen.
+//! What pages with charts share: one file each that needs nothing from the network, and that fits a phone and a dark screen.
+
+mod curves;
 
 use std::fmt::Write;
+
+pub use curves::Curves;
 
 /// The style sheet: colors have names, which a dark screen gives other values.
 const STYLE: &str = "\
@@ -28,14 +31,28 @@ figure.wide{max-width:none}.wide svg{min-width:46em}svg{display:block;width:100%
 .row{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14em),1fr));gap:.2em 1.5em}.row figure{max-width:20em}\
 text{font:12px system-ui,sans-serif;fill:var(--soft)}.ink{fill:var(--ink)}.bad{fill:var(--red)}.end{text-anchor:end}\
 .axis{stroke:var(--line)}.blue{fill:var(--blue);stroke:var(--blue)}.green{fill:var(--green);stroke:var(--green)}\
+.band{fill:none;pointer-events:all}.band.other{fill:var(--ink);opacity:.05}\
 .change{stroke:var(--red);stroke-dasharray:4 3}.spread{stroke:var(--ink)}";
 
 /// The start of a page, up to its heading.
 pub fn head(title: &str) -> String {
     let title = escape(title);
+    format!("{}<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>", start(""))
+}
+
+/// The start of a page with a script: what it may do, and its style beside that of all pages. Its title is up to the script.
+pub(crate) fn head_of_script(style: &str) -> String {
+    // Nothing is loaded and nothing sent, whatever names say.
+    const POLICY: &str = "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; \
+                          script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\
+                          <meta name=referrer content=no-referrer>";
+    format!("{}<title>mdfsck</title><style>{STYLE}{style}</style>", start(POLICY))
+}
+
+fn start(policy: &str) -> String {
     format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width,initial-scale=1'>\
-         <title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
+        "<!doctype html><html lang=en><meta charset=utf-8>{policy}\
+         <meta name=viewport content='width=device-width,initial-scale=1'>"
     )
 }
 

@@ -11,6 +11,7 @@ pub mod audit;
 pub mod backups;
 mod causes;
 pub mod chains;
+pub mod check_page;
 pub mod checkpoints;
 pub mod columns;
 pub mod databases;

@@ -84,7 +84,8 @@ pub fn headline(report: &Report) -> String {
     format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
 }
 
-fn heading(kind: LimitKind) -> &'static str {
+/// What limits of a kind are listed under.
+pub(crate) fn heading(kind: LimitKind) -> &'static str {
     match kind {
         LimitKind::Damaged => "Because of damage or contradictions",
         LimitKind::Unreadable => "Because reads failed",

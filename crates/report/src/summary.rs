@@ -3,9 +3,9 @@
 //!
 //! Programs and scripts get the other formats; this one may change.
 
-mod findings;
-mod head;
-mod lines;
+pub(crate) mod findings;
+pub(crate) mod head;
+pub(crate) mod lines;
 mod not_verified;
 #[cfg(test)]
 mod tests;

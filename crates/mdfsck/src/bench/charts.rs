@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use report::html::{axis, escape, figure, short};
+use check::Sample;
+use report::html::{Curves, axis, escape, figure, short};
 
 use super::measure::{Measured, Run};
 use super::results::Results;
@@ -116,56 +117,13 @@ fn bar(
 
 /// Throughput, processors in use, memory and spilled bytes over time, each in a small chart.
 pub(super) fn over_time(run: &Run) -> String {
-    // Nothing was read, used or spilled before the start.
-    let start = run.series.first().map(|first| [0.0, 0.0, 0.0, first[3], 0.0]);
-    let series: Vec<[f64; 5]> = start.into_iter().chain(run.series.iter().copied()).collect();
-    let rate = |column: usize, scale: f64| -> Vec<(f64, f64)> {
-        let pairs = series.windows(2).filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
-        pairs.map(|(a, b)| (b[0], (b[column] - a[column]) / (b[0] - a[0]).max(1e-9) / scale)).collect()
+    let sample = |&[seconds, bytes, cpu_seconds, memory, spilled]: &[f64; 5]| Sample {
+        seconds,
+        bytes: bytes as u64,
+        cpu_seconds: Some(cpu_seconds),
+        memory_bytes: Some(memory as u64),
+        spilled_bytes: spilled as u64,
     };
-    let level = |column: usize, scale: f64| -> Vec<(f64, f64)> {
-        series.iter().map(|sample| (sample[0], sample[column] / scale)).collect()
-    };
-    let charts = [
-        ("MB/s read", rate(1, 1e6)),
-        ("processors in use", rate(2, 1.0)),
-        ("MB of memory", level(3, f64::from(1 << 20))),
-        ("MB spilled", level(4, 1e6)),
-    ];
-    charts.iter().map(|(caption, points)| line(caption, points, run.seconds)).collect()
-}
-
-fn line(caption: &str, points: &[(f64, f64)], seconds: f64) -> String {
-    let (width, height, left) = (180.0, 80.0, 42.0);
-    let highest = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let (step, top) = axis(highest.max(1e-3), 2.0);
-    let place =
-        |second: f64, value: f64| (left + width * second / seconds.max(1e-9), 8.0 + height * (1.0 - value / top));
-    let mut path = String::new();
-    for (second, value) in points {
-        let (x, y) = place(*second, *value);
-        let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { 'M' } else { 'L' });
-    }
-    let mut svg = String::new();
-    for part in 0..=(top / step).round() as u32 {
-        let value = step * f64::from(part);
-        let (_, y) = place(0.0, value);
-        let label = if highest > 0.0 || part == 0 { short(value) } else { String::new() };
-        let _ = write!(svg, "<path class=axis d='M{left} {y:.1}h{width}' /><text x=0 y={:.1}>{label}</text>", y + 4.0);
-    }
-    if let (Some((first, _)), Some((last, _))) = (points.first(), points.last()) {
-        let ((from, ground), (to, _)) = (place(*first, 0.0), place(*last, 0.0));
-        let _ = write!(
-            svg,
-            "<path class=blue d='{path}L{to:.1} {ground:.1}L{from:.1} {ground:.1}Z' stroke=none opacity=.15 />"
-        );
-    }
-    let _ = write!(
-        svg,
-        "<path class=blue d='{path}' style='fill:none' stroke-width=2 /><text class=end x={} y={}>{} s</text>",
-        left + width,
-        height + 24.0,
-        short(seconds)
-    );
-    figure(caption, false, left + width + 10.0, height + 30.0, &svg)
+    let samples: Vec<Sample> = run.series.iter().map(sample).collect();
+    Curves { samples: &samples, seconds: run.seconds, phases: &[], granted: None, width: 180.0 }.html()
 }

@@ -45,7 +45,7 @@ pub(crate) struct CheckArguments {
     ///
     /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space. With --window, also how
     /// many windows a cycle takes, if a --history says how fast the last ones were.
-    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log"])]
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log", "html"])]
     pub(crate) estimate_only: bool,
 
     /// Check N databases side by side (with one: one after another)
@@ -315,6 +315,14 @@ pub(crate) struct ResultArguments {
     /// and bit 4 or 8 of the exit status; the check runs all the same. Keep the file on a local disk.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) history: Option<PathBuf>,
+
+    /// Also write the report as one HTML page to FILE: findings, a map of the files, curves of the run
+    ///
+    /// Of one database. The page loads and sends nothing; it shows names, and bytes of damaged rows. An existing file is replaced
+    /// as with --output. A page that cannot be written is one line on stderr and bit 4 of the exit status; the results are there
+    /// all the same.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) html: Option<PathBuf>,
 }
 
 pub(super) const SCOPE: &str = "Scope and depth";

@@ -51,7 +51,9 @@ Examples:
   mdfsck check --history checks.db /backups
           recorded, for 'mdfsck history checks.db'
   mdfsck check sales.bak --history checks.db --window 3h --within 14d
-          as much as fits into three hours; the next run goes on";
+          as much as fits into three hours; the next run goes on
+  mdfsck check --html sales.html sales.bak
+          a page to look at and to send: findings with their bytes, and a map of the files";
 
 pub(super) const HISTORY_EXAMPLES: &str = "\
 Examples:

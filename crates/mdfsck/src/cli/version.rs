@@ -9,7 +9,7 @@ use check::HashKey;
 use check::part::{Digest, digest};
 
 /// The version of this program.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What it was built from, if packaging says so.
 const COMMIT: &str = match option_env!("MDFSCK_COMMIT") {

@@ -21,6 +21,8 @@ mod guides;
 #[cfg(feature = "lab")]
 mod history;
 #[cfg(feature = "lab")]
+mod html;
+#[cfg(feature = "lab")]
 mod logs;
 #[cfg(feature = "lab")]
 mod looks;
@@ -76,6 +78,7 @@ fn main() {
     #[cfg(feature = "lab")]
     {
         trials.extend(bench::in_a_browser());
+        trials.extend(html::in_a_browser());
         trials.extend(history::with_other_tools());
     }
     let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -173,6 +176,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
     all.extend(history::with_history());
+    all.extend(html::with_pages());
     all.extend(many::with_many());
     all.extend(spread::with_plans());
     all.extend(windows::with_windows());

@@ -14,7 +14,7 @@ use crate::explain::IN_A_BACKUP;
 const MOST_PAGES: usize = 100_000;
 
 /// An object and one of its indexes; `None` for findings of no single object.
-type Place = Option<(i32, i32)>;
+pub(crate) type Place = Option<(i32, i32)>;
 
 /// Writes the findings, `most` lines of them. Returns the first cause, as the one to explain.
 pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::Result<Option<Finding>> {
@@ -97,14 +97,14 @@ impl Found {
 }
 
 /// Pages that are damaged by themselves: what other pages say of them follows from that.
-fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
+pub(crate) fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
     let is_by_itself = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::Log);
     let of_pages = report.findings.iter().filter(|finding| is_by_itself(finding.check.phase));
     let causes = of_pages.filter(|finding| !finding.check.follows_from_another());
     causes.filter_map(|finding| finding.page).take(MOST_PAGES).collect()
 }
 
-fn is_consequence(finding: &Finding, damaged: &BTreeSet<PageId>) -> bool {
+pub(crate) fn is_consequence(finding: &Finding, damaged: &BTreeSet<PageId>) -> bool {
     let relates = matches!(finding.check.phase, Phase::CrossPage | Phase::CrossRow | Phase::OffRow);
     let mut pages = [finding.page, finding.ref_page].into_iter().flatten();
     finding.check.follows_from_another() || relates && pages.any(|page| damaged.contains(&page))
@@ -136,7 +136,7 @@ fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Pl
 }
 
 /// The rowsets by object and index; the first partition has the names.
-fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
+pub(crate) fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
     let mut names = BTreeMap::new();
     for rowset in &report.rowsets {
         names.entry((rowset.object_id, rowset.index_id)).or_insert(rowset);
@@ -144,7 +144,7 @@ fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
     names
 }
 
-fn heading(place: Place, names: &BTreeMap<(i32, i32), &RowsetCounts>) -> String {
+pub(crate) fn heading(place: Place, names: &BTreeMap<(i32, i32), &RowsetCounts>) -> String {
     let Some((object, index)) = place else { return "Not of a single object".to_owned() };
     let own = names.get(&(object, index)).copied();
     let of_object = || names.range((object, i32::MIN)..=(object, i32::MAX)).next().map(|(_, rowset)| *rowset);

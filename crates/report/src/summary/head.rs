@@ -36,7 +36,7 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
 }
 
 /// Where the pages come from.
-fn origin(report: &Report) -> String {
+pub(crate) fn origin(report: &Report) -> String {
     let database = &report.database;
     let mut parts = Vec::new();
     parts.push(match version::product(database.version) {
@@ -87,7 +87,7 @@ fn amount(report: &Report) -> String {
 }
 
 /// What the options left out, if anything.
-fn scope(report: &Report) -> Option<String> {
+pub(crate) fn scope(report: &Report) -> Option<String> {
     let options = &report.options;
     let command = (options.scope != Scope::Database).then(|| options.scope.command());
     let parts = [
@@ -99,7 +99,7 @@ fn scope(report: &Report) -> Option<String> {
     (!parts.is_empty()).then(|| format!("as asked for: {}", parts.join(", ")))
 }
 
-fn verdict(report: &Report) -> (Tone, &'static str, String) {
+pub(crate) fn verdict(report: &Report) -> (Tone, &'static str, String) {
     let counts = report.counts();
     let has_failed = !report.read_errors.is_empty();
     let failed = if has_failed { "; files could not be read completely" } else { "" };
@@ -183,12 +183,7 @@ pub(super) fn write_end(
     let Commands { paths, command, arguments, status } = commands;
     if !report.findings.is_empty() {
         lines.blank()?;
-        let level = match (report.repair().name(), &report.database.backup) {
-            (_, Some(_)) => "none: a backup cannot be repaired",
-            (Some(level), None) => level,
-            (None, None) => "none: these errors cannot be repaired",
-        };
-        lines.paragraph("Minimum repair level   ", level)?;
+        lines.paragraph("Minimum repair level   ", level(report))?;
     }
     if status == 0 {
         return Ok(());
@@ -219,13 +214,22 @@ pub(super) fn write_end(
     lines.command(&format!("mdfsck {command} --format text {arguments}"), "all of DBCC's lines")
 }
 
+/// The minimum repair level of a report with findings.
+pub(crate) fn level(report: &Report) -> &'static str {
+    match (report.repair().name(), &report.database.backup) {
+        (_, Some(_)) => "none: a backup cannot be repaired",
+        (Some(level), None) => level,
+        (None, None) => "none: these errors cannot be repaired",
+    }
+}
+
 /// Whether the backup came from standard input: only the check can be repeated.
-fn is_pipe(paths: &str) -> bool {
+pub(crate) fn is_pipe(paths: &str) -> bool {
     paths.split(' ').any(|path| path == "-")
 }
 
 /// The bits of an exit status in words.
-fn status_text(status: u8) -> String {
+pub(crate) fn status_text(status: u8) -> String {
     let bits = [(1, "corruption"), (4, "not all could be read or written"), (8, "usage"), (16, "not all verified")];
     let words: Vec<&str> = bits.into_iter().filter(|(bit, _)| status & bit != 0).map(|(_, word)| word).collect();
     format!("{} ({})", grouped(status.into()), words.join(", "))

@@ -9,7 +9,7 @@ use crate::text_table::{padded, printable, width, wrap};
 
 /// What a verdict says by its color.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     Good,
     Bad,
     Doubtful,
@@ -94,7 +94,7 @@ impl<'a> Lines<'a> {
 const COMMAND_COLUMNS: usize = 50;
 
 /// `1,234,567`.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -107,12 +107,12 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// `1 table`, `2 tables`.
-pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
 /// A time as people say it.
-pub(super) fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
         0..60 => format!("{seconds:.1} s"),

@@ -1,0 +1,92 @@
+//! `mdfsck check --html`: the report as a page, beside the results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use report::check_page::CheckPage;
+use source::PageSource;
+
+use super::Ended;
+use crate::cli::{CheckArguments, VERSION};
+use crate::failure::Failure;
+use crate::output::{self, Target};
+use crate::terminal::Repeated;
+
+/// Requires a file of its own for the page.
+///
+/// # Errors
+/// If it is standard output, or the file of the results, of the error log or of the history; or if a window is asked for.
+pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
+    let results = &arguments.results;
+    let Some(page) = &results.html else { return Ok(()) };
+    if page.as_os_str() == "-" {
+        return Err(Failure::usage("--html -: standard output is for the results; name a file"));
+    }
+    if arguments.windows.window.is_some() {
+        return Err(Failure::usage(
+            "--html: not of a window, which reads only a part; leave out --window, or see 'mdfsck history'",
+        ));
+    }
+    for (option, path) in
+        [("--output", &results.output), ("--errorlog-line", &results.errorlog_line), ("--history", &results.history)]
+    {
+        if path.as_deref().is_some_and(|path| place(path) == place(page)) {
+            return Err(Failure::usage(format!(
+                "--html {}: is the file of {option}; name another file",
+                page.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The whole path of a file that may not be there yet.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let of_folder = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+    fs::canonicalize(path).ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
+}
+
+/// A page holds the report of one database.
+///
+/// # Errors
+/// If one is asked for.
+pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Result<(), Failure> {
+    match &arguments.results.html {
+        None => Ok(()),
+        Some(page) => Err(Failure::usage(format!(
+            "--html {}: a page holds the report of one database, and {databases} would be checked; check each by itself, \
+             or use --format summary",
+            page.display()
+        ))),
+    }
+}
+
+/// Where the page goes. It is known before the run that something can be written there.
+///
+/// # Errors
+/// If it is one of the files that are checked, or any SQL Server file, or nothing can be written there.
+pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Result<Option<Target>, Failure> {
+    let Some(path) = &arguments.results.html else { return Ok(None) };
+    let inputs: Vec<&Path> = source.files().iter().map(|file| file.path.as_path()).collect();
+    output::refuse_database_files("--html", path, &inputs)?;
+    Target::at(path).map(Some)
+}
+
+/// Writes the page. Returns the bits of the exit status for what went wrong: the results are there all the same.
+pub(super) fn write(target: Target, arguments: &CheckArguments, ended: &Ended<'_>, status: u8) -> u8 {
+    let Ended { report, source, database, started } = *ended;
+    let repeated = Repeated::of(arguments);
+    let command_line = repeated.command_line();
+    let started = history::time::text(started).replace('T', " ").replace('Z', "");
+    let page = CheckPage {
+        report,
+        database,
+        source,
+        command_line: &command_line,
+        commands: repeated.commands(status),
+        version: VERSION,
+        started: &started,
+    };
+    target.write(|out| page.write(out)).map_or_else(Failure::report, |()| 0)
+}

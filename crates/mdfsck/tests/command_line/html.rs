@@ -1,0 +1,130 @@
+//! `mdfsck check --html`: the report of a check as a page.
+
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::{Failed, Trial};
+use serde_json::Value;
+
+use super::browser::Browser;
+use super::{Test, ensure, mdfsck, refused, text, trial};
+
+pub(crate) fn with_pages() -> Vec<(&'static str, Test)> {
+    vec![
+        ("check --html writes a page beside the results, which stay as they are", beside_results),
+        ("check --html refuses a page that has no file of its own, and several databases", refusals),
+        ("a page that cannot be written leaves the results, and sets bit 4", unwritable),
+    ]
+}
+
+/// What needs a browser: without one it is listed as ignored.
+pub(crate) fn in_a_browser() -> Vec<Trial> {
+    let is_missing = Browser::find().is_none();
+    let name = "the page of a check shows its damage, loads nothing, and fits 400 pixels and a dark screen";
+    vec![trial(name, in_frames, None).with_ignored_flag(is_missing)]
+}
+
+/// A database with damage in the folder `hurt`.
+fn sample(folder: &Path) -> Result<(), Failed> {
+    ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
+    let damage = ["lab", "damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3"];
+    ensure(mdfsck(folder, &damage).status.success(), "lab damage")
+}
+
+fn data(page: &str) -> Result<Value, Failed> {
+    let (_, rest) = page.split_once(" id=data>").ok_or("no data")?;
+    Ok(serde_json::from_str(rest.split_once("</script>").ok_or("no end")?.0)?)
+}
+
+fn beside_results(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    let plain = mdfsck(folder, &["check", "hurt"]);
+    fs::write(folder.join("p.html"), "of another night")?;
+    let output = mdfsck(folder, &["check", "--html", "p.html", "hurt"]);
+    ensure(output.status.code() == plain.status.code() && output.stdout == plain.stdout, text(&output.stdout))?;
+    ensure(output.stderr == plain.stderr, text(&output.stderr))?;
+    let page = fs::read_to_string(folder.join("p.html"))?;
+    let data = data(&page)?;
+    ensure(data["head"]["tone"] == "bad" && data["head"]["name"] == "orders", &page)?;
+    ensure(data["findings"]["count"].as_u64() > Some(0), "findings")?;
+    let first = &data["findings"]["places"][0]["messages"][0]["shown"][0];
+    ensure(first["bytes"]["hex"].as_str().is_some_and(|hex| hex.len() == 128), first.to_string())?;
+    let file = &data["map"]["files"][0];
+    ensure(file["id"] == 1 && file["pages"].as_u64() > Some(1000), file.to_string())?;
+    let tables = data["map"]["tables"].to_string();
+    ensure(tables.contains("order_lines"), tables)?;
+    let commands = data["commands"].to_string();
+    ensure(commands.contains("mdfsck advise hurt") && !commands.contains("--html"), commands)?;
+    // Nothing is left beside it.
+    let names: Vec<_> = fs::read_dir(folder)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    ensure(!names.iter().any(|name| name.contains("partial")), format!("{names:?}"))
+}
+
+fn refusals(folder: &Path) -> Result<(), Failed> {
+    sample(folder)?;
+    refused(&mdfsck(folder, &["check", "--html", "-", "hurt"]), 8, &["--html", "name a file"])?;
+    for option in ["--output", "--errorlog-line", "--history"] {
+        let output = mdfsck(folder, &["check", "--html", "p.html", option, "./p.html", "hurt"]);
+        refused(&output, 8, &["--html", &format!("the file of {option}")])?;
+    }
+    let windowed = ["check", "--html", "p.html", "--history", "h.db", "--window", "1h", "hurt"];
+    refused(&mdfsck(folder, &windowed), 8, &["--html", "--window"])?;
+    let before = fs::read(folder.join("hurt/orders.mdf"))?;
+    refused(&mdfsck(folder, &["check", "--html", "hurt/orders.mdf", "hurt"]), 8, &["--html", "is one of the files"])?;
+    refused(&mdfsck(folder, &["check", "--html", "sound/orders.mdf", "hurt"]), 8, &["will not be overwritten"])?;
+    ensure(fs::read(folder.join("hurt/orders.mdf"))? == before, "untouched")?;
+    refused(&mdfsck(folder, &["check", "--html", "no/p.html", "hurt"]), 4, &["no/p.html", "cannot be written"])?;
+    let output = mdfsck(folder, &["check", "--html", "p.html", "sound", "hurt"]);
+    refused(&output, 8, &["--html p.html", "one database", "2 would be checked"])?;
+    ensure(!folder.join("p.html").exists(), "no page")
+}
+
+fn unwritable(folder: &Path) -> Result<(), Failed> {
+    if !Path::new("/dev/full").exists() {
+        return Ok(());
+    }
+    sample(folder)?;
+    let plain = mdfsck(folder, &["check", "hurt"]);
+    let output = mdfsck(folder, &["check", "--html", "/dev/full", "hurt"]);
+    ensure(output.stdout == plain.stdout, text(&output.stdout))?;
+    ensure(output.status.code() == plain.status.code().map(|status| status | 4), format!("{:?}", output.status))?;
+    ensure(text(&output.stderr).contains("/dev/full: cannot be written"), text(&output.stderr))
+}
+
+fn in_frames(folder: &Path) -> Result<(), Failed> {
+    let browser = Browser::find().ok_or("no browser")?;
+    sample(folder)?;
+    // A name that would be markup.
+    let name = if cfg!(windows) { "hurt/a.mdf" } else { "hurt/<img src=x onerror=document.title=1>.mdf" };
+    fs::rename(folder.join("hurt/orders.mdf"), folder.join(name))?;
+    mdfsck(folder, &["check", "--html", "p.html", name]);
+    let page = fs::read_to_string(folder.join("p.html"))?;
+    ensure(!page.contains("<img"), "markup")?;
+    let asked = |[red, green, blue]: [u8; 3]| {
+        format!(
+            "(()=>{{const canvas=page.querySelector('canvas'),{{data}}=canvas.getContext('2d').getImageData(0,0,canvas.width,\
+             canvas.height);let seen=0;for(let at=0;at<data.length;at+=4)seen+=data[at]==={red}&&data[at+1]==={green}&&\
+             data[at+2]==={blue};return[page.documentElement.scrollWidth,seen,page.images.length,\
+             page.defaultView.performance.getEntriesByType('resource').length,page.title,\
+             page.querySelectorAll('#places details').length,page.querySelector('.legend').textContent.includes('findings')]}})()"
+        )
+    };
+    let mut grounds = Vec::new();
+    for (width, is_dark, hurt) in
+        [(400, false, [0xd4, 0x21, 0x0f]), (400, true, [0xff, 0x5a, 0x45]), (1100, false, [0xd4, 0x21, 0x0f])]
+    {
+        let ready = "page.documentElement.dataset.ready&&page.querySelector('.legend').children.length";
+        let (seen, complaints) = browser.ask(folder, &page, (width, is_dark), (ready, &asked(hurt)))?;
+        ensure(complaints.is_empty(), format!("{complaints:?}"))?;
+        let [wide, marked, images, loaded, title, findings, legend] = seen.split('|').collect::<Vec<_>>()[..] else {
+            return Err(seen.into());
+        };
+        ensure(wide.parse::<u32>()? <= width, format!("{wide} pixels wide"))?;
+        // A mark has 6 by 6 pixels at least.
+        ensure(marked.parse::<u32>()? >= 36, format!("{marked} pixels of damage"))?;
+        ensure((images, loaded, legend) == ("0", "0", "true"), &seen)?;
+        ensure(title == "orders: not sound" && findings.parse::<u32>()? > 0, &seen)?;
+        grounds.push(browser.look(folder, &page, width, is_dark)?.background);
+    }
+    ensure(grounds[0] != grounds[1], "no dark mode")
+}

@@ -1,0 +1,108 @@
+//! The report of one check as a page: verdict, findings with their bytes, a map of the files, what was not verified, what to do,
+//! and curves of the run.
+//!
+//! One file that loads and sends nothing. What comes from a database goes into it as JSON, and its script shows it as text only:
+//! no name can become markup.
+
+mod bytes;
+mod encode;
+mod findings;
+mod head;
+mod map;
+mod not_verified;
+mod text;
+
+use std::io;
+
+use catalog::Database;
+use check::Report;
+use serde::Serialize;
+use source::PageSource;
+
+use crate::html::{Curves, head_of_script};
+use crate::summary::Commands;
+use bytes::PageBytesReader;
+use encode::Escaped;
+
+/// A report, and what is said about it.
+pub struct CheckPage<'a> {
+    /// What was found. The map is there if [`check::Options::page_map`] was set.
+    pub report: &'a Report,
+    /// The catalog, for the names of owners.
+    pub database: &'a Database,
+    /// The pages, of which some are shown as bytes.
+    pub source: &'a dyn PageSource,
+    /// The whole command, without secrets.
+    pub command_line: &'a str,
+    /// What the commands that show more are made of.
+    pub commands: Commands<'a>,
+    /// Version of the program.
+    pub version: &'a str,
+    /// When the check began: UTC, `2026-11-21 22:00:00`.
+    pub started: &'a str,
+}
+
+/// All that the script shows.
+#[derive(Serialize)]
+struct Model<'a> {
+    head: head::Head<'a>,
+    findings: findings::Findings,
+    map: map::Map,
+    not_verified: not_verified::NotVerified,
+    commands: Vec<head::Command>,
+    phases: Vec<head::Phase>,
+}
+
+/// Width of the plot of a curve.
+const CURVE_WIDTH: f64 = 330.0;
+/// Moments that make a curve.
+const MIN_SAMPLES: usize = 4;
+
+impl CheckPage<'_> {
+    /// Writes the page: a few megabytes at most, whatever the database.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let report = self.report;
+        let mut reader = PageBytesReader::new(self.source);
+        let model = Model {
+            head: head::head(self),
+            findings: findings::findings(report, &mut reader),
+            map: map::map(report, self.database),
+            not_verified: not_verified::not_verified(report),
+            commands: head::commands(self),
+            phases: head::phases(report),
+        };
+        out.write_all(head_of_script(include_str!("check_page/page.css")).as_bytes())?;
+        out.write_all(include_bytes!("check_page/page.html"))?;
+        out.write_all(self.curves().as_bytes())?;
+        out.write_all(b"<script type=application/json id=data>")?;
+        serde_json::to_writer(Escaped(out), &model)?;
+        out.write_all(b"</script>\n<script type=application/octet-stream id=runs>")?;
+        map::write_runs(report, out)?;
+        out.write_all(b"</script>\n<script>")?;
+        out.write_all(include_bytes!("check_page/page.js"))?;
+        out.write_all(include_bytes!("check_page/map.js"))?;
+        out.write_all(b"</script>\n")
+    }
+
+    /// The curves, in an element that the script puts in its place.
+    fn curves(&self) -> String {
+        let statistics = &self.report.statistics;
+        let phases: Vec<(&'static str, f64)> =
+            statistics.phases.iter().map(|phase| (phase.name, phase.seconds)).collect();
+        let curves = Curves {
+            samples: &statistics.series,
+            seconds: statistics.seconds,
+            phases: &phases,
+            granted: Some(statistics.memory_granted).filter(|granted| *granted > 0),
+            width: CURVE_WIDTH,
+        };
+        let html = if statistics.series.len() < MIN_SAMPLES { String::new() } else { curves.html() };
+        format!("<div class=grid id=curves>{html}</div></section></main>\n")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The findings of a page, by object and by message: the first of each are shown, all are counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use check::registry::{Check, Phase};
+use check::{Finding, Report};
+use serde::Serialize;
+
+use super::bytes::{Bytes, PageBytesReader};
+use super::text::{shown, shown_to};
+use crate::explain;
+use crate::summary::findings::{Place, damaged_pages, heading, is_consequence, names_of};
+
+/// Findings that are shown.
+const MOST_FINDINGS: usize = 2000;
+/// Findings of one message and object that are shown.
+const MOST_OF_ONE: usize = 200;
+/// Objects and indexes with their messages.
+const MOST_PLACES: usize = 1000;
+/// Characters of a message.
+const MOST_CHARS: usize = 1200;
+/// Bytes of messages, so that long names cannot make a page large.
+const MOST_BYTES: usize = 1 << 20;
+
+/// All of them.
+#[derive(Serialize)]
+pub(super) struct Findings {
+    /// How many there are.
+    count: usize,
+    places: Vec<Found>,
+    /// Places that are not among them.
+    more_places: usize,
+    checks: Vec<Explained>,
+}
+
+/// What was found of an object or index.
+#[derive(Default, Serialize)]
+struct Found {
+    heading: String,
+    count: u64,
+    messages: Vec<Message>,
+    #[serde(skip)]
+    is_primitive: bool,
+}
+
+/// The findings of one message in one place.
+#[derive(Serialize)]
+struct Message {
+    /// Position among the checks.
+    check: usize,
+    /// They follow from damage elsewhere.
+    follows: bool,
+    /// What the first of them is, in a few words.
+    brief: String,
+    count: u64,
+    shown: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    text: String,
+    page: Option<String>,
+    bytes: Option<Bytes>,
+}
+
+/// A check, as `mdfsck explain` has it.
+#[derive(Serialize)]
+struct Explained {
+    id: &'static str,
+    number: u16,
+    message: String,
+    invariant: &'static str,
+    cause: &'static str,
+    action: &'static str,
+}
+
+/// The findings of a report.
+pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>) -> Findings {
+    let damaged = damaged_pages(report);
+    let names = names_of(report);
+    let mut checks: Vec<&'static Check> = Vec::new();
+    let mut places: BTreeMap<Place, Found> = BTreeMap::new();
+    let mut more = BTreeSet::new();
+    let (mut left, mut bytes_left) = (MOST_FINDINGS, MOST_BYTES);
+    for finding in &report.findings {
+        let owner = finding.owner.filter(|owner| owner.object_id != 0);
+        let place = owner.map(|owner| (owner.object_id, owner.index_id));
+        if places.len() == MOST_PLACES && !places.contains_key(&place) {
+            more.insert(place);
+            continue;
+        }
+        let found = places
+            .entry(place)
+            .or_insert_with(|| Found { heading: shown(&heading(place, &names)), ..Found::default() });
+        found.count += 1;
+        found.is_primitive |= finding.check.phase == Phase::Primitive;
+        let check = position(&mut checks, finding.check);
+        let follows = is_consequence(&finding, &damaged);
+        let is_same = |message: &Message| (message.check, message.follows) == (check, follows);
+        let message = found.messages.iter().position(is_same).unwrap_or_else(|| {
+            let brief = shown(&finding.brief(&report.names()));
+            found.messages.push(Message { check, follows, brief, count: 0, shown: Vec::new() });
+            found.messages.len() - 1
+        });
+        let Some(message) = found.messages.get_mut(message) else { continue };
+        message.count += 1;
+        if left == 0 || bytes_left == 0 || message.shown.len() == MOST_OF_ONE {
+            continue;
+        }
+        let shown = show(report, &finding, reader);
+        left -= 1;
+        bytes_left = bytes_left.saturating_sub(shown.text.len());
+        message.shown.push(shown);
+    }
+    let mut places: Vec<Found> = places.into_values().collect();
+    for place in &mut places {
+        place.messages.sort_by_key(|message| message.follows);
+    }
+    // What keeps the catalog from being read comes first; what only follows from damage elsewhere last.
+    places.sort_by_key(|place| (!place.is_primitive, place.messages.iter().all(|message| message.follows)));
+    let checks = checks.into_iter().map(explained).collect();
+    Findings { count: report.findings.len(), places, more_places: more.len(), checks }
+}
+
+fn position(checks: &mut Vec<&'static Check>, check: &'static Check) -> usize {
+    checks.iter().position(|known| known.id == check.id).unwrap_or_else(|| {
+        checks.push(check);
+        checks.len() - 1
+    })
+}
+
+fn show(report: &Report, finding: &Finding, reader: &mut PageBytesReader<'_>) -> Shown {
+    Shown {
+        text: shown_to(&finding.text(&report.names()), MOST_CHARS),
+        page: finding.page.filter(|page| !page.is_none()).map(|page| page.to_string()),
+        bytes: reader.around(finding),
+    }
+}
+
+fn explained(check: &'static Check) -> Explained {
+    Explained {
+        id: check.id,
+        number: check.msg,
+        message: explain::message(check),
+        invariant: check.invariant,
+        cause: check.cause,
+        action: check.action,
+    }
+}

@@ -1,0 +1,205 @@
+//! The head of a page: verdict, figures, what was checked and how; and the commands that show more.
+
+use std::collections::BTreeSet;
+
+use check::Report;
+use format::PAGE_BYTES;
+use serde::Serialize;
+
+use super::CheckPage;
+use super::text::{shown, shown_to};
+use crate::message;
+use crate::summary::head::{is_pipe, level, origin, scope, status_text, verdict};
+use crate::summary::lines::{Tone, counted, duration, grouped};
+
+/// Lines of each list of remarks, and files that are listed.
+const MOST_LINES: usize = 100;
+/// Characters of the command line.
+const COMMAND_CHARS: usize = 4000;
+
+#[derive(Serialize)]
+pub(super) struct Head<'a> {
+    name: String,
+    origin: String,
+    scope: Option<String>,
+    /// `good`, `bad` or `doubtful`.
+    tone: &'static str,
+    word: &'static str,
+    verdict: String,
+    cards: Vec<Card>,
+    /// What the reader must know about the input first.
+    warnings: Vec<String>,
+    facts: Vec<(&'static str, String)>,
+    version: &'a str,
+    started: &'a str,
+}
+
+/// A figure at a glance.
+#[derive(Serialize)]
+struct Card {
+    what: &'static str,
+    value: String,
+    detail: String,
+}
+
+/// A command, and what it is for.
+#[derive(Serialize)]
+pub(super) struct Command {
+    command: String,
+    what_for: &'static str,
+}
+
+/// What a phase cost.
+#[derive(Serialize)]
+pub(super) struct Phase {
+    name: &'static str,
+    seconds: f64,
+    megabytes: f64,
+    cpu_seconds: Option<f64>,
+    spilled_megabytes: f64,
+}
+
+pub(super) fn head<'a>(page: &CheckPage<'a>) -> Head<'a> {
+    let report = page.report;
+    let (tone, word, verdict) = verdict(report);
+    let warnings = report.warnings.iter().map(|warning| &warning.text);
+    let remarks = warnings.chain(&report.read_errors).chain(&report.notices).take(MOST_LINES);
+    Head {
+        name: shown(&report.database.name),
+        origin: shown(&origin(report)),
+        scope: scope(report),
+        tone: match tone {
+            Tone::Good => "good",
+            Tone::Bad => "bad",
+            Tone::Doubtful => "doubtful",
+        },
+        word,
+        verdict,
+        cards: cards(report),
+        warnings: remarks.map(|text| shown(text)).collect(),
+        facts: facts(page),
+        version: page.version,
+        started: page.started,
+    }
+}
+
+fn cards(report: &Report) -> Vec<Card> {
+    let statistics = &report.statistics;
+    let mut cards = Vec::new();
+    let mut card = |what, value: String, detail: String| cards.push(Card { what, value, detail });
+    if !report.findings.is_empty() {
+        card("Minimum repair level", level(report).to_owned(), String::new());
+    }
+    let pages = statistics.pages_read;
+    let bytes = pages as f64 * PAGE_BYTES as f64;
+    let rate = bytes / statistics.seconds.max(1e-9);
+    card("Pages read", grouped(pages), size(bytes));
+    if !report.rowsets.is_empty() {
+        let tables: BTreeSet<i32> =
+            report.rowsets.iter().filter(|rowset| rowset.type_code == "U").map(|rowset| rowset.object_id).collect();
+        let tables = counted(tables.len() as u64, "table", "tables");
+        card("Rows", grouped(statistics.rows), format!("in {tables}"));
+    }
+    card("Not verified", grouped(report.not_verified.len() as u64), "things asked for".to_owned());
+    card("Time", duration(statistics.seconds), format!("{} per second", size(rate)));
+    cards
+}
+
+/// Bytes as people say them.
+fn size(bytes: f64) -> String {
+    match bytes {
+        bytes if bytes >= 1e12 => format!("{:.2} TB", bytes / 1e12),
+        bytes if bytes >= 1e9 => format!("{:.2} GB", bytes / 1e9),
+        bytes => format!("{:.1} MB", bytes / 1e6),
+    }
+}
+
+fn facts(page: &CheckPage<'_>) -> Vec<(&'static str, String)> {
+    let report = page.report;
+    let statistics = &report.statistics;
+    let megabytes = |bytes: u64| format!("{} MB", grouped(bytes >> 20));
+    let mut facts = vec![
+        ("Command", shown_to(page.command_line, COMMAND_CHARS)),
+        ("Exit status", if page.commands.status == 0 { "0".to_owned() } else { status_text(page.commands.status) }),
+        ("Started", format!("{} UTC", page.started)),
+        ("Took", duration(statistics.seconds)),
+        ("Threads", statistics.threads.to_string()),
+        (
+            "Memory",
+            match statistics.memory_peak {
+                Some(peak) => {
+                    format!("{} at most, {} granted", megabytes(peak), megabytes(statistics.memory_granted))
+                }
+                None => format!("{} granted", megabytes(statistics.memory_granted)),
+            },
+        ),
+        ("Temporary files", megabytes(statistics.spilled_bytes)),
+    ];
+    let files = &report.database.files;
+    for file in files.iter().take(MOST_LINES) {
+        let bytes = f64::from(file.pages) * PAGE_BYTES as f64;
+        let (id, pages) = (file.file_id, grouped(file.pages.into()));
+        let path = shown(&file.path.to_string_lossy());
+        facts.push(("File", format!("{id}: {path}, {pages} pages, {}", size(bytes))));
+    }
+    if files.len() > MOST_LINES {
+        facts.push(("File", format!("and {} more", files.len() - MOST_LINES)));
+    }
+    for set in report.database.sets.iter().take(MOST_LINES) {
+        let paths: Vec<String> = set.paths.iter().map(|path| shown(&path.to_string_lossy())).collect();
+        let finished = set.finished.as_ref().map_or_else(String::new, |finished| format!(", finished {finished}"));
+        facts.push((
+            "Backup set",
+            shown_to(&format!("{} of {}{finished}", set.position, paths.join(", ")), COMMAND_CHARS),
+        ));
+    }
+    if let Some(constraints) = message::constraints(report) {
+        facts.push(("Constraints", shown(&constraints)));
+    }
+    for identity in report.beyond.identities.iter().filter(|result| result.is_behind()).take(MOST_LINES) {
+        facts.push(("Identity", shown(&message::identity_behind(identity))));
+    }
+    facts.push(("mdfsck", page.version.to_owned()));
+    facts
+}
+
+/// Commands to run next.
+pub(super) fn commands(page: &CheckPage<'_>) -> Vec<Command> {
+    let (report, paths) = (page.report, page.commands.paths);
+    let mut commands = Vec::new();
+    let mut add = |command: String, what_for| {
+        commands.push(Command { command: shown_to(&command, COMMAND_CHARS), what_for });
+    };
+    let first = report.findings.first();
+    let is_pipe = is_pipe(paths);
+    if first.is_some() && !is_pipe {
+        add(format!("mdfsck advise {paths}"), "what to do, in order");
+    }
+    let page_of = |finding: &check::Finding| finding.page.filter(|at| !at.is_none() && page.source.contains(*at));
+    if let Some(at) = first.as_deref().and_then(page_of).filter(|_| !is_pipe) {
+        add(format!("mdfsck page {}:{} {paths}", at.file, at.page), "the first damaged page, field by field");
+    }
+    if let Some(finding) = &first {
+        add(format!("mdfsck explain {}", finding.check.msg), "what the first message means");
+    }
+    if let Some(entry) = report.not_verified.first() {
+        add(format!("mdfsck explain {}", entry.limit.id), "why something was not verified");
+    }
+    if page.commands.status != 0 {
+        let (command, arguments) = (page.commands.command, page.commands.arguments);
+        add(format!("mdfsck {command} --format text {arguments}"), "all of DBCC's lines");
+    }
+    commands
+}
+
+/// What each phase cost.
+pub(super) fn phases(report: &Report) -> Vec<Phase> {
+    let phase = |phase: &check::PhaseStatistics| Phase {
+        name: check::phase_words(phase.name),
+        seconds: phase.seconds,
+        megabytes: phase.bytes as f64 / 1e6,
+        cpu_seconds: phase.cpu_user_seconds.zip(phase.cpu_system_seconds).map(|(user, system)| user + system),
+        spilled_megabytes: phase.spilled_bytes as f64 / 1e6,
+    };
+    report.statistics.phases.iter().map(phase).collect()
+}

@@ -1,0 +1,160 @@
+//! The page map in a page: names as JSON, runs and marks of damage as deflated bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::io::Write;
+
+use catalog::Database;
+use check::{MapOwner, PageMap, Report};
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use format::PageId;
+use serde::Serialize;
+
+use super::encode::{Base64, push_number};
+use super::text::{shown, shown_to};
+use crate::summary::findings::{damaged_pages, is_consequence};
+
+/// Marks at most: where there would be more, one stands for 2, 4, 8 ... pages.
+const MAX_MARKS: usize = 1 << 16;
+/// Characters of the name of an owner: there may be thousands.
+const NAME_CHARS: usize = 80;
+/// Bytes of runs that are encoded at once.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// What the script needs besides the runs.
+#[derive(Serialize)]
+pub(super) struct Map {
+    files: Vec<File>,
+    /// Names of tables and other objects.
+    tables: Vec<String>,
+    /// Owners of extents, by their number from 1: table, and which of its indexes.
+    owners: Vec<(usize, String)>,
+}
+
+#[derive(Serialize)]
+struct File {
+    id: u16,
+    name: String,
+    path: String,
+    pages: u32,
+    /// Extents of a cell, as a power of two.
+    cell_shift: u32,
+}
+
+/// The files and the names of owners.
+pub(super) fn map(report: &Report, database: &Database) -> Map {
+    let empty = PageMap::default();
+    let map = report.page_map.as_ref().unwrap_or(&empty);
+    let files = map.files.iter().map(|file| {
+        let summary = report.database.files.iter().find(|summary| summary.file_id == file.file_id);
+        File {
+            id: file.file_id,
+            name: summary.map_or_else(String::new, |summary| shown_to(&summary.logical_name, NAME_CHARS)),
+            path: summary.map_or_else(String::new, |summary| shown(&summary.path.to_string_lossy())),
+            pages: file.pages,
+            cell_shift: file.cell_shift,
+        }
+    });
+    let files = files.collect();
+    let mut tables = Vec::new();
+    let mut numbers: BTreeMap<i32, usize> = BTreeMap::new();
+    let mut owners = Vec::new();
+    for owner in &map.owners {
+        let table = *numbers.entry(owner.object_id).or_insert_with(|| {
+            tables.push(table_name(database, owner.object_id));
+            tables.len() - 1
+        });
+        owners.push((table, index_name(database, *owner)));
+    }
+    Map { files, tables, owners }
+}
+
+fn table_name(database: &Database, object_id: i32) -> String {
+    match object_id {
+        0 => "unknown to the catalog".to_owned(),
+        id => shown_to(&database.object_name(id), NAME_CHARS),
+    }
+}
+
+fn index_name(database: &Database, owner: MapOwner) -> String {
+    let index = database.indexes.get(&(owner.object_id, owner.index_id));
+    match index.map(|index| index.name.as_str()).filter(|name| !name.is_empty()) {
+        Some(name) => shown_to(name, NAME_CHARS),
+        None if owner.index_id == 0 => "heap".to_owned(),
+        None if owner.index_id < 0 => String::new(),
+        None => format!("index ID {}", owner.index_id),
+    }
+}
+
+/// Writes runs and marks of all files: deflated, as base64.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write_runs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let Some(map) = &report.page_map else { return Ok(()) };
+    let marks = Marks::of(report, map);
+    let mut deflated = DeflateEncoder::new(Base64::new(out), Compression::default());
+    let mut bytes = Vec::with_capacity(BUFFER_BYTES + 16);
+    for file in &map.files {
+        push_number(file.runs.len() as u64, &mut bytes);
+        for run in &file.runs {
+            push_number(run.cells.into(), &mut bytes);
+            push_number(u64::from(run.owner) << 4 | run.state as u64, &mut bytes);
+            if bytes.len() >= BUFFER_BYTES {
+                deflated.write_all(&bytes)?;
+                bytes.clear();
+            }
+        }
+        marks.write(file.file_id, &mut bytes);
+    }
+    deflated.write_all(&bytes)?;
+    deflated.finish()?.finish()
+}
+
+/// Places of findings, and those that could not be verified, each a stretch of pages.
+struct Marks {
+    /// File, stretch, and whether it is damaged.
+    places: BTreeSet<(u16, u32, bool)>,
+    /// Pages of a stretch, as a power of two.
+    shift: u32,
+}
+
+impl Marks {
+    fn of(report: &Report, map: &PageMap) -> Self {
+        let mut marks = Self { places: BTreeSet::new(), shift: 0 };
+        // What only follows from other damage is said of pages that may be sound; without any other, it is all there is.
+        let damaged = damaged_pages(report);
+        let causes = report.findings.iter().filter(|finding| !is_consequence(finding, &damaged));
+        causes.filter_map(|finding| finding.page).for_each(|page| marks.add(page, true));
+        if marks.places.is_empty() {
+            report.findings.iter().filter_map(|finding| finding.page).for_each(|page| marks.add(page, true));
+        }
+        for finding in &report.demoted {
+            finding.page.into_iter().for_each(|page| marks.add(page, false));
+        }
+        map.unread.iter().for_each(|page| marks.add(*page, false));
+        marks
+    }
+
+    fn add(&mut self, page: PageId, is_damaged: bool) {
+        self.places.insert((page.file, page.page >> self.shift, is_damaged));
+        while self.places.len() > MAX_MARKS && self.shift < u32::BITS - 1 {
+            self.shift += 1;
+            let places = std::mem::take(&mut self.places);
+            self.places =
+                places.into_iter().map(|(file, stretch, is_damaged)| (file, stretch >> 1, is_damaged)).collect();
+        }
+    }
+
+    fn write(&self, file_id: u16, to: &mut Vec<u8>) {
+        let of_file = self.places.range((file_id, 0, false)..=(file_id, u32::MAX, true));
+        push_number(self.shift.into(), to);
+        push_number(of_file.clone().count() as u64, to);
+        let mut last = 0;
+        for (_, stretch, is_damaged) in of_file {
+            push_number(u64::from(stretch - last) << 1 | u64::from(*is_damaged), to);
+            last = *stretch;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a page says of what was not verified, by its causes.
+
+use std::collections::BTreeMap;
+
+use check::registry::limits::{self, Limit};
+use check::{NotVerified as Entry, Report};
+use serde::Serialize;
+
+use super::text::shown;
+use crate::causes::{by_cause, split};
+use crate::not_verified::{heading, headline, share};
+
+/// Causes that are shown.
+const MOST_CAUSES: usize = 200;
+/// Places of one kind that are shown for a cause.
+const MOST_PLACES: usize = 50;
+/// Demoted findings that are shown for a cause.
+const MOST_DEMOTED: usize = 50;
+
+/// What was not verified, and notes.
+#[derive(Serialize)]
+pub(super) struct NotVerified {
+    /// `None` for a complete run.
+    headline: Option<String>,
+    share: Option<String>,
+    causes: Vec<Cause>,
+    more_causes: usize,
+    notes: Vec<Cause>,
+}
+
+/// Why something was not verified.
+#[derive(Serialize)]
+struct Cause {
+    kind: &'static str,
+    reason: String,
+    id: &'static str,
+    action: &'static str,
+    is_allowed: bool,
+    what: Vec<What>,
+    /// What depends on it and is not listed.
+    follows: usize,
+    /// Findings that may have this cause.
+    demoted: Vec<String>,
+    more_demoted: u64,
+}
+
+/// What was not verified, and where.
+#[derive(Serialize)]
+struct What {
+    what: String,
+    places: Vec<String>,
+    more: usize,
+}
+
+/// What a report could not verify.
+pub(super) fn not_verified(report: &Report) -> NotVerified {
+    let (entries, follows) = split(report);
+    let mut demoted: BTreeMap<&Limit, (Vec<String>, u64)> = BTreeMap::new();
+    for finding in &report.demoted {
+        let Some(limit) = finding.demoted_by else { continue };
+        let (texts, more) = demoted.entry(limit).or_default();
+        match texts.len() < MOST_DEMOTED {
+            true => {
+                let text = finding.text(&report.names());
+                texts.push(shown(&format!("{}: {text}", finding.check.msg)));
+            }
+            false => *more += 1,
+        }
+    }
+    let causes = by_cause(entries.into_iter());
+    let more_causes = causes.len().saturating_sub(MOST_CAUSES);
+    let causes = causes.into_iter().take(MOST_CAUSES).map(|(cause, entries)| {
+        let (texts, more) = demoted.remove(cause.limit).unwrap_or_default();
+        let follows = if cause.limit == &limits::BACKUP_STRIPES { follows.len() } else { 0 };
+        Cause {
+            is_allowed: report.is_allowed(cause.limit),
+            follows,
+            demoted: texts,
+            more_demoted: more,
+            ..of(cause.limit, cause.reason, &entries)
+        }
+    });
+    let causes = causes.collect();
+    let notes = by_cause(report.notes.iter()).into_iter().take(MOST_CAUSES);
+    let notes = notes.map(|(cause, entries)| of(cause.limit, cause.reason, &entries)).collect();
+    NotVerified {
+        headline: (!report.complete()).then(|| headline(report)),
+        share: share(report),
+        causes,
+        more_causes,
+        notes,
+    }
+}
+
+fn of(limit: &'static Limit, reason: &str, entries: &[&Entry]) -> Cause {
+    let what = entries.chunk_by(|a, b| a.what == b.what).take(MOST_PLACES).map(|of_one_kind| {
+        let place = |entry: &&Entry| match entry.count {
+            0 => shown(&entry.scope),
+            count => format!("{} ({count})", shown(&entry.scope)),
+        };
+        What {
+            what: of_one_kind.first().map_or_else(String::new, |first| shown(&first.what)),
+            places: of_one_kind.iter().take(MOST_PLACES).map(place).collect(),
+            more: of_one_kind.len().saturating_sub(MOST_PLACES),
+        }
+    });
+    Cause {
+        kind: heading(limit.kind),
+        reason: shown(reason),
+        id: limit.id,
+        action: limit.action,
+        is_allowed: false,
+        what: what.collect(),
+        follows: 0,
+        demoted: Vec::new(),
+        more_demoted: 0,
+    }
+}
