@@ -7,7 +7,7 @@ use check::{Finding, Report};
 use serde::Serialize;
 
 use super::bytes::{Bytes, PageBytesReader};
-use super::text::{shown, shown_to};
+use super::text::shown_to;
 use crate::explain;
 use crate::summary::findings::{Place, damaged_pages, heading, is_consequence, names_of};
 
@@ -16,9 +16,11 @@ const MOST_FINDINGS: usize = 2000;
 /// Findings of one message and object that are shown.
 const MOST_OF_ONE: usize = 200;
 /// Objects and indexes with their messages.
-const MOST_PLACES: usize = 1000;
+const MOST_PLACES: usize = 500;
 /// Characters of a message.
 const MOST_CHARS: usize = 1200;
+/// Characters of the name of an object, and of what is wrong with it in a few words.
+const NAME_CHARS: usize = 160;
 /// Bytes of messages, so that long names cannot make a page large.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -91,14 +93,17 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>) -> Fin
         }
         let found = places
             .entry(place)
-            .or_insert_with(|| Found { heading: shown(&heading(place, &names)), ..Found::default() });
+            .or_insert_with(|| Found { heading: shown_to(&heading(place, &names), NAME_CHARS), ..Found::default() });
         found.count += 1;
         found.is_primitive |= finding.check.phase == Phase::Primitive;
         let check = position(&mut checks, finding.check);
         let follows = is_consequence(&finding, &damaged);
         let is_same = |message: &Message| (message.check, message.follows) == (check, follows);
         let message = found.messages.iter().position(is_same).unwrap_or_else(|| {
-            let brief = shown(&finding.brief(&report.names()));
+            // Long ones are left out where there are very many.
+            let brief =
+                if bytes_left == 0 { String::new() } else { shown_to(&finding.brief(&report.names()), NAME_CHARS) };
+            bytes_left = bytes_left.saturating_sub(brief.len());
             found.messages.push(Message { check, follows, brief, count: 0, shown: Vec::new() });
             found.messages.len() - 1
         });

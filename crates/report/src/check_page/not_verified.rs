@@ -6,7 +6,7 @@ use check::registry::limits::{self, Limit};
 use check::{NotVerified as Entry, Report};
 use serde::Serialize;
 
-use super::text::shown;
+use super::text::shown_to;
 use crate::causes::{by_cause, split};
 use crate::not_verified::{heading, headline, share};
 
@@ -14,6 +14,10 @@ use crate::not_verified::{heading, headline, share};
 const MOST_CAUSES: usize = 200;
 /// Places of one kind that are shown for a cause.
 const MOST_PLACES: usize = 50;
+/// Characters of a name or reason.
+const MOST_CHARS: usize = 200;
+/// Bytes of all of them, so that long names cannot make a page large.
+const MOST_BYTES: usize = 1 << 19;
 /// Demoted findings that are shown for a cause.
 const MOST_DEMOTED: usize = 50;
 
@@ -62,11 +66,12 @@ pub(super) fn not_verified(report: &Report) -> NotVerified {
         match texts.len() < MOST_DEMOTED {
             true => {
                 let text = finding.text(&report.names());
-                texts.push(shown(&format!("{}: {text}", finding.check.msg)));
+                texts.push(shown_to(&format!("{}: {text}", finding.check.msg), MOST_CHARS));
             }
             false => *more += 1,
         }
     }
+    let mut left = MOST_BYTES;
     let causes = by_cause(entries.into_iter());
     let more_causes = causes.len().saturating_sub(MOST_CAUSES);
     let causes = causes.into_iter().take(MOST_CAUSES).map(|(cause, entries)| {
@@ -77,12 +82,12 @@ pub(super) fn not_verified(report: &Report) -> NotVerified {
             follows,
             demoted: texts,
             more_demoted: more,
-            ..of(cause.limit, cause.reason, &entries)
+            ..of(cause.limit, cause.reason, &entries, &mut left)
         }
     });
     let causes = causes.collect();
     let notes = by_cause(report.notes.iter()).into_iter().take(MOST_CAUSES);
-    let notes = notes.map(|(cause, entries)| of(cause.limit, cause.reason, &entries)).collect();
+    let notes = notes.map(|(cause, entries)| of(cause.limit, cause.reason, &entries, &mut left)).collect();
     NotVerified {
         headline: (!report.complete()).then(|| headline(report)),
         share: share(report),
@@ -92,25 +97,28 @@ pub(super) fn not_verified(report: &Report) -> NotVerified {
     }
 }
 
-fn of(limit: &'static Limit, reason: &str, entries: &[&Entry]) -> Cause {
-    let what = entries.chunk_by(|a, b| a.what == b.what).take(MOST_PLACES).map(|of_one_kind| {
-        let place = |entry: &&Entry| match entry.count {
-            0 => shown(&entry.scope),
-            count => format!("{} ({count})", shown(&entry.scope)),
-        };
-        What {
-            what: of_one_kind.first().map_or_else(String::new, |first| shown(&first.what)),
-            places: of_one_kind.iter().take(MOST_PLACES).map(place).collect(),
-            more: of_one_kind.len().saturating_sub(MOST_PLACES),
+/// A cause with its places, as long as bytes are `left` for them.
+fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], left: &mut usize) -> Cause {
+    let mut what = Vec::new();
+    for of_one_kind in entries.chunk_by(|a, b| a.what == b.what).take(MOST_PLACES) {
+        let mut places = Vec::new();
+        for entry in of_one_kind.iter().take(MOST_PLACES).take_while(|_| *left > 0) {
+            let scope = shown_to(&entry.scope, MOST_CHARS);
+            let place = if entry.count == 0 { scope } else { format!("{scope} ({})", entry.count) };
+            *left = left.saturating_sub(place.len());
+            places.push(place);
         }
-    });
+        let name = of_one_kind.first().map_or_else(String::new, |first| shown_to(&first.what, MOST_CHARS));
+        *left = left.saturating_sub(name.len());
+        what.push(What { what: name, more: of_one_kind.len() - places.len(), places });
+    }
     Cause {
         kind: heading(limit.kind),
-        reason: shown(reason),
+        reason: shown_to(reason, MOST_CHARS),
         id: limit.id,
         action: limit.action,
         is_allowed: false,
-        what: what.collect(),
+        what,
         follows: 0,
         demoted: Vec::new(),
         more_demoted: 0,

@@ -74,7 +74,7 @@ const showFindings = ({findings}) => {
       shown += message.shown.length;
       const check = findings.checks[message.check];
       const summary = element('summary', '', element('span', 'id', String(check.number)),
-        message.brief, element('span', 'n', [message.count > 1 ? `and ${grouped(message.count - 1)} more` : '',
+        message.brief || check.invariant, element('span', 'n', [message.count > 1 ? `and ${grouped(message.count - 1)} more` : '',
           message.follows ? 'follows from damage elsewhere' : ''].filter(Boolean).join(', ')));
       const isFirst = !byId('places').querySelector('details');
       byId('places').append(fold(summary, () => {
