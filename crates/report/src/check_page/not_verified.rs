@@ -102,7 +102,10 @@ fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], left: &mut usize)
     let mut what = Vec::new();
     for of_one_kind in entries.chunk_by(|a, b| a.what == b.what).take(MOST_PLACES) {
         let mut places = Vec::new();
-        for entry in of_one_kind.iter().take(MOST_PLACES).take_while(|_| *left > 0) {
+        for entry in of_one_kind.iter().take(MOST_PLACES) {
+            if *left == 0 {
+                break;
+            }
             let scope = shown_to(&entry.scope, MOST_CHARS);
             let place = if entry.count == 0 { scope } else { format!("{scope} ({})", entry.count) };
             *left = left.saturating_sub(place.len());
