@@ -17,6 +17,7 @@ use crate::options::{Options, Scope};
 use crate::per_unit::PerUnit;
 use crate::prechecks::Ended;
 use crate::ranges::{FileRange, Ranges};
+use crate::rounds::Rounds;
 use crate::spill::TempStore;
 use crate::survey::Survey;
 use crate::taken::Taken;
@@ -37,6 +38,8 @@ pub(crate) struct Context<'a> {
     pub(crate) ranges: Ranges,
     /// Pages whose unit is not the one that the maps name; known after the sweep.
     pub(crate) taken: Taken,
+    /// Second looks that tasks take; `None` if all are taken here.
+    pub(crate) rounds: Option<&'a Rounds<'a>>,
     /// What the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
     /// Tables whose pre-checks failed: nothing that the log may explain.
@@ -101,6 +104,7 @@ impl<'a> Context<'a> {
             range: None,
             ranges: Ranges::default(),
             taken: Taken::default(),
+            rounds: None,
             keys,
             rows_hold_versions,
             space,

@@ -76,7 +76,7 @@ pub fn run_with_sums_carried(
     options: &Options,
     mut change: impl FnMut(&mut Vec<u8>),
 ) -> Result<Report, SumsError> {
-    run_with(source, database, options, &Silent, |run, context, checks| {
+    run_with(source, database, options, (&Silent, None), |run, context, checks| {
         run.sweep(context, checks, |context, swept| {
             let mut bytes = Vec::new();
             swept.write(context, &mut bytes)?;

@@ -2,6 +2,7 @@
 //! columns that an index has, locator included, to one sum; each row of the index adds the same to another. If the sums
 //! are equal, the index is right. Columns are hashed in place; index rows are never built.
 
+mod far;
 mod form;
 mod hash;
 mod pinpoint;
@@ -26,6 +27,7 @@ use crate::unmatched::Side;
 use crate::wire::wire;
 
 use hash::{HashScratch, IndexedAs, standing};
+pub(crate) use pinpoint::answer;
 pub(crate) use plan::Plans;
 
 /// The sums of one thread, or of all threads, by plan.
@@ -264,7 +266,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
     }
     for at in differing {
         let Some(plan) = plans.plans().get(at) else { continue };
-        match pinpoint::index_rows((context, plans), plan, at, of_rows.plans.get(at), findings) {
+        match pinpoint::index_rows((context, plans), plan, at, (of_rows.plans.get(at), swept), findings) {
             Ok(true) => coverage.note(&limits::INDEX_MORE_UNMATCHED, &plan.name, 0),
             Ok(false) => {}
             Err(_) => coverage.note_as(what, &limits::PAGES_UNREADABLE, &plan.name, 1),

@@ -63,6 +63,7 @@ mod read_ranges;
 mod reckon;
 pub mod registry;
 mod report;
+mod rounds;
 mod row_check;
 mod rowsets;
 mod run;

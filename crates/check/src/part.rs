@@ -6,12 +6,13 @@
 
 mod body;
 mod cut;
+mod error;
 #[doc(hidden)]
 pub mod frames;
+mod merging;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::fmt;
 use std::io::{Read, Write};
 
 use catalog::Database;
@@ -19,12 +20,11 @@ use format::PageId;
 use source::{BackupPages, PageSource};
 
 use crate::accounting::Metered;
-use crate::check_list::Swept;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::finding::Finding;
 use crate::hash::{FactHash, HashKey};
+use crate::index_match;
 use crate::ledger::FindingCollector;
 use crate::log_audit::LogAudit;
 use crate::memory::MemoryBudget;
@@ -32,22 +32,21 @@ use crate::options::Options;
 use crate::progress::Progress;
 use crate::ranges::{FileRange, Ranges};
 use crate::read_ranges;
-use crate::registry::limits;
-use crate::registry::{self, Phase};
-use crate::report::{RangeRead, Report, RowsetCounts};
-use crate::run::{maps_of, run_with};
+use crate::report::RangeRead;
+pub use crate::rounds::{Answer, Asked, Open, Question, Rounds, Wanted};
+use crate::run::maps_of;
 use crate::spill::TempStore;
-use crate::sums::CheckSums;
 use crate::survey::Survey;
 use crate::sweep;
 use crate::units::Units;
 pub use crate::wire::{Digest, SumsError};
 use crate::wire::{Input, Output, Wire, hash_of};
 
-use crate::witness::Faulty;
 pub use crate::witness::{Fingerprint, fingerprint_of, load};
 use body::{Body, take_findings};
 pub use cut::Untiled;
+pub use error::PartError;
+pub use merging::{Part, Surveyed, merge, merge_in_rounds, so_far};
 
 /// Sweeps ranges of a database, each by itself.
 pub struct Sweeper<'r, 'a> {
@@ -68,33 +67,6 @@ pub struct Done {
     pub findings: u64,
     /// Whether every page could be read.
     pub is_read: bool,
-}
-
-/// Why a range gives no part.
-#[derive(Debug, thiserror::Error)]
-pub enum PartError {
-    /// It cannot be written or read.
-    #[error(transparent)]
-    Sums(#[from] SumsError),
-    /// Facts were lost as temporary files could not be written or read.
-    #[error("{0}")]
-    Lost(String),
-    /// The maps of a page were needed that is not in the range whose maps were read: a defect of the program.
-    #[error(
-        "pages {}: the maps of other pages were needed to sweep them; this is a defect of mdfsck: please send it in, and check \
-         without a plan", Stretch(.0)
-    )]
-    Beyond(FileRange),
-}
-
-/// The pages of a range, as messages name them.
-struct Stretch<'r>(&'r FileRange);
-
-impl fmt::Display for Stretch<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FileRange { file_id, first, .. } = *self.0;
-        write!(f, "({file_id}:{first}) to ({file_id}:{})", self.0.end().saturating_sub(1))
-    }
 }
 
 /// Reads the maps of a database and calls `act` with what sweeps ranges of it. `None` if no page of tables is to be read: only
@@ -226,6 +198,30 @@ impl Sweeper<'_, '_> {
         read_ranges::tiles(self.context, ranges)
     }
 
+    /// Answers a question for a range: what a second look at its pages finds.
+    ///
+    /// # Errors
+    /// [`PartError`]: nothing that was written is of use then. Another run's question is damaged.
+    pub fn answer(
+        &mut self,
+        question: &mut Question,
+        range: FileRange,
+        head: &[u8],
+        to: &mut dyn Write,
+    ) -> Result<(), PartError> {
+        self.context.taken = question.take_known();
+        let context = &*self.context;
+        let mut to = Output::new(&context.hash, head, context.space, to);
+        if !index_match::answer((context, &self.checks.indexes), &question.of, range, &mut to)? {
+            return Err(SumsError::Damaged { at: 0, what: "a question" }.into());
+        }
+        to.finish()?;
+        match context.survey.has_missed() {
+            true => Err(PartError::Beyond(range)),
+            false => Ok(()),
+        }
+    }
+
     /// Sweeps a range and writes what it amounts to. Only who knows `head` can read it.
     ///
     /// # Errors
@@ -325,127 +321,6 @@ pub fn read_audit(key: &HashKey, mut bytes: &[u8]) -> Result<LogAudit, SumsError
 /// A hash of bytes under a key.
 pub fn digest(key: &HashKey, bytes: &[u8]) -> Digest {
     hash_of(&FactHash::of_key(key), &Digest::default(), bytes)
-}
-
-/// A part to be merged.
-pub struct Part<'p> {
-    /// What it was written with.
-    pub head: Vec<u8>,
-    /// Its bytes.
-    pub from: Box<dyn Read + 'p>,
-}
-
-/// What a run knows when its maps are read, and parts can be merged.
-pub struct Surveyed<'s> {
-    /// What the maps say.
-    pub fingerprint: Fingerprint,
-    tile: &'s dyn Fn(&[FileRange]) -> Result<(), Untiled>,
-}
-
-impl Surveyed<'_> {
-    /// Whether these ranges hold each page to be read exactly once.
-    ///
-    /// # Errors
-    /// The first place where they do not.
-    pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
-        (self.tile)(ranges)
-    }
-}
-
-/// The same as [`crate::run`], with the sweep done by others: `ranges` are those of the parts. `begin` is asked when the maps are
-/// read: whether to go on; then `next` hands out the parts, in any order.
-///
-/// # Errors
-/// Those of `begin` and `next`; [`SumsError`] for a part that cannot be read.
-pub fn merge<'p, E: From<SumsError>>(
-    source: &dyn PageSource,
-    database: &Database,
-    options: &Options,
-    progress: &dyn Progress,
-    ranges: &[FileRange],
-    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
-    next: impl FnMut() -> Option<Result<Part<'p>, E>>,
-) -> Result<Report, E> {
-    merge_with((source, database), options, progress, (ranges, 0), begin, next)
-}
-
-/// What is known while `left` of the `ranges` have no part yet: maps and catalog are compared whole, and of the parts there are the
-/// findings that one page alone proves. Nothing is compared, and the report says so.
-///
-/// # Errors
-/// As [`merge`].
-pub fn so_far<'p, E: From<SumsError>>(
-    (source, database): (&dyn PageSource, &Database),
-    options: &Options,
-    progress: &dyn Progress,
-    (ranges, left): (&[FileRange], u64),
-    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
-    next: impl FnMut() -> Option<Result<Part<'p>, E>>,
-) -> Result<Report, E> {
-    let report = merge_with((source, database), options, progress, (ranges, left), begin, next)?;
-    // Of some of the rows no count is of use.
-    let named = |rowset: RowsetCounts| RowsetCounts {
-        rows: 0,
-        ghost_rows: 0,
-        forwarded_rows: 0,
-        data_pages: 0,
-        index_pages: 0,
-        iam_pages: 0,
-        lob_pages: 0,
-        overflow_pages: 0,
-        ..rowset
-    };
-    Ok(Report { rowsets: report.rowsets.into_iter().map(named).collect(), ..report })
-}
-
-/// Whether a finding of a part is a proof without the other parts.
-fn is_of_one_page(finding: &Finding) -> bool {
-    let needs_all = [&registry::PARTITION_WRONG, &registry::PARTITION_WRONG_DETAIL];
-    matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Column) && !needs_all.contains(&finding.check)
-}
-
-fn merge_with<'p, E: From<SumsError>>(
-    (source, database): (&dyn PageSource, &Database),
-    options: &Options,
-    progress: &dyn Progress,
-    (ranges, left): (&[FileRange], u64),
-    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
-    mut next: impl FnMut() -> Option<Result<Part<'p>, E>>,
-) -> Result<Report, E> {
-    let source = Faulty::new(source);
-    run_with(&source, database, options, progress, |run, context, checks| {
-        if !options.scope.reads_pages() {
-            return Ok(Swept::new(checks, context.units.list().len()));
-        }
-        begin(Surveyed { fingerprint: run.fingerprint, tile: &|ranges| cut::tile(context, ranges) })?;
-        let mut swept = Swept::new(checks, context.units.list().len());
-        let backup = source.backup();
-        backup.into_iter().for_each(BackupPages::forget_seen);
-        run.progress.phase("merge", ranges.iter().map(|range| u64::from(range.pages)).sum());
-        while let Some(part) = next() {
-            let Part { head, mut from } = part?;
-            let mut from = Input::new(&context.hash, &head, (context.space, context.units.list().len()), &mut from);
-            let body = Body::take(&mut from, |finding| {
-                if left == 0 || is_of_one_page(&finding) {
-                    run.findings.push(finding);
-                }
-            })?;
-            from.finish()?;
-            source.add(body.faults);
-            backup.into_iter().for_each(|backup| backup.add_seen(&body.container));
-            swept.merge(body.swept);
-            swept.sums.gather(context.space);
-        }
-        context.ranges = Ranges::new(ranges.to_vec());
-        match left {
-            0 => run.end_parts(context, checks, &mut swept),
-            left => {
-                run.is_open = true;
-                run.coverage.note(&limits::WINDOW_OPEN, "database", left);
-            }
-        }
-        Ok(swept)
-    })
 }
 
 #[cfg(test)]

@@ -12,10 +12,13 @@ use crate::coverage::Coverage;
 use crate::ledger::FindingCollector;
 use crate::outcome::Results;
 use crate::page_records::PageRecords;
+use crate::ranges::FileRange;
 use crate::registry::limits;
+use crate::rounds::{Asked, Of, Open, Question, Rounds, Wanted};
 use crate::sweep::{Target, Verdict};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
+use crate::wire::{Input, SumsError, Wire};
 
 /// The pages from the first to the last of a unit, in file order: not a list, which would grow with the database.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +33,12 @@ impl PageRange {
 
     /// All pages.
     pub(crate) const ALL: Self = Self { first: PageId::NONE, last: PageId::new(u16::MAX, u32::MAX) };
+
+    /// The pages of a range.
+    pub(crate) fn of_range(range: FileRange) -> Self {
+        let page = |page| PageId::new(range.file_id, page);
+        Self { first: page(range.first), last: page(range.end().saturating_sub(1)) }
+    }
 
     /// The pages from the first of any range to the last of any range.
     pub(crate) fn around(stretches: impl Iterator<Item = Self>) -> Self {
@@ -194,6 +203,51 @@ pub(crate) fn rows_of_page(
     for slot in 0..target.records.spans().len() {
         if let Some(record) = target.records.record(page, slot) {
             visit(RecordId { page: id, slot: slot as u16 }, &record);
+        }
+    }
+    Ok(())
+}
+
+/// Lets tasks take a look at units.
+pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, bytes): (&BTreeSet<UnitIndex>, u64)) {
+    let has_any = |range: &&FileRange| {
+        let file = context.survey.file(range.file_id);
+        let mut pages = file.into_iter().flat_map(|file| file.claimed_pages(range.first..range.end()));
+        pages.any(|page| {
+            let unit = context.unit_of(PageId::new(range.file_id, page));
+            unit.is_some_and(|unit| units.contains(&unit))
+        })
+    };
+    let ranges = context.ranges.list().iter().filter(has_any).copied().collect();
+    rounds.ask(Wanted { question: Question::new(of, &context.taken), ranges, bytes });
+}
+
+/// Reads the answers to a question, one after the other, each with `read`.
+///
+/// # Errors
+/// [`Unread`] if a task could not read a page, or if an answer cannot be read: then there will be no report.
+pub(crate) fn each_answer(
+    context: &Context<'_>,
+    (rounds, asked): (&Rounds<'_>, &Asked<'_>),
+    mut read: impl FnMut(&mut Input<'_>) -> Result<(), SumsError>,
+) -> Result<(), Unread> {
+    let mut one = |open: &Open<'_>| {
+        let (head, mut from) = open()?;
+        let units = context.units.list().len();
+        let mut from = Input::new(&context.hash, &head, (context.space, units), &mut from);
+        read(&mut from)?;
+        let is_unread = bool::read(&mut from)?;
+        from.finish()?;
+        Ok(is_unread)
+    };
+    for open in &asked.answers {
+        match one(open) {
+            Ok(false) => {}
+            Ok(true) => return Err(Unread),
+            Err(error) => {
+                rounds.fail(error);
+                return Err(Unread);
+            }
         }
     }
     Ok(())

@@ -36,6 +36,11 @@ impl Ranges {
         Self(ranges)
     }
 
+    /// All of them.
+    pub(crate) fn list(&self) -> &[FileRange] {
+        &self.0
+    }
+
     /// Whether the database is swept as one.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

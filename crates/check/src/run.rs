@@ -23,6 +23,7 @@ use crate::options::{Options, Scope};
 use crate::outcome::{Outcome, Results};
 use crate::progress::Progress;
 use crate::report::{BackupSummary, BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
+use crate::rounds::Rounds;
 use crate::row_check::Stage;
 use crate::spill::TempStore;
 use crate::survey::Maps;
@@ -38,7 +39,7 @@ use crate::{
 /// Never fails: pages that cannot be read are in [`Report::read_errors`], what could not be verified in
 /// [`Report::not_verified`].
 pub fn run(source: &dyn PageSource, database: &Database, options: &Options, progress: &dyn Progress) -> Report {
-    let Ok(report) = run_with(source, database, options, progress, |run, context, checks| {
+    let Ok(report) = run_with(source, database, options, (progress, None), |run, context, checks| {
         run.sweep(context, checks, |_, swept| Ok::<_, Infallible>(swept))
     });
     report
@@ -63,12 +64,12 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
 }
 
-/// The same as [`run`]; `sweep` gives what a pass over the pages adds up.
+/// The same as [`run`]; `sweep` gives what a pass over the pages adds up. What is left to `rounds` is not in the report.
 pub(crate) fn run_with<E>(
     source: &dyn PageSource,
     database: &Database,
     options: &Options,
-    progress: &dyn Progress,
+    (progress, rounds): (&dyn Progress, Option<&Rounds<'_>>),
     sweep: impl FnOnce(&mut Run<'_>, &mut Context<'_>, &Checks) -> Result<Swept<Sums>, E>,
 ) -> Result<Report, E> {
     let counters = system::counters();
@@ -98,6 +99,7 @@ pub(crate) fn run_with<E>(
         return Ok(run.of_headers());
     }
     let mut context = run.survey();
+    context.rounds = rounds;
     let mut checks = Checks::new(&context);
     let mut swept = sweep(&mut run, &mut context, &checks)?;
     let is_open = run.is_open;

@@ -9,7 +9,7 @@ use crate::wire::wire;
 const MOST: usize = 1 << 14;
 
 /// Pages with the unit that their header names, where another unit was the first to claim their extent.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Taken {
     pages: Vec<(PageId, UnitIndex)>,
     seen: u64,

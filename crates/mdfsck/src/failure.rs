@@ -29,6 +29,8 @@ impl Failure {
     pub(crate) const USAGE: u8 = 8;
     /// Something that was requested was not verified.
     pub(crate) const INCOMPLETE: u8 = 16;
+    /// There are more tasks to carry out (merge only).
+    pub(crate) const MORE: u8 = 32;
 
     /// It was called incorrectly.
     pub(crate) fn usage(text: impl Display) -> Self {
@@ -57,6 +59,11 @@ impl Failure {
 
     fn exists_as(path: &Path, what: &str) -> Self {
         Self::usage(format!("{}: exists and will not be overwritten; name another {what}", path.display()))
+    }
+
+    /// Tasks have to be carried out before it can go on; it has said which.
+    pub(crate) fn more() -> Self {
+        Self { status: Self::MORE, text: String::new(), needs_memory: false }
     }
 
     /// The reader of its output is gone, so there is nothing to report.

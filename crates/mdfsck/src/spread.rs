@@ -4,6 +4,7 @@ mod eof;
 mod evidence;
 mod make;
 mod merging;
+mod rounds;
 mod sweeping;
 mod window;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use catalog::Database;
 use check::part::Fingerprint;
 use check::{HashKey, LogAudit};
-use parts::{Folder, PartsError, Plan, SourceFile};
+use parts::{Folder, OpenRound, PartsError, Plan, SourceFile};
 use serde::{Deserialize, Serialize};
 use source::PageSource;
 use source::backup::{self, ChainSet, SetChoice};
@@ -151,6 +152,8 @@ impl PlannedSet {
 pub(crate) struct Opened {
     folder: Folder,
     plan: Plan<Planned>,
+    /// Further rounds, in their order.
+    rounds: Vec<OpenRound<Planned>>,
     common: Common,
 }
 
@@ -164,7 +167,8 @@ impl Opened {
             false => None,
         };
         let common = Common { key: folder.key().clone(), audit: Some(audit) };
-        Ok(Self { folder, plan, common })
+        let rounds = folder.rounds(&plan)?;
+        Ok(Self { folder, plan, rounds, common })
     }
 
     /// The same check as that of the plan, with what this process may use.

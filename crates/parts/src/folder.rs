@@ -6,6 +6,8 @@
 //! | `key` | 32 random bytes under which all facts are hashed; only its owner may read it |
 //! | `maps.bin` | what tasks have to know of the allocation maps; none if there are no tasks |
 //! | `audit` | what a comparison with the log found, if there was one |
+//! | `round-1.json` | the tasks of a further round |
+//! | `round-1-00000.question` | what these look for |
 //! | `parts/0-00017.part` | the part of task 17 in round 0 |
 
 use std::fs::{self, File};
@@ -28,7 +30,7 @@ const KEY: &str = "key";
 const AUDIT: &str = "audit";
 const PARTS: &str = "parts";
 /// Longer than any plan: a task takes some 60 bytes.
-const MOST_PLAN_BYTES: u64 = 1 << 28;
+pub(crate) const MOST_PLAN_BYTES: u64 = 1 << 28;
 /// Longer than what any comparison with a log finds.
 const MOST_AUDIT_BYTES: u64 = 1 << 30;
 
@@ -141,6 +143,16 @@ impl Folder {
         Ok((Self { path: path.to_owned(), plan: digest(&key, &json), key }, plan, warning))
     }
 
+    /// What parts are bound to besides their heads.
+    pub(crate) fn digest(&self) -> &Digest {
+        &self.plan
+    }
+
+    /// The same folder, whose parts are bound to something else.
+    pub(crate) fn with_digest(&self, plan: Digest) -> Self {
+        Self { path: self.path.clone(), key: self.key.clone(), plan }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -170,8 +182,8 @@ impl Folder {
     }
 
     /// The file of the part of a task.
-    pub fn part_path(&self, task: &Task) -> PathBuf {
-        self.parts().join(format!("0-{:05}.part", task.id))
+    pub fn part_path<O>(&self, plan: &Plan<O>, task: &Task) -> PathBuf {
+        self.parts().join(format!("{}-{:05}.part", plan.round, task.id))
     }
 
     /// What the sums of a part are bound to.
@@ -190,7 +202,7 @@ impl Folder {
         task: &Task,
         write: impl FnOnce(&[u8], &mut dyn Write) -> Result<T, E>,
     ) -> Result<T, E> {
-        let (path, head) = (self.part_path(task), Head::of(plan, task));
+        let (path, head) = (self.part_path(plan, task), Head::of(plan, task));
         let mut done = None;
         let written = write_whole(&path, 0o666, |to| {
             to.write_all(&head.bytes())?;
@@ -209,7 +221,11 @@ impl Folder {
 }
 
 /// Writes a file under another name, and renames it when all of it is on disk.
-fn write_whole(path: &Path, mode: u32, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn write_whole(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let file = in_folder(path, mode)?;
     let mut to = BufWriter::new(file.as_file());
     write(&mut to)?;
@@ -243,7 +259,7 @@ pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {
+pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     read.map_err(PartsError::unreadable(path))?;
@@ -253,7 +269,7 @@ fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {
     }
 }
 
-fn is_missing(cause: &io::Error) -> bool {
+pub(crate) fn is_missing(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -50,7 +50,7 @@ impl Folder {
     pub fn status<O>(&self, plan: &Plan<O>) -> Result<Status, PartsError> {
         let (mut done, mut bytes) = (vec![false; plan.tasks.len()], 0);
         for path in self.found()? {
-            let (task, _) = self.head(plan, &path)?;
+            let Some((task, _)) = self.head(plan, &path)? else { continue };
             if let Some(done) = done.get_mut(task.id as usize) {
                 *done = true;
             }
@@ -65,12 +65,12 @@ impl Folder {
     /// # Errors
     /// Those of the system.
     pub fn has<O>(&self, plan: &Plan<O>, task: &Task) -> Result<bool, PartsError> {
-        let path = self.part_path(task);
+        let path = self.part_path(plan, task);
         if !path.exists() {
             return Ok(false);
         }
         match self.verify(plan, &path) {
-            Ok((found, _)) => Ok(found == *task),
+            Ok(found) => Ok(found.is_some_and(|(found, _)| found == *task)),
             Err(error) if error.is_usage() => Ok(false),
             Err(error) => Err(error),
         }
@@ -83,7 +83,7 @@ impl Folder {
     pub fn gather<O>(&self, plan: &Plan<O>) -> Result<Gathered, PartsError> {
         let mut found: BTreeMap<u32, (Digest, Part)> = BTreeMap::new();
         for path in self.found()? {
-            let (task, digest) = self.verify(plan, &path)?;
+            let Some((task, digest)) = self.verify(plan, &path)? else { continue };
             match found.get(&task.id) {
                 Some((known, part)) if *known != digest => {
                     return Err(PartsError::Twice { task: task.id, one: part.path.clone(), other: path });
@@ -109,7 +109,7 @@ impl Folder {
             if let Some(task) = plan.tasks.get(id as usize)
                 && self.has(plan, task)?
             {
-                parts.push(Part { task: task.clone(), path: self.part_path(task) });
+                parts.push(Part { task: task.clone(), path: self.part_path(plan, task) });
             }
         }
         Ok(Gathered { parts })
@@ -120,10 +120,9 @@ impl Folder {
     /// # Errors
     /// As [`Self::gather`]: it may have changed since.
     pub fn read<O>(&self, plan: &Plan<O>, part: &Part) -> Result<(Vec<u8>, Box<dyn Read>), PartsError> {
-        let (task, from) = self.head(plan, &part.path)?;
-        match task == part.task {
-            true => Ok((self.bound_to(&Head::of(plan, &task)), Box::new(from))),
-            false => Err(PartsError::part_damaged(&part.path, Some(part.task.id), "it was replaced while it was read")),
+        match self.head(plan, &part.path)? {
+            Some((task, from)) if task == part.task => Ok((self.bound_to(&Head::of(plan, &task)), Box::new(from))),
+            _ => Err(PartsError::part_damaged(&part.path, Some(part.task.id), "it was replaced while it was read")),
         }
     }
 
@@ -141,8 +140,8 @@ impl Folder {
         Ok(paths)
     }
 
-    /// Reads the head of a part of this plan; what follows are its sums.
-    fn head<O>(&self, plan: &Plan<O>, path: &Path) -> Result<(Task, BufReader<File>), PartsError> {
+    /// Reads the head of a part of this plan; what follows are its sums. `None` if it is one of another round.
+    fn head<O>(&self, plan: &Plan<O>, path: &Path) -> Result<Option<(Task, BufReader<File>)>, PartsError> {
         let mut from = BufReader::new(File::open(path).map_err(PartsError::unreadable(path))?);
         let foreign = |what: String| PartsError::Foreign { path: path.to_owned(), what };
         let head = Head::read(&mut from).map_err(|error| match error {
@@ -158,18 +157,19 @@ impl Folder {
             return Err(foreign(format!("is a part that mdfsck {} made", head.build)));
         }
         match plan.tasks.get(head.task.id as usize) {
-            Some(task) if head == Head::of(plan, task) => Ok((head.task, from)),
+            _ if head.round != plan.round => Ok(None),
+            Some(task) if head == Head::of(plan, task) => Ok(Some((head.task, from))),
             _ => Err(PartsError::part_damaged(path, task_of(path), "its head is not that of a task of the plan")),
         }
     }
 
-    fn verify<O>(&self, plan: &Plan<O>, path: &Path) -> Result<(Task, Digest), PartsError> {
-        let (task, mut from) = self.head(plan, path)?;
+    fn verify<O>(&self, plan: &Plan<O>, path: &Path) -> Result<Option<(Task, Digest)>, PartsError> {
+        let Some((task, mut from)) = self.head(plan, path)? else { return Ok(None) };
         let bound_to = self.bound_to(&Head::of(plan, &task));
         let digest =
             verify(self.key(), &bound_to, &mut from).map_err(|error| PartsError::of_part(path, task.id, error))?;
         match from.read(&mut [0]).map_err(PartsError::unreadable(path))? {
-            0 => Ok((task, digest)),
+            0 => Ok(Some((task, digest))),
             _ => Err(PartsError::part_damaged(path, Some(task.id), "more follows its end")),
         }
     }
@@ -200,6 +200,7 @@ pub(crate) mod tests {
             options: (),
             files: Vec::new(),
             tasks: (0..3).map(task).collect(),
+            round: 0,
         };
         let folder = Folder::create(path, &plan, &new_key().unwrap(), None, None).unwrap();
         for task in &plan.tasks {
@@ -208,7 +209,7 @@ pub(crate) mod tests {
         (folder, plan)
     }
 
-    fn write(folder: &Folder, plan: &Plan<()>, task: &Task, sums: &str) {
+    pub(crate) fn write(folder: &Folder, plan: &Plan<()>, task: &Task, sums: &str) {
         let part = |bound_to: &[u8], to: &mut dyn std::io::Write| {
             let part = frames::wrap(folder.key(), bound_to, sums.repeat(20).as_bytes());
             to.write_all(&part).map_err(PartsError::unwritable(Path::new("part")))
@@ -241,7 +242,7 @@ pub(crate) mod tests {
         );
         fs::remove_file(parts.join("a.part")).unwrap();
         for task in [0, 2] {
-            fs::remove_file(folder.part_path(&plan.tasks[task])).unwrap();
+            fs::remove_file(folder.part_path(&plan, &plan.tasks[task])).unwrap();
         }
         assert!(refused(&folder, &plan).starts_with("parts missing: 0,2 (2 of 3); run mdfsck task "));
         assert_eq!(
@@ -255,7 +256,8 @@ pub(crate) mod tests {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (folder, plan) = made(one.path());
         let (of_other, other_plan) = made(other.path());
-        fs::copy(of_other.part_path(&other_plan.tasks[0]), folder.part_path(&plan.tasks[0])).unwrap();
+        fs::copy(of_other.part_path(&other_plan, &other_plan.tasks[0]), folder.part_path(&plan, &plan.tasks[0]))
+            .unwrap();
         assert!(refused(&folder, &plan).ends_with("0-00000.part: is a part of another plan; remove it"));
         assert!(!folder.has(&plan, &plan.tasks[0]).unwrap_or(true));
         write(&folder, &plan, &plan.tasks[0], "sums");
@@ -269,7 +271,7 @@ pub(crate) mod tests {
     fn a_part_with_any_bit_flipped_or_cut_anywhere_is_refused_and_named() {
         let temporary = tempfile::tempdir().unwrap();
         let (folder, plan) = made(temporary.path());
-        let path = folder.part_path(&plan.tasks[1]);
+        let path = folder.part_path(&plan, &plan.tasks[1]);
         let whole = fs::read(&path).unwrap();
         let name = path.display().to_string();
         let mut random = 1u64;
@@ -293,7 +295,7 @@ pub(crate) mod tests {
     fn a_task_that_fails_leaves_no_part() {
         let temporary = tempfile::tempdir().unwrap();
         let (folder, plan) = made(temporary.path());
-        fs::remove_file(folder.part_path(&plan.tasks[0])).unwrap();
+        fs::remove_file(folder.part_path(&plan, &plan.tasks[0])).unwrap();
         let failed = folder.write::<_, (), _>(&plan, &plan.tasks[0], |_, to| {
             to.write_all(b"half").unwrap();
             Err(PartsError::NoPlan { path: "p".into() })

@@ -17,6 +17,8 @@ pub(crate) struct Head {
     pub(crate) plan: PlanId,
     pub(crate) build: String,
     pub(crate) image: Image,
+    #[serde(default)]
+    pub(crate) round: u32,
     pub(crate) task: Task,
 }
 
@@ -41,7 +43,8 @@ impl From<io::Error> for HeadError {
 impl Head {
     /// That of the part of a task.
     pub(crate) fn of<O>(plan: &Plan<O>, task: &Task) -> Self {
-        Self { plan: plan.plan.clone(), build: plan.build.clone(), image: plan.image.clone(), task: task.clone() }
+        let Plan { plan, build, image, round, .. } = plan;
+        Self { plan: plan.clone(), build: build.clone(), image: image.clone(), round: *round, task: task.clone() }
     }
 
     /// As it is written.
@@ -88,7 +91,7 @@ mod tests {
     fn head() -> Head {
         let image = Image { catalog: "1".to_owned(), maps: Some("2".to_owned()) };
         let task = Task { id: 3, file: 1, first: 128, pages: 256 };
-        Head { plan: PlanId::new().unwrap(), build: "0.1".to_owned(), image, task }
+        Head { plan: PlanId::new().unwrap(), build: "0.1".to_owned(), image, round: 1, task }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod head;
 mod ids;
 mod maps;
 mod plan;
+mod round;
 
 pub use error::PartsError;
 pub use files::SourceFile;
@@ -22,3 +23,4 @@ pub use gather::{Gathered, Part, Status};
 pub use ids::{Ids, listed};
 pub use maps::{MapsWriter, Piece, maps_path};
 pub use plan::{Image, Plan, PlanId, Task, VERSION};
+pub use round::{OpenRound, Round, RoundTask, bound_to};

@@ -100,6 +100,9 @@ pub struct Plan<O> {
     pub files: Vec<SourceFile>,
     /// The tasks, by id.
     pub tasks: Vec<Task>,
+    /// The round whose tasks these are: 0 for those that sweep pages.
+    #[serde(skip)]
+    pub round: u32,
 }
 
 impl<O> Plan<O> {

@@ -18,13 +18,27 @@ pub struct PlanView<'a> {
     pub bytes: u64,
 }
 
+/// A further round of a plan.
+pub struct RoundView<'a> {
+    /// Its number, from 1 on.
+    pub round: u32,
+    /// How many tasks it has.
+    pub tasks: u32,
+    /// What these look for.
+    pub why: &'a str,
+    /// Bytes that they read.
+    pub bytes: u64,
+}
+
 /// How far a plan is.
 pub struct StatusView<'a> {
     /// Its id.
     pub plan: &'a str,
     /// Name of the database.
     pub database: &'a str,
-    /// How many tasks it has.
+    /// Its newest round; 0 is that of its own tasks.
+    pub round: u32,
+    /// How many tasks that has.
     pub tasks: u32,
     /// Tasks that have a part.
     pub done: u32,
@@ -63,14 +77,32 @@ pub fn write_plan_json(plan: &PlanView<'_>, out: &mut dyn io::Write) -> io::Resu
     line(&parts::PartsLine::Plan(parts::PlanMade { v: VERSION, plan, folder, database, tasks, bytes }), out)
 }
 
+/// Writes a further round, as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_round_json(round: &RoundView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let RoundView { round, tasks, why, bytes } = *round;
+    line(&parts::PartsLine::Round(parts::Round { v: VERSION, round, tasks, why, bytes }), out)
+}
+
 /// Writes how far a plan is, as JSON.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_status_json(status: &StatusView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-    let StatusView { plan, database, tasks, done, missing, bytes } = *status;
+    let StatusView { plan, database, round, tasks, done, missing, bytes } = *status;
     line(
-        &parts::PartsLine::PlanStatus(parts::PlanStatus { v: VERSION, plan, database, tasks, done, missing, bytes }),
+        &parts::PartsLine::PlanStatus(parts::PlanStatus {
+            v: VERSION,
+            plan,
+            database,
+            round,
+            tasks,
+            done,
+            missing,
+            bytes,
+        }),
         out,
     )
 }

@@ -8,19 +8,23 @@ use catalog::Stored;
 use format::record::Record;
 use format::{RecordId, value};
 
-use super::PlanSums;
 use super::hash::{HashScratch, IndexedAs, standing};
 use super::plan::{ComparedColumn, Plan, Plans, UnitPlan};
+use super::{PlanSums, far};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::forwarding::locator_of;
 use crate::hash::RowHash;
 use crate::ledger::FindingCollector;
 use crate::pinpoint::{PageRange, Unread, each_row, rows_of_page};
+use crate::ranges::FileRange;
 use crate::registry;
+use crate::rounds::{self, Of};
 use crate::sweep::Target;
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, unmatched};
+use crate::wire::{Output, SumsError};
 
 /// Limit on the unmatched rows listed per side of an index. With that many, the index has to be rebuilt anyway.
 const MAX_LISTED: usize = 20_000;
@@ -34,21 +38,39 @@ pub(crate) fn index_rows(
     (context, plans): (&Context<'_>, &Plans),
     plan: &Plan,
     plan_index: usize,
-    sums: PlanSums,
+    (sums, swept): (PlanSums, &Tallies),
     findings: &mut FindingCollector,
 ) -> Result<bool, Unread> {
-    let units = plan.table_units.iter().chain(&plan.index_units);
-    let work = |unit| plans.work(unit).iter().find(|work| work.plan == plan_index);
-    let work = units.filter_map(|unit| Some((*unit, work(*unit)?))).collect();
-    let look = Look { context, plan, indexes: plans.plans().len(), work };
+    let look = Look::of((context, plans), plan, plan_index);
     let bounds = Bounds::within(context.bytes_for_facts(), sums.table_rows + sums.index_rows, MAX_LISTED);
-    let unmatched = unmatched(bounds, |visit| look.each(visit))?;
+    // It takes two passes.
+    let bytes = rounds::bytes_of(swept, plan.table_units.iter().chain(&plan.index_units));
+    let unmatched = match context.rounds.filter(|rounds| rounds.are_for(2 * bytes)) {
+        None => unmatched(bounds, |visit| look.each(PageRange::ALL, visit))?,
+        Some(rounds) => match far::find((rounds, context), plan_index, (&look.units(), bytes), bounds)? {
+            Some(unmatched) => unmatched,
+            // What the report says until tasks have answered is not printed.
+            None => return Ok(false),
+        },
+    };
     look.findings(&unmatched.rows, findings)?;
     Ok(unmatched.has_more)
 }
 
+/// Answers a question about a plan for one range.
+pub(crate) fn answer(
+    (context, plans): (&Context<'_>, &Plans),
+    of: &Of,
+    range: FileRange,
+    to: &mut Output<'_>,
+) -> Result<bool, SumsError> {
+    let (Of::Cells { plan: at } | Of::Rows { plan: at, .. }) = of;
+    let Some(plan) = plans.plans().get(*at) else { return Ok(false) };
+    far::answer(&Look::of((context, plans), plan, *at), of, PageRange::of_range(range), to).map(|()| true)
+}
+
 /// Both sides of an index.
-struct Look<'a> {
+pub(super) struct Look<'a> {
     context: &'a Context<'a>,
     plan: &'a Plan,
     /// Number of indexes that the run compares.
@@ -56,13 +78,26 @@ struct Look<'a> {
     work: BTreeMap<UnitIndex, &'a UnitPlan>,
 }
 
+impl<'a> Look<'a> {
+    fn of((context, plans): (&'a Context<'_>, &'a Plans), plan: &'a Plan, plan_index: usize) -> Self {
+        let units = plan.table_units.iter().chain(&plan.index_units);
+        let work = |unit| plans.work(unit).iter().find(|work| work.plan == plan_index);
+        let work = units.filter_map(|unit| Some((*unit, work(*unit)?))).collect();
+        Self { context, plan, indexes: plans.plans().len(), work }
+    }
+}
+
 impl Look<'_> {
-    /// Calls `visit` with the hash of each row of both sides, in page order.
-    fn each(&self, visit: &mut dyn FnMut(Side, RecordId, RowHash)) -> Result<(), Unread> {
-        let units: BTreeSet<UnitIndex> = self.work.keys().copied().collect();
+    fn units(&self) -> BTreeSet<UnitIndex> {
+        self.work.keys().copied().collect()
+    }
+
+    /// Calls `visit` with the hash of each row of both sides in a range, in page order.
+    pub(super) fn each(&self, range: PageRange, visit: &mut dyn FnMut(Side, RecordId, RowHash)) -> Result<(), Unread> {
+        let units = self.units();
         let mut desk = HashScratch::default();
         let mut read = Ok(());
-        each_row(self.context, &units, PageRange::ALL, |unit, at, record| {
+        each_row(self.context, &units, range, |unit, at, record| {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
             match standing(self.context, work, record, locator, (&mut desk, self.indexes)) {
                 IndexedAs::Indexed(hash) => visit(work.side, at, hash),

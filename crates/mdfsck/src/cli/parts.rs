@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::check::SCOPE;
-use super::{OUTPUT, RecoveryArguments, ResultArguments, RoomArguments, RunArguments, ScopeArguments, StopArguments};
+use super::{
+    OUTPUT, RESOURCES, RecoveryArguments, ResultArguments, RoomArguments, RunArguments, ScopeArguments, StopArguments,
+};
 
 #[derive(Args)]
 pub(crate) struct PlanArguments {
@@ -76,6 +78,13 @@ pub(crate) struct MergeArguments {
     /// Folder of the plan
     #[arg(value_name = "PLAN")]
     pub(crate) folder: PathBuf,
+
+    /// Most that a second look at an index may read here; tasks take larger ones
+    ///
+    /// Then merge prints one JSON line, with how many tasks there are, and ends with status 32: carry them out as before, and merge
+    /// again. With 0, tasks take all of these looks.
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "64GB", help_heading = RESOURCES)]
+    pub(crate) local_limit: u64,
 
     #[command(flatten)]
     pub(crate) room: RoomArguments,

@@ -171,7 +171,7 @@ pub(super) fn plan_of(
     ranges: &[FileRange],
 ) -> Plan<Planned> {
     let tasks = Plan::<Planned>::tasks_of(ranges);
-    Plan { v: VERSION, plan: id, build: BUILD.clone(), database, image, options, files, tasks }
+    Plan { v: VERSION, plan: id, build: BUILD.clone(), database, image, options, files, tasks, round: 0 }
 }
 
 fn bytes_of(task: &Task) -> u64 {
@@ -181,6 +181,9 @@ fn bytes_of(task: &Task) -> u64 {
 /// `mdfsck plan --status`.
 fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
     let (folder, plan, _) = Folder::open::<Planned>(path, &BUILD)?;
+    // The tasks of the newest round are those that are carried out.
+    let newest = folder.rounds(&plan)?.pop();
+    let (folder, plan) = newest.map_or((folder, plan), |newest| (newest.folder, newest.plan));
     let status = folder.status(&plan)?;
     output::print(|out| match only_missing {
         true => writeln!(out, "{}", listed(&status.missing)),
@@ -188,6 +191,7 @@ fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
             let view = StatusView {
                 plan: plan.plan.as_str(),
                 database: &plan.database,
+                round: plan.round,
                 tasks: plan.task_count(),
                 done: status.done,
                 missing: &status.missing,

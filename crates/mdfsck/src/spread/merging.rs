@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use catalog::Database;
-use check::part::{Part as Sums, SumsError, Surveyed};
+use check::part::{Part as Sums, Rounds, SumsError, Surveyed};
 use check::{FileRange, Options, Report};
 use parts::{Gathered, Part, PartsError, Task};
 use source::PageSource;
 
-use super::{Opened, Spread};
+use super::{Opened, Spread, rounds};
 use crate::check::{self as checking, What};
 use crate::cli::{CheckArguments, MergeArguments};
 use crate::failure::Failure;
@@ -17,6 +17,10 @@ use crate::failure::Failure;
 pub(crate) struct Merge {
     pub(super) opened: Opened,
     pub(super) gathered: Gathered,
+    /// What tasks have found in further rounds.
+    pub(super) answers: Vec<Gathered>,
+    /// Bytes that a second look may read here; `None` if there are no tasks to take it.
+    pub(super) local_limit: Option<u64>,
 }
 
 pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
@@ -26,8 +30,9 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     checking::set_up(&check, |check| {
         opened.plan.verify_files()?;
         let gathered = opened.folder.gather(&opened.plan)?;
+        let answers = opened.rounds.iter().map(|round| round.folder.gather(&round.plan)).collect::<Result<_, _>>()?;
         let (choice, sets) = (opened.choice(), opened.sets()?);
-        let merge = Merge { opened, gathered };
+        let merge = Merge { opened, gathered, answers, local_limit: Some(arguments.local_limit) };
         let spread = Spread::Merge(&merge);
         let what = What { named: &check.paths, choice: &choice, sets: sets.as_deref(), place: None, spread };
         checking::one(check, &what)
@@ -77,9 +82,14 @@ impl Merge {
                 Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
             })
         };
-        let merged = match left {
-            0 => check::part::merge(source, database, options, listener, &ranges, begin, next),
-            left => check::part::so_far((source, database), options, listener, (&ranges, left), begin, next),
+        let asked = rounds::asked(&self.opened, &self.answers)?;
+        let rounds = self.local_limit.map(|limit| Rounds::new(limit, asked));
+        let merged = match (left, &rounds) {
+            (0, None) => check::part::merge(source, database, options, listener, &ranges, begin, next),
+            (0, Some(rounds)) => {
+                check::part::merge_in_rounds((source, database), options, listener, (&ranges, rounds), begin, next)
+            }
+            (left, _) => check::part::so_far((source, database), options, listener, (&ranges, left), begin, next),
         };
         let report = merged.map_err(|stop| match (stop, current.get()) {
             (Stop::Sums(error), Some(part)) => PartsError::of_part(&part.path, part.task.id, error).into(),
@@ -88,6 +98,9 @@ impl Merge {
         })?;
         // What was written to in the meantime is not what was judged.
         self.opened.verify_files()?;
-        Ok(report)
+        match rounds.map_or(Ok(Vec::new()), Rounds::end).map_err(Failure::unable)?.as_slice() {
+            [] => Ok(report),
+            wanted => Err(rounds::ask(&self.opened, wanted)),
+        }
     }
 }

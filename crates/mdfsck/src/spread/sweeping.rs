@@ -1,9 +1,12 @@
 //! `mdfsck task`.
 
-use check::part::{Done, PartError, SumsError, Sweeper, sweeper_without_maps};
-use parts::{Ids, PartsError, Piece, Task};
+use std::path::PathBuf;
 
-use super::{Opened, Spread, eof};
+use check::part::{Done, PartError, Question, SumsError, Sweeper, sweeper_without_maps};
+use parts::{Folder, Ids, PartsError, Piece, Plan, Round, Task};
+
+use super::rounds::question;
+use super::{Opened, Planned, Spread, eof};
 use crate::check::{self as checking, What};
 use crate::cli::TaskArguments;
 use crate::failure::{Failure, report_read_faults};
@@ -15,13 +18,14 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
     }
     let opened = Opened::open(&arguments.folder)?;
     let ids = arguments.ids.iter().map(|text| Ids::parse(text, |name| std::env::var(name).ok()));
-    let ids = Ids::among(&ids.collect::<Result<Vec<_>, _>>()?, opened.plan.task_count())?;
+    let work = Work::of(&opened);
+    let ids = Ids::among(&ids.collect::<Result<Vec<_>, _>>()?, work.plan.task_count())?;
     let check = opened.arguments(&arguments.room, &arguments.run);
     checking::set_up(&check, |check| {
         let mut left = Vec::new();
         for id in &ids {
-            let task = opened.plan.task(*id)?;
-            if !opened.folder.has(&opened.plan, task)? {
+            let task = work.plan.task(*id)?;
+            if !work.folder.has(work.plan, task)? {
                 left.push(task.clone());
             }
         }
@@ -46,10 +50,7 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
         let swept = checking::throttled(check, source, |source| {
             sweeper_without_maps(source, &prepared.database, &prepared.options, (&common, &mut from), |sweeper| {
                 let sweeper = sweeper.ok_or_else(|| opened.changed("no page of a table is to be read"))?;
-                left.iter().try_for_each(|task| {
-                    read_maps(&opened, sweeper, task)?;
-                    sweep(&opened, sweeper, task, listener.as_ref()).map(drop)
-                })
+                left.iter().try_for_each(|task| work.carry_out(sweeper, task, listener.as_ref()))
             })
         });
         swept.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))??;
@@ -75,14 +76,66 @@ pub(super) fn sweep(
     task: &Task,
     listener: &dyn check::Progress,
 ) -> Result<Done, Failure> {
-    let path = opened.folder.part_path(task);
+    let path = opened.folder.part_path(&opened.plan, task);
     opened.folder.write(&opened.plan, task, |bound_to, to| {
-        let done = sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| match error {
-            PartError::Sums(SumsError::Io { error: cause, .. }) => PartsError::Unwritable { path, cause }.into(),
-            error => Failure::unable(error),
-        })?;
+        let done = sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| failed(path, error))?;
         // What was written to in the meantime is not what was swept.
         opened.verify_files()?;
         Ok::<_, Failure>(done)
     })
+}
+
+/// Why there is no part at `path`.
+fn failed(path: PathBuf, error: PartError) -> Failure {
+    match error {
+        PartError::Sums(SumsError::Io { error: cause, .. }) => PartsError::Unwritable { path, cause }.into(),
+        error => Failure::unable(error),
+    }
+}
+
+/// The tasks of the newest round.
+struct Work<'o> {
+    opened: &'o Opened,
+    folder: &'o Folder,
+    plan: &'o Plan<Planned>,
+    /// What they look for; `None` if they sweep.
+    round: Option<&'o Round>,
+}
+
+impl<'o> Work<'o> {
+    fn of(opened: &'o Opened) -> Self {
+        match opened.rounds.last() {
+            None => Self { opened, folder: &opened.folder, plan: &opened.plan, round: None },
+            Some(newest) => Self { opened, folder: &newest.folder, plan: &newest.plan, round: Some(&newest.round) },
+        }
+    }
+
+    /// What a task of a further round looks for, and the task of the plan at whose range it does.
+    fn asked(&self, task: &Task) -> Result<Option<(u32, Question)>, Failure> {
+        let Some(round) = self.round else { return Ok(None) };
+        let Some(of) = round.tasks.get(task.id as usize) else { return Ok(None) };
+        question(self.opened, round.round, of.question).map(|question| Some((of.of, question)))
+    }
+
+    /// Carries a task out.
+    fn carry_out(
+        &self,
+        sweeper: &mut Sweeper<'_, '_>,
+        task: &Task,
+        listener: &dyn check::Progress,
+    ) -> Result<(), Failure> {
+        let opened = self.opened;
+        let mut asked = self.asked(task)?;
+        let Some((of, question)) = &mut asked else {
+            read_maps(opened, sweeper, task)?;
+            return sweep(opened, sweeper, task, listener).map(drop);
+        };
+        read_maps(opened, sweeper, opened.plan.task(*of)?)?;
+        let path = self.folder.part_path(self.plan, task);
+        self.folder.write(self.plan, task, |bound_to, to| {
+            let answered = sweeper.answer(question, task.range(), bound_to, to);
+            answered.map_err(|error| failed(path, error))?;
+            opened.verify_files()
+        })
+    }
 }

@@ -287,7 +287,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let is_whole = gathered.parts.len() == opened.plan.tasks.len();
     let read: Vec<(u16, u32)> = gathered.parts.iter().map(|part| (part.task.file, part.task.first)).collect();
     let first_of: Vec<(u16, u32)> = opened.plan.tasks.iter().map(|task| (task.file, task.first)).collect();
-    let merge = Merge { opened, gathered };
+    let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None };
     let mut report =
         throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
     if !is_whole {
@@ -349,7 +349,7 @@ impl Place {
 
 /// What the pages with findings of a part hold now; `None` if it has none, or cannot be read.
 fn held(opened: &Opened, source: &dyn PageSource, task: &Task) -> Option<String> {
-    let part = parts::Part { task: task.clone(), path: opened.folder.part_path(task) };
+    let part = parts::Part { task: task.clone(), path: opened.folder.part_path(&opened.plan, task) };
     let (head, from) = opened.folder.read(&opened.plan, &part).ok()?;
     let pages = pages_with_findings(opened.folder.key(), &mut Sums { head, from }, MOST_PAGES).ok()?;
     (!pages.is_empty()).then(|| fingerprint_of(source, opened.folder.key(), pages).to_string())
@@ -396,7 +396,7 @@ impl New<'_> {
             let made =
                 Folder::reserve(place).and_then(|()| Folder::create(place, &plan, self.key, bytes.as_deref(), None));
             match made {
-                Ok(folder) => return Ok((Opened { folder, plan, common }, None)),
+                Ok(folder) => return Ok((Opened { folder, plan, rounds: Vec::new(), common }, None)),
                 Err(error) => warn(format!("{error}; what this window reads is not kept for the next one")),
             }
         }
@@ -408,7 +408,7 @@ impl New<'_> {
             Failure::unable(format!("no temporary folder can be made for a window: {cause}; name one with --temp-dir"))
         })?;
         let folder = Folder::create(temporary.path(), &plan, self.key, bytes.as_deref(), None)?;
-        Ok((Opened { folder, plan, common }, Some(temporary)))
+        Ok((Opened { folder, plan, rounds: Vec::new(), common }, Some(temporary)))
     }
 }
 

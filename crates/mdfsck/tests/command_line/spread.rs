@@ -14,6 +14,10 @@ pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
         ("tasks give what check prints, whatever its scope and depth", scopes),
         ("tasks give what check prints, of a crashed database with its log", crashed),
         ("tasks give what check prints, of a restore to a moment and of one chosen in a folder", restores),
+        (
+            "looks that are too large for a merge are taken by tasks, round by round, and the results are the same",
+            rounds,
+        ),
         ("a merge without all parts, or with damaged or foreign ones, is refused with nothing on stdout", guards),
         ("a part with any byte changed, or cut anywhere, is refused", changed_parts),
         ("maps that were changed, cut, or are those of another plan or task are refused", changed_maps),
@@ -198,6 +202,85 @@ fn restores(folder: &Path) -> Result<(), Failed> {
 }
 
 /// A small plan with all its parts, four or more.
+/// A merge that leaves second looks to tasks, until it prints results; how many tasks each round had.
+fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Output, Vec<u64>), Failed> {
+    let mut rounds = Vec::new();
+    loop {
+        let merged = mdfsck(folder, &[&["merge", name, "--local-limit", "0"], format].concat());
+        if merged.status.code() != Some(32) {
+            return Ok((merged, rounds));
+        }
+        ensure(merged.stderr.is_empty(), text(&merged.stderr))?;
+        let line: serde_json::Value = serde_json::from_str(&text(&merged.stdout))?;
+        ensure(line["kind"] == "round" && line["why"] == "index rows", format!("{line}"))?;
+        ensure(line["round"] == rounds.len() as u64 + 1 && line["bytes"].as_u64() > Some(8192), format!("{line}"))?;
+        let tasks = line["tasks"].as_u64().ok_or("tasks")?;
+        // Until they are carried out nothing goes on, and nothing is asked again.
+        refused(&mdfsck(folder, &["merge", name, "--local-limit", "0"]), 8, &["parts missing: 0"])?;
+        let status: serde_json::Value = serde_json::from_str(&done(&mdfsck(folder, &["plan", "--status", name]))?)?;
+        ensure(status["round"] == line["round"] && status["tasks"] == line["tasks"], format!("{status}"))?;
+        let missing = done(&mdfsck(folder, &["plan", "--status", name, "--missing"]))?;
+        for ids in missing.trim().split(',').collect::<Vec<_>>().chunks(5).rev() {
+            done(&mdfsck(folder, &["task", name, &ids.join(",")]))?;
+        }
+        rounds.push(tasks);
+    }
+}
+
+fn rounds(folder: &Path) -> Result<(), Failed> {
+    let absolute = |name: &str| folder.join(name).display().to_string();
+    lab(folder, &["new", "sound", "--size", "12MB", "--files", "2"])?;
+    for seed in ["1", "2", "3"] {
+        let name = format!("lost-{seed}");
+        lab(folder, &["damage", "sound", "-o", &name, "--kind", "lost-write", "--seed", seed])?;
+    }
+    // Both: an index that does not fit its table, and pages that are damaged besides.
+    lab(folder, &["damage", "lost-1", "-o", "both", "--kind", "bit-rot"])?;
+    lab(folder, &["backup", "lost-1", "-o", "backup", "--stripes", "2"])?;
+    let mut all = 0;
+    for name in ["sound", "lost-1", "lost-2", "lost-3", "both", "backup"] {
+        for size in ["1MB", "1TB"] {
+            let plan_name = format!("plan-{name}-{size}");
+            let tasks = plan(folder, &plan_name, &[&absolute(name), "--task-size", size])?;
+            carry_out(folder, &plan_name, tasks)?;
+            let expected = mdfsck(folder, &["check", &absolute(name), "--format", "json"]);
+            let (merged, rounds) = merged_in_rounds(folder, &plan_name, &["--format", "json"])?;
+            ensure(merged.status.code() == expected.status.code(), format!("{name}: {:?}", merged.status))?;
+            ensure(results(&merged) == results(&expected), format!("{name} {size}: {rounds:?}"))?;
+            ensure(summary(&merged) == summary(&expected), format!("{name} {size}: {rounds:?}"))?;
+            let has_rows = results(&expected).contains("\"message\":8951") || results(&expected).contains("8951");
+            ensure(rounds.len() == if has_rows { 2 } else { 0 }, format!("{name} {size}: {rounds:?} {has_rows}"))?;
+            all += rounds.len();
+            // What was asked is answered for any merge.
+            let text = mdfsck(folder, &["merge", &plan_name, "--format", "text"]);
+            let expected = mdfsck(folder, &["check", &absolute(name), "--format", "text"]);
+            ensure(results(&text) == results(&expected), format!("{name} {size}"))?;
+        }
+    }
+    ensure(all >= 8, format!("{all} rounds"))?;
+    // An answer that is damaged or missing is told from one that is not.
+    let answer = folder.join("plan-lost-1-1MB/parts/1-00000.part");
+    let bytes = fs::read(&answer)?;
+    let refused_now = |words: &[&str]| refused(&mdfsck(folder, &["merge", "plan-lost-1-1MB"]), 8, words);
+    for at in [30, bytes.len() / 2, bytes.len() - 3] {
+        let mut changed = bytes.clone();
+        changed[at] ^= 4;
+        fs::write(&answer, changed)?;
+        refused_now(&["1-00000.part"])?;
+    }
+    fs::write(&answer, &bytes)?;
+    let round = folder.join("plan-lost-1-1MB/round-1.json");
+    let json = fs::read_to_string(&round)?;
+    fs::write(&round, json.replacen("\"of\": 0", "\"of\": 1", 1).replacen("\"bytes\": ", "\"bytes\": 1", 1))?;
+    refused_now(&[".part", "is damaged"])?;
+    fs::write(&round, json)?;
+    let question = folder.join("plan-lost-1-1MB/round-1-00000.question");
+    let mut bytes = fs::read(&question)?;
+    bytes[5] ^= 1;
+    fs::write(&question, bytes)?;
+    refused_now(&["round-1-00000.question", "is damaged"])
+}
+
 fn small(folder: &Path) -> Result<u32, Failed> {
     lab(folder, &["new", "d", "--size", "5MB"])?;
     let tasks = plan(folder, "p", &["d", "--task-size", "1MB"])?;

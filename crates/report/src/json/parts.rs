@@ -9,6 +9,7 @@ use serde::Serialize;
 pub(crate) enum PartsLine<'a> {
     Plan(PlanMade<'a>),
     PlanStatus(PlanStatus<'a>),
+    Round(Round<'a>),
 }
 
 /// A plan that was made (`mdfsck plan PATH... --dir PLAN --json`).
@@ -39,12 +40,30 @@ pub(crate) struct PlanStatus<'a> {
     pub(crate) plan: &'a str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// How many tasks it has.
+    /// Its newest round; 0 is that of its own tasks.
+    pub(crate) round: u32,
+    /// How many tasks that has.
     pub(crate) tasks: u32,
     /// Tasks that have a part.
     pub(crate) done: u32,
     /// Tasks that have none.
     pub(crate) missing: &'a [u32],
     /// Bytes of the parts.
+    pub(crate) bytes: u64,
+}
+
+/// There are tasks to carry out before there are results (`mdfsck merge PLAN`, exit status 32).
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Round<'a> {
+    /// Version of the lines.
+    pub(crate) v: u32,
+    /// Number of the round, from 1 on.
+    pub(crate) round: u32,
+    /// How many tasks it has; their ids count from 0.
+    pub(crate) tasks: u32,
+    /// What they look for.
+    pub(crate) why: &'a str,
+    /// Bytes that the tasks read.
     pub(crate) bytes: u64,
 }

@@ -47,7 +47,7 @@ fn made() -> Made {
         let place = folder.path().join("plan");
         Folder::reserve(&place).unwrap();
         let folder = Folder::create(&place, &plan, &key, None, None).unwrap();
-        let opened = Opened { folder, plan, common: Common { key: key.clone(), audit: None } };
+        let opened = Opened { folder, plan, rounds: Vec::new(), common: Common { key: key.clone(), audit: None } };
         let mut parts = BTreeMap::new();
         for task in &opened.plan.tasks {
             let done = sweep(&opened, sweeper, task, &Silent).unwrap();

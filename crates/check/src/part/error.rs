@@ -1,0 +1,33 @@
+//! Why a range gives no part.
+
+use std::fmt;
+
+use crate::ranges::FileRange;
+use crate::wire::SumsError;
+
+/// Why a range gives no part.
+#[derive(Debug, thiserror::Error)]
+pub enum PartError {
+    /// It cannot be written or read.
+    #[error(transparent)]
+    Sums(#[from] SumsError),
+    /// Facts were lost as temporary files could not be written or read.
+    #[error("{0}")]
+    Lost(String),
+    /// The maps of a page were needed that is not in the range whose maps were read: a defect of the program.
+    #[error(
+        "pages {}: the maps of other pages were needed to sweep them; this is a defect of mdfsck: please send it in, and check \
+         without a plan", Stretch(.0)
+    )]
+    Beyond(FileRange),
+}
+
+/// The pages of a range, as messages name them.
+struct Stretch<'r>(&'r FileRange);
+
+impl fmt::Display for Stretch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FileRange { file_id, first, .. } = *self.0;
+        write!(f, "({file_id}:{first}) to ({file_id}:{})", self.0.end().saturating_sub(1))
+    }
+}

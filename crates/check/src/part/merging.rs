@@ -1,0 +1,163 @@
+//! One report of all parts.
+
+use super::body::Body;
+use super::cut;
+use super::cut::Untiled;
+use crate::check_list::Swept;
+use crate::finding::Finding;
+use crate::options::Options;
+use crate::progress::Progress;
+use crate::ranges::FileRange;
+use crate::ranges::Ranges;
+use crate::registry;
+use crate::registry::Phase;
+use crate::registry::limits;
+use crate::report::Report;
+use crate::report::RowsetCounts;
+use crate::rounds::Rounds;
+use crate::run::run_with;
+use crate::sums::CheckSums;
+use crate::wire::Input;
+use crate::wire::SumsError;
+use crate::witness::Faulty;
+use crate::witness::Fingerprint;
+use catalog::Database;
+use source::BackupPages;
+use source::PageSource;
+use std::io::Read;
+
+/// A part to be merged.
+pub struct Part<'p> {
+    /// What it was written with.
+    pub head: Vec<u8>,
+    /// Its bytes.
+    pub from: Box<dyn Read + 'p>,
+}
+
+/// What a run knows when its maps are read, and parts can be merged.
+pub struct Surveyed<'s> {
+    /// What the maps say.
+    pub fingerprint: Fingerprint,
+    tile: &'s dyn Fn(&[FileRange]) -> Result<(), Untiled>,
+}
+
+impl Surveyed<'_> {
+    /// Whether these ranges hold each page to be read exactly once.
+    ///
+    /// # Errors
+    /// The first place where they do not.
+    pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
+        (self.tile)(ranges)
+    }
+}
+
+/// The same as [`crate::run`], with the sweep done by others: `ranges` are those of the parts. `begin` is asked when the maps are
+/// read: whether to go on; then `next` hands out the parts, in any order.
+///
+/// # Errors
+/// Those of `begin` and `next`; [`SumsError`] for a part that cannot be read.
+pub fn merge<'p, E: From<SumsError>>(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    progress: &dyn Progress,
+    ranges: &[FileRange],
+    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
+    next: impl FnMut() -> Option<Result<Part<'p>, E>>,
+) -> Result<Report, E> {
+    merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
+}
+
+/// The same, with second looks that tasks take. The report is one only if [`Rounds::end`] says that nothing more is wanted.
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_in_rounds<'p, E: From<SumsError>>(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    progress: &dyn Progress,
+    (ranges, rounds): (&[FileRange], &Rounds<'_>),
+    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
+    next: impl FnMut() -> Option<Result<Part<'p>, E>>,
+) -> Result<Report, E> {
+    merge_with((source, database), options, progress, (ranges, 0, Some(rounds)), begin, next)
+}
+
+/// What is known while `left` of the `ranges` have no part yet: maps and catalog are compared whole, and of the parts there are the
+/// findings that one page alone proves. Nothing is compared, and the report says so.
+///
+/// # Errors
+/// As [`merge`].
+pub fn so_far<'p, E: From<SumsError>>(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    progress: &dyn Progress,
+    (ranges, left): (&[FileRange], u64),
+    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
+    next: impl FnMut() -> Option<Result<Part<'p>, E>>,
+) -> Result<Report, E> {
+    let report = merge_with((source, database), options, progress, (ranges, left, None), begin, next)?;
+    // Of some of the rows no count is of use.
+    let named = |rowset: RowsetCounts| RowsetCounts {
+        rows: 0,
+        ghost_rows: 0,
+        forwarded_rows: 0,
+        data_pages: 0,
+        index_pages: 0,
+        iam_pages: 0,
+        lob_pages: 0,
+        overflow_pages: 0,
+        ..rowset
+    };
+    Ok(Report { rowsets: report.rowsets.into_iter().map(named).collect(), ..report })
+}
+
+/// Whether a finding of a part is a proof without the other parts.
+fn is_of_one_page(finding: &Finding) -> bool {
+    let needs_all = [&registry::PARTITION_WRONG, &registry::PARTITION_WRONG_DETAIL];
+    matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Column) && !needs_all.contains(&finding.check)
+}
+
+fn merge_with<'p, E: From<SumsError>>(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    progress: &dyn Progress,
+    (ranges, left, rounds): (&[FileRange], u64, Option<&Rounds<'_>>),
+    begin: impl FnOnce(Surveyed<'_>) -> Result<(), E>,
+    mut next: impl FnMut() -> Option<Result<Part<'p>, E>>,
+) -> Result<Report, E> {
+    let source = Faulty::new(source);
+    run_with(&source, database, options, (progress, rounds), |run, context, checks| {
+        if !options.scope.reads_pages() {
+            return Ok(Swept::new(checks, context.units.list().len()));
+        }
+        begin(Surveyed { fingerprint: run.fingerprint, tile: &|ranges| cut::tile(context, ranges) })?;
+        let mut swept = Swept::new(checks, context.units.list().len());
+        let backup = source.backup();
+        backup.into_iter().for_each(BackupPages::forget_seen);
+        run.progress.phase("merge", ranges.iter().map(|range| u64::from(range.pages)).sum());
+        while let Some(part) = next() {
+            let Part { head, mut from } = part?;
+            let mut from = Input::new(&context.hash, &head, (context.space, context.units.list().len()), &mut from);
+            let body = Body::take(&mut from, |finding| {
+                if left == 0 || is_of_one_page(&finding) {
+                    run.findings.push(finding);
+                }
+            })?;
+            from.finish()?;
+            source.add(body.faults);
+            backup.into_iter().for_each(|backup| backup.add_seen(&body.container));
+            swept.merge(body.swept);
+            swept.sums.gather(context.space);
+        }
+        context.ranges = Ranges::new(ranges.to_vec());
+        match left {
+            0 => run.end_parts(context, checks, &mut swept),
+            left => {
+                run.is_open = true;
+                run.coverage.note(&limits::WINDOW_OPEN, "database", left);
+            }
+        }
+        Ok(swept)
+    })
+}

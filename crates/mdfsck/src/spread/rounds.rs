@@ -1,0 +1,79 @@
+//! Further rounds of a plan: what `merge` asks, and what tasks have answered.
+
+use std::io;
+
+use check::part::{Asked, Open, Question, SumsError, Wanted};
+use parts::{Gathered, OpenRound, PartsError, Round, RoundTask, VERSION, bound_to};
+use report::parts::RoundView;
+
+use super::{Opened, Planned};
+use crate::failure::Failure;
+use crate::output;
+
+/// A question of a round.
+pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Question, Failure> {
+    let (path, bytes) = opened.folder.question(round, number)?;
+    let head = bound_to(&opened.plan.plan, round, number);
+    let taken = Question::take(opened.folder.key(), &head, &mut bytes.as_slice());
+    taken.map_err(|error| PartsError::Damaged { path, what: error.to_string() }.into())
+}
+
+/// What was asked in all rounds, with the answers.
+pub(super) fn asked<'o>(opened: &'o Opened, gathered: &'o [Gathered]) -> Result<Vec<Asked<'o>>, Failure> {
+    let mut all = Vec::new();
+    for (open, gathered) in opened.rounds.iter().zip(gathered) {
+        for number in 0..open.round.questions {
+            let question = question(opened, open.round.round, number)?;
+            all.push(Asked { question, answers: answers(open, gathered, number) });
+        }
+    }
+    Ok(all)
+}
+
+fn answers<'o>(open: &'o OpenRound<Planned>, gathered: &'o Gathered, question: u32) -> Vec<Open<'o>> {
+    let is_of = |task: u32| open.round.tasks.get(task as usize).is_some_and(|task| task.question == question);
+    let parts = gathered.parts.iter().filter(|part| is_of(part.task.id));
+    let opened = parts.map(|part| -> Open<'o> {
+        Box::new(move || {
+            let read = open.folder.read(&open.plan, part);
+            read.map_err(|error| SumsError::Io { at: 0, error: io::Error::other(error.to_string()) })
+        })
+    });
+    opened.collect()
+}
+
+/// Writes what is to be asked as the next round, and says so.
+///
+/// # Errors
+/// If it cannot be written; otherwise the failure with which merge ends until the tasks have answered.
+pub(super) fn ask(opened: &Opened, wanted: &[Wanted]) -> Failure {
+    write(opened, wanted).map_or_else(|failure| failure, |()| Failure::more())
+}
+
+fn write(opened: &Opened, wanted: &[Wanted]) -> Result<(), Failure> {
+    let (plan, number) = (&opened.plan, opened.rounds.len() as u32 + 1);
+    let (mut questions, mut tasks) = (Vec::new(), Vec::new());
+    for (question, wanted) in (0..).zip(wanted) {
+        let mut bytes = Vec::new();
+        let head = bound_to(&plan.plan, number, question);
+        wanted.question.put(opened.folder.key(), &head, &mut bytes).map_err(Failure::unable)?;
+        questions.push(bytes);
+        let of = plan.tasks.iter().filter(|task| wanted.ranges.binary_search(&task.range()).is_ok());
+        tasks.extend(of.map(|task| RoundTask { question, of: task.id }));
+    }
+    let mut why: Vec<&str> = wanted.iter().map(|wanted| wanted.question.why()).collect();
+    why.dedup();
+    let round = Round {
+        v: VERSION,
+        plan: plan.plan.clone(),
+        round: number,
+        why: why.join(", "),
+        bytes: wanted.iter().map(|wanted| wanted.bytes).sum(),
+        questions: questions.len() as u32,
+        tasks,
+    };
+    opened.folder.add_round(&round, &questions)?;
+    let Round { round, why, bytes, tasks, .. } = &round;
+    let view = RoundView { round: *round, tasks: tasks.len() as u32, why, bytes: *bytes };
+    output::print(|out| report::parts::write_round_json(&view, out))
+}

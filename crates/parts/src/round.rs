@@ -1,0 +1,196 @@
+//! Further rounds of a plan: what the sums of the parts leave open is looked at by tasks again. A round is a file with its tasks,
+//! beside one for each question; its tasks leave parts as those of the plan do.
+
+use std::path::{Path, PathBuf};
+
+use check::part::digest;
+use serde::{Deserialize, Serialize};
+
+use crate::error::PartsError;
+use crate::folder::{Folder, MOST_PLAN_BYTES, is_missing, read_bounded, write_whole};
+use crate::plan::{Plan, PlanId, Task, VERSION};
+
+/// More rounds than any check takes.
+const MOST_ROUNDS: u32 = 1000;
+/// Longer than any question.
+const MOST_QUESTION_BYTES: u64 = 1 << 24;
+
+/// What one task of a round does.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundTask {
+    /// The number of the question.
+    pub question: u32,
+    /// The task of the plan at whose range it looks.
+    pub of: u32,
+}
+
+/// A round as it is written.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// [`VERSION`].
+    pub v: u32,
+    /// Whose round it is.
+    pub plan: PlanId,
+    /// Its number, from 1 on.
+    pub round: u32,
+    /// What is looked for.
+    pub why: String,
+    /// Bytes that its tasks read.
+    pub bytes: u64,
+    /// How many questions it has.
+    pub questions: u32,
+    /// Its tasks; they count from 0 in each round.
+    pub tasks: Vec<RoundTask>,
+}
+
+/// A round that is carried out: its folder and plan are those of its own tasks and parts.
+pub struct OpenRound<O> {
+    /// Binds parts to the round.
+    pub folder: Folder,
+    /// The plan with the tasks of the round.
+    pub plan: Plan<O>,
+    /// What these do.
+    pub round: Round,
+}
+
+fn name(round: u32) -> String {
+    format!("round-{round}.json")
+}
+
+fn question_name(round: u32, question: u32) -> String {
+    format!("round-{round}-{question:05}.question")
+}
+
+/// What the bytes of a question are bound to.
+pub fn bound_to(plan: &PlanId, round: u32, question: u32) -> Vec<u8> {
+    [b"question", plan.as_str().as_bytes(), &round.to_le_bytes(), &question.to_le_bytes()].concat()
+}
+
+impl Folder {
+    /// The further rounds of a plan, in their order.
+    ///
+    /// # Errors
+    /// One that is damaged or cannot be read.
+    pub fn rounds<O: Clone>(&self, plan: &Plan<O>) -> Result<Vec<OpenRound<O>>, PartsError> {
+        let mut rounds = Vec::new();
+        for number in 1..=MOST_ROUNDS {
+            let path = self.path().join(name(number));
+            let json = match read_bounded(&path, MOST_PLAN_BYTES) {
+                Err(PartsError::Unreadable { cause, .. }) if is_missing(&cause) => break,
+                read => read?,
+            };
+            let damaged = |what: &str| PartsError::Damaged { path: path.clone(), what: what.to_owned() };
+            let round: Round = serde_json::from_slice(&json).map_err(|error| damaged(&error.to_string()))?;
+            if (round.v, &round.plan, round.round) != (VERSION, &plan.plan, number) {
+                return Err(damaged("it is a round of another plan"));
+            }
+            let tasks = (0..).zip(&round.tasks).map(|(id, task)| {
+                let of = plan.tasks.get(task.of as usize).filter(|_| task.question < round.questions)?;
+                Some(Task { id, ..of.clone() })
+            });
+            let tasks = tasks.collect::<Option<Vec<_>>>().ok_or_else(|| damaged("a task is not one of the plan"))?;
+            let digest = digest(self.key(), &[&self.digest()[..], &json].concat());
+            rounds.push(OpenRound {
+                folder: self.with_digest(digest),
+                plan: Plan { tasks, round: number, ..plan.clone() },
+                round,
+            });
+        }
+        Ok(rounds)
+    }
+
+    /// Writes the next round of a plan; `questions` are those of its tasks.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add_round(&self, round: &Round, questions: &[Vec<u8>]) -> Result<(), PartsError> {
+        for (number, bytes) in (0..).zip(questions) {
+            let path = self.path().join(question_name(round.round, number));
+            write_whole(&path, 0o666, |to| to.write_all(bytes)).map_err(PartsError::unwritable(&path))?;
+        }
+        let path = self.path().join(name(round.round));
+        let mut json = serde_json::to_vec_pretty(round)
+            .map_err(|error| PartsError::Unwritable { path: path.clone(), cause: error.into() })?;
+        json.push(b'\n');
+        // Last: a round that is there is whole.
+        write_whole(&path, 0o666, |to| to.write_all(&json)).map_err(PartsError::unwritable(&path))
+    }
+
+    /// Where a question of a round is, and its bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn question(&self, round: u32, question: u32) -> Result<(PathBuf, Vec<u8>), PartsError> {
+        let path = Path::join(self.path(), question_name(round, question));
+        read_bounded(&path, MOST_QUESTION_BYTES).map(|bytes| (path, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::gather::tests::{made, write};
+
+    fn round(plan: &Plan<()>) -> Round {
+        let task = |of| RoundTask { question: 0, of };
+        Round {
+            v: VERSION,
+            plan: plan.plan.clone(),
+            round: 1,
+            why: "index rows".to_owned(),
+            bytes: 5,
+            questions: 1,
+            tasks: vec![task(0), task(2)],
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_round_are_its_own_and_those_of_the_plan_stay_what_they_are() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (folder, plan) = made(temporary.path());
+        assert!(folder.rounds(&plan).unwrap().is_empty());
+        folder.add_round(&round(&plan), &[b"what?".to_vec()]).unwrap();
+        assert_eq!(folder.question(1, 0).unwrap().1, b"what?");
+        let rounds = folder.rounds(&plan).unwrap();
+        let [open] = &rounds[..] else { panic!("{} rounds", rounds.len()) };
+        assert_eq!(open.plan.tasks.iter().map(|task| (task.id, task.first)).collect::<Vec<_>>(), [(0, 0), (1, 256)]);
+        assert_eq!(open.folder.status(&open.plan).unwrap().missing, [0, 1]);
+        for task in &open.plan.tasks {
+            write(&open.folder, &open.plan, task, "an answer");
+        }
+        assert_eq!(open.folder.gather(&open.plan).unwrap().parts.len(), 2);
+        assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
+        // Another round of this number: its parts are none of this one.
+        folder.add_round(&Round { bytes: 6, ..round(&plan) }, &[b"what else?".to_vec()]).unwrap();
+        let rounds = folder.rounds(&plan).unwrap();
+        let open = rounds.first().unwrap();
+        assert!(open.folder.gather(&open.plan).unwrap_err().to_string().contains("is damaged"));
+    }
+
+    #[test]
+    fn a_round_of_another_plan_or_with_tasks_that_are_none_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (folder, plan) = made(temporary.path());
+        let good = round(&plan);
+        for wrong in [
+            Round { plan: PlanId::new().unwrap(), ..good.clone() },
+            Round { tasks: vec![RoundTask { question: 0, of: 3 }], ..good.clone() },
+            Round { tasks: vec![RoundTask { question: 1, of: 0 }], ..good.clone() },
+        ] {
+            folder.add_round(&wrong, &[]).unwrap();
+            let text = folder.rounds(&plan).err().unwrap().to_string();
+            assert!(text.contains("round-1.json: is damaged"), "{text}");
+        }
+        folder.add_round(&good, &[]).unwrap();
+        let path = temporary.path().join("round-1.json");
+        let whole = fs::read(&path).unwrap();
+        for length in 0..whole.len() - 1 {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert!(folder.rounds(&plan).is_err(), "{length} bytes");
+        }
+    }
+}
