@@ -1,9 +1,13 @@
 """The commands of mdfsck that an engine needs. Each is a process of its own: whatever becomes of it, the worker lives on."""
 
+import shutil
 import subprocess
+import sys
 
 # Wrong usage, or another mdfsck than that of the plan: once more does not help.
 USAGE = 8
+# There is another round of tasks to carry out before there are results.
+MORE = 32
 
 
 class TaskFailed(Exception):
@@ -49,5 +53,13 @@ def run_task(program, plan, task, options):
 
 
 def merge(program, plan, options):
-    """Prints the results; the exit status is that of the check."""
-    return subprocess.run([program, "merge", plan, *options]).returncode
+    """Prints the results; the exit status is that of the check, or MORE with nothing printed."""
+    merging = subprocess.Popen([program, "merge", plan, *options], stdout=subprocess.PIPE)
+    with merging as process:
+        # Another round is one line. Results may be long: they are passed on as they come.
+        first = process.stdout.readline()
+        if b'"kind":"round"' not in first[:20]:
+            sys.stdout.buffer.write(first)
+            shutil.copyfileobj(process.stdout, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    return process.returncode

@@ -116,19 +116,27 @@ def parsed(given):
 def main(given=None):
     arguments = parsed(sys.argv[1:] if given is None else given)
     try:
-        tasks = core.missing(arguments.program, arguments.plan)
-        if tasks:
-            with cluster(arguments) as address, Client(address) as client:
-                client.run_on_scheduler(forgive)
-                failed = Run(client, arguments).carry_out(tasks)
-            for text in failed:
-                print(f"mdfsck-dask: {text}", file=sys.stderr)
+        # Round after round, until there are results.
+        while (status := one_round(arguments)) == core.MORE:
+            pass
+        return status
     except core.Refused as error:
         print(error, file=sys.stderr)
         return error.status
     except LOST as error:
         print(f"mdfsck-dask: the cluster is lost ({type(error).__name__}: {error}); start the same command again", file=sys.stderr)
         return 4
+
+
+def one_round(arguments):
+    """Carries out the tasks that have no part, and merges."""
+    tasks = core.missing(arguments.program, arguments.plan)
+    if tasks:
+        with cluster(arguments) as address, Client(address) as client:
+            client.run_on_scheduler(forgive)
+            failed = Run(client, arguments).carry_out(tasks)
+        for text in failed:
+            print(f"mdfsck-dask: {text}", file=sys.stderr)
     return core.merge(arguments.program, arguments.plan, arguments.merge_options)
 
 

@@ -60,9 +60,9 @@ class Dask(unittest.TestCase):
         subprocess.run([PROGRAM, "plan", self.data, "--dir", plan, "--task-size", "2MB"], check=True, capture_output=True)
         return plan
 
-    def command(self, plan, *options):
+    def command(self, plan, *options, merge=("--json",)):
         main = [sys.executable, "-m", "mdfsck_cluster.dask", plan, "--program", PROGRAM, "--task-options", SLOWLY]
-        return [*main, *options, "--", "--json"]
+        return [*main, *options, "--", *merge]
 
     def start(self, command, **options):
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
@@ -106,6 +106,19 @@ class Dask(unittest.TestCase):
                     self.same(self.start(self.command(plan, "--scheduler", cluster.address)))
                 finally:
                     cluster.end()
+
+    def test_further_rounds_are_carried_out_until_there_are_results(self):
+        folder = Path(self.folder.name)
+        lost, plan = str(folder / "lost"), str(folder / "plan-of-lost")
+        damage = [PROGRAM, "lab", "damage", str(folder / "sound"), "-o", lost, "--kind", "lost-write"]
+        subprocess.run(damage, check=True, capture_output=True)
+        subprocess.run([PROGRAM, "plan", lost, "--dir", plan, "--task-size", "2MB"], check=True, capture_output=True)
+        check = subprocess.run([PROGRAM, "check", lost, "--json"], capture_output=True, text=True)
+        process = self.start(self.command(plan, "--local", "2", merge=("--json", "--local-limit", "0")))
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, check.returncode, err)
+        self.assertEqual(results(out), results(check.stdout))
+        self.assertTrue((Path(plan) / "round-2.json").exists(), "two rounds")
 
     def test_a_task_that_is_refused_is_not_tried_for_ever(self):
         plan = self.plan()

@@ -180,7 +180,8 @@ pub(crate) enum Command {
 
     /// Carry out tasks of a plan
     ///
-    /// Reads the catalog and the allocation maps, then the pages of the tasks. A part is written under a name of its own and renamed
+    /// Reads the catalog, and then the pages of the tasks, whose allocation maps the plan has. Where merge has asked for another round,
+    /// the tasks are those of the newest. A part is written under a name of its own and renamed
     /// when it is whole: a process that is killed leaves none, and a task that is carried out twice gives the same part. A task
     /// whose part is there is done already.
     #[command(after_long_help = TASK_EXAMPLES)]
@@ -189,7 +190,9 @@ pub(crate) enum Command {
     /// Merge the parts of a plan and print the results of the check
     ///
     /// First each part is read to its end: all must be of this plan and as they were written, one for each task. If not, the exit
-    /// status is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan.
+    /// status is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan. If a second look at
+    /// an index would read more than --local-limit, merge leaves it to the tasks of another round: it prints one JSON line instead of
+    /// results, and has exit status 32.
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),
 

@@ -157,7 +157,7 @@ impl Folder {
             return Err(foreign(format!("is a part that mdfsck {} made", head.build)));
         }
         match plan.tasks.get(head.task.id as usize) {
-            _ if head.round != plan.round => Ok(None),
+            _ if head.round != plan.round && round_of(path) != Some(plan.round) => Ok(None),
             Some(task) if head == Head::of(plan, task) => Ok(Some((head.task, from))),
             _ => Err(PartsError::part_damaged(path, task_of(path), "its head is not that of a task of the plan")),
         }
@@ -173,6 +173,11 @@ impl Folder {
             _ => Err(PartsError::part_damaged(path, Some(task.id), "more follows its end")),
         }
     }
+}
+
+/// The round that the name of a part says.
+fn round_of(path: &Path) -> Option<u32> {
+    path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
 /// The task that the name of a part says.

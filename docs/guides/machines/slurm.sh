@@ -9,6 +9,6 @@
 #   export PLAN=/shared/plan
 #   sbatch --wait --array="$(mdfsck plan --status "$PLAN" --missing)%64" slurm.sh
 #
-# Then: mdfsck merge "$PLAN"
+# Then: mdfsck merge "$PLAN"; if its exit status is 32, there is another round: the same again.
 set -euo pipefail
 exec mdfsck task "${PLAN:?is the folder of the plan}" env --maxdop "${SLURM_CPUS_PER_TASK:-1}" --memory 2GB --progress none

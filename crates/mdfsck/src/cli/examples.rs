@@ -103,7 +103,8 @@ Examples:
           AZ_BATCH_TASK_ID";
 
 pub(super) const MERGE_EXAMPLES: &str = "\
-Exit status as for check; 4 also if a file has changed since the plan was made, 8 also if parts are missing, damaged or of another plan.
+Exit status as for check; 4 also if a file has changed since the plan was made, 8 also if parts are missing, damaged or of another plan; \
+32 if there are more tasks to carry out before there are results.
 
 Examples:
   mdfsck merge /shared/plan

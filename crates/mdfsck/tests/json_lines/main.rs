@@ -357,6 +357,13 @@ fn plans(lines: &mut Lines) {
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 8);
     assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 0);
+    // An index that does not fit its table: tasks look for the rows.
+    damage(&files, Kind::LostWrite, 1).unwrap();
+    let plan = folder.path().join("plan-of-hurt");
+    let plan = plan.to_str().expect("a name of UTF-8");
+    assert_eq!(lines.run(&["plan", "--dir", plan, "--json"], &files), 0);
+    assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
+    assert_eq!(lines.run(&["merge", plan, "--local-limit", "0"], &[]), 32);
 }
 
 #[test]

@@ -43,7 +43,7 @@ const KINDS_OF_LINES: [(&str, &str); 10] = [
     ("ExplainLine", " of `mdfsck explain`"),
     ("ExportLine", " of `mdfsck export`"),
     ("HistoryLine", " of `mdfsck history`"),
-    ("PartsLine", " of `mdfsck plan`"),
+    ("PartsLine", " of `mdfsck plan` and `merge`"),
 ];
 
 impl<T: JsonSchema> JsonSchema for Named<'_, T> {
