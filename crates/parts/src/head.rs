@@ -13,11 +13,11 @@ const MOST_BYTES: u32 = 1 << 16;
 
 /// What a part says of itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Head {
     pub(crate) plan: PlanId,
     pub(crate) build: String,
     pub(crate) image: Image,
-    #[serde(default)]
     pub(crate) round: u32,
     pub(crate) task: Task,
 }
