@@ -98,6 +98,7 @@ impl FileMap {
     }
 
     /// What `map` has for the entry `number`, which is about `page`; it begins with the entry `first`.
+    #[inline]
     fn at<'m, T>(&self, page: u32, number: u32, first: u32, map: &'m [T]) -> Option<&'m T> {
         let entry = number.checked_sub(first).and_then(|at| map.get(at as usize));
         if entry.is_none() && page < self.pages {
@@ -106,6 +107,7 @@ impl FileMap {
         entry
     }
 
+    #[inline]
     fn of_extent<'m, T>(&self, extent: u32, map: &'m [T]) -> Option<&'m T> {
         self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
     }

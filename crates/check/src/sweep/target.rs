@@ -45,8 +45,13 @@ pub(crate) enum Verdict {
 /// Whether a page is, or may be, in use, and may belong to a unit in scope. If several units claim the page, its header
 /// decides.
 pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
-    let (allocation, owner) = (context.survey.allocation(id), context.survey.owner(id));
-    if allocation == Allocation::Free || allocation == Allocation::Unknown && owner.is_none() {
+    let allocation = context.survey.allocation(id);
+    // Most pages of a large empty file are free: nobody asks whose they were.
+    if allocation == Allocation::Free {
+        return false;
+    }
+    let owner = context.survey.owner(id);
+    if allocation == Allocation::Unknown && owner.is_none() {
         // A page that no unit claims is not checked unless PFS says that it is in use.
         return false;
     }
