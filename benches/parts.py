@@ -2,6 +2,7 @@
 """One check over many processes: what it costs, whether its results are those of one, and whether kills change them.
 
 cost   parts, tasks and merge of a database that is built: bytes of the parts, processor time beside that of one check
+large  the same of a database that is mostly empty space: memory and time of plan, of a task, of merge
 same   real files: merged results of 1, 2, 7, 64 tasks and one per megabyte, in random order, against those of a check
 kill   a driver whose tasks are killed at random instants, again and again, until no part is missing
 """
@@ -16,6 +17,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import empty_space
 
 FORMATS = (["--format", "text"], ["--format", "json"], ["--tableresults"])
 COSTS = ("seconds", "phases", "memory_peak", "memory_granted", "spilled", "pages_read")
@@ -68,6 +71,33 @@ def cost(arguments, folder):
     print(f"processor time: check {one:.2f} s; plan {planned[1]:.3f}, tasks {sum(swept):.2f}, merge {merged[1]:.3f}: "
           f"{(planned[1] + sum(swept) + merged[1]) / one - 1:+.1%}; {(sum(swept) - one) / tasks * 1000:.1f} ms more per task; "
           f"merge {merged[2]:.2f} s of time")
+
+
+def large(arguments, folder):
+    program, data = arguments.program, folder / "data"
+    run(program, "lab", "new", data, "--size", "4GB", "--schema", arguments.schema)
+    file = next(iter(data.iterdir()))
+    for to in (file.stat().st_size, 16 << 30, arguments.to_gigabytes << 30):
+        if to > file.stat().st_size:
+            empty_space.enlarge(file, to)
+        plan = folder / f"plan-{to}"
+        costs = [peak(program, "plan", data, "--dir", plan, "--task-size", "64MB")]
+        missing = run(program, "plan", "--status", plan, "--missing")[0].stdout.decode().strip()
+        costs.append(peak(program, "task", plan, missing.split(",")[-1], "--maxdop", "1"))
+        run(program, "task", plan, missing, "--maxdop", "1")
+        costs.append(peak(program, "merge", plan, "--maxdop", "1"))
+        said = (f"{what} {memory / 1024:.1f} MB, {seconds:.2f} s" for what, (memory, seconds) in zip(("plan", "a task", "merge"), costs))
+        print(f"{to >> 20} MB: {'; '.join(said)} of processor time")
+
+
+def peak(program, *arguments):
+    """Peak memory of a process in KB, and its processor time in seconds."""
+    started = subprocess.Popen([program, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(started.pid, 0)
+    started.returncode = os.waitstatus_to_exitcode(status)
+    if started.returncode & ~16:
+        sys.exit(f"{arguments}: {started.returncode}")
+    return usage.ru_maxrss, usage.ru_utime + usage.ru_stime
 
 
 def same(arguments, folder):
@@ -123,19 +153,20 @@ def kill(arguments, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cost", "same", "kill"])
+    parser.add_argument("what", choices=["cost", "large", "same", "kill"])
     parser.add_argument("paths", nargs="*", help="for same: data files or backups, each a database of its own")
     parser.add_argument("--program", default="target/tests/mdfsck", help="the executable")
     parser.add_argument("--size", default="4GB", help="size of the database that is built")
     parser.add_argument("--data", help="for cost: a folder with a database, instead of one that is built")
     parser.add_argument("--schema", default="orders")
     parser.add_argument("--tasks", type=int, default=64)
+    parser.add_argument("--to-gigabytes", type=int, default=64, help="for large: size of the largest database")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--work", help="folder for databases and plans, by default a temporary one")
     arguments = parser.parse_args()
     arguments.program = os.path.abspath(arguments.program)
     with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
-        sys.exit(1 if {"cost": cost, "same": same, "kill": kill}[arguments.what](arguments, Path(folder)) else 0)
+        sys.exit(1 if {"cost": cost, "large": large, "same": same, "kill": kill}[arguments.what](arguments, Path(folder)) else 0)
 
 
 if __name__ == "__main__":
