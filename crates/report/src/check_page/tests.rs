@@ -94,8 +94,8 @@ fn names_cannot_become_markup() {
     report.read_errors = vec![hostile.clone()];
     report.not_verified = vec![NotVerified {
         what: "key order".into(),
-        scope: hostile.clone().into(),
-        reason: hostile.clone().into(),
+        scope: hostile.clone(),
+        reason: hostile.clone(),
         count: 1,
         limit: &registry::limits::COLUMNS_UNKNOWN,
     }];
@@ -191,9 +191,9 @@ fn a_page_has_8_megabytes_at_most() {
     report.findings = (0..100_000).map(finding).collect::<Vec<_>>().into();
     report.not_verified = (0..20_000)
         .map(|at| NotVerified {
-            what: name.clone().into(),
-            scope: format!("{at} {name}").into(),
-            reason: format!("{} {name}", at % 500).into(),
+            what: name.clone(),
+            scope: format!("{at} {name}"),
+            reason: format!("{} {name}", at % 500),
             count: 1,
             limit: registry::limits::ALL[at % registry::limits::ALL.len()],
         })
