@@ -113,7 +113,7 @@ pub fn so_far<'p, E: From<SumsError>>(
 }
 
 /// Whether a finding of a part is a proof without the other parts.
-fn is_of_one_page(finding: &Finding) -> bool {
+pub(super) fn is_of_one_page(finding: &Finding) -> bool {
     let needs_all = [&registry::PARTITION_WRONG, &registry::PARTITION_WRONG_DETAIL];
     matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Column) && !needs_all.contains(&finding.check)
 }

@@ -1,5 +1,8 @@
+use super::merging::is_of_one_page;
 use super::*;
+use crate::Report;
 use crate::facts::tests::{database_of_lab, said};
+use crate::finding::Finding;
 use crate::hash::HashKey;
 use crate::progress::Silent;
 
@@ -248,7 +251,7 @@ fn tiles_hold_all_pages_of_their_files_once() {
             }
             let in_use: u32 = tiles.iter().map(|tile| tile.in_use).sum();
             let whole = crate::run(&files, &database, &all(), &Silent);
-            assert_eq!(in_use, whole.ranges.iter().map(|range| range.in_use).sum());
+            assert_eq!(in_use, whole.ranges.iter().map(|range| range.in_use).sum::<u32>());
         }
     });
 }
