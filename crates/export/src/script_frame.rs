@@ -86,7 +86,7 @@ pub(crate) fn guard(name: &str) -> String {
     // Only whole characters were written.
     let constant = String::from_utf8_lossy(&constant);
     format!(
-        "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'There is a table of this name already: nothing is created or \
+        "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'There is an object of this name already: nothing is created or \
          inserted.', 16, 1);\n    SET NOEXEC ON;\nEND;\nGO\n"
     )
 }

@@ -52,6 +52,8 @@ pub(crate) struct Plan<'a> {
     /// A record with so many columns and bytes of fixed columns has all of them.
     column_count: u16,
     fixed_end: u16,
+    /// What a row may have that was written before columns were added, in bytes.
+    pub(crate) default_bytes: usize,
 }
 
 impl<'a> Plan<'a> {
@@ -85,7 +87,12 @@ impl<'a> Plan<'a> {
         };
         let column_count = columns.iter().map(|column| column.null_bit).max().unwrap_or(0);
         let fixed_end = columns.iter().map(end).max().unwrap_or(0);
-        Self { columns, column_count, fixed_end }
+        let default = |column: &ColumnPlan<'_>| match column.absent {
+            Absent::Default(bytes) => bytes.len(),
+            Absent::Null | Absent::Unknown => 0,
+        };
+        let default_bytes = columns.iter().map(default).sum();
+        Self { columns, column_count, fixed_end, default_bytes }
     }
 
     /// What records without complex columns hold for a column, `None` for NULL. `nulls` are their null bits 1 to 64. False if the

@@ -49,8 +49,9 @@ impl<'a> RowBuilder<'a> {
         let at_once = (HELD_VALUES / width.max(1)).max(1);
         for (nth, records) in records.chunks(at_once).enumerate() {
             let first = nth * at_once;
-            // Values off the row may be long: there is one row of them at a time.
-            match plan.columns.is_empty() || records.iter().any(Record::has_complex) {
+            // Values off the row and defaults may be long: there is one row of them at a time.
+            let are_long = plan.default_bytes > SHORT_BYTES || records.iter().any(Record::has_complex);
+            match plan.columns.is_empty() || are_long {
                 true => records
                     .iter()
                     .zip(first..)
@@ -254,6 +255,9 @@ fn off_row<'v, 's>(
         }
     }
 }
+
+/// Defaults of this many bytes in all are short enough to be in memory once for each row.
+const SHORT_BYTES: usize = 256;
 
 /// So many values are held at once, which is 128 KB.
 const HELD_VALUES: usize = 4096;

@@ -275,7 +275,10 @@ fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
         xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
         _ => fixed_length(info),
     };
+    // None of these is a base type (docs/format/types-and-keys.md#sql_variant).
+    const NEVER: [u8; 6] = [xtype::XML, xtype::TEXT, xtype::NTEXT, xtype::IMAGE, xtype::SQL_VARIANT, xtype::TIMESTAMP];
     let is_one = variant.first() == Some(&info.xtype)
+        && !NEVER.contains(&info.xtype)
         && scale_at.is_none_or(|at| variant.get(at) == Some(&info.scale))
         && length.is_none_or(|length| value.len() == usize::from(length));
     is_one.then(|| Box::from(value))

@@ -27,6 +27,8 @@ pub enum Doubtful {
     },
     /// Its page is sound and in an extent of the table, and nothing says whether it was freed.
     UseUnknown,
+    /// Its page is not as it was written, and nothing says whether it was freed.
+    DamagedAndUseUnknown,
     /// Its page is not as it was written, and nothing leads to it.
     DamagedAndNotReached,
     /// It was deleted, and is still on its page.
@@ -44,6 +46,9 @@ impl Doubtful {
                 "no tree or IAM page leads to the page, and its PFS page is damaged: it may have been freed"
             }
             Self::UseUnknown => "the PFS page of the page is damaged: it may have been freed",
+            Self::DamagedAndUseUnknown => {
+                "damaged page, record whole; its PFS page is damaged too: it may have been freed"
+            }
             Self::DamagedAndNotReached => "damaged page that no tree or IAM page leads to, record whole",
             Self::Deleted => "deleted",
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use catalog::{AllocUnit, Fetched, Rowset, fetch};
+use format::protection::ProtectionFault;
 use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
 use source::PageSource;
 
@@ -22,6 +23,9 @@ use crate::owner::{Held, Owner, owners};
 use crate::scan::in_row_unit;
 use crate::tree::{Beside, beside, edge_row};
 use crate::value::{Unreadable, Value};
+
+/// Why rows of a damaged page are doubtful.
+type WhyDamaged = fn(ProtectionFault) -> Doubtful;
 
 /// Pages of a table that nothing leads to and that are kept at once.
 const MOST_STRAYS: usize = 100_000;
@@ -144,7 +148,13 @@ impl<'a> Pass<'a> {
                     }
                     // Not of the table, whether in use or not.
                     Fetched::Sound(_) | Fetched::WrongId(_) if open.contains(&page) => {}
-                    _ => self.damaged_page(partition, (rowset, unit), page, None, (&mut *reader, &mut *sink))?,
+                    _ => {
+                        let why: WhyDamaged = match open.contains(&page) {
+                            true => |_| Doubtful::DamagedAndUseUnknown,
+                            false => Doubtful::Damaged,
+                        };
+                        self.damaged_page(partition, (rowset, unit), page, why, (&mut *reader, &mut *sink))?;
+                    }
                 }
             }
         }
@@ -157,13 +167,12 @@ impl<'a> Pass<'a> {
         partition: usize,
         (rowset, unit): (&Rowset, &AllocUnit),
         page: PageId,
-        stray: Option<Stray>,
+        why: WhyDamaged,
         (reader, sink): (&mut dyn ReadPage, &mut dyn Sink),
     ) -> io::Result<()> {
         let Some(raw) = self.request.source.read_page(page) else { return Ok(()) };
         let why = match fetch(self.request.source, page) {
-            Fetched::Damaged(fault) if stray.is_none() => Doubtful::Damaged(fault),
-            Fetched::Damaged(_) => Doubtful::DamagedAndNotReached,
+            Fetched::Damaged(fault) => why(fault),
             // Sound in itself: its rows are rows of another page.
             Fetched::Sound(_) | Fetched::WrongId(_) => {
                 self.salvaged.foreign += 1;
@@ -232,7 +241,8 @@ impl<'a> Pass<'a> {
         (reader, sink): (&mut dyn ReadPage, &mut dyn Sink),
     ) -> io::Result<()> {
         let Fetched::Sound(bytes) = fetch(self.request.source, stray.page) else {
-            return self.damaged_page(partition, place, stray.page, Some(stray), (reader, sink));
+            let why: WhyDamaged = |_| Doubtful::DamagedAndNotReached;
+            return self.damaged_page(partition, place, stray.page, why, (reader, sink));
         };
         if !is_leaf_of(&bytes, stray.page, place.1.id) {
             return Ok(());
