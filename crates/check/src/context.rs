@@ -1,6 +1,7 @@
 //! What a run knows before it looks at ordinary pages, shared by all phases and threads.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use catalog::{Database, Level, Rowset};
 use format::compressed::Expansion;
@@ -37,7 +38,7 @@ pub(crate) struct Context<'a> {
     /// The ranges of the parts, as far as they are known: of a part its own, and all when parts are merged.
     pub(crate) ranges: Ranges,
     /// Pages whose unit is not the one that the maps name; known after the sweep.
-    pub(crate) taken: Taken,
+    pub(crate) taken: Arc<Taken>,
     /// Second looks that tasks take; `None` if all are taken here.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
     /// What the log of a backup still changes; `None` for data files.
@@ -103,7 +104,7 @@ impl<'a> Context<'a> {
             batch: None,
             range: None,
             ranges: Ranges::default(),
-            taken: Taken::default(),
+            taken: Arc::default(),
             rounds: None,
             keys,
             rows_hold_versions,

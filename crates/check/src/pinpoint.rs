@@ -208,8 +208,11 @@ pub(crate) fn rows_of_page(
     Ok(())
 }
 
-/// Lets tasks take a look at units.
+/// Lets tasks take a look at units, now or in a later round.
 pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, bytes): (&BTreeSet<UnitIndex>, u64)) {
+    if !rounds.has_room() {
+        return;
+    }
     let has_any = |range: &&FileRange| {
         let file = context.survey.file(range.file_id);
         let mut pages = file.into_iter().flat_map(|file| file.claimed_pages(range.first..range.end()));

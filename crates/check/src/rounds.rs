@@ -2,7 +2,7 @@
 //! answers a question; whoever merges the parts asks it, and goes on as if it had looked by itself once all have answered.
 
 use std::io::{Read, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use format::page::PAGE_BYTES;
 
@@ -14,12 +14,17 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
+/// Questions of a round at most.
+const MOST_QUESTIONS: usize = 256;
+/// With so many tasks a round gets no further question.
+const MOST_TASKS: usize = 100_000;
+
 /// What tasks are to look for.
 #[derive(Debug)]
 pub struct Question {
     pub(crate) of: Of,
     /// Whose pages in shared extents are: what the first round has found.
-    taken: Taken,
+    taken: Arc<Taken>,
 }
 
 /// What a question is about.
@@ -84,13 +89,19 @@ impl Question {
     }
 
     /// A question; `taken` are the pages in shared extents whose unit the first round has found.
-    pub(crate) fn new(of: Of, taken: &Taken) -> Self {
-        Self { of, taken: taken.clone() }
+    pub(crate) fn new(of: Of, taken: &Arc<Taken>) -> Self {
+        Self { of, taken: Arc::clone(taken) }
+    }
+
+    /// The question without what is known: whoever reads its answers knows that.
+    #[must_use]
+    pub fn without_known(self) -> Self {
+        Self { taken: Arc::default(), ..self }
     }
 
     /// What is known already; nothing of it remains here.
-    pub(crate) fn take_known(&mut self) -> Taken {
-        std::mem::take(&mut self.taken).sorted()
+    pub(crate) fn take_known(&mut self) -> Arc<Taken> {
+        Arc::unwrap_or_clone(std::mem::take(&mut self.taken)).sorted().into()
     }
 }
 
@@ -154,6 +165,13 @@ impl<'p> Rounds<'p> {
         self.asked.iter().find(|asked| fits(&asked.question.of))
     }
 
+    /// Whether the next round has room for a question. One for which it has none comes up again in the next merge.
+    pub(crate) fn has_room(&self) -> bool {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let tasks: usize = wanted.iter().map(|wanted| wanted.ranges.len()).sum();
+        wanted.len() < MOST_QUESTIONS && tasks < MOST_TASKS
+    }
+
     /// Asks a question.
     pub(crate) fn ask(&self, wanted: Wanted) {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(wanted);
@@ -169,4 +187,24 @@ impl<'p> Rounds<'p> {
 pub(crate) fn bytes_of<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     let tallies = units.filter_map(|unit| swept.units.get(*unit as usize));
     tallies.map(|tally| (tally.data_pages + tally.index_pages) * PAGE_BYTES as u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_has_a_bounded_number_of_questions_and_tasks() {
+        for (ranges, questions) in [(0, MOST_QUESTIONS), (1, MOST_QUESTIONS), (60_000, 2), (MOST_TASKS, 1)] {
+            let rounds = Rounds::new(0, Vec::new());
+            let range = FileRange { file_id: 1, first: 0, pages: 8 };
+            let mut plan = 0;
+            while rounds.has_room() {
+                let question = Question::new(Of::Cells { plan }, &Arc::default());
+                rounds.ask(Wanted { question, ranges: vec![range; ranges], bytes: 1 });
+                plan += 1;
+            }
+            assert_eq!(rounds.end().unwrap().len(), questions, "{ranges} ranges each");
+        }
+    }
 }

@@ -215,7 +215,7 @@ impl<'a> Run<'a> {
             }
         }
         context.batch = None;
-        context.taken = swept.tallies.take_taken();
+        context.taken = swept.tallies.take_taken().into();
         Ok(swept)
     }
 
@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
     pub(crate) fn end_parts(&mut self, context: &mut Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
         self.phases.end("sweep", self.space);
         self.end_batch(context, checks, swept);
-        context.taken = swept.tallies.take_taken();
+        context.taken = swept.tallies.take_taken().into();
     }
 
     fn results(&mut self) -> Results<'_> {

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 use format::{PageId, RecordId};
 use thiserror::Error;
@@ -395,6 +396,16 @@ impl<T: Wire> Wire for Option<T> {
 
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
         Ok(if bool::read(from)? { Some(T::read(from)?) } else { None })
+    }
+}
+
+impl<T: Wire> Wire for Arc<T> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        T::write(self, to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        T::read(from).map(Self::new)
     }
 }
 

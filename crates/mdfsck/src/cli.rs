@@ -181,8 +181,8 @@ pub(crate) enum Command {
     /// Carry out tasks of a plan
     ///
     /// Reads the catalog, and then the pages of the tasks, whose allocation maps the plan has. Where merge has asked for another round,
-    /// the tasks are those of the newest. A part is written under a name of its own and renamed
-    /// when it is whole: a process that is killed leaves none, and a task that is carried out twice gives the same part. A task
+    /// the tasks are those of the first round with missing parts, or else of the newest. A part is written under a name of its own and
+    /// renamed when it is whole: a process that is killed leaves none, and a task that is carried out twice gives the same part. A task
     /// whose part is there is done already.
     #[command(after_long_help = TASK_EXAMPLES)]
     Task(TaskArguments),

@@ -10,8 +10,8 @@ use crate::error::PartsError;
 use crate::folder::{Folder, MOST_PLAN_BYTES, is_missing, read_bounded, write_whole};
 use crate::plan::{Plan, PlanId, Task, VERSION};
 
-/// More rounds than any check takes.
-const MOST_ROUNDS: u32 = 1000;
+/// Rounds of a plan at most.
+pub const MOST_ROUNDS: u32 = 100;
 /// Longer than any question.
 const MOST_QUESTION_BYTES: u64 = 1 << 24;
 
@@ -101,15 +101,42 @@ impl Folder {
         Ok(rounds)
     }
 
-    /// Writes the next round of a plan; `questions` are those of its tasks.
+    /// The one of these rounds whose tasks are to be carried out: the first with missing parts, or else the newest. `None` if that
+    /// is the plan itself.
+    ///
+    /// # Errors
+    /// A file that is not a part of this plan.
+    pub fn current<'r, O>(
+        &self,
+        plan: &Plan<O>,
+        rounds: &'r [OpenRound<O>],
+    ) -> Result<Option<&'r OpenRound<O>>, PartsError> {
+        let Some((newest, earlier)) = rounds.split_last() else { return Ok(None) };
+        if !self.status(plan)?.missing.is_empty() {
+            return Ok(None);
+        }
+        for open in earlier {
+            if !open.folder.status(&open.plan)?.missing.is_empty() {
+                return Ok(Some(open));
+            }
+        }
+        Ok(Some(newest))
+    }
+
+    /// Writes a question of a round.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add_round(&self, round: &Round, questions: &[Vec<u8>]) -> Result<(), PartsError> {
-        for (number, bytes) in (0..).zip(questions) {
-            let path = self.path().join(question_name(round.round, number));
-            write_whole(&path, 0o666, |to| to.write_all(bytes)).map_err(PartsError::unwritable(&path))?;
-        }
+    pub fn add_question(&self, round: u32, question: u32, bytes: &[u8]) -> Result<(), PartsError> {
+        let path = self.path().join(question_name(round, question));
+        write_whole(&path, 0o666, |to| to.write_all(bytes)).map_err(PartsError::unwritable(&path))
+    }
+
+    /// Writes the next round of a plan, whose questions have been written.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add_round(&self, round: &Round) -> Result<(), PartsError> {
         let path = self.path().join(name(round.round));
         let mut json = serde_json::to_vec_pretty(round)
             .map_err(|error| PartsError::Unwritable { path: path.clone(), cause: error.into() })?;
@@ -153,7 +180,8 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let (folder, plan) = made(temporary.path());
         assert!(folder.rounds(&plan).unwrap().is_empty());
-        folder.add_round(&round(&plan), &[b"what?".to_vec()]).unwrap();
+        folder.add_question(1, 0, b"what?").unwrap();
+        folder.add_round(&round(&plan)).unwrap();
         assert_eq!(folder.question(1, 0).unwrap().1, b"what?");
         let rounds = folder.rounds(&plan).unwrap();
         let [open] = &rounds[..] else { panic!("{} rounds", rounds.len()) };
@@ -165,10 +193,37 @@ mod tests {
         assert_eq!(open.folder.gather(&open.plan).unwrap().parts.len(), 2);
         assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
         // Another round of this number: its parts are none of this one.
-        folder.add_round(&Round { bytes: 6, ..round(&plan) }, &[b"what else?".to_vec()]).unwrap();
+        folder.add_round(&Round { bytes: 6, ..round(&plan) }).unwrap();
         let rounds = folder.rounds(&plan).unwrap();
         let open = rounds.first().unwrap();
         assert!(open.folder.gather(&open.plan).unwrap_err().to_string().contains("is damaged"));
+    }
+
+    #[test]
+    fn the_first_round_with_missing_parts_is_current_or_else_the_newest() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (folder, plan) = made(temporary.path());
+        let current = || {
+            let rounds = folder.rounds(&plan).unwrap();
+            folder.current(&plan, &rounds).unwrap().map(|open| open.round.round)
+        };
+        assert_eq!(current(), None);
+        for number in [1, 2] {
+            folder.add_round(&Round { round: number, ..round(&plan) }).unwrap();
+            assert_eq!(current(), Some(number));
+            let rounds = folder.rounds(&plan).unwrap();
+            let newest = rounds.last().unwrap();
+            for task in &newest.plan.tasks {
+                write(&newest.folder, &newest.plan, task, "an answer");
+            }
+            assert_eq!(current(), Some(number));
+        }
+        fs::remove_file(temporary.path().join("parts/1-00001.part")).unwrap();
+        assert_eq!(current(), Some(1));
+        fs::remove_file(temporary.path().join("parts/0-00002.part")).unwrap();
+        assert_eq!(current(), None);
+        write(&folder, &plan, &plan.tasks[2], "sums");
+        assert_eq!(current(), Some(1));
     }
 
     #[test]
@@ -181,11 +236,11 @@ mod tests {
             Round { tasks: vec![RoundTask { question: 0, of: 3 }], ..good.clone() },
             Round { tasks: vec![RoundTask { question: 1, of: 0 }], ..good.clone() },
         ] {
-            folder.add_round(&wrong, &[]).unwrap();
+            folder.add_round(&wrong).unwrap();
             let text = folder.rounds(&plan).err().unwrap().to_string();
             assert!(text.contains("round-1.json: is damaged"), "{text}");
         }
-        folder.add_round(&good, &[]).unwrap();
+        folder.add_round(&good).unwrap();
         let path = temporary.path().join("round-1.json");
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() - 1 {

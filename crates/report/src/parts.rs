@@ -36,7 +36,7 @@ pub struct StatusView<'a> {
     pub plan: &'a str,
     /// Name of the database.
     pub database: &'a str,
-    /// Its newest round; 0 is that of its own tasks.
+    /// Its first round with missing parts, or else its newest; 0 is that of its own tasks.
     pub round: u32,
     /// How many tasks that has.
     pub tasks: u32,

@@ -181,10 +181,10 @@ fn bytes_of(task: &Task) -> u64 {
 /// `mdfsck plan --status`.
 fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
     let (folder, plan, _) = Folder::open::<Planned>(path, &BUILD)?;
-    // The tasks of the newest round are those that are carried out.
-    let newest = folder.rounds(&plan)?.pop();
-    let (folder, plan) = newest.map_or((folder, plan), |newest| (newest.folder, newest.plan));
-    let status = folder.status(&plan)?;
+    let rounds = folder.rounds(&plan)?;
+    let current = folder.current(&plan, &rounds)?;
+    let (folder, plan) = current.map_or((&folder, &plan), |open| (&open.folder, &open.plan));
+    let status = folder.status(plan)?;
     output::print(|out| match only_missing {
         true => writeln!(out, "{}", listed(&status.missing)),
         false => {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use catalog::Database;
 use check::part::{Part as Sums, Rounds, SumsError, Surveyed};
 use check::{FileRange, Options, Report};
-use parts::{Gathered, Part, PartsError, Task};
+use parts::{Gathered, MOST_ROUNDS, Part, PartsError, Task};
 use source::PageSource;
 
 use super::{Opened, Spread, rounds};
@@ -83,7 +83,9 @@ impl Merge {
             })
         };
         let asked = rounds::asked(&self.opened, &self.answers)?;
-        let rounds = self.local_limit.map(|limit| Rounds::new(limit, asked));
+        // After so many rounds it takes all looks by itself.
+        let local_limit = self.local_limit.filter(|_| self.opened.rounds.len() < MOST_ROUNDS as usize);
+        let rounds = local_limit.map(|limit| Rounds::new(limit, asked));
         let merged = match (left, &rounds) {
             (0, None) => check::part::merge(source, database, options, listener, &ranges, begin, next),
             (0, Some(rounds)) => {

@@ -23,7 +23,7 @@ pub(super) fn asked<'o>(opened: &'o Opened, gathered: &'o [Gathered]) -> Result<
     let mut all = Vec::new();
     for (open, gathered) in opened.rounds.iter().zip(gathered) {
         for number in 0..open.round.questions {
-            let question = question(opened, open.round.round, number)?;
+            let question = question(opened, open.round.round, number)?.without_known();
             all.push(Asked { question, answers: answers(open, gathered, number) });
         }
     }
@@ -52,12 +52,12 @@ pub(super) fn ask(opened: &Opened, wanted: &[Wanted]) -> Failure {
 
 fn write(opened: &Opened, wanted: &[Wanted]) -> Result<(), Failure> {
     let (plan, number) = (&opened.plan, opened.rounds.len() as u32 + 1);
-    let (mut questions, mut tasks) = (Vec::new(), Vec::new());
+    let mut tasks = Vec::new();
     for (question, wanted) in (0..).zip(wanted) {
         let mut bytes = Vec::new();
         let head = bound_to(&plan.plan, number, question);
         wanted.question.put(opened.folder.key(), &head, &mut bytes).map_err(Failure::unable)?;
-        questions.push(bytes);
+        opened.folder.add_question(number, question, &bytes)?;
         let of = plan.tasks.iter().filter(|task| wanted.ranges.binary_search(&task.range()).is_ok());
         tasks.extend(of.map(|task| RoundTask { question, of: task.id }));
     }
@@ -69,10 +69,10 @@ fn write(opened: &Opened, wanted: &[Wanted]) -> Result<(), Failure> {
         round: number,
         why: why.join(", "),
         bytes: wanted.iter().map(|wanted| wanted.bytes).sum(),
-        questions: questions.len() as u32,
+        questions: wanted.len() as u32,
         tasks,
     };
-    opened.folder.add_round(&round, &questions)?;
+    opened.folder.add_round(&round)?;
     let Round { round, why, bytes, tasks, .. } = &round;
     let view = RoundView { round: *round, tasks: tasks.len() as u32, why, bytes: *bytes };
     output::print(|out| report::parts::write_round_json(&view, out))

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
     }
     let opened = Opened::open(&arguments.folder)?;
     let ids = arguments.ids.iter().map(|text| Ids::parse(text, |name| std::env::var(name).ok()));
-    let work = Work::of(&opened);
+    let work = Work::of(&opened)?;
     let ids = Ids::among(&ids.collect::<Result<Vec<_>, _>>()?, work.plan.task_count())?;
     let check = opened.arguments(&arguments.room, &arguments.run);
     checking::set_up(&check, |check| {
@@ -93,7 +93,7 @@ fn failed(path: PathBuf, error: PartError) -> Failure {
     }
 }
 
-/// The tasks of the newest round.
+/// The tasks that are to be carried out: those of the plan or of a further round.
 struct Work<'o> {
     opened: &'o Opened,
     folder: &'o Folder,
@@ -103,11 +103,11 @@ struct Work<'o> {
 }
 
 impl<'o> Work<'o> {
-    fn of(opened: &'o Opened) -> Self {
-        match opened.rounds.last() {
+    fn of(opened: &'o Opened) -> Result<Self, PartsError> {
+        Ok(match opened.folder.current(&opened.plan, &opened.rounds)? {
             None => Self { opened, folder: &opened.folder, plan: &opened.plan, round: None },
-            Some(newest) => Self { opened, folder: &newest.folder, plan: &newest.plan, round: Some(&newest.round) },
-        }
+            Some(open) => Self { opened, folder: &open.folder, plan: &open.plan, round: Some(&open.round) },
+        })
     }
 
     /// What a task of a further round looks for, and the task of the plan at whose range it does.

@@ -18,6 +18,7 @@ pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
             "looks that are too large for a merge are taken by tasks, round by round, and the results are the same",
             rounds,
         ),
+        ("a part of an earlier round that is lost is made again, and the merge goes on", lost_in_rounds),
         ("a merge without all parts, or with damaged or foreign ones, is refused with nothing on stdout", guards),
         ("a part with any byte changed, or cut anywhere, is refused", changed_parts),
         ("maps that were changed, cut, or are those of another plan or task are refused", changed_maps),
@@ -201,7 +202,6 @@ fn restores(folder: &Path) -> Result<(), Failed> {
     same(folder, &[&file], &["--set", "2"], "1MB").map(drop)
 }
 
-/// A small plan with all its parts, four or more.
 /// A merge that leaves second looks to tasks, until it prints results; how many tasks each round had.
 fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Output, Vec<u64>), Failed> {
     let mut rounds = Vec::new();
@@ -281,6 +281,46 @@ fn rounds(folder: &Path) -> Result<(), Failed> {
     refused_now(&["round-1-00000.question", "is damaged"])
 }
 
+fn lost_in_rounds(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "sound", "--size", "12MB", "--files", "2"])?;
+    lab(folder, &["damage", "sound", "-o", "lost-1", "--kind", "lost-write", "--seed", "1"])?;
+    let database = folder.join("lost-1").display().to_string();
+    let tasks = plan(folder, "p", &[&database, "--task-size", "1MB"])?;
+    carry_out(folder, "p", tasks)?;
+    let merge = || mdfsck(folder, &["merge", "p", "--local-limit", "0", "--format", "json"]);
+    let missing = || done(&mdfsck(folder, &["plan", "--status", "p", "--missing"])).map(|ids| ids.trim().to_owned());
+    let mut rounds = 0;
+    let merged = loop {
+        let merged = merge();
+        if merged.status.code() != Some(32) {
+            break merged;
+        }
+        rounds += 1;
+        let of_newest = missing()?;
+        // Lost after the newest round was asked.
+        for (round, task) in [(0u32, 5u32), (1, 0)].into_iter().take(rounds) {
+            let path = folder.join(format!("p/parts/{round}-{task:05}.part"));
+            let bytes = fs::read(&path)?;
+            fs::remove_file(&path)?;
+            let id = task.to_string();
+            ensure(missing()? == id, format!("round {round}: {}", missing()?))?;
+            let state = done(&mdfsck(folder, &["plan", "--status", "p"]))?;
+            let state: serde_json::Value = serde_json::from_str(&state)?;
+            ensure(state["round"] == round && state["missing"][0] == task, format!("{state}"))?;
+            refused(&merge(), 8, &["run mdfsck task", &format!("parts missing: {id} (1 of "), &format!("p {id}")])?;
+            done(&mdfsck(folder, &["task", "p", &id]))?;
+            ensure(fs::read(&path)? == bytes, "the same part")?;
+        }
+        ensure(missing()? == of_newest, missing()?)?;
+        done(&mdfsck(folder, &["task", "p", &of_newest]))?;
+    };
+    ensure(rounds == 2, format!("{rounds} rounds"))?;
+    let expected = mdfsck(folder, &["check", &database, "--format", "json"]);
+    ensure(merged.status.code() == expected.status.code(), format!("{:?}", merged.status))?;
+    ensure(results(&merged) == results(&expected), "the same results")
+}
+
+/// A small plan with all its parts, four or more.
 fn small(folder: &Path) -> Result<u32, Failed> {
     lab(folder, &["new", "d", "--size", "5MB"])?;
     let tasks = plan(folder, "p", &["d", "--task-size", "1MB"])?;

@@ -40,7 +40,7 @@ pub(crate) struct PlanStatus<'a> {
     pub(crate) plan: &'a str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// Its newest round; 0 is that of its own tasks.
+    /// Its first round with missing parts, or else its newest; 0 is that of its own tasks.
     pub(crate) round: u32,
     /// How many tasks that has.
     pub(crate) tasks: u32,
