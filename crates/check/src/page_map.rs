@@ -1,6 +1,7 @@
 //! The page map: which extents of each file are in use, for what and by whom, as runs that a picture can be made of. It is made
 //! only where it is asked for.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use format::PageId;
@@ -117,8 +118,9 @@ pub struct PageMap {
     pub files: Vec<MapOfFile>,
     /// Those with the most extents, largest first.
     pub owners: Vec<MapOwner>,
-    /// Pages that could not be read: allocation maps, and the first other page of each file.
-    pub unread: Vec<PageId>,
+    /// Pages that could not be read: each allocation map, and the first page of each file of which others could not be read; with
+    /// the number of unread pages that it stands for.
+    pub unread: Vec<(PageId, u64)>,
 }
 
 /// The map of all files, by what the survey knows.
@@ -135,11 +137,16 @@ pub(crate) fn page_map(context: &Context<'_>, unread: &UnreadPages) -> PageMap {
         MapOfFile { file_id: file.file_id, pages: file.pages, cell_shift, runs }
     });
     let files = files.collect();
-    let of_sweep = unread.clone().into_files().map(|(page, ..)| page);
-    let mut unread: Vec<PageId> = of_sweep.chain(survey.unread.iter().copied()).take(MAX_UNREAD).collect();
-    unread.sort_unstable();
-    unread.dedup();
-    PageMap { files, owners, unread }
+    let of_sweep = unread.clone().into_files().map(|(page, _, count)| (page, count));
+    let maps = survey.unread.iter().map(|page| (*page, 1));
+    PageMap { files, owners, unread: each_once(of_sweep.chain(maps).take(MAX_UNREAD).collect()) }
+}
+
+/// Each page once, with the largest number that it stands for.
+fn each_once(mut unread: Vec<(PageId, u64)>) -> Vec<(PageId, u64)> {
+    unread.sort_unstable_by_key(|(page, count)| (*page, Reverse(*count)));
+    unread.dedup_by_key(|(page, _)| *page);
+    unread
 }
 
 /// The heaps and indexes with the most extents, and by unit the number of its owner.
@@ -270,6 +277,13 @@ mod tests {
 
     fn cells(extents: u32, most: usize, extent: impl Fn(u32) -> (MapState, u16)) -> (u32, Vec<MapRun>) {
         runs(extents, most, &mut Counts::new(9), extent)
+    }
+
+    #[test]
+    fn an_unread_page_is_marked_once_and_stands_for_all_of_its_file() {
+        let page = PageId::new;
+        let unread = vec![(page(1, 9), 4000), (page(3, 5), 2), (page(1, 9), 1), (page(1, 2), 1)];
+        assert_eq!(each_once(unread), [(page(1, 2), 1), (page(1, 9), 4000), (page(3, 5), 2)]);
     }
 
     #[test]

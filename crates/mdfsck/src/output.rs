@@ -103,7 +103,7 @@ impl Target {
 }
 
 /// The regular file that `path` names, following links, or will name; `None` if it is something else.
-fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         // Links of /proc name open files: /dev/stdout is one, and another file of that name is not the same.

@@ -23,6 +23,7 @@ use crate::html::{Curves, head_of_script};
 use crate::summary::Commands;
 use bytes::PageBytesReader;
 use encode::Escaped;
+use text::Budget;
 
 /// A report, and what is said about it.
 pub struct CheckPage<'a> {
@@ -53,6 +54,9 @@ struct Model<'a> {
     phases: Vec<head::Phase>,
 }
 
+/// Bytes of text of a database in findings, in what was not verified and in the map. With the runs of a map, which are most of a
+/// page, it stays below 8 MB.
+const TEXT_BYTES: [usize; 3] = [5 << 17, 1 << 18, 1 << 19];
 /// Width of the plot of a curve.
 const CURVE_WIDTH: f64 = 330.0;
 /// Moments that make a curve.
@@ -66,11 +70,12 @@ impl CheckPage<'_> {
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let report = self.report;
         let mut reader = PageBytesReader::new(self.source);
+        let [mut of_findings, mut of_not_verified, mut of_map] = TEXT_BYTES.map(Budget::new);
         let model = Model {
             head: head::head(self),
-            findings: findings::findings(report, &mut reader),
-            map: map::map(report, self.database),
-            not_verified: not_verified::not_verified(report),
+            findings: findings::findings(report, &mut reader, &mut of_findings),
+            map: map::map(report, self.database, &mut of_map),
+            not_verified: not_verified::not_verified(report, &mut of_not_verified),
             commands: head::commands(self),
             phases: head::phases(report),
         };

@@ -19,8 +19,9 @@ use crate::terminal::Repeated;
 pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let results = &arguments.results;
     let Some(page) = &results.html else { return Ok(()) };
-    if page.as_os_str() == "-" {
-        return Err(Failure::usage("--html -: standard output is for the results; name a file"));
+    if page.as_os_str() == "-" || is_standard_output(page) {
+        let text = format!("--html {}: standard output is for the results; name a file", page.display());
+        return Err(Failure::usage(text));
     }
     if arguments.windows.window.is_some() {
         return Err(Failure::usage(
@@ -40,8 +41,38 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The whole path of a file that may not be there yet.
+/// A page does not replace what a plan is made of.
+///
+/// # Errors
+/// If it is in the folder of the plan.
+pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failure> {
+    match (page, fs::canonicalize(plan)) {
+        (Some(page), Ok(plan)) if place(page).starts_with(&plan) => Err(Failure::usage(format!(
+            "--html {}: is in the folder of the plan, which is for its parts; name a file elsewhere",
+            page.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a path names what standard output is, such as `/dev/stdout`.
+#[cfg(unix)]
+fn is_standard_output(path: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let out = std::io::stdout().as_fd().try_clone_to_owned().and_then(|out| fs::File::from(out).metadata());
+    matches!((out, fs::metadata(path)), (Ok(out), Ok(page)) if (out.dev(), out.ino()) == (page.dev(), page.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_standard_output(_: &Path) -> bool {
+    false
+}
+
+/// The whole path of the file that is written for `path`, which may not be there yet.
 fn place(path: &Path) -> PathBuf {
+    let file = output::replaceable(path).ok().flatten();
+    let path = file.as_deref().unwrap_or(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let of_folder = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
     fs::canonicalize(path).ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())

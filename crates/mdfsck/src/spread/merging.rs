@@ -25,6 +25,7 @@ pub(crate) struct Merge {
 
 pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     let opened = Opened::open(&arguments.folder)?;
+    checking::html::refuse_plan(arguments.results.html.as_deref(), opened.folder.path())?;
     let check =
         CheckArguments { results: arguments.results.clone(), ..opened.arguments(&arguments.room, &arguments.run) };
     checking::set_up(&check, |check| {

@@ -67,6 +67,14 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         let output = mdfsck(folder, &["check", "--html", "p.html", option, "./p.html", "hurt"]);
         refused(&output, 8, &["--html", &format!("the file of {option}")])?;
     }
+    #[cfg(unix)]
+    {
+        refused(&mdfsck(folder, &["check", "--html", "/dev/stdout", "hurt"]), 8, &["--html", "name a file"])?;
+        std::os::unix::fs::symlink("out.txt", folder.join("link.html"))?;
+        let output = mdfsck(folder, &["check", "--html", "link.html", "--output", "out.txt", "hurt"]);
+        refused(&output, 8, &["--html", "the file of --output"])?;
+        ensure(!folder.join("out.txt").exists(), "no results")?;
+    }
     let windowed = ["check", "--html", "p.html", "--history", "h.db", "--window", "1h", "hurt"];
     refused(&mdfsck(folder, &windowed), 8, &["--html", "--window"])?;
     let before = fs::read(folder.join("hurt/orders.mdf"))?;

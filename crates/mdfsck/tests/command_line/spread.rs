@@ -337,6 +337,8 @@ fn part(folder: &Path, plan: &str, task: u32) -> PathBuf {
 fn guards(folder: &Path) -> Result<(), Failed> {
     let tasks = small(folder)?;
     let merge = || mdfsck(folder, &["merge", "p"]);
+    let page = mdfsck(folder, &["merge", "p", "--html", "p/key"]);
+    refused(&page, 8, &["--html p/key", "in the folder of the plan"])?;
     let (first, second) = (part(folder, "p", 0), part(folder, "p", 1));
     let bytes = fs::read(&first)?;
     // Missing.

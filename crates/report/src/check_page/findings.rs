@@ -7,7 +7,7 @@ use check::{Finding, Report};
 use serde::Serialize;
 
 use super::bytes::{Bytes, PageBytesReader};
-use super::text::shown_to;
+use super::text::Budget;
 use crate::explain;
 use crate::summary::findings::{Place, damaged_pages, heading, is_consequence, names_of};
 
@@ -21,8 +21,8 @@ const MOST_PLACES: usize = 500;
 const MOST_CHARS: usize = 1200;
 /// Characters of the name of an object, and of what is wrong with it in a few words.
 const NAME_CHARS: usize = 160;
-/// Bytes of messages, so that long names cannot make a page large.
-const MOST_BYTES: usize = 1 << 20;
+/// Messages of all places.
+const MOST_MESSAGES: usize = 4000;
 
 /// All of them.
 #[derive(Serialize)]
@@ -76,14 +76,14 @@ struct Explained {
     action: &'static str,
 }
 
-/// The findings of a report.
-pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>) -> Findings {
+/// The findings of a report, with as much text as there is room for.
+pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: &mut Budget) -> Findings {
     let damaged = damaged_pages(report);
     let names = names_of(report);
     let mut checks: Vec<&'static Check> = Vec::new();
     let mut places: BTreeMap<Place, Found> = BTreeMap::new();
     let mut more = BTreeSet::new();
-    let (mut left, mut bytes_left) = (MOST_FINDINGS, MOST_BYTES);
+    let (mut left, mut messages_left) = (MOST_FINDINGS, MOST_MESSAGES);
     for finding in &report.findings {
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
         let place = owner.map(|owner| (owner.object_id, owner.index_id));
@@ -91,31 +91,34 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>) -> Fin
             more.insert(place);
             continue;
         }
-        let found = places
-            .entry(place)
-            .or_insert_with(|| Found { heading: shown_to(&heading(place, &names), NAME_CHARS), ..Found::default() });
+        let found = places.entry(place).or_insert_with(|| Found {
+            heading: room.take_or_cut(&heading(place, &names), NAME_CHARS),
+            ..Found::default()
+        });
         found.count += 1;
         found.is_primitive |= finding.check.phase == Phase::Primitive;
         let check = position(&mut checks, finding.check);
         let follows = is_consequence(&finding, &damaged);
         let is_same = |message: &Message| (message.check, message.follows) == (check, follows);
-        let message = found.messages.iter().position(is_same).unwrap_or_else(|| {
-            // Long ones are left out where there are very many.
-            let brief =
-                if bytes_left == 0 { String::new() } else { shown_to(&finding.brief(&report.names()), NAME_CHARS) };
-            bytes_left = bytes_left.saturating_sub(brief.len());
+        let known = found.messages.iter().position(is_same);
+        if known.is_none() {
+            if messages_left == 0 {
+                continue;
+            }
+            messages_left -= 1;
+            // Without one, the page says what must be true.
+            let brief = room.take(&finding.brief(&report.names()), NAME_CHARS).unwrap_or_default();
             found.messages.push(Message { check, follows, brief, count: 0, shown: Vec::new() });
-            found.messages.len() - 1
-        });
+        }
+        let message = known.unwrap_or(found.messages.len() - 1);
         let Some(message) = found.messages.get_mut(message) else { continue };
         message.count += 1;
-        if left == 0 || bytes_left == 0 || message.shown.len() == MOST_OF_ONE {
+        if left == 0 || room.is_spent() || message.shown.len() == MOST_OF_ONE {
             continue;
         }
-        let shown = show(report, &finding, reader);
+        let Some(text) = room.take(&finding.text(&report.names()), MOST_CHARS) else { continue };
         left -= 1;
-        bytes_left = bytes_left.saturating_sub(shown.text.len());
-        message.shown.push(shown);
+        message.shown.push(show(text, &finding, reader));
     }
     let mut places: Vec<Found> = places.into_values().collect();
     for place in &mut places {
@@ -134,9 +137,9 @@ fn position(checks: &mut Vec<&'static Check>, check: &'static Check) -> usize {
     })
 }
 
-fn show(report: &Report, finding: &Finding, reader: &mut PageBytesReader<'_>) -> Shown {
+fn show(text: String, finding: &Finding, reader: &mut PageBytesReader<'_>) -> Shown {
     Shown {
-        text: shown_to(&finding.text(&report.names()), MOST_CHARS),
+        text,
         page: finding.page.filter(|page| !page.is_none()).map(|page| page.to_string()),
         bytes: reader.around(finding),
     }

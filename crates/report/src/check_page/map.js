@@ -1,7 +1,8 @@
 // The page map of each file.
-const STATES = ['free', 'data', 'index', 'LOB', 'columnstore, other', 'mixed extents', 'reserved, empty', 'allocation maps', 'unknown'];
+const STATES = ['free', 'data', 'index', 'LOB', 'columnstore, other, or owner not known', 'mixed extents', 'reserved, empty', 'allocation maps', 'unknown'];
 const STATE_COLORS = ['free', 'data', 'index', 'lob', 'other', 'mixed', 'reserved', 'maps', 'unknown'];
-const [FREE, UNNAMED, MOST_TABLES, EXTENT_PAGES] = [0, 4096, 16, 8];
+const [FREE, OTHER, MAPS, UNKNOWN] = [0, 4, 7, 8];
+const [UNNAMED, MOST_TABLES, EXTENT_PAGES] = [4096, 16, 8];
 const [MAX_COLUMNS, MAX_HEIGHT, MARK, ZOOM, FEWEST] = [1024, 320, 6, 16, 32];
 const SIZES = [14, 12, 10, 8, 6, 5, 4, 3, 2];
 const BYTES_PER_EXTENT = EXTENT_PAGES * 8192;
@@ -90,12 +91,14 @@ class PageMap {
       return {name, pixel: [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16))};
     };
     if (!isByTable()) return {list: STATE_COLORS.map(color), of: at => states[at]};
-    const list = [...Array(MOST_TABLES).keys()].map(at => color(`t${at}`)).concat(['rest', 'free', 'maps'].map(color));
-    const [rest, free, maps] = [MOST_TABLES, MOST_TABLES + 1, MOST_TABLES + 2];
+    const list = [...Array(MOST_TABLES).keys()].map(at => color(`t${at}`)).concat(['rest', 'free', 'maps', 'unknown'].map(color));
+    const [rest, free, maps, unknown] = [0, 1, 2, 3].map(at => MOST_TABLES + at);
     const of = at => {
       const owner = owners[at];
       if (states[at] === FREE) return free;
-      if (owner === 0) return states[at] === 7 ? maps : rest;
+      if (states[at] === MAPS) return maps;
+      if (states[at] === UNKNOWN) return unknown;
+      if (owner === 0) return rest;
       const rank = ranks.get(owner === UNNAMED ? -1 : model.map.owners[owner - 1][0]);
       return rank === undefined ? rest : rank;
     };
@@ -186,12 +189,28 @@ class PageMap {
     if (this.cursor !== null) this.drawCursor(context);
   }
 
-  // The cell of the view that a page is in.
-  cellOf(page) {
-    const cell = Math.floor(page / EXTENT_PAGES / this.extents);
+  // The first and the last cell of the view that a mark covers; null if there is none.
+  cellsOf({page, pages}) {
     const {first, count} = this.view;
-    return cell < first || cell >= first + count ? null : Math.floor((cell - first) / this.shape.per);
+    const cell = page => Math.floor(page / EXTENT_PAGES / this.extents) - first;
+    const [from, to] = [Math.max(cell(page), 0), Math.min(cell(page + pages - 1), count - 1)];
+    return this.isBeyond({page}) || from > to ? null : [from, to].map(at => Math.floor(at / this.shape.per));
   }
+
+  // All cells of the view that marks cover.
+  cellsOfAll(marks) {
+    const cells = new Set();
+    for (const mark of marks) {
+      const [from, to] = this.cellsOf(mark) ?? [0, -1];
+      for (let cell = from; cell <= to; cell++) cells.add(cell);
+    }
+    return cells;
+  }
+
+  // Whether a mark is beyond the end of the file, where nothing is drawn.
+  isBeyond({page}) { return page >= this.file.pages; }
+
+  marks(isFinding) { return this.runs.marks.filter(mark => mark.isFinding === isFinding); }
 
   // Marks are drawn over the cells, at least so large that one page of any file is seen; damage last.
   drawMarks(context, width, height) {
@@ -200,9 +219,7 @@ class PageMap {
     const {side, columns} = this.shape;
     const large = Math.max(MARK, side - 2);
     for (const isFinding of [false, true]) {
-      const cells = new Set(this.runs.marks.filter(mark => mark.isFinding === isFinding).map(mark => this.cellOf(mark.page)));
-      cells.delete(null);
-      const places = [...cells].map(cell => {
+      const places = [...this.cellsOfAll(this.marks(isFinding))].map(cell => {
         const middle = at => at * side + (side >= 6 ? (side - 1) / 2 : side / 2) - large / 2;
         const inside = (at, end) => Math.round(Math.max(0, Math.min(middle(at), end - large)));
         return [inside(cell % columns, width), inside(Math.floor(cell / columns), height)];
@@ -225,17 +242,38 @@ class PageMap {
     context.strokeRect((this.cursor % columns) * side + side / 2 - large / 2, Math.floor(this.cursor / columns) * side + side / 2 - large / 2, large, large);
   }
 
-  address(page) { return `(${this.file.id}:${Math.min(page, this.file.pages - 1)})`; }
+  address(page) { return `(${this.file.id}:${page})`; }
 
   pages(first, count) {
     const pages = this.extents * EXTENT_PAGES;
-    return `${this.address(first * pages)} to ${this.address((first + count) * pages - 1)}`;
+    return `${this.address(first * pages)} to ${this.address(Math.min((first + count) * pages, this.file.pages) - 1)}`;
+  }
+
+  // Where marks are, in words: the first so many of them.
+  list(marks, most) {
+    const place = mark => {
+      const {page, pages, isFinding} = mark;
+      const where = pages > 1 ? `somewhere in ${this.address(page)} to ${this.address(page + pages - 1)}` : this.address(page);
+      const [first, count] = this.file.unread ?? [-1, 0];
+      const standsForMore = !isFinding && page <= first && first < page + pages;
+      return [where, this.isBeyond(mark) ? 'beyond the end of the file' : '',
+        standsForMore ? `as the first of ${grouped(count)} unread pages` : ''].filter(Boolean).join(' ');
+    };
+    return marks.slice(0, most).map(place).join(', ') + (marks.length > most ? ` and ${grouped(marks.length - most)} more` : '');
+  }
+
+  // How many places are marked, and what is not drawn of them.
+  amount(isFinding) {
+    const marks = this.marks(isFinding);
+    const beyond = marks.filter(mark => this.isBeyond(mark)).length;
+    const unread = isFinding ? null : this.file.unread;
+    return [counted(marks.length, 'place', 'places'), beyond ? `${grouped(beyond)} beyond the end of the file, not drawn` : '',
+      unread ? `of ${grouped(unread[1])} unread pages only the first is drawn` : ''].filter(Boolean).join('; ');
   }
 
   describe() {
-    const damaged = this.runs.marks.filter(mark => mark.isFinding).length;
     this.canvas.setAttribute('aria-label', `Map of file ${this.file.id}: ${grouped(this.file.pages)} pages, ` +
-      `${counted(damaged, 'place', 'places')} with findings. The table below has the same.`);
+      `${counted(this.marks(true).length, 'place', 'places')} with findings. The table below has the same.`);
   }
 
   showBar() {
@@ -261,13 +299,12 @@ class PageMap {
     };
     const {list, of} = this.colors();
     const names = isByTable()
-      ? list.map((_, at) => at < largest.length && at < MOST_TABLES ? largest[at].name : ['other objects', 'free', 'allocation maps'][at - MOST_TABLES])
+      ? list.map((_, at) => at < largest.length && at < MOST_TABLES ? largest[at].name : ['other or no single object', 'free', STATES[MAPS], STATES[UNKNOWN]][at - MOST_TABLES])
       : STATES;
     const totals = this.totals(of, list.length);
     const items = list.map((color, at) => totals[at] ? item('', color.name, names[at], size(totals[at] * BYTES_PER_EXTENT)) : null);
-    const marks = isFinding => this.runs.marks.filter(mark => mark.isFinding === isFinding).length;
-    if (marks(true)) items.push(item('mark', 'hurt', 'findings', counted(marks(true), 'place', 'places')));
-    if (marks(false)) items.push(item('mark hollow', 'doubt', 'not verified', counted(marks(false), 'place', 'places')));
+    if (this.marks(true).length) items.push(item('mark', 'hurt', 'findings', this.amount(true)));
+    if (this.marks(false).length) items.push(item('mark hollow', 'doubt', 'not verified', this.amount(false)));
     this.legend.replaceChildren(...items.filter(Boolean));
   }
 
@@ -282,14 +319,15 @@ class PageMap {
     for (let run = this.run(from); run < states.length && starts[run] < from + length && parts.length < 3; run++) {
       const owner = owners[run];
       const state = STATES[states[run]];
-      const part = owner === 0 ? state : `${owner === UNNAMED ? 'a small object' : ownerName(owner)} (${state})`;
+      const part = owner === 0 ? (states[run] === OTHER ? 'owner not known' : state) : `${owner === UNNAMED ? 'a small object' : ownerName(owner)} (${state})`;
       if (!parts.includes(part)) parts.push(part);
     }
-    const here = this.runs.marks.filter(mark => this.cellOf(mark.page) === this.cursor);
     const list = isFinding => {
-      const places = here.filter(mark => mark.isFinding === isFinding);
-      const some = places.slice(0, 8).map(({page, pages}) => pages > 1 ? `${this.address(page)} to ${this.address(page + pages - 1)}` : this.address(page));
-      return places.length ? `${isFinding ? 'findings' : 'not verified'}: ${some.join(' ')}${places.length > 8 ? ` and ${grouped(places.length - 8)} more` : ''}` : '';
+      const here = this.marks(isFinding).filter(mark => {
+        const [from, to] = this.cellsOf(mark) ?? [0, -1];
+        return from <= this.cursor && this.cursor <= to;
+      });
+      return here.length ? `${isFinding ? 'findings' : 'not verified'}: ${this.list(here, 8)}` : '';
     };
     this.readout.value = [`Pages ${this.pages(from, length)}`, parts.join('; '), list(true), list(false)].filter(Boolean).join(' · ');
   }
@@ -317,9 +355,8 @@ class PageMap {
   near(x, y) {
     const {side, columns} = this.shape;
     if (side >= MARK) return null;
-    for (const mark of this.runs.marks.slice(0, 4096)) {
-      const cell = this.cellOf(mark.page);
-      if (cell !== null && Math.abs((cell % columns + .5) * side - x) <= MARK / 2 && Math.abs((Math.floor(cell / columns) + .5) * side - y) <= MARK / 2) return cell;
+    for (const cell of this.cellsOfAll(this.runs.marks.slice(0, 4096))) {
+      if (Math.abs((cell % columns + .5) * side - x) <= MARK / 2 && Math.abs((Math.floor(cell / columns) + .5) * side - y) <= MARK / 2) return cell;
     }
     return null;
   }
@@ -347,7 +384,7 @@ class PageMap {
     const at = this.cursor ?? -1;
     const {columns} = this.shape;
     const nextMark = () => {
-      const cells = [...new Set(this.runs.marks.map(mark => this.cellOf(mark.page)))].filter(cell => cell !== null).sort((a, b) => a - b);
+      const cells = this.runs.marks.map(mark => this.cellsOf(mark)?.[0]).filter(cell => cell !== undefined).sort((a, b) => a - b);
       return cells.find(cell => cell > at) ?? cells[0] ?? at;
     };
     const moves = {ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at < 0 ? 0 : at + columns, ArrowUp: at - columns, Home: 0, End: this.shownCells - 1};
@@ -377,10 +414,8 @@ class PageMap {
     }
     const body = element('div', 'body', table(['', ...used.map(state => STATES[state])], rows));
     for (const isFinding of [true, false]) {
-      const marks = this.runs.marks.filter(mark => mark.isFinding === isFinding);
-      const shown = marks.slice(0, 200).map(({page, pages}) => pages > 1 ? `${this.address(page)} to ${this.address(page + pages - 1)}` : this.address(page));
-      const more = marks.length > 200 ? ` and ${grouped(marks.length - 200)} more` : '';
-      if (marks.length) body.append(element('p', 'text', `${isFinding ? 'Findings' : 'Not verified'}: ${shown.join(' ')}${more}`));
+      const marks = this.marks(isFinding);
+      if (marks.length) body.append(element('p', 'text', `${isFinding ? 'Findings' : 'Not verified'}: ${this.list(marks, 200)}`));
     }
     return body;
   }
@@ -425,6 +460,8 @@ const showMaps = async () => {
     if (model.map.files.length <= 8) byId('files').append(element('h3', '', title, element('span', 'n', detail)), make());
     else byId('files').append(fold(element('summary', '', title, element('span', 'n', detail)), make, at === 0));
   });
+  const {more_files} = model.map;
+  if (more_files) byId('files').append(element('p', 'more', `and ${counted(more_files, 'more file', 'more files')}, not drawn`));
   const draw = () => maps.forEach(map => map.draw());
   byId('colors').addEventListener('change', draw);
   matchMedia('(prefers-color-scheme:dark)').addEventListener('change', draw);

@@ -12,11 +12,13 @@ use format::PageId;
 use serde::Serialize;
 
 use super::encode::{Base64, push_number};
-use super::text::{shown, shown_to};
+use super::text::Budget;
 use crate::summary::findings::{damaged_pages, is_consequence};
 
 /// Marks at most: where there would be more, one stands for 2, 4, 8 ... pages.
 const MAX_MARKS: usize = 1 << 16;
+/// Files that are drawn.
+const MOST_FILES: usize = 1000;
 /// Characters of the name of an owner: there may be thousands.
 const NAME_CHARS: usize = 80;
 /// Bytes of runs that are encoded at once.
@@ -26,6 +28,8 @@ const BUFFER_BYTES: usize = 1 << 16;
 #[derive(Serialize)]
 pub(super) struct Map {
     files: Vec<File>,
+    /// Files that are not among them.
+    more_files: usize,
     /// Names of tables and other objects.
     tables: Vec<String>,
     /// Owners of extents, by their number from 1: table, and which of its indexes.
@@ -36,58 +40,61 @@ pub(super) struct Map {
 struct File {
     id: u16,
     name: String,
-    path: String,
     pages: u32,
     /// Extents of a cell, as a power of two.
     cell_shift: u32,
+    /// The first of several pages that could not be read, and how many.
+    unread: Option<(u32, u64)>,
 }
 
-/// The files and the names of owners.
-pub(super) fn map(report: &Report, database: &Database) -> Map {
+/// The files and the names of owners, as far as there is room for names.
+pub(super) fn map(report: &Report, database: &Database, room: &mut Budget) -> Map {
     let empty = PageMap::default();
     let map = report.page_map.as_ref().unwrap_or(&empty);
-    let files = map.files.iter().map(|file| {
+    let files = map.files.iter().take(MOST_FILES).map(|file| {
         let summary = report.database.files.iter().find(|summary| summary.file_id == file.file_id);
+        let unread = map.unread.iter().find(|(page, count)| page.file == file.file_id && *count > 1);
         File {
             id: file.file_id,
-            name: summary.map_or_else(String::new, |summary| shown_to(&summary.logical_name, NAME_CHARS)),
-            path: summary.map_or_else(String::new, |summary| shown(&summary.path.to_string_lossy())),
+            name: summary.map_or_else(String::new, |summary| room.take_or_cut(&summary.logical_name, NAME_CHARS)),
             pages: file.pages,
             cell_shift: file.cell_shift,
+            unread: unread.map(|(page, count)| (page.page, *count)),
         }
     });
     let files = files.collect();
+    let more_files = map.files.len().saturating_sub(MOST_FILES);
     let mut tables = Vec::new();
     let mut numbers: BTreeMap<i32, usize> = BTreeMap::new();
     let mut owners = Vec::new();
     for owner in &map.owners {
         let table = *numbers.entry(owner.object_id).or_insert_with(|| {
-            tables.push(table_name(database, owner.object_id));
+            tables.push(table_name(database, owner.object_id, room));
             tables.len() - 1
         });
-        owners.push((table, index_name(database, *owner)));
+        owners.push((table, index_name(database, *owner, room)));
     }
-    Map { files, tables, owners }
+    Map { files, more_files, tables, owners }
 }
 
-fn table_name(database: &Database, object_id: i32) -> String {
+fn table_name(database: &Database, object_id: i32, room: &mut Budget) -> String {
     match object_id {
         0 => "unknown to the catalog".to_owned(),
-        id => shown_to(&database.object_name(id), NAME_CHARS),
+        id => room.take_or_cut(&database.object_name(id), NAME_CHARS),
     }
 }
 
-fn index_name(database: &Database, owner: MapOwner) -> String {
+fn index_name(database: &Database, owner: MapOwner, room: &mut Budget) -> String {
     let index = database.indexes.get(&(owner.object_id, owner.index_id));
     match index.map(|index| index.name.as_str()).filter(|name| !name.is_empty()) {
-        Some(name) => shown_to(name, NAME_CHARS),
+        Some(name) => room.take_or_cut(name, NAME_CHARS),
         None if owner.index_id == 0 => "heap".to_owned(),
         None if owner.index_id < 0 => String::new(),
         None => format!("index ID {}", owner.index_id),
     }
 }
 
-/// Writes runs and marks of all files: deflated, as base64.
+/// Writes runs and marks of the files that are drawn: deflated, as base64.
 ///
 /// # Errors
 /// Those of `out`.
@@ -96,7 +103,7 @@ pub(super) fn write_runs(report: &Report, out: &mut dyn Write) -> io::Result<()>
     let marks = Marks::of(report, map);
     let mut deflated = DeflateEncoder::new(Base64::new(out), Compression::default());
     let mut bytes = Vec::with_capacity(BUFFER_BYTES + 16);
-    for file in &map.files {
+    for file in map.files.iter().take(MOST_FILES) {
         push_number(file.runs.len() as u64, &mut bytes);
         for run in &file.runs {
             push_number(run.cells.into(), &mut bytes);
@@ -133,7 +140,7 @@ impl Marks {
         for finding in &report.demoted {
             finding.page.into_iter().for_each(|page| marks.add(page, false));
         }
-        map.unread.iter().for_each(|page| marks.add(*page, false));
+        map.unread.iter().for_each(|(page, _)| marks.add(*page, false));
         marks
     }
 

@@ -6,7 +6,7 @@ use check::registry::limits::{self, Limit};
 use check::{NotVerified as Entry, Report};
 use serde::Serialize;
 
-use super::text::shown_to;
+use super::text::Budget;
 use crate::causes::{by_cause, split};
 use crate::not_verified::{heading, headline, share};
 
@@ -16,8 +16,6 @@ const MOST_CAUSES: usize = 200;
 const MOST_PLACES: usize = 50;
 /// Characters of a name or reason.
 const MOST_CHARS: usize = 200;
-/// Bytes of all of them, so that long names cannot make a page large.
-const MOST_BYTES: usize = 1 << 19;
 /// Demoted findings that are shown for a cause.
 const MOST_DEMOTED: usize = 50;
 
@@ -56,22 +54,22 @@ struct What {
     more: usize,
 }
 
-/// What a report could not verify.
-pub(super) fn not_verified(report: &Report) -> NotVerified {
+/// What a report could not verify, with as much text as there is room for.
+pub(super) fn not_verified(report: &Report, room: &mut Budget) -> NotVerified {
     let (entries, follows) = split(report);
     let mut demoted: BTreeMap<&Limit, (Vec<String>, u64)> = BTreeMap::new();
     for finding in &report.demoted {
         let Some(limit) = finding.demoted_by else { continue };
         let (texts, more) = demoted.entry(limit).or_default();
-        match texts.len() < MOST_DEMOTED {
-            true => {
-                let text = finding.text(&report.names());
-                texts.push(shown_to(&format!("{}: {text}", finding.check.msg), MOST_CHARS));
-            }
-            false => *more += 1,
+        let text = match texts.len() < MOST_DEMOTED && !room.is_spent() {
+            true => room.take(&format!("{}: {}", finding.check.msg, finding.text(&report.names())), MOST_CHARS),
+            false => None,
+        };
+        match text {
+            Some(text) => texts.push(text),
+            None => *more += 1,
         }
     }
-    let mut left = MOST_BYTES;
     let causes = by_cause(entries.into_iter());
     let more_causes = causes.len().saturating_sub(MOST_CAUSES);
     let causes = causes.into_iter().take(MOST_CAUSES).map(|(cause, entries)| {
@@ -82,12 +80,12 @@ pub(super) fn not_verified(report: &Report) -> NotVerified {
             follows,
             demoted: texts,
             more_demoted: more,
-            ..of(cause.limit, cause.reason, &entries, &mut left)
+            ..of(cause.limit, cause.reason, &entries, room)
         }
     });
     let causes = causes.collect();
     let notes = by_cause(report.notes.iter()).into_iter().take(MOST_CAUSES);
-    let notes = notes.map(|(cause, entries)| of(cause.limit, cause.reason, &entries, &mut left)).collect();
+    let notes = notes.map(|(cause, entries)| of(cause.limit, cause.reason, &entries, room)).collect();
     NotVerified {
         headline: (!report.complete()).then(|| headline(report)),
         share: share(report),
@@ -97,27 +95,22 @@ pub(super) fn not_verified(report: &Report) -> NotVerified {
     }
 }
 
-/// A cause with its places, as long as bytes are `left` for them.
-fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], left: &mut usize) -> Cause {
+/// A cause with its places, as long as there is room for them.
+fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], room: &mut Budget) -> Cause {
+    let reason = room.take_or_cut(reason, MOST_CHARS);
     let mut what = Vec::new();
     for of_one_kind in entries.chunk_by(|a, b| a.what == b.what).take(MOST_PLACES) {
         let mut places = Vec::new();
         for entry in of_one_kind.iter().take(MOST_PLACES) {
-            if *left == 0 {
-                break;
-            }
-            let scope = shown_to(&entry.scope, MOST_CHARS);
-            let place = if entry.count == 0 { scope } else { format!("{scope} ({})", entry.count) };
-            *left = left.saturating_sub(place.len());
-            places.push(place);
+            let Some(scope) = room.take(&entry.scope, MOST_CHARS) else { break };
+            places.push(if entry.count == 0 { scope } else { format!("{scope} ({})", entry.count) });
         }
-        let name = of_one_kind.first().map_or_else(String::new, |first| shown_to(&first.what, MOST_CHARS));
-        *left = left.saturating_sub(name.len());
+        let name = of_one_kind.first().map_or_else(String::new, |first| room.take_or_cut(&first.what, MOST_CHARS));
         what.push(What { what: name, more: of_one_kind.len() - places.len(), places });
     }
     Cause {
         kind: heading(limit.kind),
-        reason: shown_to(reason, MOST_CHARS),
+        reason,
         id: limit.id,
         action: limit.action,
         is_allowed: false,

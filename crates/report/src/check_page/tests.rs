@@ -133,7 +133,7 @@ fn runs_and_marks_are_those_of_the_map() {
     let owner = |object_id, index_id| MapOwner { object_id, index_id };
     let map = PageMap {
         owners: vec![owner(5, 1), owner(5, 2)],
-        unread: vec![PageId::new(1, 70)],
+        unread: vec![(PageId::new(1, 70), 4096)],
         ..of_file(2408, runs_of_file)
     };
     report.page_map = Some(map);
@@ -143,6 +143,8 @@ fn runs_and_marks_are_those_of_the_map() {
     let data = data(&page);
     assert_eq!(data["map"]["owners"], serde_json::json!([[0, "index ID 1"], [0, "index ID 2"]]));
     assert_eq!(data["map"]["files"][0]["pages"], 2408);
+    // Page 70 stands for 4,096.
+    assert_eq!(data["map"]["files"][0]["unread"], serde_json::json!([70, 4096]));
 }
 
 #[test]
@@ -166,7 +168,8 @@ fn marks_of_many_pages_become_stretches_and_none_is_lost() {
 /// A database of 800 GB of which everything is as irregular as it can be, with names as long as they can be.
 #[test]
 fn a_page_has_8_megabytes_at_most() {
-    let name = "名".repeat(4000);
+    // Characters that take the most bytes when they are escaped.
+    let name = "<\u{202e}名".repeat(1300);
     let mut report = report(&name, 5);
     let mut random = 1_u64;
     let mut next = |below: u64| {
@@ -181,7 +184,13 @@ fn a_page_has_8_megabytes_at_most() {
     });
     let runs = runs.collect();
     let owners = (0..MAX_OWNERS as i32).map(|at| MapOwner { object_id: at + 5, index_id: 1 }).collect();
-    report.page_map = Some(PageMap { owners, ..of_file(100_000_000, runs) });
+    let mut map = PageMap { owners, ..of_file(100_000_000, runs) };
+    let free = MapRun { cells: 1, owner: 0, state: MapState::Free };
+    map.files.extend((2..=2000).map(|file_id| MapOfFile { file_id, pages: 8, cell_shift: 0, runs: vec![free] }));
+    report.page_map = Some(map);
+    report.database.files = (1..=2000)
+        .map(|file_id| FileSummary { path: name.clone().into(), file_id, logical_name: name.clone(), pages: 8 })
+        .collect();
     report.rowsets = (0..5000).map(|id| rowset(&name, &name, id, (2, 1))).collect();
     let finding = |at: u32| {
         let check = registry::ALL[at as usize % registry::ALL.len()];
@@ -202,5 +211,8 @@ fn a_page_has_8_megabytes_at_most() {
     let page = page(&report);
     println!("{} bytes in {:.2} s", page.len(), start.elapsed().as_secs_f64());
     assert!(page.len() <= 8_000_000, "{}", page.len());
-    assert_eq!(data(&page)["findings"]["count"], 100_000);
+    let data = data(&page);
+    assert_eq!(data["findings"]["count"], 100_000);
+    let files = data["map"]["files"].as_array().unwrap().len() as u64;
+    assert_eq!(data["map"]["more_files"], 2000 - files);
 }

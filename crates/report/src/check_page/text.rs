@@ -24,6 +24,45 @@ pub(super) fn shown_to(text: &str, most: usize) -> String {
     shown
 }
 
+/// Bytes of text of a database that a part of a page may still hold, as they stand there: no name can make a page large.
+pub(super) struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    pub(super) fn new(bytes: usize) -> Self {
+        Self { left: bytes }
+    }
+
+    /// The first `most` characters of `text`, as [`shown_to`] has them; `None` if there is no room, and then there is none for
+    /// anything else.
+    pub(super) fn take(&mut self, text: &str, most: usize) -> Option<String> {
+        let shown = shown_to(text, most);
+        let left = self.left.checked_sub(bytes_in_json(&shown));
+        self.left = left.unwrap_or(0);
+        left.map(|_| shown)
+    }
+
+    /// The same, or `…`.
+    pub(super) fn take_or_cut(&mut self, text: &str, most: usize) -> String {
+        self.take(text, most).unwrap_or_else(|| "…".to_owned())
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+}
+
+/// Bytes of shown text as a string of the JSON of a page, with what separates it from the next.
+fn bytes_in_json(shown: &str) -> usize {
+    let bytes = |c: char| match c {
+        '<' => "\\u003c".len(),
+        '"' | '\\' => 2,
+        c => c.len_utf8(),
+    };
+    "\"\",".len() + shown.chars().map(bytes).sum::<usize>()
+}
+
 /// Whether a character changes the direction of the text around it.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -38,5 +77,20 @@ mod tests {
         assert_eq!(shown("a\0b\n\u{202e}c é 表"), "a\\u{0}b\\u{a}\\u{202e}c é 表");
         assert_eq!(shown(&"x".repeat(4000)).chars().count(), MOST_CHARS + 1);
         assert_eq!(shown_to("abc", 3), "abc");
+    }
+
+    #[test]
+    fn a_budget_counts_bytes_as_they_stand_in_a_page() {
+        for text in ["plain", "<\"\\>", "\u{202e}\0", "名é"] {
+            let mut json = Vec::new();
+            serde_json::to_writer(crate::check_page::encode::Escaped(&mut json), &shown(text)).unwrap();
+            let bytes = json.len() + ",".len();
+            let mut budget = Budget::new(bytes);
+            assert_eq!(budget.take(text, MOST_CHARS), Some(shown(text)));
+            assert!(budget.is_spent(), "{text}");
+            let mut budget = Budget::new(bytes - 1);
+            assert_eq!(budget.take(text, MOST_CHARS), None);
+            assert_eq!(budget.take_or_cut("a", MOST_CHARS), "…");
+        }
     }
 }
