@@ -113,7 +113,7 @@ pub fn sweeper_without_maps<R>(
     let survey = |_: &Metered<'_>, _: &MemoryBudget, space: &TempStore| {
         let (hash, mut units) = (options.fact_hash(), Units::of(database));
         let mut from = Input::new(&hash, head, (space, units.list().len()), from);
-        let survey = Survey::read_common(&mut units, &mut from)?;
+        let survey = Survey::read_common(source, &mut units, &mut from)?;
         from.finish()?;
         Ok((units, survey, Fingerprint::default()))
     };

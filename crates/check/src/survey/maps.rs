@@ -146,8 +146,10 @@ impl FileMap {
     /// for owners must skip them quickly, as a header can claim a terabyte of them.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
-        // To know whether they are those of another stretch.
-        let _ = (!range.is_empty()).then(|| self.of_extent(first, &self.owners));
+        // To know whether they are those of another stretch, or some are.
+        if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
+            let _ = (self.of_extent(first, &self.owners), self.of_extent(last / EXTENT_PAGES, &self.owners));
+        }
         let owners = first.checked_sub(self.first / EXTENT_PAGES).and_then(|at| self.owners.get(at as usize..));
         let mut singles = self.singles.range(first * EXTENT_PAGES..).map(|(page, _)| page / EXTENT_PAGES).peekable();
         (first..)
@@ -232,6 +234,12 @@ impl FileMap {
     }
 }
 
+/// The pages of `file` that the database has. If the file has grown on disk but its header has not been written yet, the database
+/// ends where the header says.
+pub(super) fn pages_of(file: &DataFile) -> u32 {
+    file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages))
+}
+
 /// Loads the maps of `file` and checks its fixed pages.
 pub(crate) fn load(
     source: &dyn PageSource,
@@ -240,9 +248,7 @@ pub(crate) fn load(
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> FileMap {
-    // If a file has grown on disk but its header has not been written yet, the database ends where the header says.
-    let pages = file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages));
-    let file = &DataFile { pages, ..file.clone() };
+    let file = &DataFile { pages: pages_of(file), ..file.clone() };
     let extents = file.pages.div_ceil(EXTENT_PAGES);
     let mut map = FileMap {
         file_id: file.file_id,

@@ -2,10 +2,11 @@
 
 use format::AllocUnitId;
 use format::allocation::INTERVAL_PAGES;
+use source::PageSource;
 
 use super::Survey;
 use super::claims::{Interval, Intervals};
-use super::maps::FileMap;
+use super::maps::{FileMap, pages_of};
 use crate::ranges::FileRange;
 use crate::units::{UnitIndex, Units};
 use crate::wire::{Input, Output, SumsError, Wire, wire};
@@ -28,7 +29,11 @@ impl Survey {
 
     /// Reads what [`Self::write_common`] wrote in a process that knows the same catalog; units that only the maps name join the
     /// others.
-    pub(crate) fn read_common(units: &mut Units, from: &mut Input<'_>) -> Result<Self, SumsError> {
+    pub(crate) fn read_common(
+        source: &dyn PageSource,
+        units: &mut Units,
+        from: &mut Input<'_>,
+    ) -> Result<Self, SumsError> {
         for id in Vec::<i64>::read(from)? {
             let next = units.list().len() as UnitIndex;
             if units.index_of_iam(AllocUnitId(id.cast_unsigned())) != Some(next) {
@@ -41,8 +46,14 @@ impl Survey {
             *iam_pages.get_mut(unit as usize).ok_or_else(|| from.damaged("the ordinal of a unit"))? = pages;
         }
         let (broken_chains, partial_units, sharing) = Wire::read(from)?;
+        let files = Vec::<FileMap>::read(from)?;
+        // A page beyond these would count as free, and nothing would say that it was missed.
+        let sizes = files.iter().map(|file| (file.file_id, file.pages));
+        if !sizes.eq(source.files().iter().map(|file| (file.file_id, pages_of(file)))) {
+            return Err(from.damaged("the files or their sizes"));
+        }
         Ok(Self {
-            files: Wire::read(from)?,
+            files,
             iam_pages,
             broken_chains,
             partial_units,
