@@ -26,7 +26,7 @@ use crate::many::{self, Planned, plan};
 use crate::output::Target;
 use crate::progress::Place;
 use crate::spool;
-use crate::spread::Spread;
+use crate::spread::{Before, Spread};
 use crate::windows::{self, Windowed};
 use crate::{keep, nice, progress, terminal};
 pub(crate) use prepare::{Prepared, open, prepare, throttled};
@@ -179,10 +179,12 @@ fn check_from<'o>(
     started: SystemTime,
 ) -> Result<Checked, Failure> {
     let listener = progress::listener(arguments.run.progress, what.place.as_ref());
+    let window = arguments.windows.window.filter(|_| !arguments.estimate_only);
+    let window = window.map(|length| (length, Before::of(arguments, what)));
     let input = open(arguments, what, listener.as_ref())?;
     // Opened before the run, so that a path that cannot be written does not cost a night.
     let mut page = None;
-    let (prepared, out, error_log, windowed) = match arguments.windows.window.filter(|_| !arguments.estimate_only) {
+    let (prepared, out, error_log, windowed) = match window {
         None => {
             let mut prepared = prepare(arguments, &input, listener.as_ref(), what)?;
             let source = input.pages();
@@ -198,7 +200,8 @@ fn check_from<'o>(
             let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
             (prepared, out, error_log, Windowed { report, outcome: None })
         }
-        Some(length) => {
+        Some((length, before)) => {
+            let before = before.with_beside(&input);
             let source = input.pages();
             let out = out(source)?;
             let error_log =
@@ -207,7 +210,8 @@ fn check_from<'o>(
             let whole = |prepared: &Prepared<'_>| {
                 run_check(arguments, what, prepared.recovered.pages_or(source), prepared, listener)
             };
-            let (prepared, windowed) = windows::check(arguments, what, &input, (length, started), listener, whole)?;
+            let (prepared, windowed) =
+                windows::check(arguments, what, (&input, &before), (length, started), listener, whole)?;
             (prepared, out, error_log, windowed)
         }
     };

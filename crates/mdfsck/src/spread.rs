@@ -28,6 +28,7 @@ use crate::failure::{Failure, warn};
 use crate::input::{self, Input};
 use crate::recover;
 
+pub(crate) use evidence::Before;
 pub(crate) use make::run as plan;
 pub(crate) use merging::{Merge, run as merge};
 pub(crate) use sweeping::run as task;

@@ -18,7 +18,7 @@ use crate::cli::CheckArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Input;
 use crate::keep;
-use crate::spread::{Outcome, Spread, Stored, Subject, Terms, Tried, window};
+use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, Tried, window};
 
 /// Whether the options of windows fit each other.
 ///
@@ -66,14 +66,14 @@ fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instan
     now.checked_add(mine).unwrap_or(all).min(all)
 }
 
-/// Checks as much as fits into the window. `whole` checks all of a database of which there is nothing to be divided.
+/// Checks as much as fits into the window. `before` is what the files were before they were opened. `whole` checks all of a database of which there is nothing to be divided.
 ///
 /// # Errors
 /// If it cannot be checked.
 pub(crate) fn check<'i>(
     arguments: &CheckArguments,
     what: &What<'_>,
-    input: &'i Input,
+    (input, before): (&'i Input, &Before),
     (length, started): (Duration, SystemTime),
     listener: &dyn check::Progress,
     whole: impl Fn(&Prepared<'i>) -> Result<Report, Failure>,
@@ -95,7 +95,7 @@ pub(crate) fn check<'i>(
             let of_plan = What { named: what.named, choice: what.choice, sets: what.sets, place: None, spread };
             prepare(arguments, input, listener, &of_plan)?
         };
-        let subject = Subject { arguments, what, input, prepared: &prepared, listener };
+        let subject = Subject { arguments, what, input, before, prepared: &prepared, listener };
         let windowed = match window(&terms, &subject, stored)? {
             Tried::Again => continue,
             Tried::NoRanges => Windowed { report: whole(&prepared)?, outcome: None },

@@ -1,5 +1,7 @@
 //! What shows that a later window has the same bytes before it: without it nothing of an earlier one is used again.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
@@ -8,10 +10,13 @@ use check::{HashKey, part};
 use format::PageId;
 use parts::SourceFile;
 use serde::{Deserialize, Serialize};
-use source::PageSource;
+use source::{PageSource, storage};
 
+use crate::check::What;
+use crate::cli::CheckArguments;
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::logs;
 
 /// The boot page.
 const BOOT: PageId = PageId::new(1, 9);
@@ -61,6 +66,52 @@ fn identity(metadata: &Metadata) -> (i64, u64) {
 #[cfg(not(unix))]
 fn identity(_: &Metadata) -> (i64, u64) {
     (0, 0)
+}
+
+/// Files as they were before they were opened. Whoever puts another file in the place of one leaves the window with the old one
+/// open, and evidence of the new one.
+pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
+
+impl Before {
+    /// What is named, and the files in folders that are. What the system does not know is left out.
+    pub(crate) fn of(arguments: &CheckArguments, what: &What<'_>) -> Self {
+        let mut before = Self(BTreeMap::new());
+        let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
+        let named = arguments.paths.iter().chain(of_sets);
+        for path in named.filter(|path| storage::url(path).is_none()) {
+            match storage::is_folder(path) {
+                true => before.add(storage::files_in(path)),
+                false => before.add([path.clone()]),
+            }
+        }
+        before
+    }
+
+    /// With what is beside data files that were opened just now: their log was not.
+    pub(crate) fn with_beside(mut self, input: &Input) -> Self {
+        if let Input::Files(files) = input {
+            let source: &dyn PageSource = files.as_ref();
+            self.add(source.files().iter().map(|file| file.path.clone()).chain(logs::files_beside(source)));
+        }
+        self
+    }
+
+    fn add(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        for path in paths.into_iter().filter_map(|path| std::path::absolute(path).ok()) {
+            if let Entry::Vacant(entry) = self.0.entry(path)
+                && let Ok(identity) = FileIdentity::of(entry.key())
+            {
+                entry.insert(identity);
+            }
+        }
+    }
+
+    /// The first file of the evidence that may be another one than the one that was opened, in words.
+    pub(super) fn changed_file(&self, evidence: &Evidence) -> Option<String> {
+        let is_other = |file: &&FileIdentity| self.0.get(&file.path) != Some(*file);
+        let changed = evidence.files.iter().find(is_other);
+        changed.map(|file| format!("{} was changed or replaced when it was open already", file.path.display()))
+    }
 }
 
 impl Evidence {
@@ -156,6 +207,24 @@ mod tests {
         if cfg!(unix) {
             assert!(then.difference(&evidence(&path)).unwrap().ends_with("was changed, replaced or removed"));
             assert!(then.verify_files().unwrap_err().text.contains("removed while it was read"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_put_in_the_place_of_one_that_is_open_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.bak"), folder.path().join("b.bak"));
+        fs::write(&path, [1; 100]).unwrap();
+        fs::write(&other, [1; 100]).unwrap();
+        let mut before = Before(BTreeMap::new());
+        before.add([path.clone()]);
+        assert_eq!(before.changed_file(&evidence(&path)), None);
+        assert!(before.changed_file(&evidence(&other)).is_some(), "nothing is known of it");
+        fs::rename(&other, &path).unwrap();
+        // What was known first counts.
+        before.add([path.clone()]);
+        if cfg!(unix) {
+            assert!(before.changed_file(&evidence(&path)).unwrap().contains("a.bak was changed or replaced"));
         }
     }
 

@@ -19,7 +19,7 @@ use parts::{Folder, Image, PartsError, PlanId, SourceFile, Task, new_key};
 use source::PageSource;
 use tempfile::TempDir;
 
-use super::evidence::Evidence;
+use super::evidence::{Before, Evidence};
 use super::make::{plan_of, refuse_many};
 use super::merging::Merge;
 use super::sweeping::sweep;
@@ -190,6 +190,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) arguments: &'a CheckArguments,
     pub(crate) what: &'a What<'a>,
     pub(crate) input: &'a Input,
+    /// Its files before they were opened.
+    pub(crate) before: &'a Before,
     pub(crate) prepared: &'a Prepared<'a>,
     pub(crate) listener: &'a dyn check::Progress,
 }
@@ -209,7 +211,7 @@ pub(crate) enum Tried {
 /// # Errors
 /// If something cannot be read or written, or has changed meanwhile.
 pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) -> Result<Tried, Failure> {
-    let Subject { arguments, what, input, prepared, listener } = *subject;
+    let Subject { arguments, what, input, before, prepared, listener } = *subject;
     let source = prepared.recovered.pages_or(input.pages());
     let key = stored.common().key.clone();
     let planned = absolute(arguments, what);
@@ -224,17 +226,25 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         None => Ok(None),
     };
     let evidence = evidence_now()?;
+    // Then the catalog, and what was compared with the log, may be those of another file than the evidence.
+    let replaced = evidence.as_ref().and_then(|evidence| before.changed_file(evidence));
     let mut former = stored.opened;
-    if let Some(opened) = &former
-        && let Some(why) = differs(opened, evidence.as_ref(), (&files, prepared))
-    {
+    let other = match (&former, &replaced) {
+        (_, Some(why)) => Some(why.clone()),
+        (Some(opened), None) => differs(opened, evidence.as_ref(), (&files, prepared)),
+        (None, None) => None,
+    };
+    if let Some(why) = other {
         note(&why);
-        remove(opened.folder.path());
-        if opened.plan.options.has_audit {
-            return Ok(Tried::Again);
+        if let Some(opened) = former.take() {
+            remove(opened.folder.path());
+            if opened.plan.options.has_audit {
+                return Ok(Tried::Again);
+            }
         }
-        former = None;
     }
+    // Without evidence nothing is kept for the next window.
+    let evidence = evidence.filter(|_| replaced.is_none());
     let place = stored.path.as_deref().filter(|_| evidence.is_some());
     let new = New {
         planned: planned.clone().unwrap_or_else(|| Planned::of(arguments, what)),
