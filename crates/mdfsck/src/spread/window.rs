@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use check::part::{Part as Sums, Sweeper, fingerprint_of, pages_with_findings, sweeper};
 use check::{FileRange, RangeRead, Report};
+use format::PageId;
 use format::page::PAGE_BYTES;
 use history::windows::pace::{Pace, Swept};
 use history::windows::promise::{Range, put_in_order};
@@ -228,10 +229,13 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let evidence = evidence_now()?;
     // Then the catalog, and what was compared with the log, may be those of another file than the evidence.
     let replaced = evidence.as_ref().and_then(|evidence| before.changed_file(evidence));
-    let mut former = stored.opened;
+    let (mut former, mut parts) = (stored.opened, BTreeMap::new());
     let other = match (&former, &replaced) {
         (_, Some(why)) => Some(why.clone()),
-        (Some(opened), None) => differs(opened, evidence.as_ref(), (&files, prepared)),
+        (Some(opened), None) => differs(opened, evidence.as_ref(), (&files, prepared)).or_else(|| {
+            let usable = usable(opened, source, recorded(terms.history, opened));
+            usable.map(|usable| parts = usable).err()
+        }),
         (None, None) => None,
     };
     if let Some(why) = other {
@@ -259,10 +263,14 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         sweeper(source, &prepared.database, &prepared.options, listener, |sweeper| {
             let Some(sweeper) = sweeper else { return Ok(None) };
             let sweep = Sweep { terms, subject, source };
+            let former_plan = former.as_ref().map(|former| former.plan.plan.as_str().to_owned());
             let (made, temporary) = new.plan(&sweep, sweeper, former)?;
+            if former_plan.as_deref() != Some(made.plan.plan.as_str()) {
+                parts.clear();
+            }
             let is_kept = temporary.is_none();
             listed = temporary;
-            sweep.run(sweeper, made, is_kept).map(Some)
+            sweep.run(sweeper, made, (&parts, is_kept)).map(Some)
         })
     })?;
     let Some(Sum { opened, done, mut keeper, pace, ranges }) = swept else { return Ok(Tried::NoRanges) };
@@ -278,16 +286,6 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let bytes = |task: &Task| u64::from(task.pages) * PAGE_BYTES as u64;
     let plan_id = opened.plan.plan.as_str().to_owned();
     let path = opened.folder.path().to_owned();
-    let held = keeper.history.as_ref().map(|history| history.parts(&plan_id)).transpose().unwrap_or_default();
-    if let Some(held) = held
-        && let Some(task) = changed(&opened, source, &held)
-    {
-        remove(&path);
-        return Err(Failure::unable(format!(
-            "page of a finding in {}: does not hold any more what an earlier window found there; the next window reads all of it again",
-            task.range_text()
-        )));
-    }
     let gathered = opened.folder.gather_some(&opened.plan, done.iter().copied())?;
     let is_missing = |task: &&Task| !gathered.parts.iter().any(|part| part.task.id == task.id);
     let left = opened.plan.tasks.iter().filter(is_missing).map(|task| (task.file, task.first)).collect();
@@ -338,31 +336,80 @@ fn differs(
     .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
 }
 
-/// The first task of which pages with findings do not hold what they held. `parts` are those of earlier windows.
-fn changed(opened: &Opened, source: &dyn PageSource, parts: &BTreeMap<u32, PartRow>) -> Option<Place> {
-    parts.iter().find_map(|(task, row)| {
-        let task = opened.plan.tasks.get(*task as usize)?;
-        let then = row.held.as_ref()?;
-        (held(opened, source, task).as_ref() != Some(then)).then_some(Place(task.range()))
-    })
+/// The parts of a plan that the history knows; without them all of it is read.
+fn recorded(history: Option<&Path>, opened: &Opened) -> BTreeMap<u32, PartRow> {
+    let parts = |path| History::open_or_create(path)?.parts(opened.plan.plan.as_str());
+    history.and_then(|path| parts(path).ok()).unwrap_or_default()
 }
 
-/// Pages that messages name.
-struct Place(FileRange);
+/// Which parts of earlier windows can be used: those that can be read, if their pages with findings hold what they held.
+///
+/// # Errors
+/// Pages that do not, in words.
+fn usable(
+    opened: &Opened,
+    source: &dyn PageSource,
+    parts: BTreeMap<u32, PartRow>,
+) -> Result<BTreeMap<u32, PartRow>, String> {
+    let mut usable = BTreeMap::new();
+    for (id, row) in parts {
+        let Some(task) = opened.plan.tasks.get(id as usize) else { continue };
+        let is_same = match &row.held {
+            None => true,
+            Some(then) => match held(opened, source, task) {
+                Ok(Some(now)) if now.fingerprint != *then => return Err(now.differs(opened, source)),
+                Ok(now) => now.is_some(),
+                // Its range is swept again.
+                Err(_) => false,
+            },
+        };
+        if is_same {
+            usable.insert(id, row);
+        }
+    }
+    Ok(usable)
+}
 
-impl Place {
-    fn range_text(&self) -> String {
-        let FileRange { file_id, first, .. } = self.0;
-        format!("pages {file_id}:{first} to {file_id}:{}", self.0.end().saturating_sub(1))
+/// The pages with findings of a part, and what they hold now.
+struct Held {
+    first: PageId,
+    last: PageId,
+    fingerprint: String,
+}
+
+impl Held {
+    /// They do not hold what they held.
+    fn differs(&self, opened: &Opened, source: &dyn PageSource) -> String {
+        // The files of a backup are those of the server.
+        let path = match source.backup() {
+            Some(_) => opened.plan.files.first().map(|file| &file.path),
+            None => source.files().iter().find(|file| file.file_id == self.first.file).map(|file| &file.path),
+        };
+        let name = path.map_or_else(|| opened.plan.database.clone(), |path| path.display().to_string());
+        let pages = match self.first == self.last {
+            true => format!("page {} with findings does", self.first),
+            false => format!("pages with findings from {} to {} do", self.first, self.last),
+        };
+        format!(
+            "{name}: {pages} not read as in an earlier window, and nothing shows that anybody wrote to the file (storage that gives \
+             something else each time, as a bad disk, controller or cable does, or a write whose time was put back; look for disk \
+             errors in the log of the system, and check a copy on other storage)"
+        )
     }
 }
 
-/// What the pages with findings of a part hold now; `None` if it has none, or cannot be read.
-fn held(opened: &Opened, source: &dyn PageSource, task: &Task) -> Option<String> {
+/// What the pages with findings of a part hold now; `None` if it has none.
+///
+/// # Errors
+/// If the part is missing, damaged or cannot be read.
+fn held(opened: &Opened, source: &dyn PageSource, task: &Task) -> Result<Option<Held>, Failure> {
     let part = parts::Part { task: task.clone(), path: opened.folder.part_path(&opened.plan, task) };
-    let (head, from) = opened.folder.read(&opened.plan, &part).ok()?;
-    let pages = pages_with_findings(opened.folder.key(), &mut Sums { head, from }, MOST_PAGES).ok()?;
-    (!pages.is_empty()).then(|| fingerprint_of(source, opened.folder.key(), pages).to_string())
+    let (head, from) = opened.folder.read(&opened.plan, &part)?;
+    let pages = pages_with_findings(opened.folder.key(), &mut Sums { head, from }, MOST_PAGES);
+    let pages = pages.map_err(Failure::unable)?;
+    let Some((first, last)) = pages.first().copied().zip(pages.last().copied()) else { return Ok(None) };
+    let fingerprint = fingerprint_of(source, opened.folder.key(), pages).to_string();
+    Ok(Some(Held { first, last, fingerprint }))
 }
 
 /// What a new plan is made of.
@@ -440,20 +487,23 @@ struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    fn run(&self, sweeper: &mut Sweeper<'_, '_>, opened: Opened, is_kept: bool) -> Result<Sum, Failure> {
+    /// `former` are the parts of earlier windows that can be used.
+    fn run(
+        &self,
+        sweeper: &mut Sweeper<'_, '_>,
+        opened: Opened,
+        (former, is_kept): (&BTreeMap<u32, PartRow>, bool),
+    ) -> Result<Sum, Failure> {
         let ranges: Vec<FileRange> = opened.plan.tasks.iter().map(Task::range).collect();
         let tiles = sweeper.tiles(&ranges);
         let (mut keeper, known) = Keeper::open(self, tiles)?;
         let mut pace = known.as_ref().map(|known| Pace::of(&known.windows)).unwrap_or_default();
         let plan = opened.plan.plan.as_str().to_owned();
-        let former = match (is_kept, &keeper.history) {
-            (true, Some(history)) => history.parts(&plan).unwrap_or_default(),
-            _ => BTreeMap::new(),
-        };
         let mut done = Vec::new();
-        for (task, row) in &former {
+        for (task, row) in former {
             let Some(task) = opened.plan.tasks.get(*task as usize) else { continue };
-            if opened.folder.has(&opened.plan, task)? {
+            // One that cannot be read is swept again.
+            if matches!(opened.folder.has(&opened.plan, task), Ok(true)) {
                 done.push(task.id);
                 if !row.is_read {
                     keeper.unread.push((task.file, task.first));
@@ -474,14 +524,16 @@ impl Sweep<'_> {
             }
             let begun = Instant::now();
             let result = sweep(&opened, sweeper, task, self.subject.listener)?;
-            let held = if result.findings > 0 { held(&opened, self.source, task) } else { None };
+            let held = if result.findings > 0 { held(&opened, self.source, task) } else { Ok(None) };
             let swept = Swept { bytes, seconds: begun.elapsed().as_secs_f64() };
             pace.add(swept);
             let is_read = result.is_read && tile.is_read;
             if !is_read {
                 keeper.unread.push((task.file, task.first));
             }
-            let part = is_kept.then_some((plan.as_str(), task.id));
+            // What cannot be read is of no use to the next window.
+            let part = (is_kept && held.is_ok()).then_some((plan.as_str(), task.id));
+            let held = held.ok().flatten().map(|held| held.fingerprint);
             keeper.done(&Done { range: &tile, is_read, part, held: held.as_deref(), swept });
             done.push(task.id);
             count += 1;
