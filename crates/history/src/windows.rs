@@ -116,6 +116,8 @@ pub struct Done<'a> {
     pub range: &'a RangeRead,
     /// Whether every page of it could be read.
     pub is_read: bool,
+    /// Whether anything was found on its pages.
+    pub has_findings: bool,
     /// The plan and the task whose part it is, if that can be used again.
     pub part: Option<(&'a str, u32)>,
     /// What its pages with findings held.
@@ -176,7 +178,8 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])).map(drop)
     }
 
-    /// Records that a range was swept, in one transaction.
+    /// Records that a range was swept, in one transaction. One with findings is dated with them, by [`History::record`]: whoever is
+    /// killed before that leaves no date that hides them.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -184,7 +187,7 @@ impl History {
         let now = time::text(SystemTime::now());
         let Window { id, ids, depth, taken_at, lease } = window;
         self.transaction(|transaction| {
-            if done.is_read {
+            if done.is_read && !done.has_findings {
                 transaction.execute(
                     "UPDATE coverage SET read_at = ?5, image = ?6, evidence = 'read'
                      WHERE database = ?1 AND file = ?2 AND first = ?3 AND depth = ?4 AND (read_at IS NULL OR read_at <= ?5)",

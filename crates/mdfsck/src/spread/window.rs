@@ -534,7 +534,8 @@ impl Sweep<'_> {
             // What cannot be read is of no use to the next window.
             let part = (is_kept && held.is_ok()).then_some((plan.as_str(), task.id));
             let held = held.ok().flatten().map(|held| held.fingerprint);
-            keeper.done(&Done { range: &tile, is_read, part, held: held.as_deref(), swept });
+            let has_findings = result.findings > 0;
+            keeper.done(&Done { range: &tile, is_read, has_findings, part, held: held.as_deref(), swept });
             done.push(task.id);
             count += 1;
         }
