@@ -12,17 +12,21 @@ use crate::error::Result;
 use crate::file::History;
 use crate::identity::Ids;
 use crate::query::Filter;
+use crate::record::InWindow;
 use crate::scope::Asked;
 use crate::time;
 
-/// Writes which ranges a run read. What is older than what is known already changes nothing.
+/// Writes which ranges a run read. What is older than what is known already changes nothing, nor does what earlier windows read.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
-    report: &Report,
+    (report, window): (&Report, Option<&InWindow<'_>>),
     asked: &Asked,
     ids: Ids,
     taken_at: &str,
 ) -> rusqlite::Result<()> {
+    let is_of_run = |range: &check::RangeRead| {
+        range.is_read && window.is_none_or(|window| window.swept.contains(&(range.file_id, range.first)))
+    };
     let depth = depth_of(asked.is_full());
     if !report.ranges.is_empty() {
         retile(transaction, (ids.database, depth), &report.ranges, taken_at)?;
@@ -37,7 +41,7 @@ pub(crate) fn write(
          WHERE read_at IS NULL OR read_at <= ?9",
     )?;
     for range in &report.ranges {
-        let (read_at, image) = if range.is_read { (Some(taken_at), Some(ids.image)) } else { (None, None) };
+        let (read_at, image) = if is_of_run(range) { (Some(taken_at), Some(ids.image)) } else { (None, None) };
         let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
         put.execute(params![ids.database, file, first, depth, pages, in_use, read_at, image, taken_at])?;
     }

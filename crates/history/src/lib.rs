@@ -25,5 +25,5 @@ pub mod windows;
 pub use error::{HistoryError, Result};
 pub use file::History;
 pub use lease::Lease;
-pub use record::{FailedRun, Recorded, Run};
+pub use record::{FailedRun, InWindow, Recorded, Run};
 pub use schema::VERSION;

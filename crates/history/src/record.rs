@@ -1,5 +1,6 @@
 //! What a run leaves in the history, in one transaction.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -33,6 +34,15 @@ pub struct Run<'a> {
     pub started: SystemTime,
     /// Its exit status.
     pub exit_status: u8,
+    /// The window that it was, if it was one.
+    pub window: Option<InWindow<'a>>,
+}
+
+/// What a run in a window did itself; its report has what earlier windows read, too.
+#[derive(Clone, Copy, Debug)]
+pub struct InWindow<'a> {
+    /// The ranges that it swept: file and first page.
+    pub swept: &'a BTreeSet<(u16, u32)>,
 }
 
 /// A run that could not look.
@@ -121,7 +131,7 @@ fn write(
 ) -> rusqlite::Result<Recorded> {
     let asked = Asked::of(&run.report.options);
     let number = insert_run(transaction, run, (identity, ids), &asked, ended)?;
-    coverage::write(transaction, run.report, &asked, ids, &identity.taken_at)?;
+    coverage::write(transaction, (run.report, run.window.as_ref()), &asked, ids, &identity.taken_at)?;
     let objects = objects::write(transaction, run.report, &asked, (ids, number))?;
     let changes = life::write(transaction, run.report, &asked, (ids, number), (&identity.taken_at, ended))?;
     coverage::write_relations(transaction, run.report, &asked, (ids, &objects), &identity.taken_at)?;

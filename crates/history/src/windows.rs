@@ -245,8 +245,9 @@ fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str) -> rusqlite::Resu
         transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
     let rows = coverage::rows(transaction, (ids.database, depth))?;
     let doubted = doubted(transaction, ids)?;
+    // Files are taken to be of the moment in which they are looked at: each window moves it.
     let closed: Option<String> = transaction.query_row(
-        "SELECT max(i.taken_at) FROM image i JOIN source s ON s.id = i.source
+        "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END) FROM image i JOIN source s ON s.id = i.source
          WHERE s.database = ?1 AND i.closed_at IS NOT NULL",
         [ids.database],
         |row| row.get(0),

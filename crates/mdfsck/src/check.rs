@@ -254,7 +254,7 @@ fn check_from<'o>(
         | match said {
             Some(said) => said.status,
             // What could not be printed is recorded.
-            None => keep::checked(arguments, &ended, status).1,
+            None => keep::checked(arguments, &ended, status, None).1,
         };
     Ok(Checked { status, written, row: Some(row(&report, database, status)) })
 }

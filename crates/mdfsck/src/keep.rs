@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use history::{FailedRun, History, HistoryError, Recorded, Run};
+use history::{FailedRun, History, HistoryError, InWindow, Recorded, Run};
 use report::windows::Changed;
 
 use crate::check::Ended;
@@ -40,11 +40,16 @@ pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
 }
 
 /// Records a run that came to its end, and says what it changed. Also returns the bits of the exit status for what went wrong.
-pub(crate) fn checked(arguments: &CheckArguments, ended: &Ended<'_>, exit_status: u8) -> (Changed, u8) {
+pub(crate) fn checked(
+    arguments: &CheckArguments,
+    ended: &Ended<'_>,
+    exit_status: u8,
+    window: Option<InWindow<'_>>,
+) -> (Changed, u8) {
     let Some(path) = &arguments.results.history else { return Default::default() };
     let Ended { report, source, database, started, .. } = *ended;
     let host = host();
-    let run = Run { report, source, database, host: &host, started, exit_status };
+    let run = Run { report, source, database, host: &host, started, exit_status, window };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
         Ok(recorded) => {
             let Recorded { new, confirmed, gone, .. } = recorded;

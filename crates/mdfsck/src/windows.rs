@@ -139,7 +139,8 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
         bits |= keep::unkept(&error);
     }
     let Some(path) = history else { return Said { view: None, status: bits } };
-    let (changed, unkept) = keep::checked(arguments, ended, status);
+    let window = outcome.as_ref().map(|outcome| outcome.in_window());
+    let (changed, unkept) = keep::checked(arguments, ended, status, window);
     bits |= unkept;
     let (report, source, database) = (ended.report, ended.source, ended.database);
     match known(path, arguments, (source, database, ended.started)) {

@@ -15,7 +15,7 @@ use format::page::PAGE_BYTES;
 use history::windows::pace::{Pace, Swept};
 use history::windows::promise::{Range, put_in_order};
 use history::windows::{Done, Known, Opening, PartRow, Window};
-use history::{History, HistoryError, Lease};
+use history::{History, HistoryError, InWindow, Lease};
 use parts::{Folder, Image, PartsError, PlanId, SourceFile, Task, new_key};
 use source::PageSource;
 use tempfile::TempDir;
@@ -154,6 +154,8 @@ pub(crate) struct Outcome {
     pub(crate) unkept: u8,
     /// The plan, to be removed when its image is closed.
     plan: Option<(PathBuf, String)>,
+    /// Places of ranges that this window has read.
+    swept_places: BTreeSet<(u16, u32)>,
     /// Places of ranges that this image still needs.
     pub(crate) left: Vec<(u16, u32)>,
     /// The moment whose state the image is, as far as is known.
@@ -165,6 +167,11 @@ impl Outcome {
     /// Whether all of the image is read.
     pub(crate) fn is_closed(&self) -> bool {
         self.left.is_empty()
+    }
+
+    /// What the history has to know of the window.
+    pub(crate) fn in_window(&self) -> InWindow<'_> {
+        InWindow { swept: &self.swept_places }
     }
 
     /// Ends the window: others may work on the database, and the plan of an image that is closed is of no more use.
@@ -273,7 +280,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
             sweep.run(sweeper, made, (&parts, is_kept)).map(Some)
         })
     })?;
-    let Some(Sum { opened, done, mut keeper, pace, ranges }) = swept else { return Ok(Tried::NoRanges) };
+    let Some(Sum { opened, done, swept_places, mut keeper, pace, ranges }) = swept else { return Ok(Tried::NoRanges) };
     // The boot page and the file header pages are what they were at the start, too.
     if evidence.is_some() && evidence_now()? != evidence {
         remove(opened.folder.path());
@@ -292,20 +299,18 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let all_bytes = opened.plan.tasks.iter().map(bytes).sum();
     let done_bytes = gathered.parts.iter().map(|part| bytes(&part.task)).sum();
     let tiles = keeper.tiles.clone();
-    let is_whole = gathered.parts.len() == opened.plan.tasks.len();
     let read: Vec<(u16, u32)> = gathered.parts.iter().map(|part| (part.task.file, part.task.first)).collect();
     let first_of: Vec<(u16, u32)> = opened.plan.tasks.iter().map(|task| (task.file, task.first)).collect();
     let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None };
     let mut report =
         throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
-    if !is_whole {
-        // A range is read if its task is done and every page of it could be read.
-        let is_read = |(tile, place): (RangeRead, &(u16, u32))| {
-            let is_unread = keeper.unread.contains(place) || !read.contains(place);
-            RangeRead { is_read: tile.is_read && !is_unread, ..tile }
-        };
-        report.ranges = tiles.into_iter().zip(&first_of).map(is_read).collect();
-    }
+    // A range is read if its task is done and every page of it could be read. When the image closes, too, ranges are those of the
+    // windows, each of which dates what it has read itself.
+    let is_read = |(tile, place): (RangeRead, &(u16, u32))| {
+        let is_unread = keeper.unread.contains(place) || !read.contains(place);
+        RangeRead { is_read: tile.is_read && !is_unread, ..tile }
+    };
+    report.ranges = tiles.into_iter().zip(&first_of).map(is_read).collect();
     Ok(Tried::Done(Box::new(Outcome {
         report,
         swept: pace.now(),
@@ -316,6 +321,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         pace,
         unkept: keeper.unkept,
         plan: is_kept.then_some((path, plan_id)),
+        swept_places,
         left,
         taken_at: keeper.window.as_ref().map(|window| window.taken_at().to_owned()).unwrap_or_default(),
         window: keeper.window.take(),
@@ -474,6 +480,8 @@ struct Sum {
     opened: Opened,
     /// The tasks that have parts.
     done: Vec<u32>,
+    /// Places of the ranges that were read now.
+    swept_places: BTreeSet<(u16, u32)>,
     keeper: Keeper,
     pace: Pace,
     ranges: u64,
@@ -510,6 +518,7 @@ impl Sweep<'_> {
                 }
             }
         }
+        let mut swept_places = BTreeSet::new();
         let mut count = 0;
         for id in self.order(&keeper.tiles, known.as_ref(), &done) {
             let Some((task, tile)) = opened.plan.tasks.get(id as usize).zip(keeper.tiles.get(id as usize).copied())
@@ -537,10 +546,11 @@ impl Sweep<'_> {
             let has_findings = result.findings > 0;
             keeper.done(&Done { range: &tile, is_read, has_findings, part, held: held.as_deref(), swept });
             done.push(task.id);
+            swept_places.insert((tile.file_id, tile.first));
             count += 1;
         }
         done.sort_unstable();
-        Ok(Sum { opened, done, keeper, pace, ranges: count })
+        Ok(Sum { opened, done, swept_places, keeper, pace, ranges: count })
     }
 
     /// The tasks that are left, in the order in which they are to be carried out.

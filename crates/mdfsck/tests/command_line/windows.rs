@@ -26,6 +26,7 @@ pub(super) fn with_windows() -> Vec<(&'static str, Test)> {
         ("options of windows that do not fit each other are one line", refusals),
         ("an estimate says how many windows a cycle takes", estimate),
         ("several databases share a window", several),
+        ("a range is as old as the window that read it, although later ones report its findings", dates),
         ("an image is checked again by a window after it was closed", again),
     ]
 }
@@ -481,4 +482,17 @@ fn again(folder: &Path) -> Result<(), Failed> {
     // The history says so too.
     let kept = mdfsck(folder, &["history", "h.db", "coverage", "--within", "1d", "--json"]);
     ensure(kept.status.code() == Some(0), text(&kept.stdout))
+}
+
+fn dates(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "sound", "--size", "5MB"])?;
+    let first = line(&window(folder, &["sound"], "1", &["--json", "--range", "1MB"]))?;
+    ensure(first["read"]["oldest_at"].is_string(), first.to_string())?;
+    thread::sleep(Duration::from_millis(2500));
+    let second = line(&window(folder, &["sound"], "1", &["--json", "--range", "1MB"]))?;
+    ensure(second["done"]["is_closed"] == false, second.to_string())?;
+    ensure(second["read"]["oldest_at"] == first["read"]["oldest_at"], format!("{first}\n{second}"))?;
+    let (last, ..) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
+    let last = line(&last)?;
+    ensure(last["read"]["oldest_at"] == first["read"]["oldest_at"], format!("closed: {first}\n{last}"))
 }
