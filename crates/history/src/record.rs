@@ -12,7 +12,7 @@ use source::PageSource;
 use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::identity::{Identity, Ids, shown, storable};
-use crate::lease;
+use crate::lease::{self, Lease};
 use crate::life::{self, Changes};
 use crate::scope::Asked;
 use crate::{coverage, objects, time};
@@ -43,6 +43,8 @@ pub struct Run<'a> {
 pub struct InWindow<'a> {
     /// The ranges that it swept: file and first page.
     pub swept: &'a BTreeSet<(u16, u32)>,
+    /// Its right to work on the database, which it has until its run is recorded; `None` if it could not be had.
+    pub lease: Option<&'a Lease>,
 }
 
 /// A run that could not look.
@@ -86,7 +88,10 @@ impl History {
         let identity = Identity::of(&run.report.database, run.source, run.database, (run.host, &ended));
         let done = self.transaction(|transaction| {
             let ids = identity.ids(transaction, &ended)?;
-            if let Some(by) = lease::holder(transaction, ids.database, now)? {
+            let own = run.window.and_then(|window| window.lease);
+            if let Some(by) = lease::holder(transaction, ids.database, now)?
+                && own != Some(&by)
+            {
                 return Ok(Err(by.to_string()));
             }
             write(transaction, run, &identity, ids, &ended).map(Ok)

@@ -216,7 +216,7 @@ fn check_from<'o>(
         }
     };
     let source = prepared.recovered.pages_or(input.pages());
-    let Windowed { report, outcome } = windowed;
+    let Windowed { report, mut outcome } = windowed;
     let database = &prepared.database;
     // No bar among the results.
     drop(listener);
@@ -236,7 +236,7 @@ fn check_from<'o>(
         if !arguments.windows.are_asked_for() {
             return Ok(());
         }
-        said.insert(windows::record(arguments, &ended, outcome, status_now())).write(arguments, out)
+        said.insert(windows::record(arguments, &ended, outcome.take(), status_now())).write(arguments, out)
     });
     // Findings that went to a temporary file may have failed to be read while they were written.
     let status = status_now();
@@ -254,6 +254,7 @@ fn check_from<'o>(
         | match said {
             Some(said) => said.status,
             // What could not be printed is recorded.
+            None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
             None => keep::checked(arguments, &ended, status, None).1,
         };
     Ok(Checked { status, written, row: Some(row(&report, database, status)) })

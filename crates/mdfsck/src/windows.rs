@@ -133,15 +133,15 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
     let mut outcome = outcome;
     let mut bits = outcome.as_ref().map_or(0, |outcome| outcome.unkept);
     let history = arguments.results.history.as_deref();
-    if let Some(outcome) = &mut outcome
-        && let Err(error) = outcome.end(history)
-    {
-        bits |= keep::unkept(&error);
-    }
     let Some(path) = history else { return Said { view: None, status: bits } };
     let window = outcome.as_ref().map(|outcome| outcome.in_window());
     let (changed, unkept) = keep::checked(arguments, ended, status, window);
     bits |= unkept;
+    if let Some(outcome) = &mut outcome
+        && let Err(error) = outcome.end(path, unkept == 0)
+    {
+        bits |= keep::unkept(&error);
+    }
     let (report, source, database) = (ended.report, ended.source, ended.database);
     match known(path, arguments, (source, database, ended.started)) {
         Ok(known) => {

@@ -161,6 +161,8 @@ pub(crate) struct Outcome {
     /// The moment whose state the image is, as far as is known.
     pub(crate) taken_at: String,
     window: Option<Window>,
+    /// Keeps the lease until the run is recorded.
+    heart: Option<Heart>,
 }
 
 impl Outcome {
@@ -171,25 +173,26 @@ impl Outcome {
 
     /// What the history has to know of the window.
     pub(crate) fn in_window(&self) -> InWindow<'_> {
-        InWindow { swept: &self.swept_places }
+        InWindow { swept: &self.swept_places, lease: self.window.as_ref().map(Window::lease) }
     }
 
-    /// Ends the window: others may work on the database, and the plan of an image that is closed is of no more use.
+    /// Ends the window: others may work on the database. The plan of an image that is closed is of no more use once its run is
+    /// recorded; otherwise the next window merges its parts again.
     ///
     /// # Errors
     /// If the history cannot be written.
-    pub(crate) fn end(&mut self, history: Option<&Path>) -> Result<(), HistoryError> {
-        let closed = self.plan.take().filter(|_| self.left.is_empty());
-        let plan = closed.as_ref().map(|(_, plan)| plan);
-        let done = history.map_or(Ok(()), |path| {
-            let mut history = History::open_or_create(path)?;
-            plan.map_or(Ok(()), |plan| history.forget_parts(plan))?;
-            self.window.take().map_or(Ok(()), |window| history.end_window(&window))
-        });
-        if let Some((path, _)) = closed {
+    pub(crate) fn end(&mut self, history: &Path, is_recorded: bool) -> Result<(), HistoryError> {
+        let closed = self.plan.take().filter(|_| is_recorded && self.left.is_empty());
+        let mut history = History::open_or_create(history)?;
+        let forgotten: Result<(), HistoryError> = closed.map_or(Ok(()), |(path, plan)| {
+            history.forget_parts(&plan)?;
+            // While nobody else may work on it.
             remove(&path);
-        }
-        done
+            Ok(())
+        });
+        drop(self.heart.take());
+        let ended = self.window.take().map_or(Ok(()), |window| history.end_window(&window));
+        forgotten.and(ended)
     }
 }
 
@@ -325,6 +328,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         left,
         taken_at: keeper.window.as_ref().map(|window| window.taken_at().to_owned()).unwrap_or_default(),
         window: keeper.window.take(),
+        heart: keeper.heart.take(),
     })))
 }
 
