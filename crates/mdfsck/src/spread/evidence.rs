@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use catalog::Database;
@@ -48,8 +49,8 @@ struct FileIdentity {
 }
 
 impl FileIdentity {
-    fn of(path: &Path) -> Result<Self, Failure> {
-        let metadata = fs::metadata(path).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(path)?;
         let (changed_ns, number) = identity(&metadata);
         let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
         let modified_ns = modified.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_default();
@@ -142,7 +143,11 @@ impl Evidence {
                 std::iter::once(guid).chain(backups.pages.sets().iter().map(of_set)).collect()
             }
         };
-        let files = files.iter().map(|file| FileIdentity::of(&file.path)).collect::<Result<_, _>>()?;
+        let of_file = |file: &SourceFile| {
+            let failed = |cause: io::Error| Failure::unable(format!("{}: {cause}", file.path.display()));
+            FileIdentity::of(&file.path).map_err(failed)
+        };
+        let files = files.iter().map(of_file).collect::<Result<_, _>>()?;
         let first = source.files().iter().map(|file| PageId::new(file.file_id, 0));
         let headers = part::fingerprint_of(source, key, first.chain([BOOT])).to_string();
         Ok(Some(Self { sets, files, headers }))
@@ -152,6 +157,14 @@ impl Evidence {
     pub(super) fn changed_file(&self) -> Option<String> {
         let is_other = |file: &&FileIdentity| FileIdentity::of(&file.path).ok().as_ref() != Some(*file);
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
+    }
+
+    /// Whether a file is another one now, or gone. One that the system cannot be asked about may still be the same.
+    pub(super) fn is_stale(&self) -> bool {
+        self.files.iter().any(|file| match FileIdentity::of(&file.path) {
+            Ok(now) => now != *file,
+            Err(cause) => cause.kind() == ErrorKind::NotFound,
+        })
     }
 
     /// Whether the files are the same, as far as the system says.
@@ -207,6 +220,24 @@ mod tests {
         if cfg!(unix) {
             assert!(then.difference(&evidence(&path)).unwrap().ends_with("was changed, replaced or removed"));
             assert!(then.verify_files().unwrap_err().text.contains("removed while it was read"));
+            assert!(then.is_stale());
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_asked_about_is_not_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mdf");
+        fs::write(&path, [1; 100]).unwrap();
+        let then = evidence(&path);
+        assert!(!then.is_stale());
+        fs::remove_file(&path).unwrap();
+        assert!(then.is_stale());
+        // A loop of links cannot be followed.
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(&path, &path).unwrap();
+            assert!(!then.is_stale() && then.verify_files().is_err());
         }
     }
 

@@ -16,7 +16,7 @@ use history::windows::pace::{Pace, Swept};
 use history::windows::promise::{Range, put_in_order};
 use history::windows::{Done, Known, Opening, PartRow, Window};
 use history::{History, HistoryError, InWindow, Lease};
-use parts::{Folder, Image, PartsError, PlanId, SourceFile, Task, new_key};
+use parts::{Folder, Image, PlanId, SourceFile, Task, new_key};
 use source::PageSource;
 use tempfile::TempDir;
 
@@ -68,19 +68,19 @@ impl Stored {
     pub(crate) fn find(history: Option<&Path>, arguments: &CheckArguments, what: &What<'_>) -> Result<Self, Failure> {
         let fresh = Common { key: new_key()?, audit: None };
         let path = history.and_then(|history| Some(folder_of(history, &absolute(arguments, what)?)));
-        let opened = path.as_deref().filter(|path| path.exists()).and_then(|path| {
+        let opened = path.as_deref().filter(|path| is_of_window(path)).and_then(|path| {
+            let Ok(opened) = Opened::open(path) else {
+                remove(path);
+                return None;
+            };
             // Known before anything is read: another image may need another comparison with its log.
-            let opened = Opened::open(path).ok().filter(|opened| match opened.changed_file() {
-                Some(why) => {
-                    note(&why);
-                    false
-                }
-                None => true,
-            });
-            if opened.is_none() {
+            let Some(why) = opened.changed_file() else { return Some(opened) };
+            note(&why);
+            // Of files that are only away the parts are still of use.
+            if opened.plan.options.evidence.as_ref().is_none_or(Evidence::is_stale) {
                 remove(path);
             }
-            opened
+            None
         });
         Ok(Self { path, opened, fresh })
     }
@@ -113,21 +113,35 @@ fn beside(history: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Whether there is a folder, no link to one, that is called as those of windows are.
+fn is_of_window(path: &Path) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.len() == 16 && name.bytes().all(is_digit) && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Removes the plan of a window, and nothing else.
 fn remove(path: &Path) {
+    if !is_of_window(path) {
+        return;
+    }
     // What is left is no plan.
     let _ = fs::remove_file(path.join("plan.json"));
     let _ = fs::remove_dir_all(path);
 }
 
-/// Plans beside a history whose files are not what they were: nothing of them will be used.
+/// Plans of windows beside a history whose files are not what they were: nothing of them will be used. Another build's plan is left to
+/// that build, which may work on it.
 fn remove_stale(history: &Path) {
     for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {
-        let is_stale = match Folder::open::<Planned>(&entry.path(), &BUILD) {
-            Ok((_, plan, _)) => plan.options.evidence.is_none_or(|evidence| evidence.changed_file().is_some()),
-            Err(error) => matches!(error, PartsError::OtherBuild { .. } | PartsError::OtherForm { .. }),
-        };
-        if is_stale {
-            remove(&entry.path());
+        let path = entry.path();
+        if !is_of_window(&path) {
+            continue;
+        }
+        if let Ok((_, plan, _)) = Folder::open::<Planned>(&path, &BUILD)
+            && plan.options.evidence.is_some_and(|evidence| evidence.is_stale())
+        {
+            remove(&path);
         }
     }
 }

@@ -145,3 +145,25 @@ fn a_part_without_findings_holds_nothing_to_be_read_again() {
     flip(&made.path, sound.first + 9, 5000);
     assert_eq!(made.usable(), Ok(made.parts.clone()), "bit rot since shows in the next cycle");
 }
+
+#[test]
+fn nothing_is_removed_but_folders_of_windows() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &str| folder.path().join(name);
+    let own = named("0123456789abcdef");
+    let others = ["0123456789ABCDEE", "0123456789abcde", "0123456789abcdeff", "notes"].map(named);
+    for path in others.iter().chain([&own]) {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("plan.json"), "{}").unwrap();
+        remove(path);
+    }
+    assert!(!own.exists());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&others[3], &own).unwrap();
+        remove(&own);
+    }
+    for path in &others {
+        assert!(path.join("plan.json").exists(), "{}", path.display());
+    }
+}
