@@ -123,7 +123,9 @@ struct View {
     rhythm: Rhythm,
     known: Known,
     within: Option<Duration>,
-    kept: [Kept; 2],
+    read: Kept,
+    /// `None` if relations are not compared: no image is closed then.
+    closed: Option<Kept>,
     changed: Changed,
     now: i64,
 }
@@ -146,7 +148,8 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
     match known(path, arguments, (source, database, ended.started)) {
         Ok(known) => {
             let view = judged(arguments, report, outcome, known, changed);
-            if view.within.is_some() && view.kept.iter().any(|kept| !kept.is_kept()) {
+            let is_kept = view.read.is_kept() && view.closed.is_none_or(Kept::is_kept);
+            if view.within.is_some() && !is_kept {
                 bits |= Failure::INCOMPLETE;
             }
             Said { view: Some(view), status: bits }
@@ -192,30 +195,20 @@ fn judged(
         })
     };
     let read = judge.read(&known.ranges, is_left);
-    let closed = match &outcome {
+    let closed = (!arguments.scope.physical_only).then(|| match &outcome {
         Some(outcome) => judge.closed(
             known.closed.unwrap_or(known.known_since),
             (outcome.all_bytes - outcome.done_bytes, outcome.all_bytes),
             outcome.is_fixed || outcome.is_closed(),
         ),
         None => judge.closed(known.closed.unwrap_or(known.known_since), (0, 0), true),
-    };
+    });
     let used = arguments.windows.begun.map(|begun| begun.elapsed()).unwrap_or_default();
     let done = outcome
         .as_ref()
         .zip(window)
         .map(|(outcome, window)| (used, window, outcome.ranges, outcome.taken_at.clone(), signals::is_raised()));
-    View {
-        database: report.database.name.clone(),
-        done,
-        outcome,
-        rhythm,
-        known,
-        within,
-        kept: [read, closed],
-        changed,
-        now,
-    }
+    View { database: report.database.name.clone(), done, outcome, rhythm, known, within, read, closed, changed, now }
 }
 
 impl Said {
@@ -225,7 +218,6 @@ impl Said {
     /// Those of `out`.
     pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
         let Some(view) = &self.view else { return Ok(()) };
-        let [read, closed] = view.kept;
         let done = view.done.as_ref().zip(view.outcome.as_ref());
         let done = done.map(|((used, allowed, ranges, taken_at, is_interrupted), outcome)| Done {
             used: *used,
@@ -244,8 +236,8 @@ impl Said {
             rhythm: view.rhythm,
             known: &view.known,
             within: view.within,
-            read,
-            closed,
+            read: view.read,
+            closed: view.closed,
             changed: view.changed,
             now: view.now,
         };

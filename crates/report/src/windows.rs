@@ -64,8 +64,8 @@ pub struct WindowView<'a> {
     pub within: Option<Duration>,
     /// Whether every page was read within the span.
     pub read: Kept,
-    /// Whether every relation was proven within the span.
-    pub closed: Kept,
+    /// Whether every relation was proven within the span; `None` if relations were not to be compared.
+    pub closed: Option<Kept>,
     /// What became of the findings.
     pub changed: Changed,
     /// Now, in seconds since 1970.
@@ -84,7 +84,7 @@ pub fn write(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
 pub fn lines(view: &WindowView<'_>) -> Vec<String> {
     let mut lines: Vec<String> = view.done.iter().map(|done| window(done, &view.rhythm)).collect();
     lines.push(read(view));
-    lines.push(closed(view));
+    lines.extend(view.closed.map(|kept| closed(view, kept)));
     let Changed { new, confirmed, gone } = view.changed;
     lines.push(format!("Findings: {new} new, {confirmed} confirmed, {gone} gone."));
     lines
@@ -130,7 +130,7 @@ fn read(view: &WindowView<'_>) -> String {
     format!("Read:   {said}.{}{}", oldest.unwrap_or_default(), verdict(view, view.read))
 }
 
-fn closed(view: &WindowView<'_>) -> String {
+fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     let Relations { units, units_sound, pairs, pairs_sound } = view.known.relations;
     let said = match view.known.closed {
         Some(at) => format!(
@@ -139,7 +139,7 @@ fn closed(view: &WindowView<'_>) -> String {
         ),
         None => "no image yet".to_owned(),
     };
-    format!("Closed: {said}.{}", verdict(view, view.closed))
+    format!("Closed: {said}.{}", verdict(view, kept))
 }
 
 /// What is to be said of a promise that is not kept.
@@ -187,8 +187,8 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
         Kept::Broken(_) => "broken",
         Kept::Never(_) | Kept::Moves(_) => "cannot-be-kept",
     };
-    let promise = |kept, oldest_at: Option<i64>| json::windows::WindowPromise {
-        state: view.within.map(|_| name(kept)),
+    let promise = |kept: Option<Kept>, oldest_at: Option<i64>| json::windows::WindowPromise {
+        state: view.within.and(kept).map(name),
         oldest_at: oldest_at.map(time::text_of_seconds),
     };
     let in_use = || view.known.ranges.iter().filter(|range| range.is_in_use);
@@ -213,7 +213,7 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
         done,
         within_seconds: view.within.map(|span| span.as_secs()),
         cycle_windows: view.rhythm.windows(all),
-        read: promise(view.read, oldest(view).map(|(_, at)| at)),
+        read: promise(Some(view.read), oldest(view).map(|(_, at)| at)),
         never_read_bytes: in_use().filter(|range| range.read_at.is_none()).map(|range| range.bytes).sum(),
         closed: promise(view.closed, view.known.closed),
         units,
@@ -329,7 +329,7 @@ mod tests {
             known,
             within: Some(Duration::from_secs(14 * 86_400)),
             read: Kept::Yes,
-            closed: Kept::Yes,
+            closed: Some(Kept::Yes),
             changed: Changed { new: 1, confirmed: 2, gone: 1 },
             now: 20 * DAY,
         }
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn what_is_not_kept_is_said_with_what_was_promised() {
         let known = known(&[Some(19 * DAY), None]);
-        let broken = WindowView { read: Kept::Broken(0), closed: Kept::Never(19), ..view(&known) };
+        let broken = WindowView { read: Kept::Broken(0), closed: Some(Kept::Never(19)), ..view(&known) };
         let lines = lines(&broken);
         assert!(lines[1].starts_with("Read:   1024 MB never (promised"), "{}", lines[1]);
         assert!(lines[1].contains("PROMISE BROKEN: 20 days, promised"), "{}", lines[1]);
@@ -363,8 +363,10 @@ mod tests {
         );
         let unasked = WindowView { within: None, ..broken };
         assert!(!super::lines(&unasked).concat().contains("PROMISE"));
-        let moves = WindowView { closed: Kept::Moves(3), ..view(&known) };
+        let moves = WindowView { closed: Some(Kept::Moves(3)), ..view(&known) };
         assert!(super::lines(&moves)[2].contains("takes 3 windows; check a backup"));
+        let physical = WindowView { closed: None, ..view(&known) };
+        assert!(super::lines(&physical).iter().all(|line| !line.starts_with("Closed:")));
     }
 
     #[test]

@@ -402,6 +402,11 @@ fn promises(folder: &Path) -> Result<(), Failed> {
     ensure(said.matches("PROMISE BROKEN").count() == 2, said)?;
     let line = line(&window(folder, &["sound"], "1", &["--range", "1MB", "--within", "1s", "--json"]))?;
     ensure(line["read"]["state"] == "broken" && line["closed"]["state"] == "broken", line.to_string())?;
+    // Where relations are not compared, no image is closed, and nothing is said of it.
+    let physical = window(folder, &["sound"], "1000", &["--range", "1MB", "--within", "1d", "--physical-only"]);
+    ensure(physical.status.code() == Some(0), format!("{physical:?}"))?;
+    let said = text(&physical.stdout);
+    ensure(said.contains("Read:   every page in use within") && !said.contains("Closed:"), said)?;
     // Without a window all of it is read, and so the promise is kept.
     let whole = mdfsck(folder, &["check", "sound", "--history", "h.db", "--within", "1d"]);
     ensure(whole.status.code() == Some(0), format!("{whole:?}"))?;

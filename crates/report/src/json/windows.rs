@@ -70,7 +70,7 @@ pub(crate) struct WindowDone {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WindowPromise {
-    /// `kept`, `broken`, or `cannot-be-kept` at the present speed; null without `--within`.
+    /// `kept`, `broken`, or `cannot-be-kept` at the present speed; null without `--within`, and for `closed` with `--physical-only`.
     pub(crate) state: Option<&'static str>,
     /// When the oldest range was read, or the moment of the last image that was closed (UTC); null if there is none.
     pub(crate) oldest_at: Option<String>,
