@@ -88,8 +88,9 @@ pub(crate) fn check<'i>(
         allowed: length,
         is_interrupted: &is_interrupted,
     };
+    let mut is_again = false;
     loop {
-        let stored = Stored::find(terms.history, arguments, what)?;
+        let stored = Stored::find(terms.history, arguments, what, is_again)?;
         let prepared = {
             let spread = Spread::Plan(stored.common());
             let of_plan = What { named: what.named, choice: what.choice, sets: what.sets, place: None, spread };
@@ -97,7 +98,10 @@ pub(crate) fn check<'i>(
         };
         let subject = Subject { arguments, what, input, before, prepared: &prepared, listener };
         let windowed = match window(&terms, &subject, stored)? {
-            Tried::Again => continue,
+            Tried::Again => {
+                is_again = true;
+                continue;
+            }
             Tried::NoRanges => Windowed { report: whole(&prepared)?, outcome: None },
             Tried::Done(mut outcome) => {
                 Windowed { report: std::mem::take(&mut outcome.report), outcome: Some(outcome) }

@@ -260,6 +260,10 @@ pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
 }
 
 pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {
+    // A pipe without a writer would never be opened.
+    if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
+        return Err(PartsError::Damaged { path: path.to_owned(), what: "it is no regular file".to_owned() });
+    }
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     read.map_err(PartsError::unreadable(path))?;

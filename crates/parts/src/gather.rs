@@ -142,8 +142,12 @@ impl Folder {
 
     /// Reads the head of a part of this plan; what follows are its sums. `None` if it is one of another round.
     fn head<O>(&self, plan: &Plan<O>, path: &Path) -> Result<Option<(Task, BufReader<File>)>, PartsError> {
-        let mut from = BufReader::new(File::open(path).map_err(PartsError::unreadable(path))?);
         let foreign = |what: String| PartsError::Foreign { path: path.to_owned(), what };
+        // A pipe without a writer would never be opened.
+        if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
+            return Err(foreign("is no regular file".to_owned()));
+        }
+        let mut from = BufReader::new(File::open(path).map_err(PartsError::unreadable(path))?);
         let head = Head::read(&mut from).map_err(|error| match error {
             HeadError::Io(cause) => PartsError::unreadable(path)(cause),
             HeadError::NotAPart => foreign("is not a part".to_owned()),

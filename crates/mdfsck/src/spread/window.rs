@@ -61,14 +61,20 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Looks for the plan of a former window over the same paths with the same options. What cannot be used is removed.
+    /// Looks for the plan of a former window over the same paths with the same options. What cannot be used is removed. `is_again`
+    /// uses none, even if it could not be removed.
     ///
     /// # Errors
     /// If the system gives no random numbers.
-    pub(crate) fn find(history: Option<&Path>, arguments: &CheckArguments, what: &What<'_>) -> Result<Self, Failure> {
+    pub(crate) fn find(
+        history: Option<&Path>,
+        arguments: &CheckArguments,
+        what: &What<'_>,
+        is_again: bool,
+    ) -> Result<Self, Failure> {
         let fresh = Common { key: new_key()?, audit: None };
         let path = history.and_then(|history| Some(folder_of(history, &absolute(arguments, what)?)));
-        let opened = path.as_deref().filter(|path| is_of_window(path)).and_then(|path| {
+        let opened = path.as_deref().filter(|path| !is_again && is_of_window(path)).and_then(|path| {
             let Ok(opened) = Opened::open(path) else {
                 remove(path);
                 return None;
