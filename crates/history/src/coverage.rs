@@ -16,13 +16,14 @@ use crate::record::InWindow;
 use crate::scope::Asked;
 use crate::time;
 
-/// Writes which ranges a run read. What is older than what is known already changes nothing, nor does what earlier windows read.
+/// Writes which ranges a run read. What is older than what is known already changes nothing, nor does what earlier windows read. What was
+/// read after `now` is of a clock that was wrong.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     (report, window): (&Report, Option<&InWindow<'_>>),
     asked: &Asked,
     ids: Ids,
-    taken_at: &str,
+    (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
     let is_of_run = |range: &check::RangeRead| {
         range.is_read && window.is_none_or(|window| window.swept.contains(&(range.file_id, range.first)))
@@ -38,22 +39,23 @@ pub(crate) fn write(
          pages = excluded.pages, pages_in_use = excluded.pages_in_use,
          image = CASE WHEN excluded.read_at IS NULL THEN image ELSE excluded.image END,
          read_at = coalesce(excluded.read_at, read_at)
-         WHERE read_at IS NULL OR read_at <= ?9",
+         WHERE read_at IS NULL OR read_at <= ?9 OR read_at > ?10",
     )?;
     for range in &report.ranges {
         let (read_at, image) = if is_of_run(range) { (Some(taken_at), Some(ids.image)) } else { (None, None) };
         let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
-        put.execute(params![ids.database, file, first, depth, pages, in_use, read_at, image, taken_at])?;
+        put.execute(params![ids.database, file, first, depth, pages, in_use, read_at, image, taken_at, now])?;
     }
     if report.ranges.is_empty() {
         return Ok(());
     }
     // What is beyond the end of a file is not there any more.
     let mut cut = transaction.prepare(
-        "DELETE FROM coverage WHERE database = ?1 AND file = ?2 AND first >= ?3 AND (read_at IS NULL OR read_at <= ?4)",
+        "DELETE FROM coverage WHERE database = ?1 AND file = ?2 AND first >= ?3
+         AND (read_at IS NULL OR read_at <= ?4 OR read_at > ?5)",
     )?;
     for file in &report.database.files {
-        cut.execute(params![ids.database, file.file_id, file.pages, taken_at])?;
+        cut.execute(params![ids.database, file.file_id, file.pages, taken_at, now])?;
     }
     Ok(())
 }

@@ -115,13 +115,15 @@ fn began() -> &'static str {
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
 }
 
-/// Who else holds a lease that covers `scope`, in words.
+/// Who else holds a lease that covers `scope`, in words. One that was renewed in the future was so by a clock that was wrong.
 pub(crate) fn holder(transaction: &Transaction<'_>, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
+    let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
     let mut statement = transaction.prepare(
-        "SELECT scope, host, pid, started FROM lease WHERE (scope IN (0, ?1) OR ?1 = 0) AND heartbeat >= ?2 ORDER BY scope",
+        "SELECT scope, host, pid, started FROM lease
+         WHERE (scope IN (0, ?1) OR ?1 = 0) AND heartbeat BETWEEN ?2 AND ?3 ORDER BY scope",
     )?;
-    let found = statement.query_row(params![scope, alive], |row| {
+    let found = statement.query_row(params![scope, alive, latest], |row| {
         Ok(Lease { scope: row.get(0)?, host: row.get(1)?, pid: row.get(2)?, started: row.get(3)? })
     });
     found.optional()

@@ -136,7 +136,7 @@ fn write(
 ) -> rusqlite::Result<Recorded> {
     let asked = Asked::of(&run.report.options);
     let number = insert_run(transaction, run, (identity, ids), &asked, ended)?;
-    coverage::write(transaction, (run.report, run.window.as_ref()), &asked, ids, &identity.taken_at)?;
+    coverage::write(transaction, (run.report, run.window.as_ref()), &asked, ids, (&identity.taken_at, ended))?;
     let objects = objects::write(transaction, run.report, &asked, (ids, number))?;
     let changes = life::write(transaction, run.report, &asked, (ids, number), (&identity.taken_at, ended))?;
     coverage::write_relations(transaction, run.report, &asked, (ids, &objects), &identity.taken_at)?;

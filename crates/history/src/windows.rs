@@ -143,7 +143,7 @@ impl History {
                 Err(by) => return Ok(Err(by)),
             };
             coverage::retile(transaction, (ids.database, depth), tiles, &now_text)?;
-            let known = known(transaction, ids, depth)?;
+            let known = known(transaction, ids, depth, &now_text)?;
             let started = time::text(opening.started);
             transaction.execute(
                 "INSERT INTO window (image, started, ended, allowed_seconds, ranges, bytes, seconds)
@@ -190,8 +190,9 @@ impl History {
             if done.is_read && !done.has_findings {
                 transaction.execute(
                     "UPDATE coverage SET read_at = ?5, image = ?6, evidence = 'read'
-                     WHERE database = ?1 AND file = ?2 AND first = ?3 AND depth = ?4 AND (read_at IS NULL OR read_at <= ?5)",
-                    params![ids.database, done.range.file_id, done.range.first, depth, taken_at, ids.image],
+                     WHERE database = ?1 AND file = ?2 AND first = ?3 AND depth = ?4
+                     AND (read_at IS NULL OR read_at <= ?5 OR read_at > ?7)",
+                    params![ids.database, done.range.file_id, done.range.first, depth, taken_at, ids.image, now],
                 )?;
             }
             if let Some((plan, task)) = done.part {
@@ -230,7 +231,7 @@ impl History {
         let identity = identity(opening, &now);
         self.transaction(|transaction| {
             let ids = identity.ids(transaction, &now)?;
-            known(transaction, ids, depth_of(opening.is_full))
+            known(transaction, ids, depth_of(opening.is_full), &now)
         })
     }
 }
@@ -240,19 +241,21 @@ fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     Identity::of(&summary, opening.source, opening.database, (opening.host, now))
 }
 
-fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str) -> rusqlite::Result<Known> {
+/// What is known now. A date that is yet to come is of a clock that was wrong, and says nothing.
+fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str, now: &str) -> rusqlite::Result<Known> {
+    let now_seconds = time::seconds(now).unwrap_or(i64::MAX);
     let first_seen: String =
         transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
     let rows = coverage::rows(transaction, (ids.database, depth))?;
     let doubted = doubted(transaction, ids)?;
     // Files are taken to be of the moment in which they are looked at: each window moves it.
     let closed: Option<String> = transaction.query_row(
-        "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END) FROM image i JOIN source s ON s.id = i.source
-         WHERE s.database = ?1 AND i.closed_at IS NOT NULL",
-        [ids.database],
+        "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END)
+         FROM image i JOIN source s ON s.id = i.source WHERE s.database = ?1 AND i.closed_at <= ?2",
+        params![ids.database, now],
         |row| row.get(0),
     )?;
-    let known_since = time::seconds(&first_seen).unwrap_or_default();
+    let known_since = time::seconds(&first_seen).unwrap_or_default().min(now_seconds);
     let (windows, every) = windows(transaction, ids)?;
     let range = |(id, row): (u32, &Row)| {
         let end = u64::from(row.first) + u64::from(row.pages);
@@ -261,8 +264,8 @@ fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str) -> rusqlite::Resu
             id,
             bytes: u64::from(row.pages) * PAGE_BYTES as u64,
             is_in_use: row.in_use > 0,
-            read_at: row.read_at.as_deref().and_then(time::seconds),
-            known_since: row.known_since.as_deref().and_then(time::seconds).unwrap_or(known_since),
+            read_at: row.read_at.as_deref().and_then(time::seconds).filter(|at| *at <= now_seconds),
+            known_since: row.known_since.as_deref().and_then(time::seconds).unwrap_or(known_since).min(now_seconds),
             is_doubted: from.is_some_and(|(file, page)| *file == row.file && u64::from(*page) < end),
         }
     };

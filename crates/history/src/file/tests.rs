@@ -205,3 +205,16 @@ fn a_history_that_another_writes_is_busy() {
     history.connection().busy_timeout(Duration::from_millis(50)).unwrap();
     assert!(matches!(history.save_baseline("a", "{}"), Err(HistoryError::Busy { .. })));
 }
+
+#[test]
+fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
+    let folder = folder();
+    let path = made(&folder);
+    let (mut one, mut other) = (History::open_or_create(&path).unwrap(), History::open_or_create(&path).unwrap());
+    one.lease(1, "HOST1").unwrap();
+    let at = |seconds: u64| crate::time::text(SystemTime::now() + Duration::from_secs(seconds));
+    one.connection().execute("UPDATE lease SET heartbeat = ?1", [at(60)]).unwrap();
+    assert!(other.lease(1, "HOST2").is_err(), "clocks differ a little");
+    one.connection().execute("UPDATE lease SET heartbeat = ?1", [at(86_400)]).unwrap();
+    other.lease(1, "HOST2").unwrap();
+}
