@@ -153,7 +153,7 @@ fn remove_stale(history: &Path) {
 }
 
 fn note(why: &str) {
-    warn(format!("window: {why}: a new image; what was read before counts for what was read, not for this image"));
+    warn(format!("window: {why}: this window starts over with a new image; the dates of earlier reads remain"));
 }
 
 /// What a window came to.
@@ -318,7 +318,10 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let path = opened.folder.path().to_owned();
     let gathered = opened.folder.gather_some(&opened.plan, done.iter().copied())?;
     let is_missing = |task: &&Task| !gathered.parts.iter().any(|part| part.task.id == task.id);
-    let left = opened.plan.tasks.iter().filter(is_missing).map(|task| (task.file, task.first)).collect();
+    let left: Vec<_> = opened.plan.tasks.iter().filter(is_missing).map(|task| (task.file, task.first)).collect();
+    if ranges == 0 && !left.is_empty() && !(terms.is_interrupted)() {
+        warn("window: it was over before the first range was begun, so nothing was read; make it longer");
+    }
     let all_bytes = opened.plan.tasks.iter().map(bytes).sum();
     let done_bytes = gathered.parts.iter().map(|part| bytes(&part.task)).sum();
     let tiles = keeper.tiles.clone();
