@@ -1,6 +1,6 @@
 //! How old what was read and proven is: pages have an age, relations have an image.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, SystemTime};
 
 use check::Report;
@@ -11,10 +11,19 @@ use crate::doubts::Doubts;
 use crate::error::Result;
 use crate::file::History;
 use crate::identity::Ids;
+use crate::lease::Lease;
 use crate::query::Filter;
-use crate::record::InWindow;
 use crate::scope::Asked;
 use crate::time;
+
+/// What a run in a window did itself; its report has what earlier windows read, too.
+#[derive(Clone, Copy, Debug)]
+pub struct InWindow<'a> {
+    /// The ranges that it swept: file and first page.
+    pub swept: &'a BTreeSet<(u16, u32)>,
+    /// Its right to work on the database, which it has until its run is recorded; `None` if it could not be had.
+    pub lease: Option<&'a Lease>,
+}
 
 /// Writes which ranges a run read. What is older than what is known already changes nothing, nor does what earlier windows read. What was
 /// read after `now` is of a clock that was wrong.

@@ -22,8 +22,9 @@ mod scope;
 pub mod time;
 pub mod windows;
 
+pub use coverage::InWindow;
 pub use error::{HistoryError, Result};
 pub use file::History;
 pub use lease::Lease;
-pub use record::{FailedRun, InWindow, Recorded, Run};
+pub use record::{FailedRun, Recorded, Run};
 pub use schema::VERSION;

@@ -1,6 +1,5 @@
 //! What a run leaves in the history, in one transaction.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -9,13 +8,14 @@ use check::{PhaseStatistics, Report};
 use rusqlite::{Transaction, params};
 use source::PageSource;
 
+use crate::coverage::{self, InWindow};
 use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::identity::{Identity, Ids, shown, storable};
-use crate::lease::{self, Lease};
+use crate::lease;
 use crate::life::{self, Changes};
 use crate::scope::Asked;
-use crate::{coverage, objects, time};
+use crate::{objects, time};
 
 /// Entries of what a run could not verify that are kept; all are counted.
 const MOST_NOT_VERIFIED: usize = 1000;
@@ -36,15 +36,6 @@ pub struct Run<'a> {
     pub exit_status: u8,
     /// The window that it was, if it was one.
     pub window: Option<InWindow<'a>>,
-}
-
-/// What a run in a window did itself; its report has what earlier windows read, too.
-#[derive(Clone, Copy, Debug)]
-pub struct InWindow<'a> {
-    /// The ranges that it swept: file and first page.
-    pub swept: &'a BTreeSet<(u16, u32)>,
-    /// Its right to work on the database, which it has until its run is recorded; `None` if it could not be had.
-    pub lease: Option<&'a Lease>,
 }
 
 /// A run that could not look.
