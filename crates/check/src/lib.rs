@@ -42,6 +42,7 @@ mod inventory;
 mod ledger;
 mod lob;
 mod log_audit;
+mod mapping;
 mod memory;
 mod metadata;
 mod off_row;

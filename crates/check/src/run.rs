@@ -30,7 +30,7 @@ use crate::survey::Maps;
 use crate::units::Units;
 use crate::witness::{Fingerprint, Witness};
 use crate::{
-    broker, catalog_rules, columns, container, encryption, inventory, metadata, page_map, prechecks, read_ranges,
+    broker, catalog_rules, columns, container, encryption, inventory, mapping, metadata, prechecks, read_ranges,
     reckon, settle, sweep, system, warnings,
 };
 
@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
         self.read_errors.extend(notes::unread_pages(context, swept.unread.clone()));
         self.read_errors.extend(self.space.error());
         let ranges = read_ranges::read_ranges(context, &swept.unread);
-        let page_map = self.options.page_map.then(|| page_map::page_map(context, &swept.unread));
+        let page_map = self.options.page_map.then(|| mapping::page_map(context, &swept.unread));
         let rowsets = inventory::rowsets(context, &swept);
         if self.options.scope == Scope::Database && !self.options.physical_only {
             broker::note_queues(self.database, &rowsets, &mut self.coverage);
