@@ -92,7 +92,7 @@ fn maps_of_another_range_or_run_or_that_were_changed_are_refused_and_no_other_ra
         assert!(open(common, head, options, &mut |_| panic!("no maps are known")).is_err());
     }
     // A page beyond the end that the maps know is not free.
-    let larger = database_of_lab(0, 8 << 20);
+    let larger = database_of_lab(0, 24 << 20);
     assert!(larger.files()[0].pages > files.files()[0].pages);
     let opened =
         sweeper_without_maps(&larger, &database, &all(), (HEAD, &mut common.as_slice()), |sweeper| sweeper.is_some());
