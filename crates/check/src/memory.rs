@@ -27,7 +27,7 @@ const BYTES_PER_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
 /// Stack, buffers and findings of a thread, besides what it reads.
 const BYTES_PER_THREAD: u64 = 1 << 20;
 /// The program, object storage included.
-const BASE_BYTES: u64 = 9 << 20;
+const BASE_BYTES: u64 = 11 << 20;
 /// What a column of a heap or clustered index that has pages costs besides its rows in the catalog: the programs made of it, and what
 /// reading them took.
 const BYTES_PER_TABLE_COLUMN: u64 = 500;
