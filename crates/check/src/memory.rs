@@ -2,7 +2,7 @@
 
 use catalog::{AllocUnit, ConstraintKind, Database, ExpressionKind, IndexColumn, Rowset};
 use format::page::PAGE_BYTES;
-use source::{BackupPages, PageSource};
+use source::{BackupPages, PROGRAM_BYTES, PageSource};
 
 use crate::catalog_rules;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
@@ -26,8 +26,6 @@ const BYTES_PER_UNIT_AND_THREAD: u64 = 1000;
 const BYTES_PER_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
 /// Stack, buffers and findings of a thread, besides what it reads.
 const BYTES_PER_THREAD: u64 = 1 << 20;
-/// The program, object storage included.
-const BASE_BYTES: u64 = 11 << 20;
 /// What a column of a heap or clustered index that has pages costs besides its rows in the catalog: the programs made of it, and what
 /// reading them took.
 const BYTES_PER_TABLE_COLUMN: u64 = 500;
@@ -116,7 +114,7 @@ impl MemoryBudget {
         let a_thread = BYTES_PER_THREAD + with_pages * BYTES_PER_UNIT_AND_THREAD + of_checks;
         let mapped = options.mapped_pages.unwrap_or(pages);
         let page_map = if options.page_map { page_map::bytes(mapped, database.units.len() as u64) } else { 0 };
-        let fixed = BASE_BYTES
+        let fixed = PROGRAM_BYTES
             + page_map
             + mapped * BYTES_PER_PAGE
             + database.bytes()

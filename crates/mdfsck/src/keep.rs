@@ -1,6 +1,5 @@
 //! `mdfsck check --history`: each run is recorded. Nothing that is wrong with a history keeps a check from its results.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -11,6 +10,7 @@ use crate::check::Ended;
 use crate::cli::CheckArguments;
 use crate::error_log;
 use crate::failure::{Failure, warn};
+use crate::output::place;
 
 /// The history, if it can be used; otherwise why not is said, with the bits of the exit status. A file that is missing is made.
 pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
@@ -27,11 +27,10 @@ pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
 /// If it is.
 pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let Some(history) = &arguments.results.history else { return Ok(()) };
-    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     for (option, path) in
         [("--output", &arguments.results.output), ("--errorlog-line", &arguments.results.errorlog_line)]
     {
-        if path.as_deref().is_some_and(|path| whole(path) == whole(history)) {
+        if path.as_deref().is_some_and(|path| place(path) == place(history)) {
             let text = format!("{option} {}: is the file of --history; name another file", history.display());
             return Err(Failure::usage(text));
         }
@@ -90,6 +89,7 @@ fn say(recorded: &Recorded) {
     warn(format!("history: {new} new, {confirmed} confirmed, {gone} gone{rest}"));
 }
 
+/// Says why a run is not recorded; returns the bits of the exit status.
 pub(crate) fn unkept(error: &HistoryError) -> u8 {
     let failure = Failure::from(error);
     warn(format!("{}; the run is not recorded", failure.text));

@@ -103,7 +103,7 @@ impl Target {
 }
 
 /// The regular file that `path` names, following links, or will name; `None` if it is something else.
-pub(crate) fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
+fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         // Links of /proc name open files: /dev/stdout is one, and another file of that name is not the same.
@@ -119,6 +119,14 @@ pub(crate) fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Err(io::Error::other("its symbolic links lead in a circle"))
+}
+
+/// The whole path of the file that is written for `path`, which may not be there yet.
+pub(crate) fn place(path: &Path) -> PathBuf {
+    let file = replaceable(path).ok().flatten();
+    let path = file.as_deref().unwrap_or(path);
+    let of_folder = || Some(fs::canonicalize(folder_of(path)).ok()?.join(path.file_name()?));
+    fs::canonicalize(path).ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
 }
 
 fn folder_of(path: &Path) -> &Path {

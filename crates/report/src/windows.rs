@@ -7,15 +7,17 @@ use history::time;
 use history::windows::promise::{Kept, Range, Rhythm};
 use history::windows::{Known, Relations};
 
+use crate::databases::size;
 use crate::history::{minute, span_text};
 use crate::json::{self, VERSION, line};
+use crate::summary::lines::counted;
 
 /// What a window got done.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
     /// How long it took.
     pub used: Duration,
-    /// How long it might have taken.
+    /// The time it was allowed.
     pub allowed: Duration,
     /// Ranges that it read.
     pub ranges: u64,
@@ -29,8 +31,19 @@ pub struct Done<'a> {
     pub all_bytes: u64,
     /// Whether the next window can go on with this image.
     pub is_fixed: bool,
-    /// Whether somebody ended it early.
+    /// Whether it was ended early by a signal.
     pub is_interrupted: bool,
+}
+
+impl WindowView<'_> {
+    fn in_use(&self) -> impl Iterator<Item = &Range> {
+        self.known.ranges.iter().filter(|range| range.is_in_use)
+    }
+
+    /// Bytes in use that were never read.
+    fn never_read_bytes(&self) -> u64 {
+        self.in_use().filter(|range| range.read_at.is_none()).map(|range| range.bytes).sum()
+    }
 }
 
 impl Done<'_> {
@@ -82,7 +95,7 @@ pub fn write(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
 
 /// The lines for people.
 pub fn lines(view: &WindowView<'_>) -> Vec<String> {
-    let mut lines: Vec<String> = view.done.iter().map(|done| window(done, &view.rhythm)).collect();
+    let mut lines: Vec<String> = view.done.iter().map(|done| window(done, view)).collect();
     lines.push(read(view));
     lines.extend(view.closed.map(|kept| closed(view, kept)));
     let Changed { new, confirmed, gone } = view.changed;
@@ -90,16 +103,19 @@ pub fn lines(view: &WindowView<'_>) -> Vec<String> {
     lines
 }
 
-fn window(done: &Done<'_>, rhythm: &Rhythm) -> String {
+fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let (used, allowed) = (short(done.used), short(done.allowed));
     let ended = if done.is_interrupted { ", ended early" } else { "" };
-    let ranges = counted(done.ranges, "range");
+    let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
+        // Without relations that are compared, no image is closed.
+        (0, _) if view.closed.is_none() => "all of it is read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {
-            let closes =
-                rhythm.windows(left).map(|windows| format!("; closes in {}", counted(windows.max(1), "more window")));
+            let windows = view.rhythm.windows(left);
+            let closes = windows
+                .map(|windows| format!("; closes in {}", counted(windows.max(1), "more window", "more windows")));
             format!("{} of {} done{}", size(done.done_bytes), size(done.all_bytes), closes.unwrap_or_default())
         }
         (_, false) => format!(
@@ -114,16 +130,14 @@ fn window(done: &Done<'_>, rhythm: &Rhythm) -> String {
 fn read(view: &WindowView<'_>) -> String {
     let promised = view.within.map(|within| format!(" (promised {})", span_text(within.as_secs())));
     let promised = promised.unwrap_or_default();
-    let in_use = || view.known.ranges.iter().filter(|range| range.is_in_use);
-    let never: u64 = in_use().filter(|range| range.read_at.is_none()).map(|range| range.bytes).sum();
-    let said = match (never, oldest(view)) {
+    let said = match (view.never_read_bytes(), oldest(view)) {
         (0, Some((_, at))) => format!("every page in use within {}{promised}", aged(age(view.now, at))),
         (0, None) => format!("no page is in use{promised}"),
-        (never, _) => format!("{} never{promised}", size(never)),
+        (never, _) => format!("{} never read{promised}", size(never)),
     };
     let oldest = oldest(view).map(|(range, at)| {
         let place = view.known.places.get(range.id as usize).map(|(file, first, pages)| {
-            format!("{file}:{first} .. {file}:{}", u64::from(*first) + u64::from(*pages).saturating_sub(1))
+            format!("{file}:{first} to {file}:{}", u64::from(*first) + u64::from(*pages).saturating_sub(1))
         });
         format!(" Oldest: {}, {}.", place.unwrap_or_default(), date(at))
     });
@@ -151,26 +165,25 @@ fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
         Kept::Yes => String::new(),
         Kept::Broken(at) => {
             let age = aged(age(view.now, at));
-            format!(" PROMISE BROKEN: {age}, promised {promised}.")
+            format!(" PROMISE BROKEN: the oldest is {age} old, promised {promised}.")
         }
         Kept::Never(windows) => {
             format!(
                 " PROMISE CANNOT BE KEPT: a cycle takes {} ({}), promised {promised}.",
-                counted(windows, "window"),
+                counted(windows, "window", "windows"),
                 cycle(windows)
             )
         }
         Kept::Moves(windows) => format!(
             " PROMISE CANNOT BE KEPT: the files may change between windows, and reading all of them takes {}; check a backup.",
-            counted(windows, "window")
+            counted(windows, "window", "windows")
         ),
     }
 }
 
 /// The range in use that was read longest ago, and when.
 fn oldest<'v>(view: &'v WindowView<'_>) -> Option<(&'v Range, i64)> {
-    let read = view.known.ranges.iter().filter(|range| range.is_in_use);
-    read.filter_map(|range| Some((range, range.read_at?))).min_by_key(|(range, at)| (*at, range.id))
+    view.in_use().filter_map(|range| Some((range, range.read_at?))).min_by_key(|(range, at)| (*at, range.id))
 }
 
 fn age(now: i64, at: i64) -> u64 {
@@ -191,7 +204,6 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
         state: view.within.and(kept).map(name),
         oldest_at: oldest_at.map(time::text_of_seconds),
     };
-    let in_use = || view.known.ranges.iter().filter(|range| range.is_in_use);
     let Relations { units, units_sound, pairs, pairs_sound } = view.known.relations;
     let all: u64 = view.known.ranges.iter().map(|range| range.bytes).sum();
     let done = view.done.as_ref().map(|done| json::windows::WindowDone {
@@ -214,7 +226,7 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
         within_seconds: view.within.map(|span| span.as_secs()),
         cycle_windows: view.rhythm.windows(all),
         read: promise(Some(view.read), oldest(view).map(|(_, at)| at)),
-        never_read_bytes: in_use().filter(|range| range.read_at.is_none()).map(|range| range.bytes).sum(),
+        never_read_bytes: view.never_read_bytes(),
         closed: promise(view.closed, view.known.closed),
         units,
         units_sound,
@@ -235,26 +247,16 @@ pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
             let rhythm = Rhythm { bytes: Some(rate * window.as_secs_f64()), every: Duration::ZERO };
             let windows = rhythm.windows(bytes).map_or_else(
                 || "more windows than can be counted".to_owned(),
-                |windows| counted(windows.max(1), "window"),
+                |windows| counted(windows.max(1), "window", "windows"),
             );
             format!("A cycle takes {windows} of {every}: {} at {} per second.", size(bytes), size(rate as u64))
         }
         None => format!(
-            "How many windows of {every} a cycle takes is not known: the history has no window of this database, which would say how fast its {} are read.",
+            "It is not known how many windows of {every} a cycle takes: the history has no window of this database, which would show how \
+             fast its {} are read.",
             size(bytes)
         ),
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// A size for people, with the largest unit of which there are ten.
-fn size(bytes: u64) -> String {
-    let units = [("TB", 40), ("GB", 30), ("MB", 20)];
-    let (name, shift) = units.into_iter().find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("MB", 20));
-    format!("{} {name}", bytes >> shift)
 }
 
 /// `2 h 58 min`, `12 min`, `40 s`, `3 ms`.
@@ -275,12 +277,12 @@ fn date(seconds: i64) -> String {
 
 /// An age, rounded up: what is printed is enough.
 fn aged(seconds: u64) -> String {
-    let (number, unit) = match seconds {
-        0..=7200 => (seconds.div_ceil(60), "minute"),
-        7201..=172_800 => (seconds.div_ceil(3600), "hour"),
-        _ => (seconds.div_ceil(86_400), "day"),
+    let (unit, one, many) = match seconds {
+        0..=7200 => (60, "minute", "minutes"),
+        7201..=172_800 => (3600, "hour", "hours"),
+        _ => (86_400, "day", "days"),
     };
-    counted(number.max(1), unit)
+    counted(seconds.div_ceil(unit).max(1), one, many)
 }
 
 #[cfg(test)]
@@ -341,8 +343,8 @@ mod tests {
         assert_eq!(
             lines(&view(&known)),
             [
-                "Window: 2 h 58 min of 3 h, 1540 GB in 1540 ranges (image of 2026-11-21 22:00, 7903 GB of 8400 GB done; closes in 1 more window).",
-                "Read:   every page in use within 9 days (promised 14 days). Oldest: 1:131072 .. 1:262143, 1970-01-12.",
+                "Window: 2 h 58 min of 3 h, 1540 GB in 1,540 ranges (image of 2026-11-21 22:00, 7903 GB of 8400 GB done; closes in 1 more window).",
+                "Read:   every page in use within 9 days (promised 14 days). Oldest: 1:131072 to 1:262143, 1970-01-12.",
                 "Closed: image of 1970-01-11; 412 of 412 tables and indexes are sound, 1179 of 1180 indexes agree with their tables.",
                 "Findings: 1 new, 2 confirmed, 1 gone.",
             ]
@@ -354,8 +356,8 @@ mod tests {
         let known = known(&[Some(19 * DAY), None]);
         let broken = WindowView { read: Kept::Broken(0), closed: Some(Kept::Never(19)), ..view(&known) };
         let lines = lines(&broken);
-        assert!(lines[1].starts_with("Read:   1024 MB never (promised"), "{}", lines[1]);
-        assert!(lines[1].contains("PROMISE BROKEN: 20 days, promised"), "{}", lines[1]);
+        assert!(lines[1].starts_with("Read:   1024 MB never read (promised"), "{}", lines[1]);
+        assert!(lines[1].contains("PROMISE BROKEN: the oldest is 20 days old, promised"), "{}", lines[1]);
         assert!(
             lines[2].ends_with("PROMISE CANNOT BE KEPT: a cycle takes 19 windows (19 days), promised 14 days."),
             "{}",
@@ -367,16 +369,22 @@ mod tests {
         assert!(super::lines(&moves)[2].contains("takes 3 windows; check a backup"));
         let physical = WindowView { closed: None, ..view(&known) };
         assert!(super::lines(&physical).iter().all(|line| !line.starts_with("Closed:")));
+        let done = view(&known).done.map(|done| Done { done_bytes: done.all_bytes, ..done });
+        let read = WindowView { done, closed: None, ..view(&known) };
+        assert!(super::lines(&read)[0].ends_with("all of it is read)."), "{}", super::lines(&read)[0]);
     }
 
     #[test]
-    fn a_cycle_is_told_in_windows() {
+    fn a_cycle_is_counted_in_windows() {
         let tera = 2_000_000_000_000;
         assert_eq!(
             cycle(tera, Some(250e6), Duration::from_secs(9000)),
-            "A cycle takes 1 window of 2 h 30 min: 1862 GB at 238 MB per second."
+            "A cycle takes 1 window of 2 h 30 min: 1863 GB at 239 MB per second."
         );
         assert!(cycle(25 * tera, Some(1e9), Duration::from_secs(14_400)).starts_with("A cycle takes 4 windows of 4 h"));
-        assert!(cycle(tera, None, Duration::from_secs(60)).starts_with("How many windows of 1 min"));
+        assert!(
+            cycle(tera, None, Duration::from_secs(60))
+                .starts_with("It is not known how many windows of 1 min a cycle takes")
+        );
     }
 }

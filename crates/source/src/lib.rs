@@ -38,6 +38,10 @@ use std::path::{Path, PathBuf};
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
 
+/// What the program itself takes of a memory grant, in bytes: its code and tables, object storage included, and its read buffers.
+/// Measured with a catalog of 10,000 tables.
+pub const PROGRAM_BYTES: u64 = 11 << 20;
+
 /// One data file of the database.
 #[derive(Clone, Debug)]
 pub struct DataFile {

@@ -1,7 +1,7 @@
 //! `mdfsck check --html`: the report as a page, beside the results.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use report::check_page::CheckPage;
 use source::PageSource;
@@ -9,7 +9,7 @@ use source::PageSource;
 use super::Ended;
 use crate::cli::{CheckArguments, VERSION};
 use crate::failure::Failure;
-use crate::output::{self, Target};
+use crate::output::{self, Target, place};
 use crate::terminal::Repeated;
 
 /// Requires a file of its own for the page.
@@ -25,7 +25,7 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     }
     if arguments.windows.window.is_some() {
         return Err(Failure::usage(
-            "--html: not of a window, which reads only a part; leave out --window, or see 'mdfsck history'",
+            "--html: a window reads only a part, which is no page; leave out --window, or see 'mdfsck history'",
         ));
     }
     for (option, path) in
@@ -67,15 +67,6 @@ fn is_standard_output(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_standard_output(_: &Path) -> bool {
     false
-}
-
-/// The whole path of the file that is written for `path`, which may not be there yet.
-fn place(path: &Path) -> PathBuf {
-    let file = output::replaceable(path).ok().flatten();
-    let path = file.as_deref().unwrap_or(path);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let of_folder = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
-    fs::canonicalize(path).ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// A page holds the report of one database.

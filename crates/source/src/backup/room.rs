@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use crate::OpenError;
+use crate::{OpenError, PROGRAM_BYTES};
 
 /// Files of one database, and its filegroups: 32,767 each
 /// (learn.microsoft.com/sql/sql-server/maximum-capacity-specifications-for-sql-server).
@@ -19,8 +19,6 @@ pub(super) const MOST_REGIONS: usize = 1024;
 /// Objects of one configuration: two per file, and some for the set.
 pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;
 
-/// The program itself, with its read buffers.
-const BASE_BYTES: u64 = 8 << 20;
 /// Memory without a grant, in addition to a fraction of the backup's own size.
 const DEFAULT_BYTES: u64 = 56 << 20;
 /// Without a grant, bytes of the backup per byte of memory. A sound one takes a fiftieth of that.
@@ -37,7 +35,7 @@ pub(super) struct Room {
 impl Room {
     /// Room within a grant of this many bytes; without one, in proportion to the `size` of the backup in bytes.
     pub(super) fn new(granted: Option<u64>, size: u64) -> Self {
-        let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_PER_BYTE, |bytes| bytes.saturating_sub(BASE_BYTES));
+        let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_PER_BYTE, |bytes| bytes.saturating_sub(PROGRAM_BYTES));
         Self { granted, limit, used: Cell::new(0) }
     }
 
