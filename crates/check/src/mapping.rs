@@ -12,7 +12,7 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 use crate::units::{Shape, UnitIndex};
 
-/// A file has so many at least.
+/// The least number of runs that a file is given.
 const LEAST_RUNS: usize = 16;
 /// Unread pages that are kept.
 const MAX_UNREAD: usize = 1 << 12;
@@ -76,7 +76,7 @@ fn owners(context: &Context<'_>) -> (Vec<MapOwner>, Vec<u16>) {
 /// What an extent is used for, and the number of its owner.
 fn extent_of(context: &Context<'_>, file: &FileMap, extent: u32, numbers: &[u16]) -> (MapState, u16) {
     if is_fixed_extent(extent) {
-        return (MapState::Maps, MapRun::NOBODY);
+        return (MapState::Maps, MapRun::NO_OWNER);
     }
     let first = extent * EXTENT_PAGES;
     let pages = first..first.saturating_add(EXTENT_PAGES).min(file.pages);
@@ -101,7 +101,7 @@ fn extent_of(context: &Context<'_>, file: &FileMap, extent: u32, numbers: &[u16]
         Some((false, false)) if is_listed() => MapState::Mixed,
         Some((false, false)) => MapState::Other,
     };
-    (state, MapRun::NOBODY)
+    (state, MapRun::NO_OWNER)
 }
 
 /// The cells of a file in at most `most` runs, with the power of two of extents that a cell has for that.

@@ -7,14 +7,14 @@ use format::allocation::EXTENT_PAGES;
 pub const MAX_RUNS: usize = 1 << 20;
 /// Indexes and heaps that are named; the extents of smaller ones have [`MapRun::UNNAMED`].
 pub const MAX_OWNERS: usize = (1 << 12) - 1;
-/// Bytes for each run while they are made: a list that grows is there twice for a moment.
+/// Bytes per run while they are made: a growing list exists twice for a moment.
 const BYTES_PER_RUN: u64 = 2 * size_of::<MapRun>() as u64;
 /// Bytes for each unit, to find those with the most extents.
 const BYTES_PER_UNIT: u64 = 96;
 /// Counters of the states of one cell.
 const BYTES_FOR_COUNTERS: u64 = ((MAX_OWNERS + 2) * MapState::ALL.len() * 12) as u64;
 
-/// Bytes of the memory grant that the map of so many pages and units takes at most.
+/// The most bytes of the grant that a map takes, by the number of pages and allocation units.
 pub(crate) fn bytes(pages: u64, units: u64) -> u64 {
     let extents = pages / u64::from(EXTENT_PAGES) + 1;
     extents.min(MAX_RUNS as u64) * BYTES_PER_RUN + units * BYTES_PER_UNIT + BYTES_FOR_COUNTERS
@@ -63,7 +63,7 @@ impl MapState {
 pub struct MapRun {
     /// How many.
     pub cells: u32,
-    /// Position in [`PageMap::owners`], from 1; [`Self::NOBODY`] or [`Self::UNNAMED`].
+    /// Position in [`PageMap::owners`], from 1; [`Self::NO_OWNER`] or [`Self::UNNAMED`].
     pub owner: u16,
     /// What for.
     pub state: MapState,
@@ -71,7 +71,7 @@ pub struct MapRun {
 
 impl MapRun {
     /// No single object owns the extents.
-    pub const NOBODY: u16 = 0;
+    pub const NO_OWNER: u16 = 0;
     /// An object that is not among those that are named.
     pub const UNNAMED: u16 = MAX_OWNERS as u16 + 1;
 }

@@ -83,7 +83,7 @@ pub fn sweeper<R>(
     }
     progress.phase("survey", 0);
     let survey = |metered: &Metered<'_>, needs: &MemoryBudget, space: &TempStore| {
-        // What the maps show is found again by who merges.
+        // The merge finds again what the maps show.
         let mut findings = FindingCollector::new(needs.bytes_for_findings(options), space);
         let mut units = Units::of(database);
         let (maps, fingerprint) =
@@ -161,8 +161,8 @@ impl Sweeper<'_, '_> {
         cut::tile(self.context, ranges)
     }
 
-    /// Writes what is common to the maps of all ranges, for processes that read nothing else of them. Only who knows `head` can read
-    /// it.
+    /// Writes what is common to the maps of all ranges, for processes that read nothing else of them. Only a reader that knows
+    /// `head` can read it.
     ///
     /// # Errors
     /// [`SumsError`] if it cannot be written.

@@ -1,5 +1,5 @@
-//! Rounds: a second look that would read more than one process should is taken by tasks, each at its own range. What they find
-//! answers a question; whoever merges the parts asks it, and goes on as if it had looked by itself once all have answered.
+//! Rounds: a second look that is too large for one process is taken by tasks, each at its own range. What they find answers a
+//! question: the merge asks it, and goes on as if it had looked by itself once all have answered.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +16,14 @@ use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// Questions of a round at most.
 const MOST_QUESTIONS: usize = 256;
-/// With so many tasks a round gets no further question.
+/// A round that has reached this number of tasks takes no further question.
 const MOST_TASKS: usize = 100_000;
 
 /// What tasks are to look for.
 #[derive(Debug)]
 pub struct Question {
     pub(crate) of: Of,
-    /// Whose pages in shared extents are: what the first round has found.
+    /// The units of pages in shared extents, as the first round found them.
     taken: Arc<Taken>,
 }
 
@@ -65,7 +65,7 @@ impl Question {
         }
     }
 
-    /// Writes it, so that only who knows `head` can read it.
+    /// Writes it. Only a reader that knows `head` can read it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -93,7 +93,7 @@ impl Question {
         Self { of, taken: Arc::clone(taken) }
     }
 
-    /// The question without what is known: whoever reads its answers knows that.
+    /// The question without what is known: the reader of its answers knows that.
     #[must_use]
     pub fn without_known(self) -> Self {
         Self { taken: Arc::default(), ..self }

@@ -53,7 +53,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     };
     match number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)) {
         Some(seconds @ 1..=3_155_760_000) => Ok(Duration::from_secs(seconds)),
-        _ => Err("a number with min, h, d or w is wanted, such as 14d".to_owned()),
+        _ => Err("a number with s, min, h, d or w is wanted, such as 3h or 14d".to_owned()),
     }
 }
 

@@ -222,7 +222,7 @@ fn check_from<'o>(
     drop(listener);
     let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
     let results = &arguments.results;
-    // Of some of the ranges nothing is told but what was found.
+    // While an image is open, only findings are reported.
     let no_infomsgs = results.no_infomsgs || is_open;
     let view = View { no_infomsgs, max_findings: results.max_findings };
     let status_now = || status(&report, results.exit_zero_on_incomplete || is_open);

@@ -18,7 +18,7 @@ pub struct SourceFile {
     pub bytes: u64,
     /// When it was last written to, in milliseconds since 1970; 0 for an object.
     pub modified_ms: i64,
-    /// What tells an object from others of its name.
+    /// Identifies this version of an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }

@@ -23,4 +23,4 @@ pub use gather::{Gathered, Part, Status};
 pub use ids::{Ids, listed};
 pub use maps::{MapsWriter, Piece, maps_path};
 pub use plan::{Image, Plan, PlanId, Task, VERSION};
-pub use round::{MOST_ROUNDS, OpenRound, Round, RoundTask, bound_to};
+pub use round::{MOST_ROUNDS, OpenRound, Round, RoundTask, question_bound_to};

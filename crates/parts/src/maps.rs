@@ -1,8 +1,7 @@
 //! `maps.bin`: what a task has to know of the allocation maps, so that none reads those of the whole database. What is common to
 //! all tasks comes first, then the maps of each, each under the plan's key; at the end is where they begin.
 //!
-//! The file is untrusted: each piece is bound to its plan and number, and whoever reads it finds out whether it is as it was
-//! written.
+//! The file is untrusted: each piece is bound to its plan and number, so that a reader sees whether it is as it was written.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -96,7 +95,7 @@ impl Folder {
     /// A piece of the maps of a plan: it reads no further than where the places begin.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the file cannot be read, is damaged, or has no such piece.
     pub fn maps<O>(&self, plan: &Plan<O>, piece: Piece) -> Result<impl Read + use<O>, PartsError> {
         let path = self.maps_path();
         let mut file = File::open(&path).map_err(PartsError::unreadable(&path))?;

@@ -12,7 +12,7 @@ use crate::plan::{Plan, PlanId, Task, VERSION};
 
 /// Rounds of a plan at most.
 pub const MOST_ROUNDS: u32 = 100;
-/// Longer than any question.
+/// No question takes more bytes.
 const MOST_QUESTION_BYTES: u64 = 1 << 24;
 
 /// What one task of a round does.
@@ -64,7 +64,7 @@ fn question_name(round: u32, question: u32) -> String {
 }
 
 /// What the bytes of a question are bound to.
-pub fn bound_to(plan: &PlanId, round: u32, question: u32) -> Vec<u8> {
+pub fn question_bound_to(plan: &PlanId, round: u32, question: u32) -> Vec<u8> {
     [b"question", plan.as_str().as_bytes(), &round.to_le_bytes(), &question.to_le_bytes()].concat()
 }
 

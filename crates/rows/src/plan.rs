@@ -49,7 +49,7 @@ pub(crate) enum Absent<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) columns: Vec<ColumnPlan<'a>>,
-    /// A record with so many columns and bytes of fixed columns has all of them.
+    /// A record with this number of columns and of bytes of fixed columns has all of them.
     column_count: u16,
     fixed_end: u16,
     /// What a row may have that was written before columns were added, in bytes.

@@ -259,7 +259,7 @@ fn off_row<'v, 's>(
 /// Defaults of this many bytes in all are short enough to be in memory once for each row.
 const SHORT_BYTES: usize = 256;
 
-/// So many values are held at once, which is 128 KB.
+/// Values held at once: 128 KB of them.
 const HELD_VALUES: usize = 4096;
 
 /// A row holds this many bytes of values off the row; further ones are handed out in pieces, as long values are.

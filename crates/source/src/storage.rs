@@ -41,7 +41,7 @@ pub trait Object: Send + Sync + fmt::Debug {
     /// Its length in bytes.
     fn length(&self) -> u64;
 
-    /// What tells it from others that had or will have its name, such as its ETag.
+    /// Identifies this version among others of the same name, such as its ETag.
     fn version(&self) -> String;
 
     /// Reads at least one byte from `offset` on, none at the end. All bytes are of the object as it was when it was opened.
@@ -153,7 +153,7 @@ pub fn length(path: &Path) -> Option<u64> {
     }
 }
 
-/// The length of the object at `path`, and what tells it from others of this name; `None` for a path of the system.
+/// The length of the object at `path`, and what identifies this version among others of its name; `None` for a path of the system.
 ///
 /// # Errors
 /// Those of the storage.
@@ -170,7 +170,7 @@ pub fn list(folder: &Path) -> io::Result<Vec<Entry>> {
     if let Some(storage) = of(folder) {
         return storage.and_then(|(storage, url)| storage.list(url));
     }
-    // An entry that has gone since is found out by whoever opens it.
+    // An entry that has gone since is noticed when it is opened.
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     let entry = |entry: fs::DirEntry| Entry { is_folder: is_folder(&entry), path: entry.path() };
     let mut entries = fs::read_dir(folder)?.map(|found| found.map(entry)).collect::<io::Result<Vec<_>>>()?;

@@ -14,9 +14,9 @@ pub enum PartError {
     /// Facts were lost as temporary files could not be written or read.
     #[error("{0}")]
     Lost(String),
-    /// The maps of a page were needed that is not in the range whose maps were read: a defect of the program.
+    /// Maps of a page outside the range were needed: a defect of the program.
     #[error(
-        "pages {}: the maps of other pages were needed to sweep them; this is a defect of mdfsck: please send it in, and check \
+        "pages {}: the maps of other pages were needed to sweep them; this is a defect of mdfsck: please report it, and check \
          without a plan", Stretch(.0)
     )]
     Beyond(FileRange),

@@ -1,30 +1,24 @@
 //! One report of all parts.
 
+use std::io::Read;
+
+use catalog::Database;
+use source::{BackupPages, PageSource};
+
 use super::body::Body;
-use super::cut;
-use super::cut::Untiled;
+use super::cut::{self, Untiled};
 use crate::check_list::Swept;
 use crate::finding::Finding;
 use crate::options::Options;
 use crate::progress::Progress;
-use crate::ranges::FileRange;
-use crate::ranges::Ranges;
-use crate::registry;
-use crate::registry::Phase;
-use crate::registry::limits;
-use crate::report::Report;
-use crate::report::RowsetCounts;
+use crate::ranges::{FileRange, Ranges};
+use crate::registry::{self, Phase, limits};
+use crate::report::{Report, RowsetCounts};
 use crate::rounds::Rounds;
 use crate::run::run_with;
 use crate::sums::CheckSums;
-use crate::wire::Input;
-use crate::wire::SumsError;
-use crate::witness::Faulty;
-use crate::witness::Fingerprint;
-use catalog::Database;
-use source::BackupPages;
-use source::PageSource;
-use std::io::Read;
+use crate::wire::{Input, SumsError};
+use crate::witness::{Faulty, Fingerprint};
 
 /// A part to be merged.
 pub struct Part<'p> {
@@ -83,8 +77,8 @@ pub fn merge_in_rounds<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, Some(rounds)), begin, next)
 }
 
-/// What is known while `left` of the `ranges` have no part yet: maps and catalog are compared whole, and of the parts there are the
-/// findings that one page alone proves. Nothing is compared, and the report says so.
+/// What is known while `left` of the `ranges` have no part: maps and catalog are compared in full, and of the parts only findings
+/// that one page proves are reported. Sums are not compared, and the report says so.
 ///
 /// # Errors
 /// As [`merge`].
@@ -97,7 +91,7 @@ pub fn so_far<'p, E: From<SumsError>>(
     next: impl FnMut() -> Option<Result<Part<'p>, E>>,
 ) -> Result<Report, E> {
     let report = merge_with((source, database), options, progress, (ranges, left, None), begin, next)?;
-    // Of some of the rows no count is of use.
+    // Counts of some of the rows are of no use.
     let named = |rowset: RowsetCounts| RowsetCounts {
         rows: 0,
         ghost_rows: 0,

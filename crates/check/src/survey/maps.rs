@@ -47,7 +47,7 @@ pub(crate) struct FileMap {
     pub(crate) file_id: u16,
     /// Whole pages in the file.
     pub(crate) pages: u32,
-    /// The page with which the maps begin: 0 but for a stretch, whose maps begin with an extent.
+    /// The first page of the maps: 0, or the start of the stretch, which begins with an extent.
     first: u32,
     /// Whether a page was asked for that is in the file and beyond the stretch: an answer was needed that is not here.
     missed: AtomicBool,
@@ -146,7 +146,7 @@ impl FileMap {
     /// for owners must skip them quickly, as a header can claim a terabyte of them.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
-        // To know whether they are those of another stretch, or some are.
+        // Notes whether these pages are beyond the stretch.
         if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
             let _ = (self.of_extent(first, &self.owners), self.of_extent(last / EXTENT_PAGES, &self.owners));
         }

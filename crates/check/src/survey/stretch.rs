@@ -1,4 +1,4 @@
-//! What a process must know of the survey that sweeps stretches of files: what is common to all of them, and the maps of each.
+//! What a process that sweeps stretches of files must know of the survey: what is common to all of them, and the maps of each.
 
 use format::AllocUnitId;
 use format::allocation::INTERVAL_PAGES;
@@ -69,7 +69,7 @@ impl Survey {
         let Some(file) = self.file(range.file_id).filter(|file| file.has_stretch(range)) else { return Ok(()) };
         file.write_stretch(range, to)?;
         self.unread.iter().filter(|page| range.contains(**page)).copied().collect::<Vec<_>>().write(to)?;
-        // Whose a page in a shared extent is, the IAM pages of those who share it decide.
+        // In a shared extent, the IAM pages of the units that share it decide who owns a page.
         let intervals = match file.has_shared(range) {
             true => self.intervals.within(FileRange {
                 first: range.first - range.first % INTERVAL_PAGES,

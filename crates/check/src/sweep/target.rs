@@ -46,7 +46,7 @@ pub(crate) enum Verdict {
 /// decides.
 pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
     let allocation = context.survey.allocation(id);
-    // Most pages of a large empty file are free: nobody asks whose they were.
+    // Most pages of a large empty file are free, and their owner does not matter.
     if allocation == Allocation::Free {
         return false;
     }

@@ -41,13 +41,13 @@ pub struct Rhythm {
 }
 
 impl Rhythm {
-    /// Windows that it takes to read so many bytes; `None` if that is not known.
+    /// The number of windows it takes to read `bytes`; `None` if that is not known.
     pub fn windows(&self, bytes: u64) -> Option<u64> {
         let each = self.bytes.filter(|bytes| *bytes >= 1.0)?;
         Some((bytes as f64 / each).ceil() as u64)
     }
 
-    /// Seconds until so many more windows have ended.
+    /// Seconds until this number of further windows has ended.
     fn seconds(&self, windows: u64) -> i64 {
         let every = i64::try_from(self.every.as_secs()).unwrap_or(i64::MAX);
         i64::try_from(windows).unwrap_or(i64::MAX).saturating_mul(every)
@@ -61,9 +61,9 @@ pub enum Kept {
     Yes,
     /// It is not: the oldest proof is of this moment, in seconds since 1970.
     Broken(i64),
-    /// It will not be at the present speed: a cycle takes so many windows.
+    /// It will not be at the present speed: a cycle takes this number of windows.
     Never(u64),
-    /// What is to be closed changes before all of it is read: one window would have to read it all, and it takes so many.
+    /// The image changes before all of it is read: one window would have to read it whole, and it takes this number.
     Moves(u64),
 }
 

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 /// Ranges below this size cost more than they are worth.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
-/// Larger ones are no ranges.
+/// Larger ranges divide nothing.
 const MOST_RANGE_BYTES: u64 = 1 << 40;
 /// The default of `--spool-limit`.
 const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
@@ -85,7 +85,8 @@ pub(crate) struct WindowArguments {
     /// Reads as many ranges of the files as fit: those with open findings first, then those never read, then the oldest. What
     /// was read stays beside the history, in FILE.parts. A backup, or files that were shut down cleanly and did not change, are
     /// continued in the next run until all of it was read; then the report is that of one check. Anything else is a new image
-    /// each time. Ctrl+C ends the window after the range that is being read. Several databases share the window.
+    /// each time. Ctrl+C ends the window after the range that is being read; on Windows it ends the run at once, and what was read is
+    /// kept. Several databases share the window.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,
@@ -97,7 +98,7 @@ pub(crate) struct WindowArguments {
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "estimate_only"])]
     pub(crate) within: Option<Duration>,
 
-    /// Size of the ranges of a window: one that is under way when the run is killed is read again
+    /// Size of the ranges of a window; a range that was being read when the run was killed is read again
     #[arg(long, value_name = "SIZE", value_parser = range, default_value = "1GB", help_heading = WINDOWS, requires = "window")]
     pub(crate) range: RangeBytes,
 

@@ -31,9 +31,9 @@ pub(crate) struct RoomArguments {
     /// Limit memory to SIZE, such as 256MB or 2GB; a limit below what is needed is refused
     ///
     /// Data that does not fit goes to temporary files; results do not change. By default a check takes 128 MB plus two bytes
-    /// per database page, and recovery from a log up to 512 MB before that. A limit on address space (ulimit -v) should be 64
-    /// MB larger, plus 68 MB per thread, because code, stacks and memory reserved by malloc are not part of the grant. Under a
-    /// smaller limit the run may end without results.
+    /// per database page (for 'task', per page of the largest range of the plan), and recovery from a log up to 512 MB before
+    /// that. A limit on address space (ulimit -v) should be 64 MB larger, plus 68 MB per thread, because code, stacks and memory
+    /// reserved by malloc are not part of the grant. Under a smaller limit the run may end without results.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 

@@ -45,7 +45,10 @@ fn own_digest() -> io::Result<String> {
 pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let optimised = if cfg!(debug_assertions) { "debug" } else { "release" };
     let build = option_env!("MDFSCK_BUILD").unwrap_or(optimised);
-    let features = if cfg!(feature = "lab") { "lab" } else { "none" };
+    let features =
+        [("lab", cfg!(feature = "lab")), ("parquet", cfg!(feature = "parquet")), ("cloud", cfg!(feature = "cloud"))];
+    let names: Vec<_> = features.into_iter().filter(|(_, is_built)| *is_built).map(|(name, _)| name).collect();
+    let features = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let environment = match () {
         () if cfg!(target_env = "musl") => "-musl",
         () if cfg!(target_env = "gnu") => "-gnu",

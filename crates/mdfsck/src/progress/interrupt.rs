@@ -11,7 +11,7 @@ use super::{TICK, replace_bar};
 
 static ONCE: Once = Once::new();
 
-/// Leaves signals to somebody else, if nobody has taken them yet.
+/// Leaves signals to another handler, unless the one below is installed already.
 pub(super) fn leave() {
     ONCE.call_once(|| {});
 }

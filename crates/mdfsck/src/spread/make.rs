@@ -148,10 +148,10 @@ fn write_maps(
     Ok(maps)
 }
 
-/// More tasks than are of use.
+/// Refuses more tasks than are of use.
 ///
 /// # Errors
-/// If there are so many.
+/// If there are more than [`MOST_TASKS`].
 pub(super) fn refuse_many(option: &str, bytes: u64, tasks: usize) -> Result<(), Failure> {
     if tasks <= MOST_TASKS {
         return Ok(());

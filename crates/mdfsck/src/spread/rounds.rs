@@ -3,7 +3,7 @@
 use std::io;
 
 use check::part::{Asked, Open, Question, SumsError, Wanted};
-use parts::{Gathered, OpenRound, PartsError, Round, RoundTask, VERSION, bound_to};
+use parts::{Gathered, OpenRound, PartsError, Round, RoundTask, VERSION, question_bound_to};
 use report::parts::RoundView;
 
 use super::{Opened, Planned};
@@ -13,7 +13,7 @@ use crate::output;
 /// A question of a round.
 pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Question, Failure> {
     let (path, bytes) = opened.folder.question(round, number)?;
-    let head = bound_to(&opened.plan.plan, round, number);
+    let head = question_bound_to(&opened.plan.plan, round, number);
     let taken = Question::take(opened.folder.key(), &head, &mut bytes.as_slice());
     taken.map_err(|error| PartsError::Damaged { path, what: error.to_string() }.into())
 }
@@ -55,7 +55,7 @@ fn write(opened: &Opened, wanted: &[Wanted]) -> Result<(), Failure> {
     let mut tasks = Vec::new();
     for (question, wanted) in (0..).zip(wanted) {
         let mut bytes = Vec::new();
-        let head = bound_to(&plan.plan, number, question);
+        let head = question_bound_to(&plan.plan, number, question);
         wanted.question.put(opened.folder.key(), &head, &mut bytes).map_err(Failure::unable)?;
         opened.folder.add_question(number, question, &bytes)?;
         let of = plan.tasks.iter().filter(|task| wanted.ranges.binary_search(&task.range()).is_ok());

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 #[cfg(unix)]
 static RAISED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// Nobody ends a window early on this system: the signal ends the process, and what was read is kept.
+/// On this system a window cannot be ended early: the signal ends the process, and what was read is kept.
 #[cfg(not(unix))]
 static RAISED: AtomicBool = AtomicBool::new(false);
 

@@ -249,7 +249,7 @@ class PageMap {
     return `${this.address(first * pages)} to ${this.address(Math.min((first + count) * pages, this.file.pages) - 1)}`;
   }
 
-  // Where marks are, in words: the first so many of them.
+  // Places of marks in words: the first `most` of them.
   list(marks, most) {
     const place = mark => {
       const {page, pages, isFinding} = mark;

@@ -24,7 +24,7 @@ const NAME_CHARS: usize = 80;
 /// Bytes of runs that are encoded at once.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// What the script needs besides the runs.
+/// What the script needs in addition to the runs.
 #[derive(Serialize)]
 pub(super) struct Map {
     files: Vec<File>,

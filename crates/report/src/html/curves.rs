@@ -118,7 +118,7 @@ impl Curves<'_> {
         figure(curve.caption, false, LEFT + self.width + 10.0, HEIGHT + 30.0, &svg)
     }
 
-    /// Each second phase has a ground of its own; each tells its name.
+    /// Every second phase has a background of its own; each has its name as a tooltip.
     fn bands(&self) -> String {
         let (mut svg, mut start) = (String::new(), 0.0);
         for (at, (name, seconds)) in self.phases.iter().enumerate() {

@@ -44,7 +44,7 @@ pub(crate) struct Window<'a> {
 pub(crate) struct WindowDone {
     /// How long it took.
     pub(crate) used_seconds: f64,
-    /// How long it might have taken.
+    /// How long it was allowed to take.
     pub(crate) allowed_seconds: f64,
     /// Ranges that it read.
     pub(crate) ranges: u64,
@@ -58,9 +58,9 @@ pub(crate) struct WindowDone {
     pub(crate) image_bytes_done: u64,
     /// Whether the next window can go on with this image.
     pub(crate) is_fixed: bool,
-    /// Whether all of the image is read: then the report before this line is that of a whole check.
+    /// Whether all of the image is read: then the report before this line is that of one check with the same options.
     pub(crate) is_closed: bool,
-    /// Whether somebody ended the window early.
+    /// Whether it was ended early by a signal.
     pub(crate) is_interrupted: bool,
     /// Windows until the image is closed; null if that is not known.
     pub(crate) windows_left: Option<u64>,

@@ -39,7 +39,7 @@ const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS 
 limits! {
     // What another window is to read.
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
-        "not read yet when the window ended: links, keys and rows are compared once all ranges of this image are read",
+        "not read before the window ended: links, keys and rows are compared once all ranges of this image are read",
         action "Nothing: the next window goes on. To read all of it at once, check without --window.";
 
     // What demotes findings.

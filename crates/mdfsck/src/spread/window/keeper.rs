@@ -1,0 +1,146 @@
+//! Records what a window does, and holds its database for it.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use check::RangeRead;
+use history::windows::{Done, Known, Opening, Window};
+use history::{History, HistoryError, Lease};
+
+use super::Sweep;
+use super::stored::remove_stale;
+use crate::failure::{Failure, warn};
+
+/// How often the holder of a lease renews it.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+/// Records what was done; a failing history does not stop the window.
+pub(super) struct Keeper {
+    history: Option<History>,
+    pub(super) window: Option<Window>,
+    /// The ranges, by file and page.
+    pub(super) tiles: Vec<RangeRead>,
+    /// Ranges in which a page could not be read.
+    pub(super) unread: Vec<(u16, u32)>,
+    /// The bits of the exit status for what could not be recorded.
+    pub(super) unkept: u8,
+    pub(super) heart: Option<Heart>,
+}
+
+impl Keeper {
+    /// Takes the database for this window.
+    ///
+    /// # Errors
+    /// If another process has it.
+    pub(super) fn open(sweep: &Sweep<'_>) -> Result<Self, Failure> {
+        let mut keeper =
+            Self { history: None, window: None, tiles: Vec::new(), unread: Vec::new(), unkept: 0, heart: None };
+        let Some(path) = sweep.terms.history else { return Ok(keeper) };
+        let prepared = sweep.subject.prepared;
+        let opening = Opening {
+            source: sweep.source,
+            database: &prepared.database,
+            host: sweep.terms.host,
+            started: sweep.terms.started,
+            allowed: sweep.terms.allowed,
+            is_full: !prepared.options.physical_only,
+        };
+        let opened = History::open_or_create(path).and_then(|mut history| {
+            let window = history.open_window(&opening)?;
+            if let Some(left) = remove_stale(path) {
+                history.keep_parts(&left)?;
+            }
+            Ok((history, window))
+        });
+        match opened {
+            Ok((history, window)) => {
+                keeper.heart = Heart::start(path, window.lease());
+                (keeper.history, keeper.window) = (Some(history), Some(window));
+            }
+            Err(HistoryError::Leased { by, .. }) => {
+                return Err(Failure::usage(format!(
+                    "{}: {by} works on this database; let it end, or use another history",
+                    path.display()
+                )));
+            }
+            Err(error) => keeper.failed(&error),
+        }
+        Ok(keeper)
+    }
+
+    /// Whether no other process may work on the database, nor on what is kept of it.
+    pub(super) fn is_open(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Cuts what is known into these ranges; returns what that is.
+    pub(super) fn tile(&mut self, tiles: Vec<RangeRead>) -> Option<Known> {
+        self.tiles = tiles;
+        let (history, window) = self.history.as_mut().zip(self.window.as_ref())?;
+        match history.known_of(window, &self.tiles) {
+            Ok(known) => Some(known),
+            Err(error) => {
+                self.history = None;
+                self.failed(&error);
+                None
+            }
+        }
+    }
+
+    /// Records a range. Returns whether the window may go on: not if another process has taken the database, as after a long sleep.
+    pub(super) fn done(&mut self, done: &Done<'_>) -> bool {
+        let Some((history, window)) = self.history.as_mut().zip(self.window.as_ref()) else { return true };
+        let Err(error) = history.range_done(window, done) else { return true };
+        self.history = None;
+        self.failed(&error);
+        !matches!(error, HistoryError::Leased { .. })
+    }
+
+    fn failed(&mut self, error: &HistoryError) {
+        let failure = Failure::from(error);
+        warn(format!("{}; what this window reads is not recorded", failure.text));
+        self.unkept |= failure.status;
+    }
+}
+
+/// A window that fails leaves its database to others.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.heart = None;
+        if let Some((history, window)) = self.history.as_mut().zip(self.window.take()) {
+            // Otherwise the lease ends by itself.
+            let _ = history.end_window(&window);
+        }
+    }
+}
+
+/// Says every 30 seconds that the window is still under way, until it is dropped.
+pub(super) struct Heart {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Heart {
+    /// `None` if no thread can be had: then the lease is renewed after each range only.
+    fn start(path: &Path, lease: &Lease) -> Option<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let (path, lease) = (path.to_owned(), lease.clone());
+        let beat = move || {
+            while stopped.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
+                // What is wrong with the history is said elsewhere.
+                let _ = History::open_or_create(&path).and_then(|mut history| history.renew(&lease));
+            }
+        };
+        let thread = thread::Builder::new().name("lease".to_owned()).spawn(beat).ok()?;
+        Some(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Heart {
+    fn drop(&mut self) {
+        self.stop.take();
+        self.thread.take().map(thread::JoinHandle::join);
+    }
+}

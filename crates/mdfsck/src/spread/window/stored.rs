@@ -1,0 +1,184 @@
+//! The plans that windows keep beside a history.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use check::FileRange;
+use check::part::Sweeper;
+use format::page::PAGE_BYTES;
+use parts::{Folder, Image, PlanId, SourceFile, Task, new_key};
+use tempfile::TempDir;
+
+use super::{Subject, Sweep};
+use crate::check::What;
+use crate::cli::{BUILD, CheckArguments};
+use crate::failure::{Failure, warn};
+use crate::spread::evidence::Evidence;
+use crate::spread::make::{plan_of, refuse_many};
+use crate::spread::{Common, Opened, Planned};
+
+/// The plan that a former window has left, or nothing.
+pub(crate) struct Stored {
+    /// Where plans of this check are kept; `None` without a history.
+    pub(super) path: Option<PathBuf>,
+    /// It is what was found.
+    pub(super) opened: Option<Opened>,
+    /// What a new plan begins with.
+    fresh: Common,
+}
+
+impl Stored {
+    /// Looks for the plan of a former window over the same paths with the same options; `is_again` uses none. Nothing is removed: another
+    /// process may work on it.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub(crate) fn find(
+        history: Option<&Path>,
+        arguments: &CheckArguments,
+        what: &What<'_>,
+        is_again: bool,
+    ) -> Result<Self, Failure> {
+        let fresh = Common { key: new_key()?, audit: None };
+        let path = history.and_then(|history| Some(plan_folder(history, &kept_paths(arguments, what)?)));
+        let opened = path.as_deref().filter(|path| !is_again && is_of_window(path)).and_then(|path| {
+            let Ok(opened) = Opened::open(path) else {
+                note("the plan of earlier windows is of another build of mdfsck, or damaged");
+                return None;
+            };
+            // Known before anything is read: another image may need another comparison with its log.
+            let why = opened.changed_file();
+            why.iter().for_each(|why| note(why));
+            why.is_none().then_some(opened)
+        });
+        Ok(Self { path, opened, fresh })
+    }
+
+    /// What this process has in common with those before it.
+    pub(crate) fn common(&self) -> &Common {
+        self.opened.as_ref().map_or(&self.fresh, |opened| &opened.common)
+    }
+}
+
+/// What is checked, with paths that mean the same in every folder; `None` if it cannot be kept.
+pub(super) fn kept_paths(arguments: &CheckArguments, what: &What<'_>) -> Option<Planned> {
+    let is_file = |path: &PathBuf| path.as_os_str() != "-" && source::storage::url(path).is_none();
+    let absolute = |path: &PathBuf| std::path::absolute(path).ok().filter(|path| path.to_str().is_some());
+    let paths = arguments.paths.iter().filter(|path| is_file(path)).filter_map(absolute).collect::<Vec<_>>();
+    (paths.len() == arguments.paths.len()).then(|| Planned { paths, ..Planned::of(arguments, what) })
+}
+
+/// The folder of a plan beside the history, by what is checked.
+fn plan_folder(history: &Path, planned: &Planned) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(planned).unwrap_or_default().hash(&mut hasher);
+    beside(history).join(format!("{:016x}", hasher.finish()))
+}
+
+/// The folder of all plans of a history.
+fn beside(history: &Path) -> PathBuf {
+    let mut name = history.as_os_str().to_owned();
+    name.push(".parts");
+    PathBuf::from(name)
+}
+
+/// Whether this is a folder, not a link to one, named as those of windows are.
+fn is_of_window(path: &Path) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.len() == 16 && name.bytes().all(is_digit) && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Removes the plan of a window, and nothing else.
+pub(super) fn remove(path: &Path) {
+    if !is_of_window(path) {
+        return;
+    }
+    // Without plan.json, the rest is no plan.
+    let _ = fs::remove_file(path.join("plan.json"));
+    let _ = fs::remove_dir_all(path);
+}
+
+/// Removes the plans of windows beside a history whose files are not what they were: nothing of them will be used. Another build's plan
+/// is left to that build, which may work on it. Returns the plans that are left; `None` if not all of them are known.
+pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
+    let mut left = Some(BTreeSet::new());
+    for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !is_of_window(&path) {
+            continue;
+        }
+        match Folder::open::<Planned>(&path, &BUILD) {
+            Ok((_, plan, _)) if plan.options.evidence.as_ref().is_some_and(Evidence::is_stale) => remove(&path),
+            Ok((_, plan, _)) => _ = left.as_mut().map(|left| left.insert(plan.plan.as_str().to_owned())),
+            Err(_) => left = None,
+        }
+    }
+    left
+}
+
+/// Says why a new image begins.
+pub(super) fn note(why: &str) {
+    warn(format!("window: {why}: this window starts over with a new image; the dates of earlier reads remain"));
+}
+
+/// What a new plan is made of.
+pub(super) struct NewPlan<'n> {
+    pub(super) planned: Planned,
+    pub(super) evidence: Option<Evidence>,
+    pub(super) files: Vec<SourceFile>,
+    pub(super) key: &'n check::HashKey,
+    /// Where it is kept for the next window.
+    pub(super) place: Option<&'n Path>,
+}
+
+impl NewPlan<'_> {
+    /// The former plan if its maps are these, else a new one; with the folder in which it is, if that is to vanish.
+    pub(super) fn plan(
+        &self,
+        sweep: &Sweep<'_>,
+        sweeper: &Sweeper<'_, '_>,
+        former: Option<Opened>,
+    ) -> Result<(Opened, Option<TempDir>), Failure> {
+        if let Some(former) = former {
+            let ranges: Vec<FileRange> = former.plan.tasks.iter().map(Task::range).collect();
+            if former.verify_maps(sweeper.fingerprint).is_ok() && sweeper.tile(&ranges).is_ok() {
+                return Ok((former, None));
+            }
+            note("its allocation maps have changed");
+        }
+        let Subject { arguments, prepared, .. } = *sweep.subject;
+        let bytes = arguments.windows.range.0;
+        let ranges = sweeper.ranges((bytes / PAGE_BYTES as u64).max(1));
+        refuse_many("--range", bytes, ranges.len())?;
+        let audit = prepared.options.log_audit.as_deref();
+        let bytes =
+            audit.map(|audit| check::part::write_audit(self.key, audit)).transpose().map_err(Failure::unable)?;
+        let options = Planned { has_audit: audit.is_some(), evidence: self.evidence.clone(), ..self.planned.clone() };
+        let name = check::database_name(sweep.source, &prepared.database);
+        let image = Image::new(prepared.catalog, Some(sweeper.fingerprint));
+        let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &ranges);
+        let common = Common { key: self.key.clone(), audit: Some(prepared.options.log_audit.clone()) };
+        if let Some(place) = self.place {
+            // What is there is not used, and no other process may work on it.
+            remove(place);
+            let made =
+                Folder::reserve(place).and_then(|()| Folder::create(place, &plan, self.key, bytes.as_deref(), None));
+            match made {
+                Ok(folder) => return Ok((Opened { folder, plan, rounds: Vec::new(), common }, None)),
+                Err(error) => warn(format!("{error}; what this window reads is not kept for the next one")),
+            }
+        }
+        let folder = match &arguments.recovery.room.temp_dir {
+            Some(folder) => tempfile::Builder::new().prefix("mdfsck-window.").tempdir_in(folder),
+            None => tempfile::Builder::new().prefix("mdfsck-window.").tempdir(),
+        };
+        let temporary = folder.map_err(|cause| {
+            Failure::unable(format!("no temporary folder can be made for a window: {cause}; name one with --temp-dir"))
+        })?;
+        let folder = Folder::create(temporary.path(), &plan, self.key, bytes.as_deref(), None)?;
+        Ok((Opened { folder, plan, rounds: Vec::new(), common }, Some(temporary)))
+    }
+}

@@ -1,0 +1,109 @@
+//! What of earlier windows can be used.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use check::part::{Part as Sums, fingerprint_of, pages_with_findings};
+use format::PageId;
+use history::History;
+use history::windows::PartRow;
+use parts::{SourceFile, Task};
+use source::PageSource;
+
+use crate::check::Prepared;
+use crate::failure::Failure;
+use crate::spread::Opened;
+use crate::spread::evidence::Evidence;
+
+/// Pages with findings of a part that are read again.
+const MOST_PAGES: usize = 1 << 20;
+
+/// Why a former window's parts cannot be used; `None` if they can.
+pub(super) fn differs(
+    opened: &Opened,
+    evidence: Option<&Evidence>,
+    (files, prepared): (&[SourceFile], &Prepared<'_>),
+) -> Option<String> {
+    let Some(now) = evidence else { return Some("its files were not shut down cleanly, and may change".to_owned()) };
+    match &opened.plan.options.evidence {
+        None => Some("nothing shows that its files are the same".to_owned()),
+        Some(then) => then.difference(now),
+    }
+    .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
+}
+
+/// The parts of a plan that the history knows; without them all of it is read.
+pub(super) fn recorded(history: Option<&Path>, opened: &Opened) -> BTreeMap<u32, PartRow> {
+    let parts = |path| History::open_or_create(path)?.parts(opened.plan.plan.as_str());
+    history.and_then(|path| parts(path).ok()).unwrap_or_default()
+}
+
+/// Which parts of earlier windows can be used: those that can be read, if their pages with findings hold what they held.
+///
+/// # Errors
+/// Why not: a text that names these pages.
+pub(super) fn usable(
+    opened: &Opened,
+    source: &dyn PageSource,
+    parts: BTreeMap<u32, PartRow>,
+) -> Result<BTreeMap<u32, PartRow>, String> {
+    let mut usable = BTreeMap::new();
+    for (id, row) in parts {
+        let Some(task) = opened.plan.tasks.get(id as usize) else { continue };
+        let is_same = match &row.held {
+            None => true,
+            Some(then) => match held(opened, source, task) {
+                Ok(Some(now)) if now.fingerprint != *then => return Err(now.differs(opened, source)),
+                Ok(now) => now.is_some(),
+                // Its range is swept again.
+                Err(_) => false,
+            },
+        };
+        if is_same {
+            usable.insert(id, row);
+        }
+    }
+    Ok(usable)
+}
+
+/// The pages with findings of a part, and what they hold now.
+pub(super) struct Held {
+    first: PageId,
+    last: PageId,
+    pub(super) fingerprint: String,
+}
+
+impl Held {
+    /// They do not hold what they held.
+    fn differs(&self, opened: &Opened, source: &dyn PageSource) -> String {
+        // The files that a backup names are on its server.
+        let path = match source.backup() {
+            Some(_) => opened.plan.files.first().map(|file| &file.path),
+            None => source.files().iter().find(|file| file.file_id == self.first.file).map(|file| &file.path),
+        };
+        let name = path.map_or_else(|| opened.plan.database.clone(), |path| path.display().to_string());
+        let pages = match self.first == self.last {
+            true => format!("page {} with findings does", self.first),
+            false => format!("pages with findings from {} to {} do", self.first, self.last),
+        };
+        format!(
+            "{name}: {pages} not read as in an earlier window, and nothing shows that the file was written to (storage that gives \
+             something else each time, as a bad disk, controller or cable does, or a write whose time was put back; look for disk \
+             errors in the log of the system, and check a copy on other storage)"
+        )
+    }
+}
+
+/// What the pages with findings of a part hold now; `None` if it has none.
+///
+/// # Errors
+/// If the part is missing, damaged or cannot be read.
+pub(super) fn held(opened: &Opened, source: &dyn PageSource, task: &Task) -> Result<Option<Held>, Failure> {
+    let part = parts::Part { task: task.clone(), path: opened.folder.part_path(&opened.plan, task) };
+    let (head, from) = opened.folder.read(&opened.plan, &part)?;
+    let pages = pages_with_findings(opened.folder.key(), &mut Sums { head, from }, MOST_PAGES);
+    let pages = pages.map_err(Failure::unable)?;
+    let Some((first, last)) = pages.first().copied().zip(pages.last().copied()) else { return Ok(None) };
+    let fingerprint = fingerprint_of(source, opened.folder.key(), pages).to_string();
+    Ok(Some(Held { first, last, fingerprint }))
+}
