@@ -2,6 +2,7 @@
 """A check over many nights: whether kills change its results, and what windows cost.
 
 kill   windows over three databases (sound, damaged, a backup in stripes) that are killed at random instants, again and again
+writes the same, killed at each of the calls with which they write to files, one after the other (needs strace)
 cost   processor time of a check in one window, and in several, beside that of a check; bytes of the history and of the parts
 """
 
@@ -48,12 +49,22 @@ def without_window(done):
     return results(done)
 
 
+def make(arguments, folder):
+    """The three databases."""
+    os.chdir(folder)
+    run(arguments.program, "lab", "new", "sound", "--size", arguments.size)
+    run(arguments.program, "lab", "damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3")
+    run(arguments.program, "lab", "backup", "hurt", "-o", "striped", "--stripes", "3")
+
+
+def forget():
+    for left in ("h.db", "h.db-wal", "h.db-shm"):
+        Path(left).unlink(missing_ok=True)
+
+
 def kill(arguments, folder):
     program = arguments.program
-    os.chdir(folder)
-    run(program, "lab", "new", "sound", "--size", arguments.size)
-    run(program, "lab", "damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3")
-    run(program, "lab", "backup", "hurt", "-o", "striped", "--stripes", "3")
+    make(arguments, folder)
     chance = random.Random(arguments.seed)
     kills, cycles, wrong, twice, windows = 0, 0, 0, 0, 0
     for name in ("sound", "hurt", "striped"):
@@ -89,11 +100,46 @@ def kill(arguments, folder):
             now = recorded()
             twice += (now - before) % tasks != 0
             before = now
-        os.remove("h.db")
-        for left in ("h.db-wal", "h.db-shm"):
-            Path(left).unlink(missing_ok=True)
+        forget()
     print(f"{kills} kills, {windows} windows that ended, {cycles} cycles closed: {wrong} differ, "
           f"{twice} with a range that was recorded twice")
+    return wrong + twice
+
+
+WRITES = "pwrite64,write,fsync,fdatasync,ftruncate,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,link,linkat"
+
+
+def writes(arguments, folder):
+    """Kills a window before its first call that writes, then before its second, and so on, until one comes to its end."""
+    make(arguments, folder)
+    kills, wrong, twice = 0, 0, 0
+    for name in ("sound", "hurt", "striped"):
+        expected = results(run(arguments.program, "check", name, "--json", "--maxdop", "1", may_have=17)[0])
+        strace = ["strace", "-f", "-qq", "-o", "calls", "-e", f"trace={WRITES}"]
+        # One that closes the image, and one that leaves ranges to the next.
+        for most in ("1000", "3"):
+            command = window(arguments, name, "--range", "1MB", "--most-ranges", most, "--progress", "none")
+            subprocess.run([*strace, *command], capture_output=True)
+            calls = sum(1 for _ in open("calls"))
+            if most == "1000":
+                tasks = recorded()
+            forget()
+            for number in range(1, calls + 1):
+                inject = ["-e", f"inject={WRITES}:signal=SIGKILL:when={number}"]
+                kills += subprocess.run([*strace, *inject, *command], capture_output=True).returncode != 0
+                # What is left must be of use to the next windows, until the image is closed.
+                line = None
+                while line is None or not line["done"]["is_closed"]:
+                    done = subprocess.run(command, capture_output=True)
+                    line = line_of(done.stdout)
+                    if line is None:
+                        sys.exit(f"{name}, call {number}: {done.returncode}: {done.stderr.decode()}")
+                wrong += without_window(done) != expected
+                # One that was killed when its image was closed is followed by another cycle.
+                twice += recorded() % tasks != 0
+                forget()
+            print(f"{name}: {calls} calls")
+    print(f"{kills} kills between the writes: {wrong} differ, {twice} with a range that was recorded twice")
     return wrong + twice
 
 
@@ -126,11 +172,13 @@ def main():
     verb = verbs.add_parser("kill")
     verb.add_argument("--kills", type=int, default=1000)
     verb.add_argument("--size", default="9MB")
+    verb = verbs.add_parser("writes")
+    verb.add_argument("--size", default="9MB")
     verb = verbs.add_parser("cost")
     verb.add_argument("--size", default="1GB")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        sys.exit({"kill": kill, "cost": cost}[arguments.verb](arguments, Path(folder)) or 0)
+        sys.exit({"kill": kill, "writes": writes, "cost": cost}[arguments.verb](arguments, Path(folder)) or 0)
 
 
 if __name__ == "__main__":

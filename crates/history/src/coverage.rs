@@ -1,6 +1,6 @@
 //! How old what was read and proven is: pages have an age, relations have an image.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use check::Report;
@@ -12,21 +12,22 @@ use crate::error::Result;
 use crate::file::History;
 use crate::identity::Ids;
 use crate::lease::Lease;
+use crate::objects;
 use crate::query::Filter;
 use crate::scope::Asked;
 use crate::time;
 
-/// What a run in a window did itself; its report has what earlier windows read, too.
+/// What a run in a window has read, and when: its report has what earlier windows read, too.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindow<'a> {
-    /// The ranges that it swept: file and first page.
-    pub swept: &'a BTreeSet<(u16, u32)>,
+    /// When each range of the image was read, in this window or an earlier one: by file and first page.
+    pub read: &'a BTreeMap<(u16, u32), String>,
     /// Its right to work on the database, which it has until its run is recorded; `None` if it could not be had.
     pub lease: Option<&'a Lease>,
 }
 
-/// Writes which ranges a run read. What is older than what is known already changes nothing, nor does what earlier windows read. What was
-/// read after `now` is of a clock that was wrong.
+/// Writes which ranges a run read, and when. What is older than what is known already changes nothing. What was read after `now` has
+/// the date of a clock that was wrong.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     (report, window): (&Report, Option<&InWindow<'_>>),
@@ -34,8 +35,11 @@ pub(crate) fn write(
     ids: Ids,
     (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
-    let is_of_run = |range: &check::RangeRead| {
-        range.is_read && window.is_none_or(|window| window.swept.contains(&(range.file_id, range.first)))
+    // A backup is of the moment that it holds, however late it is read.
+    let date = |range: &check::RangeRead| match window {
+        _ if !range.is_read => None,
+        None => Some(taken_at),
+        Some(window) => window.read.get(&(range.file_id, range.first)).map(|at| at.as_str().min(taken_at)),
     };
     let depth = depth_of(asked.is_full());
     if !report.ranges.is_empty() {
@@ -51,9 +55,11 @@ pub(crate) fn write(
          WHERE read_at IS NULL OR read_at <= ?9 OR read_at > ?10",
     )?;
     for range in &report.ranges {
-        let (read_at, image) = if is_of_run(range) { (Some(taken_at), Some(ids.image)) } else { (None, None) };
+        let read_at = date(range);
+        let image = read_at.map(|_| ids.image);
         let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
-        put.execute(params![ids.database, file, first, depth, pages, in_use, read_at, image, taken_at, now])?;
+        let known_by = read_at.unwrap_or(taken_at);
+        put.execute(params![ids.database, file, first, depth, pages, in_use, read_at, image, known_by, now])?;
     }
     if report.ranges.is_empty() {
         return Ok(());
@@ -187,14 +193,20 @@ pub(crate) fn write_relations(
             damaged.insert(owner.object_id);
         }
     }
-    let mut put = transaction.prepare(
+    // A window that has not read all pages compares nothing: what was proven before stays.
+    let is_open = objects::is_open(report);
+    let known = match is_open {
+        true => "NOTHING",
+        false => {
+            "UPDATE SET looked_at = excluded.looked_at, verdict = excluded.verdict, image = excluded.image,
+             closed_at = coalesce(excluded.closed_at, closed_at), oldest_part_at = coalesce(excluded.oldest_part_at, oldest_part_at)
+             WHERE looked_at <= excluded.looked_at"
+        }
+    };
+    let mut put = transaction.prepare(&format!(
         "INSERT INTO relation (object, kind, looked_at, closed_at, oldest_part_at, image, verdict)
-         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)
-         ON CONFLICT (object, kind) DO UPDATE SET looked_at = excluded.looked_at, verdict = excluded.verdict,
-         image = excluded.image, closed_at = coalesce(excluded.closed_at, closed_at),
-         oldest_part_at = coalesce(excluded.oldest_part_at, oldest_part_at)
-         WHERE looked_at <= excluded.looked_at",
-    )?;
+         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (object, kind) DO {known}"
+    ))?;
     for (rowset, object) in report.rowsets.iter().zip(objects) {
         let id = rowset.object_id;
         let mut write = |kind: &str, phase: Phase, is_found: bool| {
@@ -215,6 +227,7 @@ pub(crate) fn write_relations(
     }
     if asked.is_whole()
         && !has_ended_early
+        && !is_open
         && report.not_verified.iter().all(|entry| !entry.limit.id.starts_with("catalog."))
     {
         // What is not listed any more was dropped.

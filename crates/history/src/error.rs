@@ -49,6 +49,14 @@ pub enum HistoryError {
         /// Who uses it.
         by: String,
     },
+    /// Another process works on this database, or on the whole history.
+    #[error("{}: the history is in use by {by}; try again later", path.display())]
+    Leased {
+        /// The file.
+        path: PathBuf,
+        /// Who works on it.
+        by: String,
+    },
     /// It cannot be written.
     #[error("{}: the history cannot be written: {cause}", path.display())]
     Unwritable {

@@ -6,7 +6,7 @@ use std::path::Path;
 use catalog::Database;
 use check::DatabaseSummary;
 use format::types::guid_text;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use source::PageSource;
 
 /// Databases that every server has: their copies on different servers may have one family.
@@ -94,6 +94,14 @@ impl Identity {
             false => sets.map(|path| shown(path)).collect(),
         };
         Self { family, name, kind, host, location, image, checkpoint_lsn: lsn, taken_at, paths: paths.join(", ") }
+    }
+
+    /// The row of its source, if it is known.
+    pub(crate) fn source(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        let query = "SELECT s.id FROM source s JOIN database d ON d.id = s.database
+             WHERE d.family = ?1 AND s.kind = ?2 AND s.host = ?3 AND s.location = ?4";
+        let values = params![self.family, self.kind, self.host, self.location];
+        connection.query_row(query, values, |row| row.get(0)).optional()
     }
 
     /// Its rows, which are made if they are not there.

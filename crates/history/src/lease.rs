@@ -35,11 +35,11 @@ impl History {
     /// Takes the lease on a database (its id), or on the whole history (0).
     ///
     /// # Errors
-    /// [`HistoryError::Busy`] with who holds it.
+    /// [`HistoryError::Leased`] with who holds it.
     pub fn lease(&mut self, scope: i64, host: &str) -> Result<Lease> {
         let now = SystemTime::now();
         match self.transaction(|transaction| take(transaction, scope, (host, now)))? {
-            Err(by) => Err(HistoryError::Busy { path: self.path().to_owned(), by }),
+            Err(by) => Err(HistoryError::Leased { path: self.path().to_owned(), by }),
             Ok(lease) => Ok(lease),
         }
     }
@@ -47,13 +47,13 @@ impl History {
     /// Says that the holder still works.
     ///
     /// # Errors
-    /// [`HistoryError::Busy`] if another has taken it meanwhile.
+    /// [`HistoryError::Leased`] if another has taken it meanwhile.
     pub fn renew(&mut self, lease: &Lease) -> Result<()> {
         let now = time::text(SystemTime::now());
         let renewed = self.transaction(|transaction| beat(transaction, lease, &now))?;
         match renewed {
             1 => Ok(()),
-            _ => Err(HistoryError::Busy { path: self.path().to_owned(), by: "another process".to_owned() }),
+            _ => Err(HistoryError::Leased { path: self.path().to_owned(), by: "another process".to_owned() }),
         }
     }
 
@@ -115,7 +115,7 @@ fn began() -> &'static str {
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
 }
 
-/// Who else holds a lease that covers `scope`, in words. One that was renewed in the future was so by a clock that was wrong.
+/// Who holds a lease that covers `scope`. A renewal in the future came from a clock that was wrong.
 pub(crate) fn holder(transaction: &Transaction<'_>, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));

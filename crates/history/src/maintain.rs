@@ -65,7 +65,7 @@ impl History {
             }
             Ok(Ok(forgotten))
         })?;
-        let forgotten = done.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })?;
+        let forgotten = done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })?;
         self.shrink()?;
         Ok(forgotten)
     }
@@ -97,10 +97,12 @@ impl History {
                 [],
             )?;
             let runs = transaction.execute("DELETE FROM run WHERE id IN temp.old", [])?;
+            transaction
+                .execute("DELETE FROM window WHERE started < ?1 AND id NOT IN (SELECT window FROM part)", [moment])?;
             transaction.execute_batch("DROP TABLE temp.old")?;
             Ok(Ok(Forgotten { databases: 0, runs: runs as u64 }))
         })?;
-        let forgotten = done.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })?;
+        let forgotten = done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })?;
         self.shrink()?;
         Ok(forgotten)
     }

@@ -72,11 +72,13 @@ impl History {
     /// Records a run.
     ///
     /// # Errors
-    /// If the history cannot be written, or somebody works on this database. It is then as before.
+    /// If the history cannot be written, or another process works on this database. It is then as before.
     pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
         let now = SystemTime::now();
         let ended = time::text(now);
-        let identity = Identity::of(&run.report.database, run.source, run.database, (run.host, &ended));
+        // Pages of files may change as soon as they are read: what is known of them is as old as the run.
+        let started = time::text(run.started);
+        let identity = Identity::of(&run.report.database, run.source, run.database, (run.host, &started));
         let done = self.transaction(|transaction| {
             let ids = identity.ids(transaction, &ended)?;
             let own = run.window.and_then(|window| window.lease);
@@ -87,7 +89,7 @@ impl History {
             }
             write(transaction, run, &identity, ids, &ended).map(Ok)
         })?;
-        done.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })
+        done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
     /// Records a run that could not look.
@@ -140,7 +142,8 @@ fn write(
     let has_ended_early = run.report.findings.groups().iter().any(|group| group.is_primitive);
     let is_compared = !objects::is_open(run.report) && !has_ended_early && run.report.read_errors.is_empty();
     if asked.is_whole() && asked.is_full() && is_compared {
-        transaction.execute("UPDATE image SET closed_at = ?2 WHERE id = ?1", params![ids.image, ended])?;
+        let closed_at = if identity.kind == "files" { &identity.taken_at } else { ended };
+        transaction.execute("UPDATE image SET closed_at = ?2 WHERE id = ?1", params![ids.image, closed_at])?;
     }
     Ok(Recorded { run: number, new, confirmed, gone, not_looked_at })
 }

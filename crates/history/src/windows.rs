@@ -1,5 +1,5 @@
-//! Windows of time: a check that takes longer than a night goes on in the next one. What was swept, what of it can be used again, how
-//! fast, and how old what was read and proven is.
+//! Windows of time: a check that takes longer than a night goes on in the next one. What was swept, what can be used again, how fast,
+//! and the age of reads and proofs.
 
 pub mod pace;
 pub mod promise;
@@ -25,9 +25,9 @@ use promise::Range;
 
 /// Open findings that are given a second look first.
 const MOST_DOUBTED: u32 = 100_000;
-/// From one window to the next, as long as nothing else is known.
+/// The time between two windows while nothing else is known.
 const A_DAY: Duration = Duration::from_secs(86_400);
-/// Windows are never taken to follow each other faster or slower.
+/// Least and most seconds between windows.
 const RHYTHM_SECONDS: [i64; 2] = [43_200, 31 * 86_400];
 
 /// What a window is about.
@@ -46,7 +46,7 @@ pub struct Opening<'a> {
     pub is_full: bool,
 }
 
-/// A window that is open: nobody else works on its database.
+/// An open window: no other process works on its database.
 #[derive(Debug)]
 pub struct Window {
     id: i64,
@@ -75,6 +75,8 @@ pub struct PartRow {
     pub is_read: bool,
     /// What its pages with findings held, as a fingerprint; `None` if it has no findings.
     pub held: Option<String>,
+    /// When the window began that swept it.
+    pub started: String,
 }
 
 /// What is known of a database, before a window or after it.
@@ -127,14 +129,14 @@ pub struct Done<'a> {
 }
 
 impl History {
-    /// Opens a window over ranges that hold all pages of a database, and says what is known of them.
+    /// Opens a window.
     ///
     /// # Errors
-    /// [`HistoryError::Busy`] if another process works on this database; if the history cannot be written.
-    pub fn open_window(&mut self, opening: &Opening<'_>, tiles: &[RangeRead]) -> Result<(Window, Known)> {
+    /// [`HistoryError::Leased`] if another process works on this database; if the history cannot be written.
+    pub fn open_window(&mut self, opening: &Opening<'_>) -> Result<Window> {
         let now = SystemTime::now();
-        let now_text = time::text(now);
-        let identity = identity(opening, &now_text);
+        let (now_text, started) = (time::text(now), time::text(opening.started));
+        let identity = identity(opening, &started);
         let depth = depth_of(opening.is_full);
         let opened = self.transaction(|transaction| {
             let ids = identity.ids(transaction, &now_text)?;
@@ -142,18 +144,28 @@ impl History {
                 Ok(lease) => lease,
                 Err(by) => return Ok(Err(by)),
             };
-            coverage::retile(transaction, (ids.database, depth), tiles, &now_text)?;
-            let known = known(transaction, ids, depth, &now_text)?;
-            let started = time::text(opening.started);
             transaction.execute(
                 "INSERT INTO window (image, started, ended, allowed_seconds, ranges, bytes, seconds)
                  VALUES (?1, ?2, ?3, ?4, 0, 0, 0.0)",
                 params![ids.image, started, now_text, opening.allowed.as_secs_f64()],
             )?;
             let id = transaction.last_insert_rowid();
-            Ok(Ok((Window { id, ids, depth, taken_at: identity.taken_at.clone(), lease }, known)))
+            Ok(Ok(Window { id, ids, depth, taken_at: identity.taken_at.clone(), lease }))
         })?;
-        opened.map_err(|by| HistoryError::Busy { path: self.path().to_owned(), by })
+        opened.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
+    }
+
+    /// Cuts what is known of a database into ranges that hold all of its pages, and says what that is.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn known_of(&mut self, window: &Window, tiles: &[RangeRead]) -> Result<Known> {
+        let now = time::text(SystemTime::now());
+        let Window { ids, depth, .. } = window;
+        self.transaction(|transaction| {
+            coverage::retile(transaction, (ids.database, depth), tiles, &now)?;
+            known(transaction, *ids, depth, &now)
+        })
     }
 
     /// The parts of a plan that can be used again.
@@ -162,9 +174,12 @@ impl History {
     /// If the history cannot be read.
     pub fn parts(&self, plan: &str) -> Result<BTreeMap<u32, PartRow>> {
         let read = || {
-            let mut statement = self.connection().prepare("SELECT task, is_read, held FROM part WHERE plan = ?1")?;
-            let rows = statement
-                .query_map([plan], |row| Ok((row.get(0)?, PartRow { is_read: row.get(1)?, held: row.get(2)? })))?;
+            let mut statement = self.connection().prepare(
+                "SELECT p.task, p.is_read, p.held, w.started FROM part p JOIN window w ON w.id = p.window WHERE p.plan = ?1",
+            )?;
+            let rows = statement.query_map([plan], |row| {
+                Ok((row.get(0)?, PartRow { is_read: row.get(1)?, held: row.get(2)?, started: row.get(3)? }))
+            })?;
             rows.collect::<rusqlite::Result<_>>()
         };
         read().map_err(|error| self.failed(&error))
@@ -178,15 +193,33 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])).map(drop)
     }
 
-    /// Records that a range was swept, in one transaction. One with findings is dated with them, by [`History::record`]: whoever is
-    /// killed before that leaves no date that hides them.
+    /// Forgets the parts of all plans but these: the others are no more.
     ///
     /// # Errors
     /// If the history cannot be written.
+    pub fn keep_parts(&mut self, plans: &BTreeSet<String>) -> Result<()> {
+        self.transaction(|transaction| {
+            let mut known = transaction.prepare("SELECT DISTINCT plan FROM part")?;
+            let known = known.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+            for plan in known.iter().filter(|plan| !plans.contains(*plan)) {
+                transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Records that a range was swept, in one transaction. One with findings is dated with them, by [`History::record`], so that a run
+    /// killed before that leaves no date that hides them.
+    ///
+    /// # Errors
+    /// [`HistoryError::Leased`] if another process has taken the lease meanwhile; if the history cannot be written.
     pub fn range_done(&mut self, window: &Window, done: &Done<'_>) -> Result<()> {
         let now = time::text(SystemTime::now());
         let Window { id, ids, depth, taken_at, lease } = window;
-        self.transaction(|transaction| {
+        let is_own = self.transaction(|transaction| {
+            if lease::beat(transaction, lease, &now)? == 0 {
+                return Ok(false);
+            }
             if done.is_read && !done.has_findings {
                 transaction.execute(
                     "UPDATE coverage SET read_at = ?5, image = ?6, evidence = 'read'
@@ -205,9 +238,12 @@ impl History {
                 "UPDATE window SET ended = ?2, ranges = ranges + 1, bytes = bytes + ?3, seconds = seconds + ?4 WHERE id = ?1",
                 params![id, now, stored(done.swept.bytes), done.swept.seconds],
             )?;
-            lease::beat(transaction, lease, &now)
-        })
-        .map(drop)
+            Ok(true)
+        })?;
+        match is_own {
+            true => Ok(()),
+            false => Err(HistoryError::Leased { path: self.path().to_owned(), by: "another process".to_owned() }),
+        }
     }
 
     /// Ends a window: others may work on its database.
@@ -228,11 +264,24 @@ impl History {
     /// If the history cannot be read or written.
     pub fn known(&mut self, opening: &Opening<'_>) -> Result<Known> {
         let now = time::text(SystemTime::now());
-        let identity = identity(opening, &now);
+        let identity = identity(opening, &time::text(opening.started));
         self.transaction(|transaction| {
             let ids = identity.ids(transaction, &now)?;
             known(transaction, ids, depth_of(opening.is_full), &now)
         })
+    }
+
+    /// What the last windows over a copy of a database swept, the newest first. Nothing is recorded of it.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn swept(&self, opening: &Opening<'_>) -> Result<Vec<Swept>> {
+        let source = identity(opening, &time::text(opening.started)).source(self.connection());
+        let swept = source.and_then(|source| match source {
+            Some(source) => windows(self.connection(), source).map(|(swept, _)| swept),
+            None => Ok(Vec::new()),
+        });
+        swept.map_err(|error| self.failed(&error))
     }
 }
 
@@ -241,7 +290,7 @@ fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     Identity::of(&summary, opening.source, opening.database, (opening.host, now))
 }
 
-/// What is known now. A date that is yet to come is of a clock that was wrong, and says nothing.
+/// What is known now. A date in the future came from a clock that was wrong, and says nothing.
 fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str, now: &str) -> rusqlite::Result<Known> {
     let now_seconds = time::seconds(now).unwrap_or(i64::MAX);
     let first_seen: String =
@@ -256,7 +305,7 @@ fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str, now: &str) -> rus
         |row| row.get(0),
     )?;
     let known_since = time::seconds(&first_seen).unwrap_or_default().min(now_seconds);
-    let (windows, every) = windows(transaction, ids)?;
+    let (windows, every) = windows(transaction, ids.source)?;
     let range = |(id, row): (u32, &Row)| {
         let end = u64::from(row.first) + u64::from(row.pages);
         let from = doubted.range((row.file, row.first)..).next();
@@ -289,10 +338,10 @@ fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str, now: &str) -> rus
     })
 }
 
-/// The pages of a copy on which findings are open.
+/// The pages of a copy on which a finding is new: once it was seen again, its range is read in its turn.
 fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16, u32)>> {
     let mut statement = connection.prepare(
-        "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life <> 'gone' AND file IS NOT NULL AND page IS NOT NULL
+        "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life = 'new' AND file IS NOT NULL AND page IS NOT NULL
          LIMIT ?2",
     )?;
     let rows = statement.query_map(params![ids.source, MOST_DOUBTED], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -300,12 +349,12 @@ fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16,
 }
 
 /// What the last windows over a copy have swept, the newest first, and how they follow each other.
-fn windows(connection: &Connection, ids: Ids) -> rusqlite::Result<(Vec<Swept>, Duration)> {
+fn windows(connection: &Connection, source: i64) -> rusqlite::Result<(Vec<Swept>, Duration)> {
     let mut statement = connection.prepare(
         "SELECT w.bytes, w.seconds, w.started FROM window w JOIN image i ON i.id = w.image
          WHERE i.source = ?1 AND w.bytes > 0 ORDER BY w.id DESC LIMIT ?2",
     )?;
-    let rows = statement.query_map(params![ids.source, WINDOWS as i64], |row| {
+    let rows = statement.query_map(params![source, WINDOWS as i64], |row| {
         let (bytes, seconds, started): (i64, f64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         Ok((Swept { bytes: bytes.unsigned_abs(), seconds }, time::seconds(&started).unwrap_or_default()))
     })?;

@@ -32,7 +32,7 @@ pub(crate) use evidence::Before;
 pub(crate) use make::run as plan;
 pub(crate) use merging::{Merge, run as merge};
 pub(crate) use sweeping::run as task;
-pub(crate) use window::{Outcome, Stored, Subject, Terms, Tried, check as window};
+pub(crate) use window::{Outcome, Stored, Subject, Terms, WindowEnd, check as window};
 
 use evidence::Evidence;
 

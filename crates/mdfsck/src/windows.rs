@@ -18,7 +18,7 @@ use crate::cli::CheckArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Input;
 use crate::keep;
-use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, Tried, window};
+use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, WindowEnd, window};
 
 /// Whether the options of windows fit each other.
 ///
@@ -49,12 +49,13 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
 
 /// What came of a window.
 pub(crate) struct Windowed {
+    /// What was found, of all or of the ranges read so far.
     pub(crate) report: Report,
     /// `None` if it was a whole check, as of an encrypted database.
     pub(crate) outcome: Option<Box<Outcome>>,
 }
 
-/// When the window of a database ends: several share it, and who comes later has what the others left.
+/// When the window of a database ends: databases share it, and later ones get what the earlier ones left.
 fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instant {
     let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
@@ -66,7 +67,8 @@ fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instan
     now.checked_add(mine).unwrap_or(all).min(all)
 }
 
-/// Checks as much as fits into the window. `before` is what the files were before they were opened. `whole` checks all of a database of which there is nothing to be divided.
+/// Checks as much as fits into the window. `before` is what the files were before they were opened. `whole` checks a database that cannot be
+/// divided.
 ///
 /// # Errors
 /// If it cannot be checked.
@@ -98,12 +100,12 @@ pub(crate) fn check<'i>(
         };
         let subject = Subject { arguments, what, input, before, prepared: &prepared, listener };
         let windowed = match window(&terms, &subject, stored)? {
-            Tried::Again => {
+            WindowEnd::Again => {
                 is_again = true;
                 continue;
             }
-            Tried::NoRanges => Windowed { report: whole(&prepared)?, outcome: None },
-            Tried::Done(mut outcome) => {
+            WindowEnd::NoRanges => Windowed { report: whole(&prepared)?, outcome: None },
+            WindowEnd::Done(mut outcome) => {
                 Windowed { report: std::mem::take(&mut outcome.report), outcome: Some(outcome) }
             }
         };
@@ -119,10 +121,17 @@ pub(crate) struct Said {
     pub(crate) status: u8,
 }
 
+/// The time of a window.
+struct Span {
+    used: Duration,
+    allowed: Duration,
+    is_interrupted: bool,
+}
+
 /// What a [`WindowView`] is made of.
 struct View {
     database: String,
-    done: Option<(Duration, Duration, u64, String, bool)>,
+    done: Option<Span>,
     outcome: Option<Box<Outcome>>,
     rhythm: Rhythm,
     known: Known,
@@ -170,9 +179,16 @@ fn known(
     (source, database, started): (&dyn PageSource, &Database, SystemTime),
 ) -> Result<Known, HistoryError> {
     let host = keep::host();
+    History::open_or_create(path)?.known(&opening(arguments, (source, database, started), &host))
+}
+
+fn opening<'a>(
+    arguments: &CheckArguments,
+    (source, database, started): (&'a dyn PageSource, &'a Database, SystemTime),
+    host: &'a str,
+) -> Opening<'a> {
     let allowed = arguments.windows.window.unwrap_or_default();
-    let is_full = !arguments.scope.physical_only;
-    History::open_or_create(path)?.known(&Opening { source, database, host: &host, started, allowed, is_full })
+    Opening { source, database, host, started, allowed, is_full: !arguments.scope.physical_only }
 }
 
 /// Whether the promises are kept.
@@ -208,10 +224,8 @@ fn judged(
         None => judge.closed(known.closed.unwrap_or(known.known_since), (0, 0), true),
     });
     let used = arguments.windows.begun.map(|begun| begun.elapsed()).unwrap_or_default();
-    let done = outcome
-        .as_ref()
-        .zip(window)
-        .map(|(outcome, window)| (used, window, outcome.ranges, outcome.taken_at.clone(), signals::is_raised()));
+    let span = |allowed| Span { used, allowed, is_interrupted: signals::is_raised() };
+    let done = outcome.as_ref().and(window).map(span);
     View { database: report.database.name.clone(), done, outcome, rhythm, known, within, read, closed, changed, now }
 }
 
@@ -223,16 +237,16 @@ impl Said {
     pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
         let Some(view) = &self.view else { return Ok(()) };
         let done = view.done.as_ref().zip(view.outcome.as_ref());
-        let done = done.map(|((used, allowed, ranges, taken_at, is_interrupted), outcome)| Done {
-            used: *used,
-            allowed: *allowed,
-            ranges: *ranges,
+        let done = done.map(|(span, outcome)| Done {
+            used: span.used,
+            allowed: span.allowed,
+            ranges: outcome.ranges,
             bytes: outcome.swept.bytes,
-            taken_at,
+            taken_at: &outcome.taken_at,
             done_bytes: outcome.done_bytes,
             all_bytes: outcome.all_bytes,
             is_fixed: outcome.is_fixed,
-            is_interrupted: *is_interrupted,
+            is_interrupted: span.is_interrupted,
         });
         let shown = WindowView {
             database: &view.database,
@@ -251,7 +265,7 @@ impl Said {
                 report::windows::lines(&shown).iter().for_each(warn);
                 Ok(())
             }
-            // A promise that is not kept is no information.
+            // A broken promise is not just information.
             Format::Text if arguments.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
             Format::Text => report::windows::write(&shown, out),
         }
@@ -260,9 +274,12 @@ impl Said {
 
 /// How fast the last windows over a database were, for an estimate.
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
-    let path = arguments.results.history.as_deref()?;
-    match known(path, arguments, (source, database, SystemTime::now())) {
-        Ok(known) => Pace::of(&known.windows).rate(),
+    // An estimate makes no history, and starts no promise.
+    let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
+    let host = keep::host();
+    let opening = opening(arguments, (source, database, SystemTime::now()), &host);
+    match History::open(path).and_then(|history| history.swept(&opening)) {
+        Ok(swept) => Pace::of(&swept).rate(),
         Err(error) => {
             warn(&error);
             None

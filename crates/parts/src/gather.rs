@@ -99,20 +99,10 @@ impl Folder {
         }
     }
 
-    /// The parts of some of the tasks, each read to its end. A task without a whole part is left out.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn gather_some<O>(&self, plan: &Plan<O>, tasks: impl Iterator<Item = u32>) -> Result<Gathered, PartsError> {
-        let mut parts = Vec::new();
-        for id in tasks {
-            if let Some(task) = plan.tasks.get(id as usize)
-                && self.has(plan, task)?
-            {
-                parts.push(Part { task: task.clone(), path: self.part_path(plan, task) });
-            }
-        }
-        Ok(Gathered { parts })
+    /// The parts of these tasks, which are known to be there.
+    pub fn gather_some<O>(&self, plan: &Plan<O>, tasks: impl Iterator<Item = Task>) -> Gathered {
+        let part = |task: Task| Part { path: self.part_path(plan, &task), task };
+        Gathered { parts: tasks.map(part).collect() }
     }
 
     /// A part to be merged: what its sums are bound to, and these.

@@ -180,7 +180,7 @@ fn two_processes_do_not_work_on_one_database() {
     let error = other.lease(1, "HOST2").unwrap_err();
     assert!(error.to_string().contains("HOST1") && !error.is_usage(), "{error}");
     let whole = other.lease(0, "HOST2").map(drop).unwrap_err();
-    assert!(matches!(whole, HistoryError::Busy { .. }));
+    assert!(matches!(whole, HistoryError::Leased { .. }));
     let second = other.lease(2, "HOST2").unwrap();
     one.renew(&lease).unwrap();
     one.release(&lease).unwrap();

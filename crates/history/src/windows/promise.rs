@@ -15,7 +15,7 @@ pub struct Range {
     pub read_at: Option<i64>,
     /// Since when it is known: what was never read is no older than that.
     pub known_since: i64,
-    /// A finding on one of its pages is open: it gets a second look first.
+    /// A finding on one of its pages is new: it gets a second look first.
     pub is_doubted: bool,
 }
 
@@ -26,7 +26,7 @@ impl Range {
     }
 }
 
-/// Puts ranges in the order in which they are to be read: those with open findings, those never read, then the oldest.
+/// Puts ranges in the order in which they are to be read: those with new findings, those never read, then the oldest.
 pub fn put_in_order(ranges: &mut [Range]) {
     ranges.sort_by_key(|range| (!range.is_doubted, range.read_at, range.id));
 }

@@ -69,8 +69,8 @@ fn identity(_: &Metadata) -> (i64, u64) {
     (0, 0)
 }
 
-/// Files as they were before they were opened. Whoever puts another file in the place of one leaves the window with the old one
-/// open, and evidence of the new one.
+/// Files as they were before they were opened. If one is replaced, the window still has the old one open, but the evidence is of the
+/// new one.
 pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
@@ -137,7 +137,8 @@ impl Evidence {
             }
             Input::Backups(backups) => {
                 let of_set = |set: &source::backup::UsedSet| {
-                    format!("{} {:?} {}", set.position, set.kind, set.finished.as_deref().unwrap_or_default())
+                    let guid = set.guid.as_deref().unwrap_or_default();
+                    format!("{guid} {} {:?} {}", set.position, set.kind, set.finished.as_deref().unwrap_or_default())
                 };
                 let guid = backups.pages.set().guid.clone().unwrap_or_default();
                 std::iter::once(guid).chain(backups.pages.sets().iter().map(of_set)).collect()
@@ -159,11 +160,12 @@ impl Evidence {
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
     }
 
-    /// Whether a file is another one now, or gone. One that the system cannot be asked about may still be the same.
+    /// Whether a file is another one now, or gone. One that the system cannot be asked about may still be the same, as may one whose
+    /// folder is empty or gone: a share that is not mounted looks like that.
     pub(super) fn is_stale(&self) -> bool {
         self.files.iter().any(|file| match FileIdentity::of(&file.path) {
             Ok(now) => now != *file,
-            Err(cause) => cause.kind() == ErrorKind::NotFound,
+            Err(cause) => cause.kind() == ErrorKind::NotFound && has_files(file.path.parent()),
         })
     }
 
@@ -190,9 +192,14 @@ impl Evidence {
             return Some("it is another backup".to_owned());
         }
         files.or_else(|| {
-            (self != now).then(|| "its files are others, or their header pages hold something else".to_owned())
+            (self != now).then(|| "it has other files, or their header pages hold something else".to_owned())
         })
     }
+}
+
+/// Whether there is a folder with anything in it.
+fn has_files(folder: Option<&Path>) -> bool {
+    folder.is_some_and(|folder| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
 #[cfg(test)]
@@ -232,6 +239,8 @@ mod tests {
         let then = evidence(&path);
         assert!(!then.is_stale());
         fs::remove_file(&path).unwrap();
+        assert!(!then.is_stale(), "a share that is not mounted is an empty folder");
+        fs::write(folder.path().join("b.mdf"), [1; 100]).unwrap();
         assert!(then.is_stale());
         // A loop of links cannot be followed.
         #[cfg(unix)]

@@ -174,7 +174,7 @@ pub(super) fn plan_of(
     Plan { v: VERSION, plan: id, build: BUILD.clone(), database, image, options, files, tasks, round: 0 }
 }
 
-fn bytes_of(task: &Task) -> u64 {
+pub(super) fn bytes_of(task: &Task) -> u64 {
     u64::from(task.pages) * PAGE_BYTES as u64
 }
 

@@ -1,9 +1,18 @@
 //! What a former window has left, and what of it is not used although the files seem to be the same.
 
+use std::fs;
+
 use check::{Options, Silent};
 use source::DataFiles;
 
+use format::PageId;
+use format::page::PAGE_BYTES;
+use parts::{Folder, Image, PlanId, new_key};
+use tempfile::TempDir;
+
 use super::*;
+use crate::spread::Common;
+use crate::spread::make::plan_of;
 
 /// A database of the lab with damage, and a plan of it all of whose tasks are carried out.
 struct Made {
@@ -59,7 +68,10 @@ fn made() -> Made {
             let done = sweep(&opened, sweeper, task, &Silent).unwrap();
             let held = held(&opened, &source, task).unwrap();
             assert_eq!(held.is_some(), done.findings > 0);
-            parts.insert(task.id, PartRow { is_read: true, held: held.map(|held| held.fingerprint) });
+            parts.insert(
+                task.id,
+                PartRow { is_read: true, held: held.map(|held| held.fingerprint), started: String::new() },
+            );
         }
         (opened, parts)
     });
