@@ -442,7 +442,7 @@ fn estimate(folder: &Path) -> Result<(), Failed> {
     let options = ["check", "sound", "--estimate-only", "--window", "3h", "--history", "h.db"];
     let unknown = mdfsck(folder, &options);
     ensure(
-        text(&unknown.stdout).contains("How many windows of 3 h a cycle takes is not known"),
+        text(&unknown.stdout).contains("It is not known how many windows of 3 h a cycle takes"),
         text(&unknown.stdout),
     )?;
     window(folder, &["sound"], "3", &["--range", "1MB"]);
@@ -451,9 +451,9 @@ fn estimate(folder: &Path) -> Result<(), Failed> {
     let json: Value = serde_json::from_str(&text(&mdfsck(folder, &[&options[..], &["--json"]].concat()).stdout))?;
     ensure(json["cycle_windows"] == 1 && json["bytes_per_second"].as_f64() > Some(0.0), json.to_string())?;
     let without = mdfsck(folder, &["check", "sound", "--estimate-only", "--window", "3h"]);
-    ensure(without.status.success() && text(&without.stdout).contains("is not known"), text(&without.stdout))?;
+    ensure(without.status.success() && text(&without.stdout).contains("It is not known"), text(&without.stdout))?;
     let absent = mdfsck(folder, &["check", "sound", "--estimate-only", "--window", "3h", "--history", "none.db"]);
-    ensure(text(&absent.stdout).contains("is not known"), text(&absent.stdout))?;
+    ensure(text(&absent.stdout).contains("It is not known"), text(&absent.stdout))?;
     ensure(!folder.join("none.db").exists(), "an estimate makes no history")
 }
 
