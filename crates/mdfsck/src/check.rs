@@ -69,7 +69,11 @@ pub(crate) fn set_up(
     windows::refuse_options(arguments)?;
     html::refuse_results(arguments)?;
     // A history is an aid: whatever is wrong with it, the check runs.
-    let (history, unkept) = keep::usable(arguments.results.history.as_deref());
+    let (history, unkept) = match arguments.estimate_only {
+        // It records nothing.
+        true => (arguments.results.history.clone(), 0),
+        false => keep::usable(arguments.results.history.as_deref()),
+    };
     let mut arguments = arguments.clone();
     arguments.results.history = history;
     arguments.windows.begun = Some(begun);

@@ -64,8 +64,8 @@ pub(crate) fn checked(
 /// Records a run that could not look.
 pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
     let Some(path) = &arguments.results.history else { return 0 };
-    // The reader of its output is gone: nothing about the database.
-    if failure.text.is_empty() {
+    // The reader of its output is gone: nothing about the database. An estimate records nothing.
+    if failure.text.is_empty() || arguments.estimate_only {
         return 0;
     }
     let host = host();
