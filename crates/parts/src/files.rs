@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use source::storage;
 
 use crate::error::PartsError;
 
@@ -29,9 +30,9 @@ impl SourceFile {
     /// # Errors
     /// Those of the system, or of the storage of an object.
     pub fn of(path: &Path) -> Result<Self, PartsError> {
-        if let Some(object) = source::storage::version(path) {
-            let (bytes, version) = object.map_err(PartsError::unreadable(path))?;
-            return Ok(Self { path: path.to_owned(), bytes, modified_ms: 0, version: Some(version) });
+        if let Some(object) = storage::version(path) {
+            let storage::Version { bytes, name, .. } = object.map_err(PartsError::unreadable(path))?;
+            return Ok(Self { path: path.to_owned(), bytes, modified_ms: 0, version: Some(name) });
         }
         let path = std::path::absolute(path).map_err(PartsError::unreadable(path))?;
         let metadata = fs::metadata(&path).map_err(PartsError::unreadable(&path))?;

@@ -42,9 +42,14 @@ impl Version {
         self.length == other.length && self.etag == other.etag && (is_tagged || self.modified == other.modified)
     }
 
+    /// The tag, if no other bytes have it (RFC 9110, 8.8.1).
+    fn strong_etag(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|etag| !etag.starts_with("W/"))
+    }
+
     /// What a request must say so that another object is refused. A weak tag never matches, so that only the answer tells.
     fn options(&self, from: u64, to: u64) -> GetOptions {
-        let if_match = self.etag.clone().filter(|etag| !etag.starts_with("W/"));
+        let if_match = self.strong_etag().map(str::to_owned);
         GetOptions { range: Some(GetRange::Bounded(from..to)), if_match, ..GetOptions::default() }
     }
 }
@@ -230,6 +235,10 @@ impl Object for Reader {
     fn version(&self) -> String {
         let version = &self.0.version;
         version.etag.clone().unwrap_or_else(|| format!("written {} seconds after 1970", version.modified))
+    }
+
+    fn has_strong_version(&self) -> bool {
+        self.0.version.strong_etag().is_some()
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -44,6 +44,9 @@ pub trait Object: Send + Sync + fmt::Debug {
     /// Identifies this version among others of the same name, such as its ETag.
     fn version(&self) -> String;
 
+    /// Whether no other bytes have this version: it is a strong entity tag (RFC 9110, 8.8.1).
+    fn has_strong_version(&self) -> bool;
+
     /// Reads at least one byte from `offset` on, none at the end. All bytes are of the object as it was when it was opened.
     ///
     /// # Errors
@@ -52,6 +55,17 @@ pub trait Object: Send + Sync + fmt::Debug {
 
     /// Announces that bytes will be read soon.
     fn prefetch(&self, offset: u64, bytes: u64);
+}
+
+/// An object among others of its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// Its length.
+    pub bytes: u64,
+    /// What identifies it.
+    pub name: String,
+    /// Whether no other bytes have this version.
+    pub is_strong: bool,
 }
 
 /// What a path leads to.
@@ -153,13 +167,18 @@ pub fn length(path: &Path) -> Option<u64> {
     }
 }
 
-/// The length of the object at `path`, and what identifies this version among others of its name; `None` for a path of the system.
+/// The version of the object at `path`; `None` for a path of the system.
 ///
 /// # Errors
 /// Those of the storage.
-pub fn version(path: &Path) -> Option<io::Result<(u64, String)>> {
+pub fn version(path: &Path) -> Option<io::Result<Version>> {
     let object = of(path)?.and_then(|(storage, url)| storage.open(url));
-    Some(object.map(|object| (object.length(), object.version())))
+    let version = |object: Arc<dyn Object>| Version {
+        bytes: object.length(),
+        name: object.version(),
+        is_strong: object.has_strong_version(),
+    };
+    Some(object.map(version))
 }
 
 /// What is directly in a folder, by name.

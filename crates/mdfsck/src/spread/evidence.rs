@@ -34,7 +34,7 @@ pub(crate) struct Evidence {
     headers: String,
 }
 
-/// A file and all that the system says of it that changes when somebody writes to it.
+/// A file, and all that the system says of it that changes when something writes to it; or an object.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileIdentity {
@@ -46,15 +46,25 @@ struct FileIdentity {
     changed_ns: i64,
     /// Its number in its file system; 0 where the system does not say.
     number: u64,
+    /// The strong entity tag of an object, which has no times. Within a run all of its bytes are of this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
 }
 
 impl FileIdentity {
+    /// What there is now; an error also for an object that others may look like.
     fn of(path: &Path) -> io::Result<Self> {
+        if let Some(object) = storage::version(path) {
+            let storage::Version { bytes, name, is_strong } = object?;
+            let version = is_strong.then_some(name).ok_or_else(|| io::Error::from(ErrorKind::Unsupported))?;
+            let path = path.to_owned();
+            return Ok(Self { path, bytes, modified_ns: 0, changed_ns: 0, number: 0, version: Some(version) });
+        }
         let metadata = fs::metadata(path)?;
         let (changed_ns, number) = identity(&metadata);
         let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
         let modified_ns = modified.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_default();
-        Ok(Self { path: path.to_owned(), bytes: metadata.len(), modified_ns, changed_ns, number })
+        Ok(Self { path: path.to_owned(), bytes: metadata.len(), modified_ns, changed_ns, number, version: None })
     }
 }
 
@@ -109,7 +119,7 @@ impl Before {
 
     /// The first file of the evidence that may be another one than the one that was opened, in words.
     pub(super) fn changed_file(&self, evidence: &Evidence) -> Option<String> {
-        let is_other = |file: &&FileIdentity| self.0.get(&file.path) != Some(*file);
+        let is_other = |file: &&FileIdentity| file.version.is_none() && self.0.get(&file.path) != Some(*file);
         let changed = evidence.files.iter().find(is_other);
         changed.map(|file| format!("{} was changed or replaced when it was open already", file.path.display()))
     }
@@ -117,7 +127,7 @@ impl Before {
 
 impl Evidence {
     /// What there is, as it is now; `None` if a later window may have other bytes before it: open data files, a snapshot that has to
-    /// be recovered, something that can be read only once.
+    /// be recovered, an object without a strong tag.
     ///
     /// # Errors
     /// If a file cannot be asked for.
@@ -144,11 +154,12 @@ impl Evidence {
                 std::iter::once(guid).chain(backups.pages.sets().iter().map(of_set)).collect()
             }
         };
-        let of_file = |file: &SourceFile| {
-            let failed = |cause: io::Error| Failure::unable(format!("{}: {cause}", file.path.display()));
-            FileIdentity::of(&file.path).map_err(failed)
+        let of_file = |file: &SourceFile| match FileIdentity::of(&file.path) {
+            Ok(identity) => Ok(Some(identity)),
+            Err(cause) if cause.kind() == ErrorKind::Unsupported => Ok(None),
+            Err(cause) => Err(Failure::unable(format!("{}: {cause}", file.path.display()))),
         };
-        let files = files.iter().map(of_file).collect::<Result<_, _>>()?;
+        let Some(files) = files.iter().map(of_file).collect::<Result<Option<Vec<_>>, _>>()? else { return Ok(None) };
         let first = source.files().iter().map(|file| PageId::new(file.file_id, 0));
         let headers = part::fingerprint_of(source, key, first.chain([BOOT])).to_string();
         Ok(Some(Self { sets, files, headers }))
@@ -161,9 +172,10 @@ impl Evidence {
     }
 
     /// Whether a file is another one now, or gone. One that the system cannot be asked about may still be the same, as may one whose
-    /// folder is empty or gone: a share that is not mounted looks like that.
+    /// folder is empty or gone: a share that is not mounted looks like that. No storage is asked about objects of other checks.
     pub(super) fn is_stale(&self) -> bool {
-        self.files.iter().any(|file| match FileIdentity::of(&file.path) {
+        let mut of_system = self.files.iter().filter(|file| file.version.is_none());
+        of_system.any(|file| match FileIdentity::of(&file.path) {
             Ok(now) => now != *file,
             Err(cause) => cause.kind() == ErrorKind::NotFound && has_files(file.path.parent()),
         })
@@ -180,6 +192,11 @@ impl Evidence {
                 Err(Failure::unable(format!("{what} while it was read; the next window reads all of it again")))
             }
         }
+    }
+
+    /// Whether it is about objects.
+    pub(super) fn is_of_objects(&self) -> bool {
+        self.files.iter().any(|file| file.version.is_some())
     }
 
     /// What is different, in words; `None` if nothing is.

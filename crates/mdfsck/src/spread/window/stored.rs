@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use check::FileRange;
 use check::part::Sweeper;
 use format::page::PAGE_BYTES;
 use parts::{Folder, Image, PlanId, SourceFile, Task, new_key};
+use source::storage;
 use tempfile::TempDir;
 
 use super::{Subject, Sweep};
@@ -18,6 +20,9 @@ use crate::failure::{Failure, warn};
 use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
 use crate::spread::{Common, Opened, Planned};
+
+/// After so long a pause nobody goes on. Nothing else shows whether objects of other checks are still there.
+const ABANDONED: Duration = Duration::from_secs(92 * 86_400);
 
 /// The plan that a former window has left, or nothing.
 pub(crate) struct Stored {
@@ -64,9 +69,12 @@ impl Stored {
 
 /// What is checked, with paths that mean the same in every folder; `None` if it cannot be kept.
 pub(super) fn kept_paths(arguments: &CheckArguments, what: &What<'_>) -> Option<Planned> {
-    let is_file = |path: &PathBuf| path.as_os_str() != "-" && source::storage::url(path).is_none();
-    let absolute = |path: &PathBuf| std::path::absolute(path).ok().filter(|path| path.to_str().is_some());
-    let paths = arguments.paths.iter().filter(|path| is_file(path)).filter_map(absolute).collect::<Vec<_>>();
+    let absolute = |path: &PathBuf| match storage::url(path) {
+        Some(_) => Some(path.clone()),
+        None if path.as_os_str() == "-" => None,
+        None => std::path::absolute(path).ok().filter(|path| path.to_str().is_some()),
+    };
+    let paths = arguments.paths.iter().filter_map(absolute).collect::<Vec<_>>();
     (paths.len() == arguments.paths.len()).then(|| Planned { paths, ..Planned::of(arguments, what) })
 }
 
@@ -111,12 +119,19 @@ pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
             continue;
         }
         match Folder::open::<Planned>(&path, &BUILD) {
-            Ok((_, plan, _)) if plan.options.evidence.as_ref().is_some_and(Evidence::is_stale) => remove(&path),
+            Ok((_, plan, _)) if plan.options.evidence.as_ref().is_some_and(|of| is_useless(&path, of)) => remove(&path),
             Ok((_, plan, _)) => _ = left.as_mut().map(|left| left.insert(plan.plan.as_str().to_owned())),
             Err(_) => left = None,
         }
     }
     left
+}
+
+/// Whether no window will use a plan again.
+fn is_useless(path: &Path, evidence: &Evidence) -> bool {
+    let last = || fs::metadata(path).and_then(|found| found.modified());
+    let is_abandoned = || last().is_ok_and(|at| at.elapsed().is_ok_and(|since| since > ABANDONED));
+    evidence.is_stale() || (evidence.is_of_objects() && is_abandoned())
 }
 
 /// Says why a new image begins.
