@@ -194,7 +194,7 @@ fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
     let (status, _) = check(&plain.write(&changed));
     assert_eq!(status & 1, 1);
     let path = plain.write(&changed);
-    let (output, said) = run(&["check", "--memory", "9MB", "--maxdop", "1"], &path);
+    let (output, said) = run(&["check", "--memory", "12MB", "--maxdop", "1"], &path);
     assert_eq!(output.status.code(), Some(8));
     assert!(said.contains("its damaged places take more than") && said.contains("--memory"), "{said}");
 }

@@ -82,10 +82,10 @@ pub(crate) struct CheckArguments {
 pub(crate) struct WindowArguments {
     /// Check for this long at most, such as 3h, and go on in the next run; needs --history
     ///
-    /// Reads as many ranges of the files as fit: those with open findings first, then those never read, then the oldest. What
-    /// was read stays beside the history, in FILE.parts. A backup, or files that were shut down cleanly and did not change, are
-    /// continued in the next run until all of it was read; then the report is that of one check. Anything else is a new image
-    /// each time. Ctrl+C ends the window after the range that is being read; on Windows it ends the run at once, and what was read is
+    /// Reads as many ranges of the files as fit: those with new findings first, then those never read, then the oldest. What
+    /// was read stays beside the history, in FILE.parts. A backup, files that were shut down cleanly and did not change, or a
+    /// snapshot (--image) are continued in the next run until all of it was read; then the report is that of one check. Anything
+    /// else is a new image each time. Ctrl+C ends the window after the range that is being read; on Windows it ends the run at once, and what was read is
     /// kept. Several databases share the window.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
@@ -101,6 +101,13 @@ pub(crate) struct WindowArguments {
     /// Size of the ranges of a window; a range that was being read when the run was killed is read again
     #[arg(long, value_name = "SIZE", value_parser = range, default_value = "1GB", help_heading = WINDOWS, requires = "window")]
     pub(crate) range: RangeBytes,
+
+    /// Name the storage snapshot that is checked, so that later windows go on with it although it was not shut down cleanly
+    ///
+    /// Only for files to which nothing writes, such as a mounted snapshot of a LUN. They are still a new image if the name is another
+    /// one, or if size, times or header pages of a file have changed.
+    #[arg(long, value_name = "NAME", value_parser = image_name, help_heading = WINDOWS, requires = "window")]
+    pub(crate) image: Option<String>,
 
     /// For tests: ranges that a window reads at most.
     #[arg(long, hide = true, requires = "window")]
@@ -125,6 +132,13 @@ pub(crate) struct RangeBytes(pub(crate) u64);
 impl Default for RangeBytes {
     fn default() -> Self {
         Self(1 << 30)
+    }
+}
+
+fn image_name(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a name is not empty".to_owned()),
+        name => Ok(name.to_owned()),
     }
 }
 

@@ -22,10 +22,14 @@ use crate::logs;
 /// The boot page.
 const BOOT: PageId = PageId::new(1, 9);
 
-/// An immutable object: a backup, or several of which a restore is made, or data files that were shut down cleanly.
+/// An immutable object: a backup, or several of which a restore is made, data files that were shut down cleanly, or those of a storage
+/// snapshot that the user names.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Evidence {
+    /// What the user calls the image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<String>,
     /// Which backup sets, by their own ids; empty for data files.
     sets: Vec<String>,
     /// The files.
@@ -126,21 +130,21 @@ impl Before {
 }
 
 impl Evidence {
-    /// What there is, as it is now; `None` if a later window may have other bytes before it: open data files, a snapshot that has to
-    /// be recovered, an object without a strong tag.
+    /// What there is, as it is now; `None` if a later window may have other bytes before it: data files that were not shut down cleanly
+    /// and are not said to be an `image`, an object without a strong tag.
     ///
     /// # Errors
     /// If a file cannot be asked for.
     pub(super) fn of(
         input: &Input,
         (source, is_recovered): (&dyn PageSource, bool),
-        database: &Database,
+        (database, image): (&Database, Option<&str>),
         (key, files): (&HashKey, &[SourceFile]),
     ) -> Result<Option<Self>, Failure> {
         let sets = match input {
             Input::Files(_) => {
                 let is_clean = database.boot.as_ref().is_some_and(catalog::Boot::clean_shutdown);
-                if !is_clean || is_recovered {
+                if image.is_none() && (!is_clean || is_recovered) {
                     return Ok(None);
                 }
                 Vec::new()
@@ -162,7 +166,7 @@ impl Evidence {
         let Some(files) = files.iter().map(of_file).collect::<Result<Option<Vec<_>>, _>>()? else { return Ok(None) };
         let first = source.files().iter().map(|file| PageId::new(file.file_id, 0));
         let headers = part::fingerprint_of(source, key, first.chain([BOOT])).to_string();
-        Ok(Some(Self { sets, files, headers }))
+        Ok(Some(Self { image: image.map(str::to_owned), sets, files, headers }))
     }
 
     /// The first file that is not the same, as far as the system says, in words.
@@ -205,6 +209,9 @@ impl Evidence {
             (then != now).then(|| format!("{} was changed, replaced or removed", now.path.display()))
         };
         let files = self.files.iter().zip(&now.files).find_map(changed);
+        if self.image != now.image {
+            return Some("it has another name (--image)".to_owned());
+        }
         if self.sets != now.sets {
             return Some("it is another backup".to_owned());
         }
@@ -225,7 +232,8 @@ mod tests {
     use std::time::Duration;
 
     fn evidence(path: &Path) -> Evidence {
-        Evidence { sets: vec!["1".to_owned()], files: vec![FileIdentity::of(path).unwrap()], headers: "2".to_owned() }
+        let files = vec![FileIdentity::of(path).unwrap()];
+        Evidence { image: None, sets: vec!["1".to_owned()], files, headers: "2".to_owned() }
     }
 
     #[test]
@@ -291,6 +299,8 @@ mod tests {
         let path = folder.path().join("a.bak");
         fs::write(&path, [1; 100]).unwrap();
         let then = evidence(&path);
+        let other = Evidence { image: Some("LUN 7, Sunday".to_owned()), ..then.clone() };
+        assert_eq!(then.difference(&other).as_deref(), Some("it has another name (--image)"));
         let other = Evidence { sets: vec!["2".to_owned()], ..then.clone() };
         assert_eq!(then.difference(&other).as_deref(), Some("it is another backup"));
         let other = Evidence { headers: "3".to_owned(), ..then.clone() };

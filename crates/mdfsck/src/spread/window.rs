@@ -147,7 +147,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     };
     let evidence_now = || match &planned {
         Some(_) => {
-            Evidence::of(input, (source, prepared.recovered.pages.is_some()), &prepared.database, (&key, &files))
+            let (is_recovered, image) = (prepared.recovered.pages.is_some(), arguments.windows.image.as_deref());
+            Evidence::of(input, (source, is_recovered), (&prepared.database, image), (&key, &files))
         }
         None => Ok(None),
     };

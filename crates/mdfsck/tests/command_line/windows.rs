@@ -285,7 +285,37 @@ fn moving(folder: &Path) -> Result<(), Failed> {
     let whole = mdfsck(folder, &[&["check"], &data[..], &["--json"]].concat());
     let all = window(folder, &data, "1000", &["--json", "--range", "1MB"]);
     ensure(results(&all) == results(&whole), "what fits into one window is the plain check")?;
-    ensure(line(&all)?["done"]["is_closed"] == true, "closed")
+    ensure(line(&all)?["done"]["is_closed"] == true, "closed")?;
+    named_image(folder, &data, &whole)
+}
+
+/// A snapshot that has a name is continued, with its log; under another name, or after a write, it is another one.
+fn named_image(folder: &Path, data: &[&str], whole: &Output) -> Result<(), Failed> {
+    let named = |most: &str, name: &str| {
+        let options = ["--json", "--range", "1MB", "--image", name];
+        window(folder, data, most, &options)
+    };
+    let (first, second) = (line(&named("1", "LUN 7"))?, line(&named("1", "LUN 7"))?);
+    let done = |line: &Value| line["done"]["image_bytes_done"].as_u64().unwrap_or_default();
+    ensure(first["done"]["is_fixed"] == true && done(&second) > done(&first), format!("{first}\n{second}"))?;
+    let other = named("1", "LUN 8");
+    ensure(text(&other.stderr).contains("it has another name (--image)"), text(&other.stderr))?;
+    ensure(done(&line(&other)?) == done(&first), "from the start")?;
+    let last = named("1000", "LUN 8");
+    ensure(results(&last) == results(whole), format!("{}\n\n{}", results(&last), results(whole)))?;
+    ensure(last.status.code() == whole.status.code(), format!("{last:?}"))?;
+    forget(folder)?;
+    named("1", "LUN 7");
+    let log = fs::read_dir(folder.join("snap"))?
+        .flatten()
+        .find(|entry| entry.path().extension().is_some_and(|is| is == "ldf"));
+    let log = log.ok_or("a log")?.path();
+    let bytes = fs::read(&log)?;
+    fs::write(&log, &bytes)?;
+    let written = named("1", "LUN 7");
+    ensure(text(&written.stderr).contains("ldf was changed"), text(&written.stderr))?;
+    let refused = named("1", " ");
+    refused_by_usage(&refused, &["a name is not empty"])
 }
 
 /// The parts of the only plan.

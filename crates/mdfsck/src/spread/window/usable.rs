@@ -24,7 +24,9 @@ pub(super) fn differs(
     evidence: Option<&Evidence>,
     (files, prepared): (&[SourceFile], &Prepared<'_>),
 ) -> Option<String> {
-    let Some(now) = evidence else { return Some("its files were not shut down cleanly, and may change".to_owned()) };
+    let Some(now) = evidence else {
+        return Some("its files were not shut down cleanly, and may change (--image names a storage snapshot, to which nothing writes)".to_owned());
+    };
     match &opened.plan.options.evidence {
         None => Some("nothing shows that its files are the same".to_owned()),
         Some(then) => then.difference(now),
