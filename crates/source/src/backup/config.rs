@@ -341,7 +341,7 @@ mod tests {
             let refused = read_with(&with(tag, count), None).unwrap_err();
             assert!(refused.to_string().starts_with("more than"), "{refused}");
         }
-        let refused = read_with(&with(b"SFIN", MOST_FILES), Some(9 << 20)).unwrap_err();
+        let refused = read_with(&with(b"SFIN", MOST_FILES), Some(crate::PROGRAM_BYTES + (1 << 20))).unwrap_err();
         assert!(refused.to_string().starts_with("no room"), "{refused}");
     }
 }

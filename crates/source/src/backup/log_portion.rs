@@ -206,11 +206,11 @@ mod tests {
         let records: Vec<_> = (0..600).map(|number| (1 + number as u8 / 2 % 2, INSERT, 100 + number % 8)).collect();
         let changes = block(&records).repeat(500);
         // A few pages, 300,000 records: they fit where one entry per record would not.
-        let portion = read(&[begin.clone(), changes.clone()].concat(), (8 << 20) + 4096).unwrap();
+        let portion = read(&[begin.clone(), changes.clone()].concat(), crate::PROGRAM_BYTES + 4096).unwrap();
         let pages = |numbers: &[u32]| numbers.iter().map(|&page| PageId::new(1, page)).collect::<Vec<_>>();
         assert_eq!(portion.undone, pages(&[100, 101, 102, 103, 104, 105, 106, 107]));
         let end = block(&[(1, COMMIT, 0)]);
-        let portion = read(&[begin, changes, end].concat(), (8 << 20) + 4096).unwrap();
+        let portion = read(&[begin, changes, end].concat(), crate::PROGRAM_BYTES + 4096).unwrap();
         assert_eq!(portion.undone, pages(&[102, 103, 106, 107]), "the changes of the transaction left open");
         assert_eq!(portion.changes.len(), 8);
     }
@@ -221,7 +221,7 @@ mod tests {
             .flat_map(|number| block(&(0..600).map(|record| (1, INSERT, number * 600 + record)).collect::<Vec<_>>()))
             .collect();
         assert_eq!(read(&blocks, 64 << 20).unwrap().changes.len(), 30_000);
-        let refused = read(&blocks, 9 << 20).unwrap_err();
+        let refused = read(&blocks, crate::PROGRAM_BYTES + (1 << 20)).unwrap_err();
         assert!(refused.to_string().contains("no room for the pages that its log changes"), "{refused}");
     }
 }

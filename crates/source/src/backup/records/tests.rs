@@ -87,7 +87,12 @@ fn small_records_between_small_damage_cost_a_few_looks_at_each_byte() {
     assert_eq!(groups.len(), 50_000 * 3 + 1);
     // So many damaged places do not fit into any grant: that is an error, and none of them are kept.
     let version = Version::of(&MAGIC_V1[8..]).unwrap();
-    let refused = super::groups(&file(&bytes), bytes.len() as u64, version, &Room::new(Some(9 << 20), 0));
+    let refused = super::groups(
+        &file(&bytes),
+        bytes.len() as u64,
+        version,
+        &Room::new(Some(crate::PROGRAM_BYTES + (1 << 20)), 0),
+    );
     assert!(refused.unwrap_err().to_string().contains("no room"));
 }
 
