@@ -28,6 +28,8 @@ mod logs;
 mod looks;
 #[cfg(feature = "lab")]
 mod many;
+#[cfg(all(feature = "lab", unix))]
+mod samples;
 #[cfg(feature = "lab")]
 mod spread;
 #[cfg(feature = "lab")]
@@ -178,6 +180,8 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(history::with_history());
     all.extend(html::with_pages());
     all.extend(many::with_many());
+    #[cfg(unix)]
+    all.extend(samples::samples());
     all.extend(spread::with_plans());
     all.extend(windows::with_windows());
     all.extend(with_lab_databases());
