@@ -1,5 +1,7 @@
 # Runs mdfsck and emits what it prints as objects. For Windows PowerShell 5.1 and PowerShell 7; needs no other module.
 # The executable is found on the PATH, or named by $env:MDFSCK.
+# A field that a line does not have is null, whatever the session wants.
+Set-StrictMode -Off
 # A database is in one of three states: one that could not be opened is as unknown as one that was not verified to its end.
 $States = @{ sound = 'Sound'; corrupt = 'Corrupt'; unknown = 'Unknown'; failed = 'Unknown' }
 
@@ -7,8 +9,7 @@ $States = @{ sound = 'Sound'; corrupt = 'Corrupt'; unknown = 'Unknown'; failed =
 $FindingNames = @{ msg = 'Error'; text = 'MessageText'; repair = 'RepairLevel'; location = 'Path' }
 $HistoryNames = @{
     state = 'Status'; verdict = 'Status'; paths = 'Path'; started = 'Start'; ended = 'End'; seconds = 'Elapsed'
-    error = 'Message'; findings_open = 'Findings'; within_seconds = 'Within'; oldest_closed = 'OldestProven'
-}
+    error = 'Message'; findings_open = 'Findings'; within_seconds = 'Within'; oldest_closed = 'OldestProven' }
 
 function ConvertTo-MdfsckObject($Line, [hashtable] $Names) {
     $object = [ordered] @{}
@@ -49,14 +50,13 @@ function ConvertTo-MdfsckOption([Collections.IDictionary] $Given) {
 # The lines of some kinds as objects, while mdfsck runs; at the end one of kind `exit`. No shell takes part.
 function Invoke-Mdfsck([string[]] $Arguments, [string] $Kinds) {
     $name = if ($env:MDFSCK) { $env:MDFSCK } else { 'mdfsck' }
-    $utf8 = New-Object System.Text.UTF8Encoding $false
     # The folder of the session is not that of the process; UTF-8, whatever the console has.
     $start = New-Object System.Diagnostics.ProcessStartInfo -Property @{
         FileName = (Get-Command -Name $name -CommandType Application -TotalCount 1 -ErrorAction Stop).Path
         Arguments = @($Arguments | ForEach-Object { ConvertTo-MdfsckArgument $_ }) -join ' '
         WorkingDirectory = (Get-Location -PSProvider FileSystem).ProviderPath
         UseShellExecute = $false; CreateNoWindow = $true; RedirectStandardOutput = $true; RedirectStandardError = $true
-        StandardOutputEncoding = $utf8; StandardErrorEncoding = $utf8
+        StandardOutputEncoding = [Text.UTF8Encoding]::new($false); StandardErrorEncoding = [Text.UTF8Encoding]::new($false)
     }
     $process = [Diagnostics.Process]::Start($start)
     try {
@@ -94,7 +94,7 @@ function Invoke-MdfsckCheck([object[]] $Path, [Collections.IDictionary] $Given) 
             [pscustomobject] @{
                 Database = $run.database
                 Path = @(if ($run) { $run.files | ForEach-Object { $_.path } | Select-Object -Unique } else { $file })
-                Size = [long] (8192 * ($run.files | Measure-Object -Property pages -Sum).Sum)
+                Size = [long] ($run.files | ForEach-Object { 8192 * [long] $_.pages } | Measure-Object -Sum).Sum
                 Status = $States[$state]; Findings = $findings.ToArray(); NotVerified = $open.ToArray()
                 Start = $end - $elapsed; End = $end; Elapsed = $elapsed; RepairLevel = $line.repair_level; Message = $errors -join "`n"
             }
