@@ -138,7 +138,8 @@ def writes(arguments, folder):
                 # One that was killed when its image was closed is followed by another cycle.
                 twice += recorded() % tasks != 0
                 forget()
-            print(f"{name}: {calls} calls")
+            print(f"{name}: killed before each of {calls} calls; so far {wrong} differ, {twice} with a range recorded twice",
+                  flush=True)
     print(f"{kills} kills between the writes: {wrong} differ, {twice} with a range that was recorded twice")
     return wrong + twice
 
