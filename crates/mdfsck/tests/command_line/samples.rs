@@ -13,10 +13,7 @@ pub(crate) fn samples() -> Vec<(&'static str, Test)> {
 
 fn samples_run(folder: &Path) -> Result<(), Failed> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/test");
-    let output = Command::new("sh")
-        .arg(script)
-        .env("MDFSCK", env!("CARGO_BIN_EXE_mdfsck"))
-        .current_dir(folder)
-        .output()?;
+    let output =
+        Command::new("sh").arg(script).env("MDFSCK", env!("CARGO_BIN_EXE_mdfsck")).current_dir(folder).output()?;
     ensure(output.status.success(), text(&output.stdout) + &text(&output.stderr))
 }

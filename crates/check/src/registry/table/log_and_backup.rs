@@ -88,7 +88,7 @@ checks! {
         cause "The backup file was changed after it was written.",
         action "Copy the backup again or take a new one.";
     BACKUP_TRUNCATED = "backup.truncated", 3203 state 1, Container, Consistency, None, true,
-        "Read on \"{device}\" failed: the backup goes on behind byte {position}, where the file ends.",
+        "Read on \"{device}\" failed: the backup goes on beyond byte {position}, where the file ends.",
         brief "{device}: the file ends too early",
         must "A backup file is as long as its blocks and streams require.",
         cause "The backup or its copy was interrupted, or the disk was full.",

@@ -73,7 +73,7 @@ checks! {
         action RESTORE_PAGE_OR_REBUILD;
     SLOT_BEYOND_FREE_DATA = "slot.beyond-free-data", 8941 state 2, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (sorted [i].offset <= m_freeData) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
-        brief "page {page}: slot {slot} points behind the records",
+        brief "page {page}: slot {slot} points beyond the records",
         must "A slot points in front of the free data offset.",
         cause "The slot array or m_freeData was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
