@@ -3,18 +3,25 @@
 //! A thread makes the columns of a row group in memory and encodes them; in its turn it adds them to the file. Where row groups
 //! end follows from the rows alone, so that the file is the same for every number of threads and every grant.
 
+mod chunk;
+mod dictionary;
 mod footer;
+mod hybrid;
 mod lanes;
+mod plain;
+mod range;
+#[cfg(test)]
+mod round_trip;
 mod schema;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
-use parquet::file::writer::{SerializedRowGroupWriter, TrackedWrite};
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::TrackedWrite;
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, TypePtr};
 use rows::{RangeCounts, Reader};
 
@@ -38,7 +45,6 @@ const MAGIC: &[u8] = b"PAR1";
 struct File<W: Write + Send> {
     out: TrackedWrite<W>,
     schema: SchemaDescPtr,
-    properties: WriterPropertiesPtr,
     footer: Footer,
     rows: u64,
 }
@@ -49,17 +55,25 @@ impl<W: Write + Send> File<W> {
         let mut out = TrackedWrite::new(out);
         out.write_all(MAGIC)?;
         let footer = Footer::new(Arc::clone(&schema), Arc::clone(properties), folder);
-        Ok(Self { out, schema, properties: Arc::clone(properties), footer, rows: 0 })
+        Ok(Self { out, schema, footer, rows: 0 })
     }
 
     fn add(&mut self, group: Encoded) -> io::Result<()> {
         let number = i32::try_from(self.footer.groups()).map_err(io::Error::other)?;
-        let (schema, properties) = (Arc::clone(&self.schema), Arc::clone(&self.properties));
-        let mut out = SerializedRowGroupWriter::new(schema, properties, &mut self.out, number, None);
-        for (bytes, closed) in group.columns {
-            out.append_column(&bytes, closed).map_err(failure)?;
+        let start = self.out.bytes_written() as i64;
+        let mut described = RowGroupMetaData::builder(Arc::clone(&self.schema));
+        let mut bytes = 0;
+        for chunk in group.columns {
+            let at = self.out.bytes_written() as i64;
+            self.out.write_all(&chunk.bytes)?;
+            bytes += chunk.described.uncompressed_size();
+            let (data, dictionary) = (chunk.described.data_page_offset(), chunk.described.dictionary_page_offset());
+            let placed = chunk.described.into_builder().set_data_page_offset(at + data);
+            let placed = placed.set_dictionary_page_offset(dictionary.map(|dictionary| at + dictionary));
+            described = described.add_column_metadata(placed.build().map_err(failure)?);
         }
-        let described = out.close().map_err(failure)?;
+        let described = described.set_num_rows(group.rows as i64).set_total_byte_size(bytes);
+        let described = described.set_ordinal(number).set_file_offset(start).build().map_err(failure)?;
         self.footer.add(&described).map_err(failure)?;
         self.rows += group.rows;
         Ok(())
@@ -83,19 +97,13 @@ fn failure(error: ParquetError) -> io::Error {
     }
 }
 
-fn properties(compression: Compression) -> WriterPropertiesPtr {
-    let properties = WriterProperties::builder()
-        .set_created_by("mdfsck".to_owned())
-        .set_compression(compression)
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_dictionary_page_size_limit(64 << 10)
-        .set_offset_index_disabled(true);
-    Arc::new(properties.build())
+fn properties() -> WriterPropertiesPtr {
+    Arc::new(WriterProperties::builder().set_created_by("mdfsck".to_owned()).build())
 }
 
 /// Writes the rows of a table.
 pub(crate) fn write(task: Task<'_>, layout: &Layout, out: Partial) -> io::Result<(Partial, u64)> {
-    let properties = properties(Compression::SNAPPY);
+    let properties = properties();
     let (schema, columns) = schema::of(layout).map_err(failure)?;
     let file = Mutex::new(File::new(schema, &properties, out.folder(), out)?);
     let Task { source, scan, threads, totals, progress } = task;
@@ -106,7 +114,7 @@ pub(crate) fn write(task: Task<'_>, layout: &Layout, out: Partial) -> io::Result
         while let Some((number, ranges)) = jobs.next() {
             let mut counts = RangeCounts::default();
             let add = |lanes: &mut Lanes| {
-                let (group, gaps) = lanes.encode(&columns, &properties).map_err(failure)?;
+                let (group, gaps) = lanes.encode(&columns).map_err(failure)?;
                 turns.wait(number)?;
                 let mut file = lock(&file);
                 lock(totals).gaps.take(&gaps, file.rows)?;
@@ -139,12 +147,12 @@ pub(crate) fn one_by_one(
     sink: &mut GapSink<Partial>,
     fill: &mut dyn FnMut(&mut EachRow<'_>) -> io::Result<()>,
 ) -> io::Result<(Partial, u64)> {
-    let properties = properties(Compression::SNAPPY);
+    let properties = properties();
     let (schema, columns) = schema::of(layout).map_err(failure)?;
     let mut file = File::new(schema, &properties, out.folder(), out)?;
     let mut lanes = Lanes::new(&columns, GROUP_BYTES);
     let mut add = |lanes: &mut Lanes| -> io::Result<()> {
-        let (group, gaps): (Encoded, Vec<Gap>) = lanes.encode(&columns, &properties).map_err(failure)?;
+        let (group, gaps): (Encoded, Vec<Gap>) = lanes.encode(&columns).map_err(failure)?;
         sink.take(&gaps, file.rows)?;
         file.add(group)
     };
@@ -160,6 +168,8 @@ pub(crate) fn one_by_one(
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use parquet::column::writer::ColumnCloseResult;
     use parquet::file::writer::SerializedFileWriter;
     use rows::Value;
 
@@ -171,7 +181,7 @@ mod tests {
         let kinds = [Kind::Text, Kind::Integer { bits: 64 }, Kind::Decimal { precision: 38, scale: 2 }];
         let field = |(source, kind): (usize, Kind)| Field { name: format!("c{source}"), kind, source, column_id: 1 };
         let layout = Layout { fields: kinds.into_iter().enumerate().map(field).collect(), computed: Vec::new() };
-        let properties = properties(Compression::SNAPPY);
+        let properties = properties();
         let (schema, columns) = schema::of(&layout).unwrap();
         let mut lanes = Lanes::new(&columns, GROUP_BYTES);
         let encoded = (0..groups).map(|number| {
@@ -179,7 +189,7 @@ mod tests {
             let decimal = Value::Decimal { unscaled: number as i128, scale: 2 };
             let row = [Value::Text(text.as_str().into()), Value::Integer(number as i64), decimal];
             lanes.row(format::RecordId::default(), &row).unwrap();
-            lanes.encode(&columns, &properties).unwrap().0
+            lanes.encode(&columns).unwrap().0
         });
         let encoded = encoded.collect();
         write(schema, &properties, encoded)
@@ -201,8 +211,16 @@ mod tests {
                 let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::clone(properties)).unwrap();
                 for group in encoded {
                     let mut out = writer.next_row_group().unwrap();
-                    for (bytes, closed) in group.columns {
-                        out.append_column(&bytes, closed).unwrap();
+                    for chunk in group.columns {
+                        let closed = ColumnCloseResult {
+                            bytes_written: chunk.bytes.len() as u64,
+                            rows_written: 1,
+                            metadata: chunk.described,
+                            bloom_filter: None,
+                            column_index: None,
+                            offset_index: None,
+                        };
+                        out.append_column(&Bytes::from(chunk.bytes), closed).unwrap();
                     }
                     out.close().unwrap();
                 }

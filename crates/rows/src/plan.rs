@@ -4,10 +4,12 @@ use catalog::{Rowset, RowsetColumn, column_status};
 use format::record::Record;
 use format::types::{user_type, xtype};
 
-use crate::Table;
 use crate::table::Place;
+use crate::values::Work;
 use crate::values::code_page::CodePage;
 use crate::values::kind::{Kind, plain};
+use crate::values::put_all;
+use crate::{Table, Value};
 
 /// A column of the table in the rows of a partition.
 #[derive(Clone, Copy, Debug)]
@@ -95,37 +97,77 @@ impl<'a> Plan<'a> {
         Self { columns, column_count, fixed_end, default_bytes }
     }
 
-    /// What records without complex columns hold for a column, `None` for NULL. `nulls` are their null bits 1 to 64. False if the
-    /// layout has to be asked for each of them.
-    pub(crate) fn fields<'b>(
+    /// Whether all records have all columns, which only those lack that were written before a column was added.
+    pub(crate) fn are_complete(&self, records: &[Record<'_>]) -> bool {
+        let is_complete =
+            |record: &Record<'_>| record.column_count() >= self.column_count && record.fixed_end() >= self.fixed_end;
+        records.iter().all(is_complete)
+    }
+}
+
+impl ColumnPlan<'_> {
+    /// Puts what complete records without complex columns hold for the column into the places `first`, `first + width` and so on.
+    /// `nulls` are their null bits 1 to 64. False if the layout has to be asked for each of them.
+    pub(crate) fn put<'b>(
         &self,
-        column: &ColumnPlan<'_>,
         records: &[Record<'b>],
         nulls: &[u64],
-        fields: &mut Vec<Option<&'b [u8]>>,
+        places: (usize, usize),
+        rows: &mut [Value<'b>],
+        work: &mut Work,
     ) -> bool {
-        // All records have all columns but those that were written before a column was added.
-        let has_all =
-            |record: &Record<'_>| record.column_count() >= self.column_count && record.fixed_end() >= self.fixed_end;
-        if !(1..=64).contains(&column.null_bit) || !records.iter().all(has_all) {
+        if self.column.is_none() || !(1..=64).contains(&self.null_bit) {
             return false;
         }
-        fields.clear();
-        let bit = 1 << (column.null_bit - 1);
-        let records = records.iter().zip(nulls.iter().map(|nulls| nulls & bit != 0));
-        match column.place {
+        let nulls = (nulls, 1 << (self.null_bit - 1));
+        match self.place {
             InRecord::Fixed { offset, length } => {
-                fields.extend(records.map(|(record, is_null)| record.fixed(offset, length).filter(|_| !is_null)))
+                put_fixed(self.kind, (offset, length), (records, nulls), places, rows, work);
             }
-            InRecord::Variable(number) => fields.extend(records.map(|(record, is_null)| match is_null {
-                true => None,
-                // Trailing empty columns are omitted.
-                false => Some(record.variable(number).map_or(&[][..], |(bytes, _)| bytes)),
-            })),
+            InRecord::Variable(number) => put_variable(self.kind, number, (records, nulls), places, rows, work),
             InRecord::Other => return false,
         }
         true
     }
+}
+
+/// Records, and the null bits of each with the bit of the column.
+type Nullable<'r, 'b> = (&'r [Record<'b>], (&'r [u64], u64));
+
+// Loops of their own: a processor has registers for what one of them needs, not for all of them together.
+#[inline(never)]
+fn put_fixed<'b>(
+    kind: Kind,
+    (offset, length): (u16, u16),
+    (records, (nulls, bit)): Nullable<'_, 'b>,
+    places: (usize, usize),
+    rows: &mut [Value<'b>],
+    work: &mut Work,
+) {
+    let range = usize::from(offset)..usize::from(offset) + usize::from(length);
+    // Complete records have the column inside their fixed part.
+    let field = |(record, nulls): (&Record<'b>, &u64)| match nulls & bit {
+        0 => record.bytes().get(range.clone()),
+        _ => None,
+    };
+    put_all(kind, records.iter().zip(nulls).map(field), places, rows, work);
+}
+
+#[inline(never)]
+fn put_variable<'b>(
+    kind: Kind,
+    number: u16,
+    (records, (nulls, bit)): Nullable<'_, 'b>,
+    places: (usize, usize),
+    rows: &mut [Value<'b>],
+    work: &mut Work,
+) {
+    let field = |(record, nulls): (&Record<'b>, &u64)| match nulls & bit {
+        // Trailing empty columns are omitted.
+        0 => Some(record.variable(number).map_or(&[][..], |(bytes, _)| bytes)),
+        _ => None,
+    };
+    put_all(kind, records.iter().zip(nulls).map(field), places, rows, work);
 }
 
 /// As [`RowsetColumn::stored`] reads it, for all records that have the column's null bit.

@@ -176,6 +176,49 @@ pub(crate) fn put<'p>(kind: &Kind, bytes: &'p [u8], column: usize, work: &mut Wo
     }
 }
 
+/// Puts the values of a column into the places `first`, `first + width` and so on; where a row has none, NULL stays. What kind it is is
+/// asked once for all of them where it is a common one.
+#[inline(always)]
+pub(crate) fn put_all<'p>(
+    kind: Kind,
+    fields: impl Iterator<Item = Option<&'p [u8]>>,
+    (first, width): (usize, usize),
+    rows: &mut [Value<'p>],
+    work: &mut Work,
+) {
+    // Each call is compiled for its kind alone.
+    match kind {
+        Kind::Bit(bit) => put_each(Kind::Bit(bit), fields, (first, width), rows, work),
+        Kind::TinyInt => put_each(Kind::TinyInt, fields, (first, width), rows, work),
+        Kind::SmallInt => put_each(Kind::SmallInt, fields, (first, width), rows, work),
+        Kind::Int => put_each(Kind::Int, fields, (first, width), rows, work),
+        Kind::BigInt => put_each(Kind::BigInt, fields, (first, width), rows, work),
+        Kind::Money => put_each(Kind::Money, fields, (first, width), rows, work),
+        Kind::DateTime => put_each(Kind::DateTime, fields, (first, width), rows, work),
+        Kind::Decimal(info) => put_each(Kind::Decimal(info), fields, (first, width), rows, work),
+        Kind::Ansi(page) => put_each(Kind::Ansi(page), fields, (first, width), rows, work),
+        Kind::Utf16 => put_each(Kind::Utf16, fields, (first, width), rows, work),
+        kind => put_each(kind, fields, (first, width), rows, work),
+    }
+}
+
+#[inline(always)]
+fn put_each<'p>(
+    kind: Kind,
+    fields: impl Iterator<Item = Option<&'p [u8]>>,
+    (first, width): (usize, usize),
+    rows: &mut [Value<'p>],
+    work: &mut Work,
+) {
+    let mut at = first;
+    for field in fields {
+        if let (Some(bytes), Some(place)) = (field, rows.get_mut(at)) {
+            put(&kind, bytes, at, work, place);
+        }
+        at += width;
+    }
+}
+
 #[inline(always)]
 fn set<'p>(place: &mut Value<'p>, work: &mut Work, value: Option<Value<'p>>) {
     match value {

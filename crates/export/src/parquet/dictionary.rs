@@ -1,0 +1,54 @@
+//! Columns of few different values: each stands once, and the rows say which it is.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use foldhash::fast::RandomState;
+
+use super::plain::Plain;
+
+/// Bytes of different values at which a dictionary is given up.
+const MOST_BYTES: usize = 64 << 10;
+/// Values that say whether it is worth going on.
+const SAMPLE: usize = 1024;
+
+/// The different values of a column, in the order in which they come.
+pub(super) struct Dictionary {
+    pub(super) values: Plain,
+    pub(super) count: u16,
+    /// Which of them each value is.
+    pub(super) numbers: Vec<u16>,
+}
+
+impl Dictionary {
+    /// A dictionary of the values, if each comes twice on average, in the first of them and in all.
+    pub(super) fn of(plain: &Plain) -> Option<Self> {
+        let mut bytes = Vec::new();
+        let mut numbers = Vec::new();
+        let mut known: HashMap<&[u8], u16, RandomState> = HashMap::default();
+        for value in plain.values() {
+            let next = u16::try_from(known.len()).ok()?;
+            let number = match known.entry(value) {
+                Entry::Occupied(found) => *found.get(),
+                Entry::Vacant(place) => {
+                    if bytes.len() + value.len() > MOST_BYTES {
+                        return None;
+                    }
+                    bytes.extend_from_slice(value);
+                    *place.insert(next)
+                }
+            };
+            numbers.push(number);
+            if numbers.len() == SAMPLE && known.len() > SAMPLE / 2 {
+                return None;
+            }
+        }
+        let count = u16::try_from(known.len()).ok().filter(|count| usize::from(*count) * 2 <= numbers.len())?;
+        (count > 0).then_some(Self { values: Plain { bytes, length: plain.length }, count, numbers })
+    }
+
+    /// Bits of the largest number of a value.
+    pub(super) fn width(&self) -> u32 {
+        self.count.saturating_sub(1).checked_ilog2().map_or(1, |bits| bits + 1)
+    }
+}

@@ -1,0 +1,80 @@
+//! The least and the greatest value of a column, by which readers leave out row groups.
+
+use format::bytes::unsigned;
+use parquet::data_type::{ByteArray, FixedLenByteArray};
+use parquet::file::statistics::{Statistics, ValueStatistics};
+
+use super::plain::{LENGTH_BYTES, Plain};
+use super::schema::Part;
+
+/// Values that are longer are no help to a reader.
+const MOST_BYTES: usize = 64;
+
+/// What the end of the file says of the values of a column, each of which is in `values` at least once.
+pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics {
+    let nulls = Some(nulls as u64);
+    match part {
+        Part::Bool => {
+            let bits = || values.bytes.iter().map(|byte| *byte != 0);
+            Statistics::boolean(bits().min(), bits().max(), None, nulls, false)
+        }
+        Part::Int32 | Part::Date | Part::Rest | Part::Offset => {
+            let numbers = || values.bytes.as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes));
+            Statistics::int32(numbers().min(), numbers().max(), None, nulls, false)
+        }
+        Part::Int64 | Part::TimeMicros | Part::Moment => {
+            let numbers = || values.bytes.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes));
+            Statistics::int64(numbers().min(), numbers().max(), None, nulls, false)
+        }
+        Part::Real => {
+            let numbers = || values.bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+            let nans = numbers().filter(|n| n.is_nan()).count() as u64;
+            let known = || numbers().filter(|_| nans == 0);
+            let (least, most) = (known().min_by(f32::total_cmp), known().max_by(f32::total_cmp));
+            Statistics::Float(ValueStatistics::new(least, most, None, nulls, false).with_nan_count(Some(nans)))
+        }
+        Part::Float => {
+            let numbers = || values.bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
+            let nans = numbers().filter(|n| n.is_nan()).count() as u64;
+            let known = || numbers().filter(|_| nans == 0);
+            let (least, most) = (known().min_by(f64::total_cmp), known().max_by(f64::total_cmp));
+            Statistics::Double(ValueStatistics::new(least, most, None, nulls, false).with_nan_count(Some(nans)))
+        }
+        Part::Fixed(_) | Part::Guid => {
+            // A decimal has its sign in the highest bit.
+            let flip = if part == Part::Guid { 0 } else { 0x80 };
+            let ordered = |value: &[u8]| {
+                let mut key = [0; 16];
+                key.iter_mut().zip(value).for_each(|(to, byte)| *to = *byte);
+                u128::from_be_bytes(key) ^ flip << 120
+            };
+            let bytes = |value: &[u8]| FixedLenByteArray::from(value.to_vec());
+            let least = values.values().min_by_key(|value| ordered(value)).map(bytes);
+            let most = values.values().max_by_key(|value| ordered(value)).map(bytes);
+            Statistics::fixed_len_byte_array(least, most, None, nulls, false)
+        }
+        Part::Text | Part::Bytes => {
+            let range = of_bytes(values.values().filter_map(|value| value.get(LENGTH_BYTES..)));
+            let range = range.filter(|(least, most)| least.len().max(most.len()) <= MOST_BYTES);
+            let bytes = |value: &[u8]| ByteArray::from(value.to_vec());
+            let (least, most) = range.map(|(least, most)| (bytes(least), bytes(most))).unzip();
+            Statistics::byte_array(least, most, None, nulls, false)
+        }
+    }
+}
+
+fn of_bytes<'b>(values: impl Iterator<Item = &'b [u8]>) -> Option<(&'b [u8], &'b [u8])> {
+    // The first eight bytes as a number decide nearly always.
+    let mut keyed = values.map(|value| (unsigned(value.get(..8).unwrap_or(value)).swap_bytes(), value));
+    let first = keyed.next()?;
+    let (mut least, mut most) = (first, first);
+    for value in keyed {
+        if value < least {
+            least = value;
+        }
+        if value > most {
+            most = value;
+        }
+    }
+    Some((least.1, most.1))
+}
