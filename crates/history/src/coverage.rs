@@ -271,6 +271,42 @@ impl Coverage {
     pub fn is_kept(&self) -> bool {
         self.pages_in_use > 0 && self.pages_within == self.pages_in_use && self.relations_within == self.relations
     }
+
+    fn add(&mut self, range: Range, from: &str) {
+        let Range { file, first, pages, in_use, read_at, evidence } = range;
+        self.pages_in_use += u64::from(in_use);
+        let Some(read_at) = read_at else {
+            self.never += u64::from(in_use);
+            return;
+        };
+        match self.evidence.iter_mut().find(|(name, _)| *name == evidence) {
+            Some((_, count)) => *count += u64::from(in_use),
+            None => self.evidence.push((evidence, in_use.into())),
+        }
+        if read_at.as_str() >= from {
+            self.pages_within += u64::from(in_use);
+        }
+        if in_use > 0 && self.oldest.as_ref().is_none_or(|(.., oldest)| read_at < *oldest) {
+            self.oldest = Some((file, first, pages, read_at));
+        }
+    }
+}
+
+/// A range of pages, and when it was read last.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// File.
+    pub file: u16,
+    /// Its first page.
+    pub first: u32,
+    /// Pages.
+    pub pages: u32,
+    /// Those of them that are in use.
+    pub in_use: u32,
+    /// When it was read last; `None` if it never was.
+    pub read_at: Option<String>,
+    /// What that rests on.
+    pub(crate) evidence: String,
 }
 
 impl History {
@@ -282,20 +318,30 @@ impl History {
         let from = within.and_then(|span| SystemTime::now().checked_sub(span)).map(time::text).unwrap_or_default();
         let read = || {
             let mut found = Vec::new();
-            for (id, family, name) in filter.databases(self.connection())? {
-                let mut one = Coverage { database: name, family, within, ..Coverage::default() };
-                self.ranges(id, &from, &mut one)?;
-                self.relations(id, &from, &mut one)?;
-                found.push(one);
+            for database in filter.databases(self.connection())? {
+                found.push(Coverage { within, ..self.coverage_of(database, &from)? });
             }
             Ok(found)
         };
         read().map_err(|error| self.failed(&error))
     }
 
-    fn ranges(&self, database: i64, from: &str, into: &mut Coverage) -> rusqlite::Result<()> {
-        // Of both depths the newer counts: every page was read and judged by itself.
-        let mut statement = self.connection().prepare(
+    /// How old what was read and proven of one database is.
+    pub(crate) fn coverage_of(
+        &self,
+        (id, family, name): (i64, String, String),
+        from: &str,
+    ) -> rusqlite::Result<Coverage> {
+        let mut one = Coverage { database: name, family, ..Coverage::default() };
+        self.each_range(id, |range| one.add(range, from))?;
+        self.relations(id, from, &mut one)?;
+        Ok(one)
+    }
+
+    /// Gives each range of a database to `take`, by file and first page. Of both depths the newer counts: every page was read and judged
+    /// by itself.
+    pub(crate) fn each_range(&self, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
+        let mut statement = self.connection().prepare_cached(
             "SELECT file, first, pages, pages_in_use, read_at, evidence FROM coverage WHERE database = ?1
              ORDER BY file, first, read_at DESC",
         )?;
@@ -307,23 +353,14 @@ impl History {
                 continue;
             }
             last = Some(place);
-            let (pages, in_use): (u32, u32) = (row.get(2)?, row.get(3)?);
-            let (read_at, evidence): (Option<String>, String) = (row.get(4)?, row.get(5)?);
-            into.pages_in_use += u64::from(in_use);
-            let Some(read_at) = read_at else {
-                into.never += u64::from(in_use);
-                continue;
-            };
-            match into.evidence.iter_mut().find(|(name, _)| *name == evidence) {
-                Some((_, count)) => *count += u64::from(in_use),
-                None => into.evidence.push((evidence, in_use.into())),
-            }
-            if read_at.as_str() >= from {
-                into.pages_within += u64::from(in_use);
-            }
-            if in_use > 0 && into.oldest.as_ref().is_none_or(|(.., oldest)| read_at < *oldest) {
-                into.oldest = Some((place.0, place.1, pages, read_at));
-            }
+            take(Range {
+                file: place.0,
+                first: place.1,
+                pages: row.get(2)?,
+                in_use: row.get(3)?,
+                read_at: row.get(4)?,
+                evidence: row.get(5)?,
+            });
         }
         Ok(())
     }

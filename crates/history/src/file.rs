@@ -88,6 +88,37 @@ impl History {
         &self.path
     }
 
+    /// Keeps everything from being changed through this value.
+    ///
+    /// # Errors
+    /// If the library refuses.
+    pub fn read_only(self) -> Result<Self> {
+        let set = self.connection.pragma_update(None, "query_only", true);
+        set.map_err(|error| self.failed(&error))?;
+        Ok(self)
+    }
+
+    /// A number that differs after another connection has changed the history.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn data_version(&self) -> Result<i64> {
+        let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        version.map_err(|error| self.failed(&error))
+    }
+
+    /// Answers questions about one moment, whoever writes meanwhile.
+    ///
+    /// # Errors
+    /// Those of `ask`, and if the history cannot be read.
+    pub fn at_one_moment<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
+        // It ends when it is dropped.
+        let moment = self.connection.unchecked_transaction().map_err(|error| self.failed(&error))?;
+        let answer = ask();
+        drop(moment);
+        answer
+    }
+
     /// The connection to the file.
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection

@@ -90,8 +90,8 @@ impl Identity {
         let sets = summary.sets.iter().flat_map(|set| &set.paths);
         let files = summary.files.iter().map(|file| &file.path);
         let paths: Vec<String> = match summary.sets.is_empty() {
-            true => files.map(|path| shown(path)).collect(),
-            false => sets.map(|path| shown(path)).collect(),
+            true => files.map(|path| whole(path)).collect(),
+            false => sets.map(|path| whole(path)).collect(),
         };
         Self { family, name, kind, host, location, image, checkpoint_lsn: lsn, taken_at, paths: paths.join(", ") }
     }
@@ -141,6 +141,13 @@ fn first_path(source: &dyn PageSource) -> String {
     let Some(file) = source.files().first() else { return String::new() };
     let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
     shown(&path)
+}
+
+/// A path that means the same in every folder, without what may be secret in it.
+fn whole(path: &Path) -> String {
+    let is_other = path.as_os_str() == "-" || path.to_string_lossy().contains("://");
+    let whole = if is_other { None } else { std::path::absolute(path).ok() };
+    shown(whole.as_deref().unwrap_or(path))
 }
 
 /// A path without what may be secret in it.

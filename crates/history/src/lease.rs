@@ -6,7 +6,7 @@ use std::process;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::{HistoryError, Result};
 use crate::file::History;
@@ -115,11 +115,21 @@ fn began() -> &'static str {
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
 }
 
+/// Who works on a database, and since when.
+pub(crate) fn worker(
+    connection: &Connection,
+    database: i64,
+    now: SystemTime,
+) -> rusqlite::Result<Option<(String, String)>> {
+    let lease = holder(connection, database, now)?.filter(|lease| lease.scope == database);
+    Ok(lease.map(|lease| (lease.host, lease.started)))
+}
+
 /// Who holds a lease that covers `scope`. A renewal in the future came from a clock that was wrong.
-pub(crate) fn holder(transaction: &Transaction<'_>, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
+pub(crate) fn holder(connection: &Connection, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
-    let mut statement = transaction.prepare(
+    let mut statement = connection.prepare_cached(
         "SELECT scope, host, pid, started FROM lease
          WHERE (scope IN (0, ?1) OR ?1 = 0) AND heartbeat BETWEEN ?2 AND ?3 ORDER BY scope",
     )?;

@@ -9,6 +9,7 @@ pub mod baselines;
 pub mod coverage;
 mod doubts;
 mod error;
+pub mod estate;
 mod file;
 mod identity;
 mod lease;

@@ -185,17 +185,17 @@ pub struct Difference {
     pub open: u64,
 }
 
-const RUN: &str = "SELECT r.id, d.name, d.family, s.kind, r.host, r.paths, r.command, r.started, r.ended, i.taken_at, r.exit_status,
+pub(crate) const RUN: &str = "SELECT r.id, d.name, d.family, s.kind, r.host, r.paths, r.command, r.started, r.ended, i.taken_at, r.exit_status,
     r.complete, r.error, r.findings, r.findings_new, r.findings_gone, r.not_verified, r.bytes_read, r.pages_in_use, r.rows, r.seconds,
     r.cpu_seconds, r.memory_peak
     FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
 
-const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host, s.location, f.life, f.check_id, f.msg, f.state, f.object_name,
+pub(crate) const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host, s.location, f.life, f.check_id, f.msg, f.state, f.object_name,
     f.object_id, f.index_id, f.file, f.page, f.slot, f.text, f.first_seen, f.last_seen, f.last_looked, f.seen, f.ack_by, f.ack_text,
     f.ack_until
     FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
 
-fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: row.get(0)?,
         database: row.get(1)?,
@@ -223,7 +223,7 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-fn finding(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
+pub(crate) fn finding(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
     Ok(FindingRow {
         id: row.get(0)?,
         database: row.get(1)?,
@@ -393,7 +393,12 @@ impl History {
         Ok(Difference { from, to, new, gone, open })
     }
 
-    fn rows<T>(&self, query: &str, values: &[Value], read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>> {
+    pub(crate) fn rows<T>(
+        &self,
+        query: &str,
+        values: &[Value],
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
         let all = || {
             let mut statement = self.connection().prepare(query)?;
             let rows = statement.query_map(params_from_iter(values), |row| read(row))?;

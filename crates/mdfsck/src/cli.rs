@@ -7,6 +7,7 @@ mod history;
 mod others;
 mod parts;
 mod recovery;
+mod serve;
 pub(crate) mod usage;
 mod version;
 
@@ -27,6 +28,7 @@ pub(crate) use others::{
 
 pub(crate) use parts::{MergeArguments, PlanArguments, TaskArguments};
 pub(crate) use recovery::{RecoveryArguments, RoomArguments, StopArguments};
+pub(crate) use serve::ServeArguments;
 
 pub(crate) use version::BUILD;
 use version::LONG_VERSION;
@@ -170,6 +172,14 @@ pub(crate) enum Command {
     /// Reads the file in which 'mdfsck check --history FILE' records its runs. By itself: a line per database. All times are UTC.
     #[command(after_long_help = HISTORY_EXAMPLES)]
     History(HistoryArguments),
+
+    /// Serve what 'mdfsck history' shows as pages for a browser
+    ///
+    /// All databases, worst first; each with the age of its last reads, its findings, its runs, and a check that is under way. Reads
+    /// only: a page is shown only of files that the history names, and findings are acknowledged only with --allow-ack and its token.
+    /// Listens on this machine alone unless asked otherwise. Ctrl+C ends it.
+    #[command(after_long_help = SERVE_EXAMPLES)]
+    Serve(ServeArguments),
 
     /// Cut one check into tasks that any number of processes and machines carry out
     ///

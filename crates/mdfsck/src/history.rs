@@ -1,18 +1,26 @@
 //! `mdfsck history`.
 
+use std::path::Path;
+use std::time::SystemTime;
+
 use history::History;
 use history::query::Filter;
 use report::history as show;
+use report::history_page::HistoryPages;
 
-use crate::cli::{HistoryArguments, HistoryVerb};
+use crate::cli::{HistoryArguments, HistoryVerb, VERSION};
+use crate::error_log;
 use crate::failure::Failure;
-use crate::{error_log, output};
+use crate::output::{self, Target, place};
 
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     let has_csv =
         matches!(arguments.verb, Some(HistoryVerb::Runs | HistoryVerb::Findings { .. } | HistoryVerb::Objects));
     if arguments.csv && !has_csv {
         return Err(Failure::usage("--csv is for runs, findings and objects; --json is for all"));
+    }
+    if matches!(arguments.verb, Some(HistoryVerb::Html { .. })) && (arguments.json || arguments.since.is_some()) {
+        return Err(Failure::usage("html: a page has no --json and no --since"));
     }
     let mut history = History::open(&arguments.file).map_err(|error| Failure::from(&error))?;
     let filter = Filter { database: arguments.database.clone(), since: arguments.since.clone() };
@@ -69,6 +77,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
                 false => show::write_baselines(&throughput, &saved, out),
             })
         }
+        Some(HistoryVerb::Html { output }) => return html(&history, &filter, output),
         Some(HistoryVerb::Ack { key, because, until }) => {
             let acknowledged = history.acknowledge(*key, &error_log::who(), because, until.as_deref());
             acknowledged.map_err(|error| Failure::from(&error))?;
@@ -91,6 +100,20 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
         }
     };
     said.map(|()| 0)
+}
+
+/// All databases, or one, as a page.
+fn html(history: &History, filter: &Filter, path: &Path) -> Result<u8, Failure> {
+    output::refuse_standard_output("--output", path)?;
+    if place(path) == place(history.path()) {
+        return Err(Failure::usage(format!("--output {}: is the history; name another file", path.display())));
+    }
+    let target = Target::at(path)?;
+    let now = history::time::text(SystemTime::now());
+    let file = history.path().file_name().unwrap_or_default().to_string_lossy();
+    let pages = HistoryPages { history, file: &file, version: VERSION, now: &now };
+    let page = pages.file(filter).map_err(|error| Failure::from(&error))?;
+    target.write(|out| out.write_all(&page)).map(|()| 0)
 }
 
 /// A line per database.

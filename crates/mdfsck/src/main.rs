@@ -35,6 +35,7 @@ mod progress;
 mod recover;
 mod rows;
 mod scope;
+mod serve;
 mod size;
 mod spool;
 mod spread;
@@ -99,6 +100,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Export(arguments) => self::export::run(&arguments),
         Command::Rows(arguments) => self::rows::run(&arguments),
         Command::History(arguments) => self::history::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Plan(arguments) => spread::plan(&arguments),
         Command::Task(arguments) => spread::task(&arguments),
         Command::Merge(arguments) => spread::merge(&arguments),

@@ -204,6 +204,32 @@ pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A page is no text for a terminal: it goes to a file of its own.
+///
+/// # Errors
+/// If `path` is standard output.
+pub(crate) fn refuse_standard_output(option: &str, path: &Path) -> Result<(), Failure> {
+    if path.as_os_str() == "-" || is_standard_output(path) {
+        let text = format!("{option} {}: standard output is for the results; name a file", path.display());
+        return Err(Failure::usage(text));
+    }
+    Ok(())
+}
+
+/// Whether a path names what standard output is, such as `/dev/stdout`.
+#[cfg(unix)]
+fn is_standard_output(path: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let out = io::stdout().as_fd().try_clone_to_owned().and_then(|out| File::from(out).metadata());
+    matches!((out, fs::metadata(path)), (Ok(out), Ok(page)) if (out.dev(), out.ino()) == (page.dev(), page.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_standard_output(_: &Path) -> bool {
+    false
+}
+
 /// Runs `write` on stdout.
 ///
 /// # Errors

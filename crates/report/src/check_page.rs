@@ -5,12 +5,10 @@
 //! no name can become markup.
 
 mod bytes;
-mod encode;
 mod findings;
 mod head;
 mod map;
 mod not_verified;
-mod text;
 
 use std::io;
 
@@ -19,11 +17,9 @@ use check::Report;
 use serde::Serialize;
 use source::PageSource;
 
-use crate::html::{Curves, head_of_script};
+use crate::html::{Budget, Curves, ELEMENTS, Escaped, MAP, head_of_script};
 use crate::summary::Commands;
 use bytes::PageBytesReader;
-use encode::Escaped;
-use text::Budget;
 
 /// A report, and what is said about it.
 pub struct CheckPage<'a> {
@@ -79,7 +75,7 @@ impl CheckPage<'_> {
             commands: head::commands(self),
             phases: head::phases(report),
         };
-        out.write_all(head_of_script(include_str!("check_page/page.css")).as_bytes())?;
+        out.write_all(head_of_script("").as_bytes())?;
         out.write_all(include_bytes!("check_page/page.html"))?;
         out.write_all(self.curves().as_bytes())?;
         out.write_all(b"<script type=application/json id=data>")?;
@@ -87,8 +83,9 @@ impl CheckPage<'_> {
         out.write_all(b"</script>\n<script type=application/octet-stream id=runs>")?;
         map::write_runs(report, out)?;
         out.write_all(b"</script>\n<script>")?;
-        out.write_all(include_bytes!("check_page/page.js"))?;
-        out.write_all(include_bytes!("check_page/map.js"))?;
+        for script in [ELEMENTS, include_str!("check_page/page.js"), MAP, include_str!("check_page/map.js")] {
+            out.write_all(script.as_bytes())?;
+        }
         out.write_all(b"</script>\n")
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use check::registry::{ALL, Check, Class, LEVEL, Phase, Repair};
+use serde::Serialize;
 
 use crate::text_table::{TextTable, wrap};
 
@@ -106,6 +107,30 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
         ("PHYSICAL_ONLY", physical_only.to_owned()),
     ]);
     facts
+}
+
+/// A check as a page has it.
+#[derive(Serialize)]
+pub(crate) struct Explained {
+    id: &'static str,
+    number: u16,
+    message: String,
+    invariant: &'static str,
+    cause: &'static str,
+    action: &'static str,
+}
+
+impl Explained {
+    pub(crate) fn of(check: &'static Check) -> Self {
+        Self {
+            id: check.id,
+            number: check.msg,
+            message: message(check),
+            invariant: check.invariant,
+            cause: check.cause,
+            action: check.action,
+        }
+    }
 }
 
 /// The message with readable placeholders instead of the template's.

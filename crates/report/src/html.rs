@@ -1,10 +1,16 @@
 //! What pages with charts share: one file each that needs nothing from the network, and that fits a phone and a dark screen.
 
+mod cause;
 mod curves;
+mod encode;
+mod text;
 
 use std::fmt::Write;
 
+pub(crate) use cause::{Cause, What};
 pub use curves::Curves;
+pub(crate) use encode::{Base64, Escaped, push_number};
+pub(crate) use text::{Budget, shown, shown_to};
 
 /// The style sheet: colors have names, which a dark screen gives other values.
 const STYLE: &str = "\
@@ -40,13 +46,35 @@ pub fn head(title: &str) -> String {
     format!("{}<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>", start(""))
 }
 
+/// Colors and forms of pages with a script, beside those of all pages.
+const SCRIPTED: &str = include_str!("html/page.css");
+/// What the scripts of pages share: elements made of text, lists, tables, sizes.
+pub(crate) const ELEMENTS: &str = include_str!("html/elements.js");
+/// Maps of files, for scripts.
+pub(crate) const MAP: &str = include_str!("html/map.js");
+
 /// The start of a page with a script: what it may do, and its style beside that of all pages. Its title is up to the script.
 pub(crate) fn head_of_script(style: &str) -> String {
     // Nothing is loaded and nothing sent, whatever names say.
     const POLICY: &str = "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; \
                           script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\
                           <meta name=referrer content=no-referrer>";
-    format!("{}<title>mdfsck</title><style>{STYLE}{style}</style>", start(POLICY))
+    format!("{}<title>mdfsck</title><style>{STYLE}{SCRIPTED}{style}</style>", start(POLICY))
+}
+
+/// The start of a page whose style, and script if it has one, a server sends by themselves under these names.
+pub(crate) fn head_of_served(title: &str, style: &str, script: Option<&str>) -> String {
+    let script = script.map_or_else(String::new, |script| format!("<script defer src={script}></script>"));
+    format!(
+        "{}<title>{}</title><link rel=stylesheet href={style}>{script}",
+        start("<meta name=referrer content=no-referrer>"),
+        escape(title)
+    )
+}
+
+/// The style of such a page.
+pub(crate) fn style_of_served(style: &str) -> String {
+    format!("{STYLE}{SCRIPTED}{style}")
 }
 
 fn start(policy: &str) -> String {

@@ -24,6 +24,7 @@ pub mod events;
 pub mod explain;
 pub mod export;
 pub mod history;
+pub mod history_page;
 pub mod html;
 pub mod info;
 pub mod json;

@@ -19,10 +19,7 @@ use crate::terminal::Repeated;
 pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let results = &arguments.results;
     let Some(page) = &results.html else { return Ok(()) };
-    if page.as_os_str() == "-" || is_standard_output(page) {
-        let text = format!("--html {}: standard output is for the results; name a file", page.display());
-        return Err(Failure::usage(text));
-    }
+    output::refuse_standard_output("--html", page)?;
     if arguments.windows.window.is_some() {
         return Err(Failure::usage(
             "--html: a window reads only a part, which is no page; leave out --window, or see 'mdfsck history'",
@@ -53,20 +50,6 @@ pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failur
         ))),
         _ => Ok(()),
     }
-}
-
-/// Whether a path names what standard output is, such as `/dev/stdout`.
-#[cfg(unix)]
-fn is_standard_output(path: &Path) -> bool {
-    use std::os::fd::AsFd;
-    use std::os::unix::fs::MetadataExt;
-    let out = std::io::stdout().as_fd().try_clone_to_owned().and_then(|out| fs::File::from(out).metadata());
-    matches!((out, fs::metadata(path)), (Ok(out), Ok(page)) if (out.dev(), out.ino()) == (page.dev(), page.ino()))
-}
-
-#[cfg(not(unix))]
-fn is_standard_output(_: &Path) -> bool {
-    false
 }
 
 /// A page holds the report of one database.

@@ -67,10 +67,21 @@ Examples:
           open findings, each with its key, since when, and whether it was seen again
   mdfsck history checks.db diff
           what came and went between the last two runs
+  mdfsck history checks.db html -o estate.html
+          all databases as one page, worst first
   mdfsck history checks.db ack 17 --because 'is repaired on Sunday' --until 2026-12-01
           notes that finding 17 is known; it is reported all the same
   mdfsck history checks.db runs --csv > CommandLog.csv
           with the columns of the table CommandLog";
+
+pub(super) const SERVE_EXAMPLES: &str = "\
+Examples:
+  mdfsck serve --history checks.db
+          prints its address, http://127.0.0.1:8898/
+  mdfsck serve --history checks.db --allow-ack --token-file /etc/mdfsck/token
+          findings may be acknowledged with the token in this file
+  mdfsck serve --history checks.db --listen 10.0.0.5:8898 --allow-remote
+          for other machines too: better behind a proxy that encrypts and asks who it is";
 
 pub(super) const PLAN_EXAMPLES: &str = "\
 Exit status: 0 the plan is made, 4 a file cannot be read, or the plan cannot be written, 8 wrong usage.

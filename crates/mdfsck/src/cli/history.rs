@@ -60,6 +60,14 @@ pub(crate) enum HistoryVerb {
     },
     /// Throughput of the runs, and baselines of 'mdfsck bench --history FILE --save NAME'
     Baselines,
+    /// Write all databases as one page, worst first, each with the age of its last reads, its findings and its runs
+    ///
+    /// One file of at most 8 MB that loads and sends nothing. With --database, the page is about that one.
+    Html {
+        /// The file; one that is there is replaced when the page is whole
+        #[arg(short, long, value_name = "FILE.html")]
+        output: PathBuf,
+    },
     /// Note that a finding is known and may stay; it is reported all the same
     Ack {
         /// Key of the finding, as 'findings' shows it

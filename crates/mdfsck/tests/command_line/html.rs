@@ -25,13 +25,13 @@ pub(crate) fn in_a_browser() -> Vec<Trial> {
 }
 
 /// A database with damage in the folder `hurt`.
-fn sample(folder: &Path) -> Result<(), Failed> {
+pub(super) fn sample(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
     let damage = ["lab", "damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3"];
     ensure(mdfsck(folder, &damage).status.success(), "lab damage")
 }
 
-fn data(page: &str) -> Result<Value, Failed> {
+pub(super) fn data(page: &str) -> Result<Value, Failed> {
     let (_, rest) = page.split_once(" id=data>").ok_or("no data")?;
     Ok(serde_json::from_str(rest.split_once("</script>").ok_or("no end")?.0)?)
 }

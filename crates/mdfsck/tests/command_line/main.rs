@@ -12,6 +12,8 @@ mod browser;
 #[cfg(feature = "lab")]
 mod chains;
 mod database;
+#[cfg(feature = "lab")]
+mod estate;
 mod explain;
 #[cfg(feature = "lab")]
 mod export;
@@ -30,6 +32,8 @@ mod looks;
 mod many;
 #[cfg(all(feature = "lab", unix))]
 mod samples;
+#[cfg(all(feature = "lab", unix))]
+mod serve;
 #[cfg(feature = "lab")]
 mod spread;
 #[cfg(feature = "lab")]
@@ -81,6 +85,8 @@ fn main() {
     {
         trials.extend(bench::in_a_browser());
         trials.extend(html::in_a_browser());
+        #[cfg(unix)]
+        trials.extend(estate::in_a_browser().into_iter().chain(serve::in_a_browser()));
         trials.extend(history::with_other_tools());
     }
     let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -179,6 +185,9 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(advise::with_advice());
     all.extend(history::with_history());
     all.extend(html::with_pages());
+    all.extend(estate::with_estates());
+    #[cfg(unix)]
+    all.extend(serve::with_servers());
     all.extend(many::with_many());
     #[cfg(unix)]
     all.extend(samples::samples());

@@ -7,8 +7,8 @@ use check::{Finding, Report};
 use serde::Serialize;
 
 use super::bytes::{Bytes, PageBytesReader};
-use super::text::Budget;
-use crate::explain;
+use crate::explain::Explained;
+use crate::html::Budget;
 use crate::summary::findings::{Place, damaged_pages, heading, is_consequence, names_of};
 
 /// Findings that are shown.
@@ -65,17 +65,6 @@ struct Shown {
     bytes: Option<Bytes>,
 }
 
-/// A check, as `mdfsck explain` has it.
-#[derive(Serialize)]
-struct Explained {
-    id: &'static str,
-    number: u16,
-    message: String,
-    invariant: &'static str,
-    cause: &'static str,
-    action: &'static str,
-}
-
 /// The findings of a report, with as much text as there is room for.
 pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: &mut Budget) -> Findings {
     let damaged = damaged_pages(report);
@@ -126,7 +115,7 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
     }
     // What keeps the catalog from being read comes first; what only follows from damage elsewhere last.
     places.sort_by_key(|place| (!place.is_primitive, place.messages.iter().all(|message| message.follows)));
-    let checks = checks.into_iter().map(explained).collect();
+    let checks = checks.into_iter().map(Explained::of).collect();
     Findings { count: report.findings.len(), places, more_places: more.len(), checks }
 }
 
@@ -142,16 +131,5 @@ fn show(text: String, finding: &Finding, reader: &mut PageBytesReader<'_>) -> Sh
         text,
         page: finding.page.filter(|page| !page.is_none()).map(|page| page.to_string()),
         bytes: reader.around(finding),
-    }
-}
-
-fn explained(check: &'static Check) -> Explained {
-    Explained {
-        id: check.id,
-        number: check.msg,
-        message: explain::message(check),
-        invariant: check.invariant,
-        cause: check.cause,
-        action: check.action,
     }
 }

@@ -7,7 +7,7 @@ use format::PAGE_BYTES;
 use serde::Serialize;
 
 use super::CheckPage;
-use super::text::{shown, shown_to};
+use crate::html::{shown, shown_to};
 use crate::message;
 use crate::summary::head::{is_pipe, level, origin, scope, status_text, verdict};
 use crate::summary::lines::{Tone, counted, duration, grouped};

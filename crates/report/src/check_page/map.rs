@@ -11,8 +11,7 @@ use flate2::write::DeflateEncoder;
 use format::PageId;
 use serde::Serialize;
 
-use super::encode::{Base64, push_number};
-use super::text::Budget;
+use crate::html::{Base64, Budget, push_number};
 use crate::summary::findings::{damaged_pages, is_consequence};
 
 /// Marks at most: where there would be more, one stands for 2, 4, 8 ... pages.

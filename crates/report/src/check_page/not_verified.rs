@@ -6,8 +6,8 @@ use check::registry::limits::{self, Limit};
 use check::{NotVerified as Entry, Report};
 use serde::Serialize;
 
-use super::text::Budget;
 use crate::causes::{by_cause, split};
+use crate::html::{Budget, Cause, What};
 use crate::not_verified::{heading, headline, share};
 
 /// Causes that are shown.
@@ -28,30 +28,6 @@ pub(super) struct NotVerified {
     causes: Vec<Cause>,
     more_causes: usize,
     notes: Vec<Cause>,
-}
-
-/// Why something was not verified.
-#[derive(Serialize)]
-struct Cause {
-    kind: &'static str,
-    reason: String,
-    id: &'static str,
-    action: &'static str,
-    is_allowed: bool,
-    what: Vec<What>,
-    /// What depends on it and is not listed.
-    follows: usize,
-    /// Findings that may have this cause.
-    demoted: Vec<String>,
-    more_demoted: u64,
-}
-
-/// What was not verified, and where.
-#[derive(Serialize)]
-struct What {
-    what: String,
-    places: Vec<String>,
-    more: usize,
 }
 
 /// What a report could not verify, with as much text as there is room for.
@@ -111,7 +87,7 @@ fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], room: &mut Budget
     Cause {
         kind: heading(limit.kind),
         reason,
-        id: limit.id,
+        id: limit.id.into(),
         action: limit.action,
         is_allowed: false,
         what,

@@ -1,54 +1,3 @@
-'use strict';
-// Names and messages come from a database that may be hostile: they become text nodes, never markup.
-const model = JSON.parse(document.getElementById('data').textContent);
-const byId = id => document.getElementById(id);
-
-// An element of a class with children; strings become text.
-const element = (tag, className, ...children) => {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  made.append(...children.filter(child => child !== null && child !== undefined && child !== ''));
-  return made;
-};
-const grouped = number => Math.round(number).toLocaleString('en-US');
-const counted = (number, one, many) => `${grouped(number)} ${number === 1 ? one : many}`;
-const table = (heads, rows) => {
-  const row = (tag, cells) => element('tr', '', ...cells.map((cell, at) => element(tag, at ? '' : 'name', cell)));
-  return element('div', 'scroll', element('table', '', row('th', heads), ...rows.map(cells => row('td', cells))));
-};
-const definitions = (list, pairs) => {
-  for (const [name, value] of pairs) list.append(element('dt', '', name), element('dd', '', value));
-  return list;
-};
-// What is inside is made when it is opened.
-const fold = (summary, fill, isOpen) => {
-  const details = element('details', '', summary);
-  let isFilled = false;
-  const open = () => {
-    if (!isFilled) details.append(fill());
-    isFilled = true;
-  };
-  details.addEventListener('toggle', () => details.open && open());
-  addEventListener('beforeprint', open);
-  if (isOpen) {
-    open();
-    details.open = true;
-  }
-  return details;
-};
-// Bytes as lines of 16, with their offsets and characters.
-const dump = ({what, offset, hex}) => {
-  const pre = element('pre', '', `${what}\n`);
-  for (let at = 0; at < hex.length; at += 32) {
-    const bytes = hex.slice(at, at + 32).match(/../g);
-    const chars = bytes.map(byte => parseInt(byte, 16)).map(code => code > 31 && code < 127 ? String.fromCharCode(code) : '.');
-    const place = (offset + at / 2).toString(16).padStart(4, '0');
-    pre.append(element('i', '', `${place}  `), `${bytes.slice(0, 8).join(' ')}  ${bytes.slice(8).join(' ')}`,
-      element('i', '', `  ${chars.join('')}`), '\n');
-  }
-  return pre;
-};
-
 const showHead = ({head}) => {
   document.title = `${head.name}: ${head.word.toLowerCase()}`;
   byId('kicker').append(`mdfsck check, ${head.started} UTC`);
@@ -78,8 +27,7 @@ const showFindings = ({findings}) => {
           message.follows ? 'follows from damage elsewhere' : ''].filter(Boolean).join(', ')));
       const isFirst = !byId('places').querySelector('details');
       byId('places').append(fold(summary, () => {
-        const body = element('div', 'body', definitions(element('dl', 'explained'), [
-          ['Must be true', check.invariant], ['What breaks it', check.cause], ['What to do', check.action], ['Check', `${check.id}: ${check.message}`]]));
+        const body = element('div', 'body', explained(check));
         for (const {text, bytes} of message.shown) body.append(element('p', 'text', text), bytes ? dump(bytes) : '');
         const more = message.count - message.shown.length;
         if (more) body.append(element('p', 'more', `and ${grouped(more)} more (--format text and --format json list all)`));
@@ -91,20 +39,6 @@ const showFindings = ({findings}) => {
   byId('findings-note').append(shown === findings.count && !more
     ? `${counted(findings.count, 'finding', 'findings')}, by object and message.`
     : `${counted(findings.count, 'finding', 'findings')}, by object and message; ${grouped(shown)} of them are shown.${more}`);
-};
-
-const cause = ({reason, id, action, is_allowed, what, follows, demoted, more_demoted}) => {
-  const summary = element('summary', '', reason, element('span', 'n', is_allowed ? `${id}, allowed` : id));
-  return fold(summary, () => {
-    const body = element('div', 'body', element('p', 'text', action));
-    for (const {what: kind, places, more} of what) {
-      body.append(element('p', 'text', `${kind}: ${places.join(', ')}${more ? ` and ${grouped(more)} more` : ''}`));
-    }
-    if (follows) body.append(element('p', 'more', `What depends on these pages: ${grouped(follows)} more (--format json lists all)`));
-    body.append(...demoted.map(text => element('p', 'text', text)));
-    if (more_demoted) body.append(element('p', 'more', `and ${grouped(more_demoted)} more (--format json lists all)`));
-    return body;
-  }, false);
 };
 
 const showNotVerified = ({not_verified: {headline, share, causes, more_causes, notes}}) => {

@@ -1,15 +1,15 @@
 //! Text of a database as a page shows it.
 
 /// Characters of a name or a message that are shown.
-pub(super) const MOST_CHARS: usize = 400;
+pub(crate) const MOST_CHARS: usize = 400;
 
 /// `text` with control characters and those that change the direction of text escaped, cut after some hundred characters.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     shown_to(text, MOST_CHARS)
 }
 
 /// The same, cut after `most` characters.
-pub(super) fn shown_to(text: &str, most: usize) -> String {
+pub(crate) fn shown_to(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for (at, c) in text.chars().enumerate() {
         if at == most {
@@ -25,18 +25,18 @@ pub(super) fn shown_to(text: &str, most: usize) -> String {
 }
 
 /// Bytes of text of a database that a part of a page may still hold, as they stand there: no name can make a page large.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     left: usize,
 }
 
 impl Budget {
-    pub(super) fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         Self { left: bytes }
     }
 
     /// The first `most` characters of `text`, as [`shown_to`] has them; `None` if there is no room, and then there is none for
     /// anything else.
-    pub(super) fn take(&mut self, text: &str, most: usize) -> Option<String> {
+    pub(crate) fn take(&mut self, text: &str, most: usize) -> Option<String> {
         let shown = shown_to(text, most);
         let left = self.left.checked_sub(bytes_in_json(&shown));
         self.left = left.unwrap_or(0);
@@ -44,11 +44,11 @@ impl Budget {
     }
 
     /// The same, or `…`.
-    pub(super) fn take_or_cut(&mut self, text: &str, most: usize) -> String {
+    pub(crate) fn take_or_cut(&mut self, text: &str, most: usize) -> String {
         self.take(text, most).unwrap_or_else(|| "…".to_owned())
     }
 
-    pub(super) fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.left == 0
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     fn a_budget_counts_bytes_as_they_stand_in_a_page() {
         for text in ["plain", "<\"\\>", "\u{202e}\0", "名é"] {
             let mut json = Vec::new();
-            serde_json::to_writer(crate::check_page::encode::Escaped(&mut json), &shown(text)).unwrap();
+            serde_json::to_writer(crate::html::Escaped(&mut json), &shown(text)).unwrap();
             let bytes = json.len() + ",".len();
             let mut budget = Budget::new(bytes);
             assert_eq!(budget.take(text, MOST_CHARS), Some(shown(text)));

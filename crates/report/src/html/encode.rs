@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// Passes JSON on, with each `<` escaped: it stands in strings only.
-pub(super) struct Escaped<'o>(pub(super) &'o mut dyn Write);
+pub(crate) struct Escaped<'o>(pub(crate) &'o mut dyn Write);
 
 impl Write for Escaped<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -26,7 +26,7 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const BUFFER_BYTES: usize = 1 << 14;
 
 /// Passes bytes on as base64.
-pub(super) struct Base64<'o> {
+pub(crate) struct Base64<'o> {
     out: &'o mut dyn Write,
     /// Bytes of an unfinished group, and how many.
     group: [u8; 3],
@@ -35,7 +35,7 @@ pub(super) struct Base64<'o> {
 }
 
 impl<'o> Base64<'o> {
-    pub(super) fn new(out: &'o mut dyn Write) -> Self {
+    pub(crate) fn new(out: &'o mut dyn Write) -> Self {
         Self { out, group: [0; 3], length: 0, text: Vec::with_capacity(BUFFER_BYTES + 4) }
     }
 
@@ -51,7 +51,7 @@ impl<'o> Base64<'o> {
     }
 
     /// Passes the last group on.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         if self.length > 0 {
             self.push();
         }
@@ -84,7 +84,7 @@ impl Write for Base64<'_> {
 }
 
 /// Appends a number, seven bits a byte, the lowest first.
-pub(super) fn push_number(mut number: u64, to: &mut Vec<u8>) {
+pub(crate) fn push_number(mut number: u64, to: &mut Vec<u8>) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
         number >>= 7;

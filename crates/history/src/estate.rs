@@ -1,0 +1,368 @@
+//! All databases in one look, worst first; and one database or run with what belongs to it, as much as is asked for.
+
+use std::time::SystemTime;
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params};
+
+use crate::coverage::{Coverage, Range};
+use crate::error::Result;
+use crate::file::History;
+use crate::lease;
+use crate::query::{FINDING, Filter, FindingRow, RUN, RunRow, finding, run};
+use crate::time;
+
+/// A database of the estate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DatabaseRow {
+    /// Its number.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// It with all its copies.
+    pub family: String,
+    /// Its last run.
+    pub run: Option<RunRow>,
+    /// Its open findings.
+    pub open: OpenFindings,
+    /// How old what was read and proven is.
+    pub coverage: Coverage,
+    /// Its last runs, the oldest first.
+    pub trend: Vec<TrendPoint>,
+    /// Who works on it.
+    pub under_way: Option<UnderWay>,
+}
+
+impl DatabaseRow {
+    /// `corrupt`, `unknown` or `sound`, as [`States`] counts them.
+    pub fn state(&self) -> &'static str {
+        match &self.run {
+            Some(run) if run.findings > 0 => "corrupt",
+            _ if self.open.all() > 0 => "corrupt",
+            Some(run) if run.complete && run.error.is_none() => "sound",
+            _ => "unknown",
+        }
+    }
+}
+
+/// Findings that are not gone, each counted once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpenFindings {
+    /// Seen once.
+    pub new: u64,
+    /// Seen again.
+    pub confirmed: u64,
+    /// Known, and may stay for now.
+    pub acknowledged: u64,
+}
+
+impl OpenFindings {
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.new + self.confirmed + self.acknowledged
+    }
+}
+
+/// A run in a trend.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrendPoint {
+    /// When it began.
+    pub started: String,
+    /// Its findings.
+    pub findings: u64,
+    /// Whether all that was asked for was verified.
+    pub complete: bool,
+}
+
+/// A check that goes on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UnderWay {
+    /// The machine.
+    pub host: String,
+    /// When it began.
+    pub started: String,
+    /// Seconds that the window may take, if it is one, and what it has done: ranges, bytes.
+    pub window: Option<(f64, u64, u64)>,
+}
+
+/// How many databases are in which state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct States {
+    /// Their last run found nothing and was complete, and nothing that was found before is open.
+    pub sound: u64,
+    /// They have findings.
+    pub corrupt: u64,
+    /// Something was not verified, or they were not checked yet.
+    pub unknown: u64,
+}
+
+/// A copy of a database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceRow {
+    /// `files` or `backup`.
+    pub kind: String,
+    /// The machine or server.
+    pub host: String,
+    /// Where it is.
+    pub location: String,
+}
+
+/// Something that a run could not verify.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotVerifiedRow {
+    /// Id of the limit.
+    pub limit_id: String,
+    /// What.
+    pub what: String,
+    /// Where.
+    pub scope: String,
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// Where the page of a finding is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PageOfFinding {
+    /// Number of the database.
+    pub database: i64,
+    /// Its name.
+    pub name: String,
+    /// File and page.
+    pub page: Option<(u16, u32)>,
+    /// The files in which it was seen last, as the run names them.
+    pub paths: String,
+    /// When it was seen last.
+    pub last_seen: String,
+    /// The machine.
+    pub host: String,
+}
+
+impl History {
+    /// Gives the databases of a filter to `take`, the worst first, until it returns false; each with at most `runs` runs of its trend.
+    /// Returns the states of all.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn estate(&self, filter: &Filter, runs: u32, mut take: impl FnMut(DatabaseRow) -> bool) -> Result<States> {
+        let now = time::text(SystemTime::now());
+        let mut read = || {
+            let mut states = States::default();
+            // What was found in one copy is not gone because another one is sound.
+            let mut statement = self.connection().prepare_cached(
+                "WITH open AS (
+                     SELECT s.database, count(*) AS open, sum(f.life = 'new' AND NOT (f.ack_by IS NOT NULL
+                         AND coalesce(f.ack_until > ?2, 1))) AS new
+                     FROM finding f JOIN source s ON s.id = f.source WHERE f.life <> 'gone' GROUP BY s.database
+                 )
+                 SELECT d.id, d.family, d.name,
+                     CASE WHEN r.findings > 0 OR o.open > 0 THEN 0 WHEN r.complete = 1 THEN 2 ELSE 1 END AS state
+                 FROM database d LEFT JOIN run r ON r.id = (SELECT max(id) FROM run WHERE database = d.id)
+                 LEFT JOIN open o ON o.database = d.id
+                 WHERE ?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
+                 ORDER BY state, o.new DESC, o.open DESC, r.started, d.name, d.id",
+            )?;
+            let mut rows = statement.query(params![filter.database, now])?;
+            let mut is_wanted = true;
+            while let Some(row) = rows.next()? {
+                match row.get(3)? {
+                    0 => states.corrupt += 1,
+                    1 => states.unknown += 1,
+                    _ => states.sound += 1,
+                }
+                if is_wanted {
+                    let database = (row.get(0)?, row.get(1)?, row.get(2)?);
+                    is_wanted = take(self.row_of(database, runs, &now)?);
+                }
+            }
+            Ok(states)
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// A database by its number.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn database_row(&self, id: i64, runs: u32) -> Result<Option<DatabaseRow>> {
+        let now = time::text(SystemTime::now());
+        let read = || {
+            let query = "SELECT id, family, name FROM database WHERE id = ?1";
+            let found = self.connection().query_row(query, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+            found.optional()?.map(|database| self.row_of(database, runs, &now)).transpose()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    fn row_of(&self, database: (i64, String, String), runs: u32, now: &str) -> rusqlite::Result<DatabaseRow> {
+        let (id, family, name) = database.clone();
+        let connection = self.connection();
+        let mut last = connection.prepare_cached(&format!("{RUN} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT 1"))?;
+        let mut open = connection.prepare_cached(
+            "SELECT coalesce(sum(ack), 0), coalesce(sum(NOT ack AND life = 'new'), 0), coalesce(sum(NOT ack AND life <> 'new'), 0)
+             FROM (SELECT f.life, f.ack_by IS NOT NULL AND coalesce(f.ack_until > ?2, 1) AS ack
+                 FROM finding f JOIN source s ON s.id = f.source WHERE s.database = ?1 AND f.life <> 'gone')",
+        )?;
+        let open = open.query_row(params![id, now], |row| {
+            Ok(OpenFindings { acknowledged: row.get(0)?, new: row.get(1)?, confirmed: row.get(2)? })
+        })?;
+        let mut trend = connection.prepare_cached(
+            "SELECT started, findings, complete FROM run WHERE database = ?1 ORDER BY id DESC LIMIT ?2",
+        )?;
+        let trend = trend.query_map(params![id, runs], |row| {
+            Ok(TrendPoint { started: row.get(0)?, findings: row.get(1)?, complete: row.get(2)? })
+        })?;
+        let mut trend = trend.collect::<rusqlite::Result<Vec<_>>>()?;
+        trend.reverse();
+        Ok(DatabaseRow {
+            id,
+            name,
+            family,
+            run: last.query_row([id], run).optional()?,
+            open,
+            coverage: self.coverage_of(database, "")?,
+            trend,
+            under_way: self.under_way(id)?,
+        })
+    }
+
+    /// Who works on a database, if it was heard of lately.
+    fn under_way(&self, database: i64) -> rusqlite::Result<Option<UnderWay>> {
+        let Some((host, started)) = lease::worker(self.connection(), database, SystemTime::now())? else {
+            return Ok(None);
+        };
+        let mut window = self.connection().prepare_cached(
+            "SELECT w.allowed_seconds, w.ranges, w.bytes FROM window w JOIN image i ON i.id = w.image
+             JOIN source s ON s.id = i.source WHERE s.database = ?1 ORDER BY w.id DESC LIMIT 1",
+        )?;
+        let window = window.query_row([database], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
+        Ok(Some(UnderWay { host, started, window }))
+    }
+
+    /// The copies of a database, at most `most`.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn sources(&self, database: i64, most: u32) -> Result<Vec<SourceRow>> {
+        let query = "SELECT kind, host, location FROM source WHERE database = ?1 ORDER BY id LIMIT ?2";
+        self.rows(query, &[database.into(), most.into()], |row| {
+            Ok(SourceRow { kind: row.get(0)?, host: row.get(1)?, location: row.get(2)? })
+        })
+    }
+
+    /// Gives each range of a database to `take`, by file and first page.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn ranges(&self, database: i64, take: impl FnMut(Range)) -> Result<()> {
+        self.each_range(database, take).map_err(|error| self.failed(&error))
+    }
+
+    /// The newest runs of a database, at most `most`, newest first.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn runs_of(&self, database: i64, most: u32) -> Result<Vec<RunRow>> {
+        let query = format!("{RUN} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT ?2");
+        self.rows(&query, &[database.into(), most.into()], run)
+    }
+
+    /// The newest runs that could not look, newest first.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn failed_runs(&self, most: u32) -> Result<Vec<RunRow>> {
+        let query = format!("{RUN} WHERE r.error IS NOT NULL ORDER BY r.id DESC LIMIT ?1");
+        self.rows(&query, &[most.into()], run)
+    }
+
+    /// A run by its number, with the number of its database.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn run(&self, id: i64) -> Result<Option<(RunRow, Option<i64>)>> {
+        let found = self.rows(&format!("{RUN} WHERE r.id = ?1"), &[id.into()], run)?.pop();
+        let database = "SELECT database FROM run WHERE id = ?1";
+        let database = self.rows(database, &[id.into()], |row| row.get(0))?.pop().flatten();
+        Ok(found.map(|run| (run, database)))
+    }
+
+    /// How many runs a database has, and how many findings that are open or gone.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn counts(&self, database: i64) -> Result<(u64, u64)> {
+        let query = "SELECT (SELECT count(*) FROM run WHERE database = ?1),
+             (SELECT count(*) FROM finding f JOIN source s ON s.id = f.source WHERE s.database = ?1)";
+        let counts = self.connection().query_row(query, [database], |row| Ok((row.get(0)?, row.get(1)?)));
+        counts.map_err(|error| self.failed(&error))
+    }
+
+    /// Findings of a database, at most `most`: the open ones first, by object.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn findings_of(&self, database: i64, most: u32) -> Result<Vec<FindingRow>> {
+        let query = format!(
+            "{FINDING} WHERE s.database = ?1 ORDER BY f.life = 'gone', f.object_name, f.index_id, f.check_id, f.id LIMIT ?2"
+        );
+        self.rows(&query, &[database.into(), most.into()], finding)
+    }
+
+    /// Findings that came or went in a run, at most `most`, each with what became of it.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn changes_of(&self, id: i64, most: u32) -> Result<Vec<(FindingRow, String)>> {
+        let query = format!("{FINDING} WHERE f.id = ?1");
+        let changes = "SELECT finding, life FROM finding_change WHERE run = ?1 ORDER BY life DESC, finding LIMIT ?2";
+        let changes: Vec<(i64, String)> =
+            self.rows(changes, &[id.into(), most.into()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut found = Vec::new();
+        for (key, life) in changes {
+            found.extend(self.rows(&query, &[key.into()], finding)?.into_iter().map(|finding| (finding, life.clone())));
+        }
+        Ok(found)
+    }
+
+    /// What a run could not verify, at most `most`.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn not_verified(&self, run: i64, most: u32) -> Result<Vec<NotVerifiedRow>> {
+        let query =
+            "SELECT limit_id, what, scope, reason, count FROM not_verified WHERE run = ?1 ORDER BY rowid LIMIT ?2";
+        self.rows(query, &[Value::Integer(run), most.into()], |row| {
+            Ok(NotVerifiedRow {
+                limit_id: row.get(0)?,
+                what: row.get(1)?,
+                scope: row.get(2)?,
+                reason: row.get(3)?,
+                count: row.get(4)?,
+            })
+        })
+    }
+
+    /// Where the page of a finding is; `None` if there is no such finding.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn page_of_finding(&self, key: i64) -> Result<Option<PageOfFinding>> {
+        let query = "SELECT s.database, d.name, f.file, f.page, coalesce(r.paths, s.location), f.last_seen, coalesce(r.host, s.host)
+             FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database LEFT JOIN run r ON r.id = f.last_run
+             WHERE f.id = ?1";
+        let found = self.rows(query, &[key.into()], |row| {
+            let (file, page): (Option<u16>, Option<u32>) = (row.get(2)?, row.get(3)?);
+            Ok(PageOfFinding {
+                database: row.get(0)?,
+                name: row.get(1)?,
+                page: file.zip(page),
+                paths: row.get(4)?,
+                last_seen: row.get(5)?,
+                host: row.get(6)?,
+            })
+        });
+        Ok(found?.pop())
+    }
+}

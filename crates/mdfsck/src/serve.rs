@@ -1,0 +1,181 @@
+//! `mdfsck serve`: the pages of a history for a browser.
+//!
+//! Reads only. Each of a fixed number of threads takes one connection at a time, for a limited time; the others wait with the system. No
+//! text of a request ever becomes a path: a request names numbers, and the history says which files they stand for.
+
+mod http;
+mod page_view;
+mod routes;
+mod site;
+mod token;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::cli::ServeArguments;
+use crate::failure::{Failure, warn};
+use crate::keep;
+use http::{Answer, Connection, Refused};
+use site::Site;
+use token::Token;
+
+/// Connections at a time.
+const THREADS: usize = 32;
+/// Room for the calls of a thread.
+const STACK_BYTES: usize = 1 << 20;
+/// Time for the next request on a connection.
+const IDLE: Duration = Duration::from_secs(3);
+/// Time for the head and the body of a request, and while more than half of the threads are at work.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LITTLE_PATIENCE: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
+    let ip = arguments.listen.ip();
+    if !ip.is_loopback() && !arguments.allow_remote {
+        return Err(Failure::usage(format!(
+            "--listen {}: other machines reach this address; add --allow-remote, or listen on 127.0.0.1",
+            arguments.listen
+        )));
+    }
+    let token = match (arguments.allow_ack, &arguments.token_file) {
+        (false, _) => None,
+        (true, None) => Some(Token::random()?),
+        (true, Some(path)) => Some(Token::read(path)?),
+    };
+    let site = Site::open(&arguments.history, token.clone())?;
+    let listener = TcpListener::bind(arguments.listen)
+        .map_err(|cause| Failure::unable(format!("--listen {}: cannot be listened on: {cause}", arguments.listen)))?;
+    let address = listener.local_addr().unwrap_or(arguments.listen);
+    if !ip.is_loopback() {
+        warn(format!("{address}: other machines can read all pages of this history, and nothing is encrypted"));
+    }
+    say(address, token.filter(|_| arguments.token_file.is_none()))?;
+    let server = Server { listener, site, hosts: Hosts::of(ip), open: AtomicUsize::new(0) };
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let started = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || server.work());
+            // With fewer threads there are fewer connections at a time.
+            drop(started);
+        }
+    });
+    Ok(0)
+}
+
+fn say(address: SocketAddr, token: Option<Token>) -> Result<(), Failure> {
+    let mut text = format!("http://{address}/\n");
+    if let Some(token) = token {
+        text.push_str(&format!("token: {}\n", token.text()));
+    }
+    crate::output::print(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// By which names this server may be called: another one is that of a page elsewhere whose name was made to lead here.
+struct Hosts {
+    is_loopback: bool,
+    name: String,
+}
+
+impl Hosts {
+    fn of(ip: IpAddr) -> Self {
+        Self { is_loopback: ip.is_loopback(), name: keep::host() }
+    }
+
+    /// Whether `host`, with or without a port, may be asked. An address is no name that leads elsewhere first.
+    fn has(&self, host: &str) -> bool {
+        let name = match host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => host.split(':').next().unwrap_or_default(),
+        };
+        match name.parse::<IpAddr>() {
+            Ok(ip) => ip.is_loopback() || !self.is_loopback,
+            Err(_) => {
+                name.eq_ignore_ascii_case("localhost") || !self.is_loopback && name.eq_ignore_ascii_case(&self.name)
+            }
+        }
+    }
+}
+
+struct Server {
+    listener: TcpListener,
+    site: Site,
+    hosts: Hosts,
+    /// Connections that are open.
+    open: AtomicUsize,
+}
+
+impl Server {
+    /// Takes connections, one after another, for ever.
+    fn work(&self) {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    self.open.fetch_add(1, Ordering::Relaxed);
+                    // The other side is gone or too slow: nothing to do about it.
+                    let _ = self.serve(stream);
+                    self.open.fetch_sub(1, Ordering::Relaxed);
+                }
+                // Such as too many open files.
+                Err(_) => thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        let mut connection = Connection::new(stream)?;
+        let mut wait = None;
+        loop {
+            let is_busy = self.open.load(Ordering::Relaxed) > THREADS / 2;
+            let patience = if is_busy { LITTLE_PATIENCE } else { PATIENCE };
+            let request = match connection.request(wait, patience) {
+                Ok(Some(request)) => request,
+                Ok(None) => return Ok(()),
+                Err(Refused::Gone) => return Ok(()),
+                Err(Refused::Answer(status)) => {
+                    connection.answer(&Answer::refusal(status), false, true)?;
+                    return connection.end();
+                }
+            };
+            let answer = match &request.host {
+                Some(host) if self.hosts.has(host) => self.site.answer(&request),
+                Some(_) => Answer::refusal(403),
+                None => Answer::refusal(400),
+            };
+            let goes_on = request.may_go_on && !is_busy;
+            connection.answer(&answer, goes_on, !request.is_head())?;
+            if !goes_on {
+                return connection.end();
+            }
+            wait = Some(IDLE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_made_to_lead_here_is_refused() {
+        let loopback = Hosts { is_loopback: true, name: "db1".to_owned() };
+        for good in ["127.0.0.1", "127.0.0.1:8898", "localhost:1", "LocalHost", "[::1]:8898", "[::1]"] {
+            assert!(loopback.has(good), "{good}");
+        }
+        for bad in [
+            "evil.example",
+            "evil.example:8898",
+            "127.0.0.1.evil.example",
+            "localhost.evil",
+            "",
+            "10.0.0.1",
+            "db1",
+            "::1:1",
+        ] {
+            assert!(!loopback.has(bad), "{bad}");
+        }
+        let open = Hosts { is_loopback: false, name: "db1".to_owned() };
+        assert!(open.has("10.0.0.1:80") && open.has("DB1:80") && open.has("localhost") && !open.has("evil.example"));
+    }
+}

@@ -1,0 +1,215 @@
+//! The pages that are served.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use history::{History, HistoryError};
+use report::history_page::{self, HistoryPages};
+
+use super::http::{Answer, Request};
+use super::page_view::{self, Printed};
+use super::routes::{Route, fields, route};
+use super::token::Token;
+use crate::cli::VERSION;
+use crate::error_log;
+use crate::failure::Failure;
+
+/// The page of the estate is not made more often, and not less often: a check that was killed is no longer under way.
+const FRESH: Duration = Duration::from_secs(1);
+const STALE: Duration = Duration::from_secs(10);
+/// Characters of a reason.
+const REASON_CHARS: usize = 1000;
+/// What a wrong token costs.
+const DELAY: Duration = Duration::from_millis(250);
+
+pub(super) struct Site {
+    path: PathBuf,
+    /// Its name, for people.
+    file: String,
+    token: Option<Token>,
+    style: Arc<Vec<u8>>,
+    script: Arc<Vec<u8>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    history: History,
+    /// Which file it is: another may be put in its place.
+    identity: Option<(u64, u64)>,
+    estate: Option<Estate>,
+}
+
+struct Estate {
+    page: Arc<Vec<u8>>,
+    version: i64,
+    made: Instant,
+}
+
+impl Site {
+    /// # Errors
+    /// If the history cannot be used.
+    pub(super) fn open(path: &Path, token: Option<Token>) -> Result<Self, Failure> {
+        let state = State::open(path).map_err(|error| Failure::from(&error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            token,
+            style: history_page::style().into_bytes().into(),
+            script: history_page::script().into_bytes().into(),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// What a request is answered with.
+    pub(super) fn answer(&self, request: &Request) -> Answer {
+        let is_reading = matches!(request.method.as_str(), "GET" | "HEAD");
+        match (route(&request.target), is_reading) {
+            (None, _) => Answer::refusal(404),
+            (Some(Route::Acknowledge(key)), false) if request.method == "POST" => self.acknowledge(key, request),
+            (Some(Route::Acknowledge(_)), _) | (Some(_), false) => Answer::refusal(405),
+            (Some(Route::Style), _) => Answer { content_type: "text/css", ..Answer::html(self.style.clone()) },
+            (Some(Route::Script), _) => Answer { content_type: "text/javascript", ..Answer::html(self.script.clone()) },
+            (Some(Route::Estate), _) => self.made(|state| self.estate(state).map(Some)),
+            (Some(Route::Database(id)), _) => self
+                .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
+            (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
+            (Some(Route::Page(key)), _) => self.page(key),
+        }
+    }
+
+    /// The history as it is now.
+    fn state(&self) -> Result<MutexGuard<'_, State>, HistoryError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if identity(&self.path) != state.identity {
+            *state = State::open(&self.path)?;
+        }
+        Ok(state)
+    }
+
+    fn made(&self, make: impl FnOnce(&mut State) -> Result<Option<Arc<Vec<u8>>>, HistoryError>) -> Answer {
+        match self.state().and_then(|mut state| make(&mut state)) {
+            Ok(Some(page)) => Answer::html(page),
+            Ok(None) => Answer::refusal(404),
+            Err(error) => failed(&error),
+        }
+    }
+
+    fn pages<T>(
+        &self,
+        state: &State,
+        make: impl FnOnce(&HistoryPages<'_>) -> Result<T, HistoryError>,
+    ) -> Result<T, HistoryError> {
+        let now = history::time::text(SystemTime::now());
+        make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now })
+    }
+
+    /// The page of the estate, which is made again only after the history has changed.
+    fn estate(&self, state: &mut State) -> Result<Arc<Vec<u8>>, HistoryError> {
+        if let Some(known) = &state.estate
+            && known.made.elapsed() < STALE
+            && (known.made.elapsed() < FRESH || state.history.data_version()? == known.version)
+        {
+            return Ok(known.page.clone());
+        }
+        // Before it is made: what is written meanwhile makes it old.
+        let version = state.history.data_version()?;
+        let page = Arc::new(self.pages(state, |pages| pages.estate())?);
+        state.estate = Some(Estate { page: page.clone(), version, made: Instant::now() });
+        Ok(page)
+    }
+
+    /// The page that a finding is on.
+    fn page(&self, key: i64) -> Answer {
+        let found = match self.state().and_then(|state| state.history.page_of_finding(key)) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Answer::refusal(404),
+            Err(error) => return failed(&error),
+        };
+        let Some((file, page)) = found.page else { return Answer::refusal(404) };
+        let title = format!("Page {file}:{page} of {}", found.name);
+        let about = [
+            format!("{} on {}", found.paths, found.host),
+            format!(
+                "As the page is now; the finding was seen last {} UTC.",
+                found.last_seen.replace('T', " ").replace('Z', "")
+            ),
+        ];
+        let back = format!("/database/{}", found.database);
+        let made = |text: &str, printed: &str| {
+            let about: Vec<&str> = about.iter().map(String::as_str).chain((!text.is_empty()).then_some(text)).collect();
+            Answer::html(history_page::plain(&title, &back, &about, printed))
+        };
+        match page_view::show(&found, (file, page)) {
+            Printed::Page(text) => made("", &text),
+            Printed::Nothing(why) => made(&why, ""),
+            Printed::Busy => Answer { status: 503, ..made("Other pages are being read; try again in a moment.", "") },
+        }
+    }
+
+    fn acknowledge(&self, key: i64, request: &Request) -> Answer {
+        let Some(token) = &self.token else { return Answer::refusal(403) };
+        if request.fetch_site.as_deref().is_some_and(|site| site != "same-origin" && site != "none") {
+            return Answer::refusal(403);
+        }
+        let fields = fields(&request.body);
+        let field = |name: &str| fields.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value.trim());
+        if !token.is(field("token")) {
+            thread::sleep(DELAY);
+            return refused(403, "The token is not that of this server.");
+        }
+        let because: String = field("because").chars().take(REASON_CHARS).collect();
+        let until = match field("until") {
+            "" => Ok(None),
+            text => history::time::seconds(text).map(history::time::text_of_seconds).map(Some).ok_or(()),
+        };
+        let (false, Ok(until)) = (because.is_empty(), until) else {
+            return refused(400, "A reason is wanted, and a date such as 2026-12-01 or none.");
+        };
+        let who = format!("{}, by mdfsck serve", error_log::who());
+        let done = History::open(&self.path).and_then(|mut history| {
+            history.acknowledge(key, &who, &because, until.as_deref())?;
+            history.page_of_finding(key)
+        });
+        match done {
+            Ok(found) => {
+                self.state.lock().unwrap_or_else(PoisonError::into_inner).estate = None;
+                let location = found.map_or_else(|| "/".to_owned(), |found| format!("/database/{}", found.database));
+                Answer { location: Some(location), ..Answer::refusal(303) }
+            }
+            Err(error) if error.is_usage() => Answer::refusal(404),
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+impl State {
+    fn open(path: &Path) -> Result<Self, HistoryError> {
+        let identity = identity(path);
+        Ok(Self { history: History::open(path)?.read_only()?, identity, estate: None })
+    }
+}
+
+/// Which file a path leads to.
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// A file that is open stays in its place.
+#[cfg(not(unix))]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|_| (0, 0))
+}
+
+fn refused(status: u16, why: &str) -> Answer {
+    Answer { status, ..Answer::html(history_page::plain("Not acknowledged", "/", &[why], "")) }
+}
+
+fn failed(error: &HistoryError) -> Answer {
+    let text = error.to_string();
+    Answer { status: 500, ..Answer::html(history_page::plain("The history cannot be read", "/", &[&text], "")) }
+}

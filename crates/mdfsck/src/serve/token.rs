@@ -1,0 +1,75 @@
+//! The word that whoever acknowledges findings must have.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::Read;
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Characters of a token at least, and bytes of its file at most.
+const LEAST_CHARS: usize = 16;
+const MOST_BYTES: u64 = 4096;
+
+#[derive(Clone)]
+pub(super) struct Token(String);
+
+impl Token {
+    /// One that nobody can guess.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub(super) fn random() -> Result<Self, Failure> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)
+            .map_err(|cause| Failure::unable(format!("no token could be made: {cause}; use --token-file")))?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// That of a file.
+    ///
+    /// # Errors
+    /// If it cannot be read or is too short.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let mut text = String::new();
+        let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
+        read.map_err(|cause| Failure::unable(format!("--token-file {}: cannot be read: {cause}", path.display())))?;
+        let token = text.trim();
+        if token.chars().count() < LEAST_CHARS || token.lines().count() > 1 {
+            let text =
+                format!("--token-file {}: one line of at least {LEAST_CHARS} characters is wanted", path.display());
+            return Err(Failure::usage(text));
+        }
+        Ok(Self(token.to_owned()))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `other` is it, in a time that says nothing about where they differ.
+    pub(super) fn is(&self, other: &str) -> bool {
+        let (own, other) = (self.0.as_bytes(), other.as_bytes());
+        let mut difference = u8::from(own.len() != other.len());
+        for (at, byte) in own.iter().enumerate() {
+            difference |= byte ^ black_box(other.get(at).copied().unwrap_or_default());
+        }
+        black_box(difference) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_token_is_it() {
+        let token = Token::random().unwrap();
+        assert_eq!(token.text().len(), 32);
+        assert!(token.is(token.text()));
+        let other = Token::random().unwrap();
+        for wrong in ["", &token.text()[..31], &format!("{}0", token.text()), other.text()] {
+            assert!(!token.is(wrong), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! `mdfsck serve`: the pages of a history for a browser, and that nobody gets anything else out of it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::browser::{Browser, Session};
+use super::estate::{change, history, hostile_name};
+use super::*;
+
+pub(super) fn with_servers() -> Vec<(&'static str, Test)> {
+    vec![
+        ("serve shows estate, database, run and page, each with a strict policy", pages),
+        ("serve refuses names that lead elsewhere, other methods, and whatever is not there", refusals),
+        ("serve survives 500 kinds of requests that are none, and gives no file away", hostile_requests),
+        ("serve answers while slow clients hold more connections than it takes", slow_clients),
+        ("a finding is acknowledged with the token only, and only where that is allowed", acknowledgement),
+        ("serve shows a page of a database file only, whatever the history names", other_files),
+        ("serve shows at once what changes: a check under way, its end, another file", changes),
+        ("serve says in one line why it cannot start", starts),
+    ]
+}
+
+/// What needs a browser: without one it is listed as ignored.
+pub(super) fn in_a_browser() -> Vec<Trial> {
+    let name = "a browser clicks from the estate of a server to the bytes of a damaged page, at 400 pixels and on a dark screen";
+    vec![trial(name, clicks, None).with_ignored_flag(Browser::find().is_none())]
+}
+
+struct Server {
+    child: Child,
+    port: u16,
+    token: Option<String>,
+}
+
+impl Server {
+    fn start(folder: &Path, options: &[&str]) -> Result<Self, Failed> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
+            .args(["serve", "--history", "h.db", "--listen", "127.0.0.1:0"])
+            .args(options)
+            .current_dir(folder)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
+        let address = lines.next().ok_or("no address")??;
+        let port = address.trim_end_matches('/').rsplit_once(':').ok_or("no port")?.1.parse()?;
+        let is_random = options == ["--allow-ack"];
+        let token = if is_random { lines.next().transpose()? } else { None };
+        let token = token.and_then(|line| Some(line.strip_prefix("token: ")?.to_owned()));
+        Ok(Self { child, port, token })
+    }
+
+    fn connect(&self) -> Result<TcpStream, Failed> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(stream)
+    }
+
+    /// What these bytes are answered with, and nothing else: the connection may also just end.
+    fn raw(&self, request: &[u8]) -> Result<Vec<u8>, Failed> {
+        let mut stream = self.connect()?;
+        // It may be refused before all of it is sent.
+        let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        Ok(answer)
+    }
+
+    fn ask(&self, method: &str, target: &str, headers: &str, body: &str) -> Result<(u16, String, String), Failed> {
+        let host = if headers.contains("Host:") { String::new() } else { format!("Host: 127.0.0.1:{}\r\n", self.port) };
+        let length = if method == "POST" { format!("Content-Length: {}\r\n", body.len()) } else { String::new() };
+        let request = format!("{method} {target} HTTP/1.1\r\n{host}{headers}{length}Connection: close\r\n\r\n{body}");
+        let answer = text(&self.raw(request.as_bytes())?);
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+        let status = head.split(' ').nth(1).ok_or("no status")?.parse()?;
+        Ok((status, head.to_owned(), body.to_owned()))
+    }
+
+    fn get(&self, target: &str) -> Result<(u16, String), Failed> {
+        self.ask("GET", target, "", "").map(|(status, _, body)| (status, body))
+    }
+
+    fn model(&self, target: &str) -> Result<Value, Failed> {
+        super::html::data(&self.get(target)?.1)
+    }
+
+    fn lives(&mut self) -> Result<(), Failed> {
+        ensure(self.get("/")?.0 == 200, "the estate")?;
+        ensure(self.child.try_wait()?.is_none(), "it has ended")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pages(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    let server = Server::start(folder, &[])?;
+    let estate = server.model("/")?;
+    let worst = &estate["estate"]["rows"][0];
+    ensure(worst["state"] == "corrupt" && estate["head"]["is_live"] == true, worst.to_string())?;
+    let database = server.model(&format!("/database/{}", worst["id"]))?;
+    let finding = &database["database"]["findings"]["shown"][0];
+    let run = database["database"]["runs"][1]["id"].as_u64().ok_or("no run")?;
+    let run = server.model(&format!("/run/{run}"))?;
+    ensure(run["run"]["came"]["count"] == database["database"]["findings"]["count"], run.to_string())?;
+    let (status, page) = server.get(&format!("/page/{}", finding["key"]))?;
+    ensure(status == 200 && page.contains("m_headerVersion") && page.contains("hurt/orders.mdf"), page.clone())?;
+    let printed = mdfsck(folder, &["page", &format!("{}:{}", finding["file"], finding["page"]), "hurt"]);
+    let line = text(&printed.stdout).lines().next().unwrap_or_default().to_owned();
+    ensure(line.starts_with("Page (") && page.contains(&line), line)?;
+    for target in ["/", "/style.css", "/script.js", "/database/1", "/run/1", "/page/1", "/nothing"] {
+        let (status, head, body) = server.ask("GET", target, "", "")?;
+        for wanted in [
+            "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'",
+            "X-Content-Type-Options: nosniff",
+            "Cache-Control: no-store",
+        ] {
+            ensure(head.contains(wanted), format!("{target}: {head}"))?;
+        }
+        ensure(
+            !head.to_ascii_lowercase().contains("\nserver:") && (status == 404) == (target == "/nothing"),
+            head.clone(),
+        )?;
+        ensure(head.contains(&format!("Content-Length: {}", body.len())), head.clone())?;
+        let (_, other, nothing) = server.ask("HEAD", target, "", "")?;
+        ensure(nothing.is_empty() && other.lines().count() == head.lines().count(), other)?;
+    }
+    Ok(())
+}
+
+fn refusals(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    let mut server = Server::start(folder, &[])?;
+    for host in ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", ""] {
+        let (status, _, body) = server.ask("GET", "/", &format!("Host: {host}\r\n"), "")?;
+        ensure(matches!(status, 400 | 403) && !body.contains("orders"), format!("{host}: {status}"))?;
+    }
+    ensure(server.ask("GET", "/", "Host: localhost:80\r\n", "")?.0 == 200, "localhost")?;
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get"] {
+        ensure(server.ask(method, "/", "", "")?.0 == 405, method)?;
+    }
+    for target in [
+        "/database/999",
+        "/run/999",
+        "/page/999",
+        "/acknowledge/1",
+        "/h.db",
+        "/../h.db",
+        "/page/..%2fh.db",
+        "/page/1/../2",
+    ] {
+        let (status, body) = server.get(target)?;
+        ensure(matches!(status, 404 | 405) && !body.contains("SQLite"), format!("{target}: {status}"))?;
+    }
+    // One connection, several requests.
+    let one = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.port);
+    let last = one.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    let answers = text(&server.raw(format!("{one}{one}{last}").as_bytes())?);
+    ensure(answers.matches("HTTP/1.1 200 OK").count() == 3, answers)?;
+    server.lives()
+}
+
+/// Numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+
+    fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// A request that no browser sends, by its number.
+fn hostile(number: u64, port: u16) -> Vec<u8> {
+    let mut random = Random(number);
+    let climbs = [
+        "/../canary.txt",
+        "/../../canary.txt",
+        "/page/../canary.txt",
+        "/%2e%2e/canary.txt",
+        "/..%2fcanary.txt",
+        "/page/%2e%2e%2fcanary.txt",
+        "/page/....//canary.txt",
+        "/canary.txt",
+        "//canary.txt",
+        "/./canary.txt",
+        "/page/1/../../canary.txt",
+        "/style.css/../canary.txt",
+        "/page/canary.txt",
+        "/page/1%00canary.txt",
+        "/page/..\\canary.txt",
+        "/%c0%ae%c0%ae/canary.txt",
+        "file:///canary.txt",
+        "/database/canary.txt",
+        "/page/1?file=canary.txt",
+        "/page/1:2",
+        "/page/-1",
+        "/run/18446744073709551616",
+        "*",
+        "http://127.0.0.1/canary.txt",
+        "/page/1#canary.txt",
+    ];
+    let method =
+        random.of(&["GET", "HEAD", "POST", "GET", "get", "PUT", "CONNECT", "G\0T", "", "GET GET", "OPTIONS", "PATCH"]);
+    let version = random.of(&["HTTP/1.1", "HTTP/1.0", "HTTP/9.9", "HTTP/2.0", "", "http/1.1", "HTTP/1.1 "]);
+    let host = format!("127.0.0.1:{port}");
+    let mut request = match number % 10 {
+        // Paths that climb.
+        0..4 => format!("GET {} HTTP/1.1\r\nHost: {host}\r\n\r\n", random.of(&climbs)).into_bytes(),
+        // Nothing but bytes.
+        4 => (0..random.below(3000)).map(|_| random.below(256) as u8).collect(),
+        // Heads that have no end.
+        5 => {
+            let header =
+                random.of(&["a: b\r\n", "Cookie: x\r\n", "x", ": \r\n", "Host: 127.0.0.1\r\n", "\u{e9}: \u{e9}\r\n"]);
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\n{}", header.repeat(random.below(20_000) as usize)).into_bytes()
+        }
+        // Bodies that are not as long as they say, or much too long.
+        6 => {
+            let length = random.of(&[
+                "5",
+                "999999999999",
+                "-1",
+                "0x10",
+                "1e3",
+                "18446744073709551616",
+                "0",
+                "8193",
+                " 7 ",
+                "5, 5",
+            ]);
+            let body = "token=canary.txt&because=".repeat(random.below(2000) as usize);
+            format!("POST /acknowledge/1 HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n{body}")
+                .into_bytes()
+        }
+        // Headers that are read in different ways.
+        7 => {
+            let header = random.of(&[
+                "Transfer-Encoding: chunked",
+                "Content-Length: 1\r\nContent-Length: 2",
+                "Host: evil",
+                "Expect: 100-continue",
+                "Upgrade: h2c",
+                "Range: bytes=0-",
+                "X: \0",
+                " folded: 1",
+                "Host : 127.0.0.1",
+                "Connection: close, keep-alive",
+                "Content-Length: 0\r\n\r\nGET /../canary.txt HTTP/1.1",
+            ]);
+            format!("{method} {} HTTP/1.1\r\nHost: {host}\r\n{header}\r\n\r\n", random.of(&climbs)).into_bytes()
+        }
+        // Targets that are huge.
+        8 => {
+            let part = random.of(&["a", "../", "%2e%2e%2f", "/", "1", "\u{202e}", "%"]);
+            format!("GET /{} HTTP/1.1\r\nHost: {host}\r\n\r\n", part.repeat(random.below(100_000) as usize))
+                .into_bytes()
+        }
+        _ => format!("{method} {} {version}\r\nHost: {host}\r\n\r\n", random.of(&climbs)).into_bytes(),
+    };
+    // Some with bytes that were changed, or that end early.
+    for _ in 0..random.below(4) {
+        let at = random.below(request.len().max(1) as u64) as usize;
+        if let Some(byte) = request.get_mut(at) {
+            *byte = random.below(256) as u8;
+        }
+    }
+    if random.below(5) == 0 {
+        request.truncate(random.below(request.len() as u64 + 1) as usize);
+    }
+    request
+}
+
+/// What must not be in an answer.
+const CANARY: &str = "mdfsck-canary-7f3a";
+
+fn hostile_requests(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    for place in ["canary.txt", "hurt/canary.txt"] {
+        fs::write(folder.join(place), CANARY)?;
+    }
+    let mut server = Server::start(folder, &["--allow-ack"])?;
+    let before = fs::read(folder.join("h.db"))?;
+    let mut kinds = std::collections::BTreeSet::new();
+    for number in 0..500 {
+        let request = hostile(number, server.port);
+        kinds.insert(request.clone());
+        let answer = text(&server.raw(&request)?);
+        let start = text(&request[..request.len().min(200)]);
+        ensure(
+            !answer.contains(CANARY) && !answer.contains("SQLite format"),
+            format!("{number}: {start:?}: {answer}"),
+        )?;
+        ensure(answer.is_empty() || answer.starts_with("HTTP/1.1 "), format!("{number}: {start:?}: {answer}"))?;
+    }
+    ensure(kinds.len() > 450, format!("{} kinds", kinds.len()))?;
+    ensure(fs::read(folder.join("h.db"))? == before, "the history was changed")?;
+    server.lives()
+}
+
+fn slow_clients(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    let mut server = Server::start(folder, &[])?;
+    // Some begin a request and never end it, some send nothing, some take no answer.
+    let mut slow = Vec::new();
+    for number in 0..45 {
+        let mut stream = server.connect()?;
+        let start: &[u8] = match number % 3 {
+            0 => b"GET / HTTP/1.1\r\nHost: ",
+            1 => b"",
+            _ => b"GET /script.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        };
+        stream.write_all(start)?;
+        slow.push(stream);
+    }
+    let trickle: Vec<TcpStream> = slow.iter().step_by(3).map(TcpStream::try_clone).collect::<Result<_, _>>()?;
+    let trickles = thread::spawn(move || {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(15) {
+            for mut stream in &trickle {
+                let _ = stream.write_all(b"1");
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let begun = Instant::now();
+    server.lives()?;
+    ensure(begun.elapsed() < Duration::from_secs(25), format!("{:?}", begun.elapsed()))?;
+    trickles.join().map_err(|_| "trickle")?;
+    // None of them is still served.
+    let mut last = Vec::new();
+    let _ = slow[0].read_to_end(&mut last);
+    ensure(last.is_empty() || text(&last).starts_with("HTTP/1.1 408"), text(&last))?;
+    server.lives()
+}
+
+fn acknowledgement(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    let server = Server::start(folder, &[])?;
+    ensure(
+        server.token.is_none() && server.ask("POST", "/acknowledge/1", "", "token=x&because=y")?.0 == 403,
+        "not allowed",
+    )?;
+    drop(server);
+    let known = |folder: &Path| {
+        text(&mdfsck(folder, &["history", "h.db", "findings", "--json"]).stdout).matches("\"ack_by\":\"").count()
+    };
+    let server = Server::start(folder, &["--allow-ack"])?;
+    let token = server.token.clone().ok_or("no token")?;
+    let form = |token: &str, rest: &str| format!("token={token}&{rest}");
+    for (body, status) in [
+        (form("", "because=x"), 403),
+        (form(&token[1..], "because=x"), 403),
+        (form(&format!("{token}0"), "because=x"), 403),
+        (form(&token, "because="), 400),
+        (form(&token, "because=x&until=soon"), 400),
+    ] {
+        ensure(server.ask("POST", "/acknowledge/1", "", &body)?.0 == status, body)?;
+    }
+    let good = form(&token, "because=is+rebuilt+on+%3Cb%3ESunday&until=2199-12-01");
+    ensure(server.ask("POST", "/acknowledge/1", "Sec-Fetch-Site: cross-site\r\n", &good)?.0 == 403, "another site")?;
+    ensure(server.ask("POST", "/acknowledge/999", "", &good)?.0 == 404, "no such finding")?;
+    ensure(server.ask("GET", &format!("/acknowledge/1?{good}"), "", "")?.0 == 405, "by GET")?;
+    ensure(known(folder) == 0, "nothing is acknowledged yet")?;
+    let before = server.model("/")?["estate"]["rows"][0]["acknowledged"].clone();
+    let (status, head, _) = server.ask("POST", "/acknowledge/1", "Sec-Fetch-Site: same-origin\r\n", &good)?;
+    ensure(status == 303 && head.contains("Location: /database/"), head)?;
+    ensure(known(folder) == 1, "acknowledged")?;
+    let row = &server.model("/")?["estate"]["rows"][0];
+    ensure(before == 0 && row["acknowledged"] == 1 && row["state"] == "corrupt", row.to_string())?;
+    drop(server);
+    fs::write(folder.join("token"), "short")?;
+    let short = ["serve", "--history", "h.db", "--allow-ack", "--token-file", "token"];
+    refused(&mdfsck(folder, &short), 8, &["token", "at least 16 characters"])?;
+    fs::write(folder.join("token"), "0123456789abcdef\n")?;
+    let server = Server::start(folder, &["--allow-ack", "--token-file", "token"])?;
+    ensure(server.ask("POST", "/acknowledge/1", "", "token=0123456789abcdef&because=x")?.0 == 303, "token of a file")
+}
+
+fn other_files(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    fs::write(folder.join("canary.txt"), format!("{CANARY}\n").repeat(1000))?;
+    let mut server = Server::start(folder, &[])?;
+    let whole = folder.join("canary.txt").display().to_string();
+    for paths in [whole.as_str(), "canary.txt", "--help", "/etc/passwd", "/nowhere/a.mdf", "s3://bucket/a.bak"] {
+        change(folder, &format!("UPDATE run SET paths = '{}'", paths.replace('\'', "''")))?;
+        let (status, page) = server.get("/page/1")?;
+        ensure(status == 200 && page.contains("By hand: mdfsck page "), page.clone())?;
+        ensure(!page.contains(CANARY) && !page.contains("root:") && !page.contains("Usage:"), page)?;
+    }
+    server.lives()
+}
+
+fn changes(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    let server = Server::start(folder, &[])?;
+    let id = server.model("/")?["estate"]["rows"][0]["id"].as_i64().ok_or("no database")?;
+    let under_way = |server: &Server| Ok::<_, Failed>(server.model("/")?["estate"]["rows"][0]["under_way"].clone());
+    ensure(under_way(&server)?.is_null(), "nobody works")?;
+    let now = "strftime('%Y-%m-%dT%H:%M:%SZ', 'now')";
+    change(
+        folder,
+        &format!(
+            "INSERT INTO lease VALUES ({id}, 'night1', 1, {now}, {now});
+             INSERT INTO window (image, started, ended, allowed_seconds, ranges, bytes, seconds)
+             SELECT i.id, {now}, {now}, 3600, 12, 34000000, 1.0 FROM image i JOIN source s ON s.id = i.source WHERE s.database = {id} LIMIT 1"
+        ),
+    )?;
+    thread::sleep(Duration::from_millis(1100));
+    let seen = under_way(&server)?;
+    ensure(
+        seen["host"] == "night1" && seen["window"] == serde_json::json!([3600.0, 12, 34_000_000]),
+        seen.to_string(),
+    )?;
+    let of_database = &server.model(&format!("/database/{id}"))?["database"]["row"]["under_way"];
+    ensure(*of_database == seen, of_database.to_string())?;
+    change(folder, "DELETE FROM lease")?;
+    thread::sleep(Duration::from_millis(1100));
+    ensure(under_way(&server)?.is_null(), "it has ended")?;
+    // Another file in its place.
+    ensure(mdfsck(folder, &["check", "other", "--history", "new.db"]).status.code() == Some(0), "check")?;
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(folder.join(format!("h.db{suffix}")));
+    }
+    fs::rename(folder.join("new.db"), folder.join("h.db"))?;
+    let rows = server.model("/")?["estate"]["rows"].clone();
+    ensure(rows.as_array().is_some_and(|rows| rows.len() == 1 && rows[0]["state"] == "sound"), rows.to_string())?;
+    fs::remove_file(folder.join("h.db"))?;
+    let (status, page) = server.get("/")?;
+    ensure(status == 500 && page.contains("no such history"), page)
+}
+
+fn starts(folder: &Path) -> Result<(), Failed> {
+    refused(&mdfsck(folder, &["serve", "--history", "no.db"]), 8, &["no.db", "no such history"])?;
+    history(folder)?;
+    let open = ["serve", "--history", "h.db", "--listen", "0.0.0.0:0"];
+    refused(&mdfsck(folder, &open), 8, &["--listen 0.0.0.0:0", "--allow-remote"])?;
+    let server = Server::start(folder, &[])?;
+    let taken = format!("127.0.0.1:{}", server.port);
+    refused(
+        &mdfsck(folder, &["serve", "--history", "h.db", "--listen", &taken]),
+        4,
+        &[&taken, "cannot be listened on"],
+    )?;
+    let token = ["serve", "--history", "h.db", "--token-file", "token"];
+    ensure(mdfsck(folder, &token).status.code() == Some(8), "--token-file without --allow-ack")
+}
+
+fn clicks(folder: &Path) -> Result<(), Failed> {
+    let browser = Browser::find().ok_or("no browser")?;
+    history(folder)?;
+    change(folder, &format!("UPDATE database SET name = '{}' WHERE id = 2", hostile_name()))?;
+    let server = Server::start(folder, &["--allow-ack"])?;
+    let url = format!("http://127.0.0.1:{}/", server.port);
+    let mut grounds = Vec::new();
+    for (width, is_dark) in [(400, false), (400, true), (1100, false)] {
+        let mut session = Session::open(&browser, folder, &url, (width, is_dark))?;
+        let fits = |session: &mut Session| -> Result<(), Failed> {
+            let wide = session.value("document.documentElement.scrollWidth")?;
+            ensure(wide.as_u64() <= Some(width.into()), format!("{wide} pixels wide"))?;
+            ensure(session.value("document.images.length")? == 0, "a name became markup")
+        };
+        session.value("document.documentElement.dataset.ready")?;
+        fits(&mut session)?;
+        ensure(session.value("document.querySelector('.state').textContent")? == "corrupt", "the worst is the first")?;
+        // What is typed leaves the databases that have it.
+        let shown = "(()=>{const box=document.getElementById('filter');box.value='SOUND';box.dispatchEvent(new Event('input'));\
+                     const shown=[...document.querySelectorAll('#estate tr:not(.heads)')].filter(row=>!row.hidden).length;box.value='';\
+                     box.dispatchEvent(new Event('input'));return shown})()";
+        ensure(session.value(shown)? == 1, "filter")?;
+        session.value("document.querySelector('#estate a').click(), true")?;
+        session.value(
+            "location.pathname.startsWith('/database/') && document.querySelector('.legend')?.children.length || null",
+        )?;
+        ensure(session.value("document.title.startsWith('</script>')")? == true, "the name is a text")?;
+        fits(&mut session)?;
+        ensure(session.value("document.querySelectorAll('form.ack').length > 0")? == true, "acknowledgement")?;
+        session.value("document.querySelector('a[href^=\"/page/\"]').click(), true")?;
+        let bytes = session.value("document.querySelector('pre.printed')?.textContent ?? null")?;
+        ensure(bytes.as_str().is_some_and(|bytes| bytes.contains("m_headerVersion")), bytes.to_string())?;
+        fits(&mut session)?;
+        grounds.push(session.value("getComputedStyle(document.body).backgroundColor")?);
+        ensure(session.complaints.is_empty(), format!("{:?}", session.complaints))?;
+    }
+    ensure(grounds[0] != grounds[1], "no dark mode")
+}

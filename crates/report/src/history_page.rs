@@ -1,0 +1,196 @@
+//! A history as pages: the estate, worst first; a database with the age of its last reads, its findings and runs; a run.
+//!
+//! As one file that loads and sends nothing, with as many databases as there is room for; or page by page for a server, which sends
+//! style and script by themselves. What comes from a history goes into a page as JSON, and the script shows it as text only.
+
+mod details;
+mod estate;
+mod findings;
+mod ranges;
+mod run;
+
+use history::query::Filter;
+use history::{History, Result};
+use serde::Serialize;
+
+use crate::html::{ELEMENTS, Escaped, MAP, escape, head_of_script, head_of_served, shown_to, style_of_served};
+use details::Limits;
+use estate::Estate;
+
+/// Pages of a history.
+pub struct HistoryPages<'a> {
+    /// The history.
+    pub history: &'a History,
+    /// Name of its file.
+    pub file: &'a str,
+    /// Version of the program.
+    pub version: &'a str,
+    /// When the page is made: UTC, as the history has times.
+    pub now: &'a str,
+}
+
+/// What a page is about, and how it can be used.
+#[derive(Serialize)]
+struct Head<'a> {
+    file: String,
+    version: &'a str,
+    now: &'a str,
+    /// Whether a server sends it: then other pages are a click away.
+    is_live: bool,
+    /// Whether findings can be acknowledged.
+    can_acknowledge: bool,
+}
+
+/// Bytes of a page at most.
+const MOST_BYTES: usize = 8_000_000;
+/// Bytes of rows of the estate.
+const ROW_BYTES: usize = 3_000_000;
+/// Bytes that are kept for the end of a page.
+const END_BYTES: usize = 100_000;
+/// Names of what a server sends beside its pages.
+const STYLE_NAME: &str = "/style.css";
+const SCRIPT_NAME: &str = "/script.js";
+/// The elements that the script fills.
+const BODY: &str = include_str!("history_page/page.html");
+const CSS: &str = include_str!("history_page/page.css");
+
+/// The style that pages of a server name.
+pub fn style() -> String {
+    style_of_served(CSS)
+}
+
+/// The script that pages of a server name.
+pub fn script() -> String {
+    scripts().concat()
+}
+
+fn scripts() -> [&'static str; 4] {
+    [ELEMENTS, MAP, include_str!("history_page/database.js"), include_str!("history_page/page.js")]
+}
+
+impl HistoryPages<'_> {
+    /// One file: the estate, and the details of as many databases as there is room for, the worst first; or one database.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn file(&self, filter: &Filter) -> Result<Vec<u8>> {
+        self.history.at_one_moment(|| {
+            let mut out = format!("{}{BODY}<script type=application/json id=data>", head_of_script(CSS)).into_bytes();
+            let scripts = format!("</script>\n<script>{}</script>\n", scripts().concat());
+            let (rows, states) = estate::rows(self.history, filter, ROW_BYTES)?;
+            let limits = if rows.len() == 1 { &Limits::ONE } else { &Limits::MANY };
+            let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+            push(&mut out, "{\"head\":", &self.head(false, false));
+            push(&mut out, ",\"estate\":", &Estate::new(self.history, rows, states)?);
+            out.extend_from_slice(b",\"databases\":{");
+            let room = MOST_BYTES - END_BYTES - scripts.len();
+            let mut left_out = 0_u64;
+            let mut separator = "";
+            for id in ids {
+                let mut one = Vec::new();
+                if left_out == 0
+                    && let Some(details) = details::details(self.history, id, limits)?
+                {
+                    push(&mut one, &format!("{separator}\"{id}\":"), &details);
+                }
+                // The worst come first: after the first for which there is no room, nothing else has a place.
+                if one.is_empty() || out.len() + one.len() > room {
+                    left_out += 1;
+                    continue;
+                }
+                out.extend_from_slice(&one);
+                separator = ",";
+            }
+            push(&mut out, "},\"left_out\":", &left_out);
+            out.extend_from_slice(b"}");
+            out.extend_from_slice(scripts.as_bytes());
+            Ok(out)
+        })
+    }
+
+    /// The page of the estate, for a server.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn estate(&self) -> Result<Vec<u8>> {
+        self.history.at_one_moment(|| {
+            let (rows, states) = estate::rows(self.history, &Filter::default(), ROW_BYTES)?;
+            Ok(self.served("estate", &Estate::new(self.history, rows, states)?, false))
+        })
+    }
+
+    /// The page of a database, for a server; `None` if there is none of this number.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn database(&self, id: i64, can_acknowledge: bool) -> Result<Option<Vec<u8>>> {
+        self.history.at_one_moment(|| {
+            let details = details::details(self.history, id, &Limits::ONE)?;
+            Ok(details.map(|details| self.served("database", &details, can_acknowledge)))
+        })
+    }
+
+    /// The page of a run, for a server; `None` if there is none of this number.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn run(&self, id: i64) -> Result<Option<Vec<u8>>> {
+        self.history.at_one_moment(|| {
+            let run = run::of_number(self.history, id)?;
+            Ok(run.map(|run| self.served("run", &run, false)))
+        })
+    }
+
+    fn head(&self, is_live: bool, can_acknowledge: bool) -> Head<'_> {
+        Head { file: shown_to(self.file, 200), version: self.version, now: self.now, is_live, can_acknowledge }
+    }
+
+    fn served(&self, name: &str, model: &impl Serialize, can_acknowledge: bool) -> Vec<u8> {
+        let start = head_of_served("mdfsck", STYLE_NAME, Some(SCRIPT_NAME));
+        let mut out = format!("{start}{BODY}<script type=application/json id=data>").into_bytes();
+        push(&mut out, "{\"head\":", &self.head(true, can_acknowledge));
+        push(&mut out, &format!(",\"{name}\":"), model);
+        out.extend_from_slice(b"}</script>\n");
+        out
+    }
+}
+
+/// A page with text as it was printed, for a server: of a database page, or of an error.
+pub fn plain(title: &str, back: &str, about: &[&str], text: &str) -> Vec<u8> {
+    const LINE_CHARS: usize = 4000;
+    let line = |text: &str| escape(&shown_to(text, LINE_CHARS));
+    let mut html = format!(
+        "{}<header><p id=kicker><a href='{}'>back</a></p><h1 dir=auto>{}</h1></header><main>",
+        head_of_served(&shown_to(title, LINE_CHARS), STYLE_NAME, None),
+        escape(back),
+        line(title)
+    );
+    for about in about {
+        html.push_str(&format!("<p dir=auto>{}</p>", line(about)));
+    }
+    if !text.is_empty() {
+        let lines: Vec<String> = text.lines().map(line).collect();
+        html.push_str(&format!("<pre class=printed tabindex=0>{}</pre>", lines.join("\n")));
+    }
+    html.push_str("</main>\n");
+    html.into_bytes()
+}
+
+/// Appends `before` and a value as JSON.
+fn push(out: &mut Vec<u8>, before: &str, value: &impl Serialize) {
+    out.extend_from_slice(before.as_bytes());
+    let start = out.len();
+    // Numbers and strings into memory: nothing that can fail.
+    if serde_json::to_writer(Escaped(out), value).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+    }
+}
+
+/// A time of a history as a page has it.
+fn date(text: &str) -> String {
+    shown_to(text, 20)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! A database: when its pages were read last, its findings, its runs, what its last run could not verify.
+
+use history::{History, Result};
+use serde::Serialize;
+
+use super::estate::{Row, TEXT_CHARS};
+use super::findings::{Findings, findings};
+use super::ranges::{self, File};
+use super::run::{NotVerified, Run, not_verified};
+use crate::html::{Budget, shown_to};
+
+/// How much of a database a page has.
+pub(super) struct Limits {
+    findings: u32,
+    runs: u32,
+    ranges: usize,
+    /// Bytes of text of the database.
+    text_bytes: usize,
+}
+
+impl Limits {
+    /// In a page of its own.
+    pub(super) const ONE: Self = Self { findings: 2000, runs: 400, ranges: 20_000, text_bytes: 2 << 20 };
+    /// Beside others.
+    pub(super) const MANY: Self = Self { findings: 300, runs: 60, ranges: 2000, text_bytes: 1 << 18 };
+}
+
+/// Copies that are listed.
+const MOST_SOURCES: u32 = 50;
+/// Runs of the trend.
+const TREND_RUNS: u32 = 120;
+
+#[derive(Serialize)]
+pub(super) struct Details {
+    row: Row,
+    sources: Vec<Source>,
+    files: Vec<File>,
+    findings: Findings,
+    runs: Vec<Run>,
+    more_runs: u64,
+    not_verified: NotVerified,
+}
+
+#[derive(Serialize)]
+struct Source {
+    kind: String,
+    host: String,
+    location: String,
+}
+
+/// What is known of a database; `None` if there is none of this number.
+pub(super) fn details(history: &History, id: i64, limits: &Limits) -> Result<Option<Details>> {
+    let Some(row) = history.database_row(id, TREND_RUNS)? else { return Ok(None) };
+    let mut room = Budget::new(limits.text_bytes);
+    let mut room_of_runs = Budget::new(limits.text_bytes / 4);
+    let (run_count, finding_count) = history.counts(id)?;
+    let last = row.run.clone();
+    let found = findings(history.findings_of(id, limits.findings)?, finding_count, &mut room);
+    let runs: Vec<Run> = history.runs_of(id, limits.runs)?.iter().map(|run| Run::of(run, &mut room_of_runs)).collect();
+    let sources = history.sources(id, MOST_SOURCES)?.into_iter().map(|source| Source {
+        kind: shown_to(&source.kind, TEXT_CHARS),
+        host: shown_to(&source.host, TEXT_CHARS),
+        location: shown_to(&source.location, TEXT_CHARS),
+    });
+    Ok(Some(Details {
+        sources: sources.collect(),
+        files: ranges::files(history, id, limits.ranges)?,
+        findings: found,
+        more_runs: run_count.saturating_sub(runs.len() as u64),
+        runs,
+        not_verified: match &last {
+            Some(run) => not_verified(history, run, &mut Budget::new(limits.text_bytes / 4))?,
+            None => NotVerified::default(),
+        },
+        row: Row::of(row),
+    }))
+}

@@ -1,0 +1,138 @@
+//! The estate: a row for each database, worst first.
+
+use history::estate::{DatabaseRow, States};
+use history::query::Filter;
+use history::{History, Result};
+use serde::Serialize;
+
+use super::date;
+use crate::html::shown_to;
+
+/// Runs of a trend.
+const TREND_RUNS: u32 = 30;
+/// Runs that could not look.
+const MOST_FAILED: u32 = 20;
+/// Characters of a name.
+const NAME_CHARS: usize = 128;
+/// Characters of an error, of paths and of other texts of a run.
+pub(super) const TEXT_CHARS: usize = 400;
+
+/// All of it.
+#[derive(Serialize)]
+pub(super) struct Estate {
+    sound: u64,
+    corrupt: u64,
+    unknown: u64,
+    rows: Vec<Row>,
+    /// Databases that are not among the rows.
+    more: u64,
+    /// The newest runs that could not look.
+    failed: Vec<Failed>,
+}
+
+/// A database.
+#[derive(Serialize)]
+pub(super) struct Row {
+    pub(super) id: i64,
+    pub(super) name: String,
+    family: String,
+    /// `sound`, `corrupt` or `unknown`.
+    state: &'static str,
+    /// When its last run began.
+    last_run: Option<String>,
+    pages: u64,
+    new: u64,
+    confirmed: u64,
+    acknowledged: u64,
+    /// When the page was read that was read longest ago; `None` if one in use never was.
+    oldest_read: Option<String>,
+    never_read: u64,
+    /// When the relation was proven whose proof is oldest; `None` if one never was.
+    oldest_closed: Option<String>,
+    relations: u64,
+    /// Findings of the last runs; -1 for a run that found none and was not complete.
+    trend: Vec<i64>,
+    under_way: Option<UnderWay>,
+}
+
+#[derive(Serialize)]
+struct UnderWay {
+    host: String,
+    started: String,
+    /// Seconds that it may take, ranges and bytes that are done.
+    window: Option<(f64, u64, u64)>,
+}
+
+/// A run that could not look.
+#[derive(Serialize)]
+struct Failed {
+    id: i64,
+    started: String,
+    host: String,
+    error: String,
+}
+
+/// The rows of a filter that have room in `bytes`, the worst first, and the states of all databases.
+pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(Vec<Row>, States)> {
+    let (mut rows, mut left) = (Vec::new(), bytes);
+    let states = history.estate(filter, TREND_RUNS, |row| {
+        let row = Row::of(row);
+        let length = serde_json::to_string(&row).map_or(0, |json| json.len() + 5 * json.matches('<').count() + 1);
+        let has_room = length <= left;
+        left = left.saturating_sub(length);
+        if has_room {
+            rows.push(row);
+        }
+        has_room
+    })?;
+    Ok((rows, states))
+}
+
+impl Estate {
+    pub(super) fn new(history: &History, rows: Vec<Row>, states: States) -> Result<Self> {
+        let States { sound, corrupt, unknown } = states;
+        let more = (sound + corrupt + unknown).saturating_sub(rows.len() as u64);
+        let failed = history.failed_runs(MOST_FAILED)?.into_iter().map(|run| Failed {
+            id: run.id,
+            started: date(&run.started),
+            host: shown_to(&run.host, NAME_CHARS),
+            error: shown_to(run.error.as_deref().unwrap_or_default(), TEXT_CHARS),
+        });
+        Ok(Self { sound, corrupt, unknown, rows, more, failed: failed.collect() })
+    }
+}
+
+impl Row {
+    pub(super) fn of(row: DatabaseRow) -> Self {
+        let state = row.state();
+        let DatabaseRow { id, name, family, run, open, coverage, trend, under_way } = row;
+        let pages = run.as_ref().map_or(0, |run| run.pages_in_use).max(coverage.pages_in_use);
+        Self {
+            id,
+            name: shown_to(&name, NAME_CHARS),
+            family: shown_to(&family, NAME_CHARS),
+            state,
+            last_run: run.map(|run| date(&run.started)),
+            pages,
+            new: open.new,
+            confirmed: open.confirmed,
+            acknowledged: open.acknowledged,
+            oldest_read: coverage.oldest.filter(|_| coverage.never == 0).map(|(.., at)| date(&at)),
+            never_read: coverage.never,
+            oldest_closed: coverage.oldest_closed.map(|at| date(&at)),
+            relations: coverage.relations,
+            trend: trend
+                .iter()
+                .map(|run| match (run.findings, run.complete) {
+                    (0, false) => -1,
+                    (findings, _) => i64::try_from(findings).unwrap_or(i64::MAX),
+                })
+                .collect(),
+            under_way: under_way.map(|under_way| UnderWay {
+                host: shown_to(&under_way.host, NAME_CHARS),
+                started: date(&under_way.started),
+                window: under_way.window,
+            }),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+// The estate, and which view is shown.
+const trend = values => {
+  const most = Math.max(1, ...values);
+  const svg = shape('svg', {class: 'trend', viewBox: '0 0 120 24', role: 'img'});
+  values.forEach((value, at) => {
+    // Few findings are seen beside many.
+    const height = value > 0 ? 5 + 19 * Math.log1p(value) / Math.log1p(most) : 5;
+    const kind = value > 0 ? 'bar-hurt' : value < 0 ? 'bar-doubt' : 'bar-good';
+    svg.append(shape('rect', {class: kind, x: 120 - 4 * (values.length - at), y: 24 - height, width: 3, height}));
+  });
+  const last = values.at(-1) ?? 0;
+  svg.setAttribute('aria-label', `Findings of the last ${counted(values.length, 'run', 'runs')}, now ${grouped(Math.max(last, 0))}`);
+  return svg;
+};
+
+const aged = (text, never) => {
+  if (!text) return element('span', 'late', never);
+  const made = element('span', secondsAgo(text) > 14 * DAY ? 'late' : '', span(secondsAgo(text)));
+  made.title = `${moment(text)} UTC`;
+  return made;
+};
+const openFindings = ({new: fresh, confirmed, acknowledged}) => {
+  const parts = [fresh ? element('span', 'hurt', `${grouped(fresh)} new`) : null, confirmed ? element('span', 'hurt', `${grouped(confirmed)} confirmed`) : null,
+    acknowledged ? element('span', '', `${grouped(acknowledged)} acknowledged`) : null].filter(Boolean);
+  return parts.length ? element('span', '', ...parts.flatMap((part, at) => at ? [', ', part] : [part])) : element('span', 'n', '–');
+};
+const HEADS = ['Database', 'State', 'Open findings', 'Oldest read', 'Oldest proof', 'Last run', 'Size', 'Findings by run'];
+const estateRow = row => {
+  const isThere = isLive || model.databases[row.id];
+  const name = isThere ? link(isLive ? `/database/${row.id}` : `#database-${row.id}`, row.name || '(no name)') : element('span', '', row.name);
+  name.dir = 'auto';
+  const cells = [name, stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all') : '–', row.relations ? aged(row.oldest_closed, 'not all') : '–',
+    row.last_run ? aged(row.last_run, '') : '–', size(row.pages * 8192), trend(row.trend)];
+  if (row.under_way) cells[1] = element('span', '', stateOf(row.state), element('span', 'n', ', under way'));
+  const made = element('tr', '', ...cells.map((cell, at) => {
+    const cellMade = element('td', at ? '' : 'name', cell);
+    cellMade.dataset.head = HEADS[at];
+    return cellMade;
+  }));
+  return {made, text: `${row.name} ${row.family} ${row.state}${row.under_way ? ' under way' : ''}`.toLowerCase()};
+};
+const estateView = () => {
+  const {rows, more, failed} = model.estate;
+  const made = rows.map(estateRow);
+  const box = element('input', '');
+  Object.assign(box, {type: 'search', id: 'filter', placeholder: 'name, family or state', autocomplete: 'off'});
+  const label = element('label', '', 'Filter', box);
+  const shown = element('span', '', '');
+  const filter = () => {
+    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const {made: row, text} of made) count += !(row.hidden = !words.every(word => text.includes(word)));
+    shown.textContent = words.length ? `${grouped(count)} of ${counted(made.length, 'database', 'databases')}` : '';
+  };
+  box.addEventListener('input', filter);
+  box.addEventListener('keydown', event => { if (event.key === 'Escape') { box.value = ''; filter(); } });
+  const heads = element('tr', 'heads', ...HEADS.map((head, at) => element('th', at ? '' : 'name', head)));
+  const list = element('div', 'scroll', element('table', '', element('tbody', '', heads, ...made.map(row => row.made))));
+  list.id = 'estate';
+  const remarks = [more ? `and ${counted(more, 'more database', 'more databases')}; mdfsck history ${model.head.file} lists all` : '',
+    model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} had no room in this page: history ${model.head.file} html --database NAME` : ''];
+  const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.error]);
+  const note = 'Worst first. Corrupt is what has open findings, or findings in its last run, in any copy. Ages are those of the oldest page and the oldest proof; a backup is as old as its end.';
+  return [element('div', 'filter', label, shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
+    element('p', 'more', note), ...remarks.filter(Boolean).map(text => element('p', 'more', text)),
+    failures.length ? section('Runs that could not look', table(['started (UTC)', 'machine', 'why'], failures)) : null];
+};
+
+const verdict = (tone, word, text) => {
+  byId('verdict').className = tone;
+  byId('verdict').replaceChildren(element('b', '', word), element('span', '', text));
+};
+const title = (name, origin, ...way) => {
+  const made = `mdfsck history ${model.head.file}, ${moment(model.head.now)} UTC`;
+  document.title = name;
+  byId('kicker').replaceChildren(made, ...way.flatMap(step => [' · ', step]));
+  byId('name').textContent = name;
+  byId('origin').textContent = origin;
+};
+const tones = {sound: 'good', corrupt: 'bad', failed: 'bad', unknown: 'doubtful'};
+const showEstate = () => {
+  const {sound, corrupt, unknown} = model.estate;
+  const all = sound + corrupt + unknown;
+  title('All databases', counted(all, 'database', 'databases'));
+  const parts = [corrupt ? `${grouped(corrupt)} corrupt` : '', unknown ? `${grouped(unknown)} unknown` : '', `${grouped(sound)} sound`].filter(Boolean);
+  verdict(corrupt ? 'bad' : unknown || !all ? 'doubtful' : 'good', corrupt ? 'DAMAGE FOUND' : unknown ? 'NOT ALL VERIFIED' : all ? 'ALL SOUND' : 'NOTHING CHECKED',
+    parts.join(', '));
+  return estateView();
+};
+const showDatabase = (details, ...way) => {
+  const {row} = details;
+  const run = details.runs[0];
+  title(row.name || '(no name)', row.last_run ? `last run ${moment(row.last_run)} UTC, ${ago(row.last_run)}` : 'not checked yet', ...way);
+  const open = row.new + row.confirmed + row.acknowledged;
+  verdict(tones[row.state] ?? 'doubtful', row.state.toUpperCase(), [open ? counted(open, 'open finding', 'open findings') : 'no open findings',
+    run && run.not_verified ? `${grouped(run.not_verified)} not verified` : ''].filter(Boolean).join(', '));
+  return databaseView(details);
+};
+const showRun = ({database, run, ...rest}) => {
+  title(`Run ${run.id}${database ? ` of ${database[1]}` : ''}`, `${moment(run.started)} UTC`, link('/', 'all databases'),
+    ...database ? [link(`/database/${database[0]}`, database[1] || '(no name)')] : []);
+  verdict(tones[run.verdict] ?? 'doubtful', run.verdict.toUpperCase(), run.error ?? `${counted(run.findings, 'finding', 'findings')}, ${grouped(run.not_verified)} not verified`);
+  return runView({run, ...rest});
+};
+
+const show = () => {
+  const {database, run, estate, databases} = model;
+  const only = estate && !isLive && estate.rows.length === 1 && !estate.more ? databases[estate.rows[0].id] : undefined;
+  const asked = databases?.[location.hash.replace('#database-', '')];
+  const view = run ? showRun(run) : database ? showDatabase(database, link('/', 'all databases'))
+    : asked && asked !== only ? showDatabase(asked, link('#', 'all databases')) : only ? showDatabase(only) : showEstate();
+  byId('view').replaceChildren(...view.filter(Boolean));
+  document.documentElement.dataset.ready = 'yes';
+};
+// What a server shows is read again: often while a check is under way; not while somebody types.
+const again = () => {
+  const typed = [...document.querySelectorAll('input')].some(input => input === document.activeElement || input.type !== 'password' && input.value);
+  if (!typed && !document.hidden) location.reload();
+  else setTimeout(again, 5000);
+};
+show();
+addEventListener('hashchange', () => { show(); scrollTo(0, 0); });
+if (isLive && model.database?.row.under_way) setTimeout(again, 5000);
+if (isLive && model.estate) setTimeout(again, 60000);

@@ -1,0 +1,96 @@
+//! When the ranges of each file were read last.
+
+use history::{History, Result, time};
+use serde::Serialize;
+
+/// A file.
+#[derive(Serialize)]
+pub(super) struct File {
+    id: u16,
+    pages: u64,
+    /// Stretches, one after another from page 0: how many pages, and when they were read last in seconds since 1970; -1 if they never
+    /// were, -2 if nothing in them is in use.
+    ranges: Vec<(u64, i64)>,
+}
+
+const NEVER: i64 = -1;
+const UNUSED: i64 = -2;
+
+/// The ranges of a database. Where there are more than `most`, two become one that is as old as the older.
+pub(super) fn files(history: &History, database: i64, most: usize) -> Result<Vec<File>> {
+    let mut files: Vec<File> = Vec::new();
+    let mut count = 0;
+    history.ranges(database, |range| {
+        if files.last().is_none_or(|file| file.id != range.file) {
+            files.push(File { id: range.file, pages: 0, ranges: Vec::new() });
+        }
+        let Some(file) = files.last_mut() else { return };
+        let (first, pages) = (u64::from(range.first), u64::from(range.pages));
+        if first < file.pages {
+            return;
+        }
+        let read_at = match &range.read_at {
+            _ if range.in_use == 0 => UNUSED,
+            Some(at) => time::seconds(at).unwrap_or(NEVER),
+            None => NEVER,
+        };
+        // Of pages between two ranges nothing is known.
+        if first > file.pages {
+            count += file.push(first - file.pages, NEVER);
+        }
+        count += file.push(pages, read_at);
+        if count > most.max(1) {
+            files.iter_mut().for_each(File::halve);
+            count = files.iter().map(|file| file.ranges.len()).sum();
+        }
+    })?;
+    Ok(files)
+}
+
+impl File {
+    /// Appends a stretch; how many there are more.
+    fn push(&mut self, pages: u64, read_at: i64) -> usize {
+        self.pages += pages;
+        match self.ranges.last_mut() {
+            Some((known, at)) if *at == read_at => {
+                *known += pages;
+                0
+            }
+            _ => {
+                self.ranges.push((pages, read_at));
+                1
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        let older = |one: i64, other: i64| match (one, other) {
+            (UNUSED, at) | (at, UNUSED) => at,
+            (one, other) => one.min(other),
+        };
+        let ranges = std::mem::take(&mut self.ranges);
+        self.pages = 0;
+        for pair in ranges.chunks(2) {
+            let pages = pair.iter().map(|(pages, _)| pages).sum();
+            self.push(pages, pair.iter().map(|(_, at)| *at).fold(UNUSED, older));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_of_several_ranges_is_as_old_as_the_oldest_in_use() {
+        let mut file = File { id: 1, pages: 0, ranges: Vec::new() };
+        for (pages, at) in [(8, 50), (8, 40), (8, UNUSED), (8, 60), (8, 70), (8, NEVER), (4, 80)] {
+            file.push(pages, at);
+        }
+        file.halve();
+        assert_eq!(file.ranges, [(16, 40), (16, 60), (16, NEVER), (4, 80)]);
+        assert_eq!(file.pages, 52);
+        assert_eq!(file.push(4, 80), 0);
+        assert_eq!(file.ranges.last(), Some(&(8, 80)));
+    }
+}

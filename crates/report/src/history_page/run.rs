@@ -1,0 +1,160 @@
+//! A run: its figures, what it changed, and what it could not verify.
+
+use std::collections::BTreeMap;
+
+use check::registry::limits::Limit;
+use history::estate::NotVerifiedRow;
+use history::query::RunRow;
+use history::{History, Result};
+use serde::Serialize;
+
+use super::date;
+use super::estate::TEXT_CHARS;
+use super::findings::{Findings, findings};
+use crate::html::{Budget, Cause, What, shown_to};
+use crate::not_verified::heading;
+
+/// Entries of what was not verified that are read, causes that are shown, and places of one cause.
+const MOST_ENTRIES: u32 = 1000;
+const MOST_CAUSES: usize = 100;
+const MOST_PLACES: usize = 50;
+/// Characters of a place or reason.
+const PLACE_CHARS: usize = 200;
+/// Findings that came or went which are shown, and bytes of their text.
+const MOST_CHANGES: u32 = 1000;
+const CHANGE_BYTES: usize = 1 << 20;
+
+/// A run in a list.
+#[derive(Serialize)]
+pub(super) struct Run {
+    id: i64,
+    verdict: &'static str,
+    command: String,
+    started: String,
+    ended: String,
+    taken_at: Option<String>,
+    host: String,
+    paths: String,
+    error: Option<String>,
+    exit_status: u8,
+    findings: u64,
+    findings_new: u64,
+    findings_gone: u64,
+    not_verified: u64,
+    pages: u64,
+    rows: u64,
+    bytes: u64,
+    seconds: f64,
+    cpu_seconds: Option<f64>,
+    memory_peak: Option<u64>,
+}
+
+impl Run {
+    pub(super) fn of(run: &RunRow, room: &mut Budget) -> Self {
+        Self {
+            id: run.id,
+            verdict: run.verdict(),
+            command: shown_to(&run.command, 40),
+            started: date(&run.started),
+            ended: date(&run.ended),
+            taken_at: run.taken_at.as_deref().map(date),
+            host: room.take_or_cut(&run.host, TEXT_CHARS),
+            paths: room.take_or_cut(&run.paths, TEXT_CHARS),
+            error: run.error.as_deref().map(|error| room.take_or_cut(error, TEXT_CHARS)),
+            exit_status: run.exit_status,
+            findings: run.findings,
+            findings_new: run.findings_new,
+            findings_gone: run.findings_gone,
+            not_verified: run.not_verified,
+            pages: run.pages_in_use,
+            rows: run.rows,
+            bytes: run.bytes_read,
+            seconds: run.seconds,
+            cpu_seconds: run.cpu_seconds,
+            memory_peak: run.memory_peak,
+        }
+    }
+}
+
+/// What a run could not verify.
+#[derive(Default, Serialize)]
+pub(super) struct NotVerified {
+    /// Entries.
+    count: u64,
+    causes: Vec<Cause>,
+    more_causes: usize,
+}
+
+/// What a run could not verify, by causes, with as much text as there is room for.
+pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -> Result<NotVerified> {
+    let rows = history.not_verified(run.id, MOST_ENTRIES)?;
+    let mut causes: BTreeMap<(&str, &str), Vec<&NotVerifiedRow>> = BTreeMap::new();
+    for row in &rows {
+        causes.entry((&row.limit_id, &row.reason)).or_default().push(row);
+    }
+    let more_causes = causes.len().saturating_sub(MOST_CAUSES);
+    let mut shown: Vec<Cause> = causes
+        .into_iter()
+        .take(MOST_CAUSES)
+        .map(|((id, reason), mut rows)| {
+            rows.sort_by(|one, other| one.what.cmp(&other.what));
+            cause((id, reason), &rows, room)
+        })
+        .collect();
+    shown.sort_by_key(|cause| cause.kind);
+    Ok(NotVerified { count: run.not_verified, causes: shown, more_causes })
+}
+
+fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget) -> Cause {
+    let limit = Limit::find(id);
+    let mut what = Vec::new();
+    for of_one_kind in rows.chunk_by(|one, other| one.what == other.what).take(MOST_PLACES) {
+        let mut places = Vec::new();
+        for row in of_one_kind.iter().take(MOST_PLACES) {
+            let Some(scope) = room.take(&row.scope, PLACE_CHARS) else { break };
+            places.push(if row.count == 0 { scope } else { format!("{scope} ({})", row.count) });
+        }
+        let name = of_one_kind.first().map_or_else(String::new, |row| room.take_or_cut(&row.what, PLACE_CHARS));
+        what.push(What { what: name, more: of_one_kind.len() - places.len(), places });
+    }
+    Cause {
+        kind: limit.map_or("For a reason that this release does not have", |limit| heading(limit.kind)),
+        reason: room.take_or_cut(reason, PLACE_CHARS),
+        id: shown_to(id, PLACE_CHARS).into(),
+        action: limit.map_or("", |limit| limit.action),
+        is_allowed: false,
+        what,
+        follows: 0,
+        demoted: Vec::new(),
+        more_demoted: 0,
+    }
+}
+
+/// A run with all that belongs to it.
+#[derive(Serialize)]
+pub(super) struct WholeRun {
+    /// Number and name of its database.
+    database: Option<(i64, String)>,
+    run: Run,
+    /// Findings that came with it, and those that went.
+    came: Findings,
+    went: Findings,
+    not_verified: NotVerified,
+}
+
+/// A run by its number.
+pub(super) fn of_number(history: &History, id: i64) -> Result<Option<WholeRun>> {
+    let Some((run, database)) = history.run(id)? else { return Ok(None) };
+    let mut room = Budget::new(CHANGE_BYTES);
+    let (came, went): (Vec<_>, Vec<_>) =
+        history.changes_of(id, MOST_CHANGES)?.into_iter().partition(|(_, life)| life == "new");
+    let rows = |changes: Vec<(history::query::FindingRow, String)>| changes.into_iter().map(|(row, _)| row).collect();
+    let name = shown_to(run.database.as_deref().unwrap_or_default(), TEXT_CHARS);
+    Ok(Some(WholeRun {
+        database: database.map(|id| (id, name)),
+        came: findings(rows(came), run.findings_new, &mut room),
+        went: findings(rows(went), run.findings_gone, &mut room),
+        not_verified: not_verified(history, &run, &mut Budget::new(CHANGE_BYTES))?,
+        run: Run::of(&run, &mut room),
+    }))
+}

@@ -1,0 +1,29 @@
+//! Why something was not verified, as a page has it.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+/// Why something was not verified.
+#[derive(Serialize)]
+pub(crate) struct Cause {
+    pub(crate) kind: &'static str,
+    pub(crate) reason: String,
+    pub(crate) id: Cow<'static, str>,
+    pub(crate) action: &'static str,
+    pub(crate) is_allowed: bool,
+    pub(crate) what: Vec<What>,
+    /// What depends on it and is not listed.
+    pub(crate) follows: usize,
+    /// Findings that may have this cause.
+    pub(crate) demoted: Vec<String>,
+    pub(crate) more_demoted: u64,
+}
+
+/// What was not verified, and where.
+#[derive(Serialize)]
+pub(crate) struct What {
+    pub(crate) what: String,
+    pub(crate) places: Vec<String>,
+    pub(crate) more: usize,
+}
