@@ -469,6 +469,8 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
     for (width, is_dark) in [(400, false), (400, true), (1100, false)] {
         let mut session = Session::open(&browser, folder, &url, (width, is_dark))?;
         let fits = |session: &mut Session| -> Result<(), Failed> {
+            // With its style.
+            session.value("document.readyState === 'complete' || null")?;
             let wide = session.value("document.documentElement.scrollWidth")?;
             ensure(wide.as_u64() <= Some(width.into()), format!("{wide} pixels wide"))?;
             ensure(session.value("document.images.length")? == 0, "a name became markup")
