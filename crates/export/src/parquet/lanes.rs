@@ -139,6 +139,13 @@ impl Lane {
                 }
                 return Ok(add_bytes(to, scratch, left));
             }
+            (Value::Decimal { unscaled, .. }, Part::Int64) => {
+                i64::try_from(*unscaled).ok().map(|n| push(to, n.to_le_bytes()))
+            }
+            (Value::Decimal { unscaled, .. }, Part::Int32) => {
+                i32::try_from(*unscaled).ok().map(|n| push(to, n.to_le_bytes()))
+            }
+            (Value::DateTime(moment), Part::Moment) => Some(push(to, micros(*moment).to_le_bytes())),
             (value, Part::Int64 | Part::TimeMicros | Part::Moment) => {
                 number(value, part).map(|n| push(to, n.to_le_bytes()))
             }
@@ -169,11 +176,9 @@ fn push<const N: usize>(to: &mut Vec<u8>, value: [u8; N]) -> usize {
     N
 }
 
-/// The value as the integer that the column has of it.
+/// A date, a time or an offset as the integer that the column has of it.
 fn number(value: &Value<'_>, part: Part) -> Option<i64> {
     match (value, part) {
-        (Value::Integer(n), Part::Int32 | Part::Int64) => Some(*n),
-        (Value::Decimal { unscaled, .. }, Part::Int32 | Part::Int64) => i64::try_from(*unscaled).ok(),
         (Value::Date(day), Part::Date) => Some(i64::from(*day) - EPOCH_DAY),
         (Value::Time(time), Part::TimeMicros) => Some((time.ticks / 10) as i64),
         (Value::Time(time), Part::Rest) => Some((time.ticks % 10) as i64),
@@ -186,10 +191,15 @@ fn number(value: &Value<'_>, part: Part) -> Option<i64> {
 
 fn part_of_moment(moment: DateTime, part: Part) -> Option<i64> {
     match part {
-        Part::Moment => Some((i64::from(moment.day) - EPOCH_DAY) * MICROS_PER_DAY + (moment.time.ticks / 10) as i64),
+        Part::Moment => Some(micros(moment)),
         Part::Rest => Some((moment.time.ticks % 10) as i64),
         _ => None,
     }
+}
+
+/// Microseconds since 1970-01-01.
+fn micros(moment: DateTime) -> i64 {
+    (i64::from(moment.day) - EPOCH_DAY) * MICROS_PER_DAY + (moment.time.ticks / 10) as i64
 }
 
 /// A decimal as a big-endian number of this many bytes.
