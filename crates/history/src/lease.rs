@@ -103,10 +103,28 @@ pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> r
 
 /// Whether a holder on this machine was killed: its lease need not run out first. Where processes are not seen, it is not known.
 fn is_gone(holder: &Lease, host: &str) -> bool {
-    let processes = Path::new("/proc");
-    let is_seen = |pid: u32| processes.join(pid.to_string()).exists();
     let is_former = holder.pid == process::id() && holder.started.as_str() < began();
-    holder.host == host && is_seen(process::id()) && (is_former || !is_seen(holder.pid))
+    holder.host == host && is_former && sees_processes() || has_ended(&holder.host, holder.pid, host)
+}
+
+/// Whether a process of this machine has ended, as far as that can be seen.
+pub(crate) fn has_ended(host: &str, pid: u32, own: &str) -> bool {
+    host == own && sees_processes() && !is_seen(pid)
+}
+
+fn sees_processes() -> bool {
+    is_seen(process::id())
+}
+
+fn is_seen(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// Whether a holder says nothing any more. A renewal in the future came from a clock that was wrong.
+pub(crate) fn is_silent(heartbeat: &str, now: SystemTime) -> bool {
+    let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
+    let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
+    !(alive.as_str()..=latest.as_str()).contains(&heartbeat)
 }
 
 /// When this process took its first lease: one of the same number that holds an earlier one has ended.

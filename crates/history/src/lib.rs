@@ -16,11 +16,14 @@ mod lease;
 mod life;
 pub mod maintain;
 mod objects;
+pub mod outbox;
 pub mod query;
+pub mod queue;
 mod record;
 mod schema;
 mod scope;
 pub mod time;
+pub mod vitals;
 pub mod windows;
 
 pub use coverage::InWindow;

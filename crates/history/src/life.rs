@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::doubts::Doubts;
 use crate::identity::{Ids, storable};
+use crate::outbox::Event;
 use crate::scope::Asked;
 
 /// Findings of a run that are kept.
@@ -32,7 +33,7 @@ pub(crate) fn write(
     asked: &Asked,
     (ids, run): (Ids, i64),
     (taken_at, now): (&str, &str),
-) -> rusqlite::Result<Changes> {
+) -> rusqlite::Result<(Changes, Vec<(Event, i64)>)> {
     let mut life = Life {
         transaction,
         ids,
@@ -42,11 +43,12 @@ pub(crate) fn write(
         options: asked.json(),
         is_past: is_past(transaction, ids, taken_at)?,
         changes: Changes::default(),
+        events: Vec::new(),
         are_all_known: report.findings.len() <= MOST_FINDINGS,
     };
     let damaged = life.seen(report)?;
     life.not_seen(report, asked, &damaged)?;
-    Ok(life.changes)
+    Ok((life.changes, life.events))
 }
 
 /// Whether a later state of this copy was already found to be whole: what is found now is of the past.
@@ -68,6 +70,7 @@ struct Life<'a> {
     options: String,
     is_past: bool,
     changes: Changes,
+    events: Vec<(Event, i64)>,
     are_all_known: bool,
 }
 
@@ -161,7 +164,9 @@ impl Life<'_> {
                 self.ids.image,
             ])?;
         if !self.is_past {
-            self.change(self.transaction.last_insert_rowid(), "new")?;
+            let key = self.transaction.last_insert_rowid();
+            self.change(key, "new")?;
+            self.events.push((Event::FindingNew, key));
             self.changes.new += 1;
         }
         Ok(())
@@ -198,8 +203,12 @@ impl Life<'_> {
             ])?;
         if is_back {
             self.change(known.id, "new")?;
+            self.events.push((Event::FindingNew, known.id));
             self.changes.new += 1;
         } else {
+            if known.life == "new" {
+                self.events.push((Event::FindingConfirmed, known.id));
+            }
             self.changes.confirmed += 1;
         }
         Ok(())
@@ -229,6 +238,7 @@ impl Life<'_> {
                 .prepare_cached("UPDATE finding SET life = 'gone', last_looked = ?2, since = ?2 WHERE id = ?1")?
                 .execute(params![finding.id, self.now])?;
             self.change(finding.id, "gone")?;
+            self.events.push((Event::FindingGone, finding.id));
             self.changes.gone += 1;
         }
         Ok(())

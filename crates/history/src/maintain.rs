@@ -53,13 +53,16 @@ impl History {
         let now = SystemTime::now();
         let done = self.transaction(|transaction| {
             let mut forgotten = Forgotten::default();
-            for (id, ..) in filter.databases(transaction)? {
+            for (id, family, _) in filter.databases(transaction)? {
                 if let Some(by) = lease::holder(transaction, id, now)? {
                     return Ok(Err(by.to_string()));
                 }
                 let runs: u64 =
                     transaction.query_row("SELECT count(*) FROM run WHERE database = ?1", [id], |row| row.get(0))?;
                 transaction.execute("DELETE FROM database WHERE id = ?1", [id])?;
+                // A backup that is still there is found and checked again.
+                transaction.execute("DELETE FROM backup WHERE family = ?1 AND state <> 'running'", [&family])?;
+                transaction.execute("DELETE FROM alarm WHERE family = ?1", [&family])?;
                 forgotten.databases += 1;
                 forgotten.runs += runs;
             }
@@ -99,6 +102,8 @@ impl History {
             let runs = transaction.execute("DELETE FROM run WHERE id IN temp.old", [])?;
             transaction
                 .execute("DELETE FROM window WHERE started < ?1 AND id NOT IN (SELECT window FROM part)", [moment])?;
+            // A backup that is still there would be checked again.
+            transaction.execute("DELETE FROM backup WHERE gone_at < ?1", [moment])?;
             transaction.execute_batch("DROP TABLE temp.old")?;
             Ok(Ok(Forgotten { databases: 0, runs: runs as u64 }))
         })?;

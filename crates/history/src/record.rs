@@ -14,6 +14,8 @@ use crate::file::History;
 use crate::identity::{Identity, Ids, shown, storable};
 use crate::lease;
 use crate::life::{self, Changes};
+use crate::outbox::{self, About};
+use crate::queue::{self, Claim, Outcome, Watched};
 use crate::scope::Asked;
 use crate::{objects, time};
 
@@ -36,6 +38,10 @@ pub struct Run<'a> {
     pub exit_status: u8,
     /// The window that it was, if it was one.
     pub window: Option<InWindow<'a>>,
+    /// The backup of a watcher that is done with it.
+    pub watched: Option<Watched<'a>>,
+    /// Somebody is to be told what became of findings.
+    pub has_listener: bool,
 }
 
 /// A run that could not look.
@@ -51,6 +57,10 @@ pub struct FailedRun<'a> {
     pub exit_status: u8,
     /// Why.
     pub error: &'a str,
+    /// The backup of a watcher that could not be checked.
+    pub watched: Option<&'a Claim>,
+    /// Somebody is to be told.
+    pub has_listener: bool,
 }
 
 /// What a run changed.
@@ -87,7 +97,17 @@ impl History {
             {
                 return Ok(Err(by.to_string()));
             }
-            write(transaction, run, &identity, ids, &ended).map(Ok)
+            if let Some(Watched { claim, .. }) = run.watched
+                && !queue::holds(transaction, claim)?
+            {
+                // Whoever has taken it records it.
+                return Ok(Err(queue::ANOTHER.to_owned()));
+            }
+            let recorded = write(transaction, run, &identity, ids, &ended)?;
+            if let Some(Watched { claim, doubt }) = run.watched {
+                queue::finish(transaction, claim, Some(recorded.run), &Outcome::of(run.report, doubt), &ended)?;
+            }
+            Ok(Ok(recorded))
         })?;
         done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
@@ -99,7 +119,19 @@ impl History {
     pub fn record_failure(&mut self, run: &FailedRun<'_>) -> Result<()> {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
+        let paths = paths.join(", ");
         self.transaction(|transaction| {
+            let tries = match run.watched {
+                Some(claim) => queue::fail(transaction, claim, run.error)?,
+                None => Some(1),
+            };
+            // Once for each backup.
+            if run.has_listener && tries == Some(1) {
+                let of = run.watched.map_or(Ok(None), |claim| queue::names(transaction, claim.id))?;
+                let (database, family) = of.unwrap_or_default();
+                let about = About { database: &database, family: &family, paths: &paths };
+                outbox::failed(transaction, about, run.error, &ended)?;
+            }
             transaction.execute(
                 "INSERT INTO run (started, ended, host, version, command, options, paths, exit_status, complete, error, findings,
                  findings_new, findings_gone, allocation_errors, consistency_errors, not_verified, pages_in_use, pages_read,
@@ -110,7 +142,7 @@ impl History {
                     ended,
                     run.host,
                     env!("CARGO_PKG_VERSION"),
-                    paths.join(", "),
+                    paths,
                     run.exit_status,
                     storable(run.error)
                 ],
@@ -131,7 +163,11 @@ fn write(
     let number = insert_run(transaction, run, (identity, ids), &asked, ended)?;
     coverage::write(transaction, (run.report, run.window.as_ref()), &asked, ids, (&identity.taken_at, ended))?;
     let objects = objects::write(transaction, run.report, &asked, (ids, number))?;
-    let changes = life::write(transaction, run.report, &asked, (ids, number), (&identity.taken_at, ended))?;
+    let (changes, events) = life::write(transaction, run.report, &asked, (ids, number), (&identity.taken_at, ended))?;
+    if run.has_listener {
+        let about = About { database: &identity.name, family: &identity.family, paths: &identity.paths };
+        outbox::findings(transaction, about, number, (&events, ended))?;
+    }
     coverage::write_relations(transaction, run.report, &asked, (ids, &objects), &identity.taken_at)?;
     write_not_verified(transaction, run.report, number)?;
     let Changes { new, confirmed, gone, not_looked_at } = changes;

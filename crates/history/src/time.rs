@@ -4,6 +4,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DAY_SECONDS: i64 = 86_400;
 
+/// This moment as text.
+pub fn now() -> String {
+    text(SystemTime::now())
+}
+
 /// A moment as text.
 pub fn text(moment: SystemTime) -> String {
     let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |passed| i64::try_from(passed.as_secs()).unwrap_or(0));

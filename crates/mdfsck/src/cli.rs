@@ -10,6 +10,7 @@ mod recovery;
 mod serve;
 pub(crate) mod usage;
 mod version;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -33,6 +34,7 @@ pub(crate) use serve::ServeArguments;
 pub(crate) use version::BUILD;
 use version::LONG_VERSION;
 pub(crate) use version::VERSION;
+pub(crate) use watch::WatchArguments;
 
 use crate::failure::Failure;
 use crate::output;
@@ -181,6 +183,14 @@ pub(crate) enum Command {
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
 
+    /// Find new backups and check each of them once
+    ///
+    /// Looks at folders, patterns and URLs, waits until a backup is whole, and checks it. The queue is in the history: a watcher that is
+    /// killed loses nothing, and no backup is checked twice, under whatever name. Prints a line per backup: sound, corrupt, unknown or
+    /// skipped. Runs until it gets SIGTERM or Ctrl+C, or with --once until everything that is there is done.
+    #[command(after_long_help = WATCH_EXAMPLES)]
+    Watch(WatchArguments),
+
     /// Cut one check into tasks that any number of processes and machines carry out
     ///
     /// Makes a folder with the plan. 'mdfsck task' carries out one task or several, in any order, wherever the same paths lead to
@@ -272,6 +282,7 @@ impl Command {
             | Self::Rows(RowsArguments { database, .. }) => database.recovery.room.memory,
             Self::Audit(arguments) => arguments.memory,
             Self::Chain(arguments) => arguments.memory,
+            Self::Watch(arguments) => arguments.memory,
             _ => None,
         }
     }
@@ -295,6 +306,7 @@ impl Command {
             Self::Chain(arguments) => arguments.json,
             Self::Explain(arguments) => arguments.json,
             Self::History(arguments) => arguments.json,
+            Self::Watch(arguments) => arguments.json,
             _ => false,
         }
     }

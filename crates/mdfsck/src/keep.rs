@@ -11,6 +11,7 @@ use crate::cli::CheckArguments;
 use crate::error_log;
 use crate::failure::{Failure, warn};
 use crate::output::place;
+use crate::watch::Mark;
 
 /// The history, if it can be used; otherwise why not is said, with the bits of the exit status. A file that is missing is made.
 pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
@@ -47,8 +48,13 @@ pub(crate) fn checked(
 ) -> (Changed, u8) {
     let Some(path) = &arguments.results.history else { return Default::default() };
     let Ended { report, source, database, started, .. } = *ended;
-    let host = host();
-    let run = Run { report, source, database, host: &host, started, exit_status, window };
+    let mark = arguments.results.watched.as_deref();
+    if mark.is_some_and(|mark| !mark.stands(!report.findings.is_empty())) {
+        return Default::default();
+    }
+    let (host, watched) = (host(), mark.map(Mark::watched));
+    let has_listener = mark.is_some_and(|mark| mark.has_listener);
+    let run = Run { report, source, database, host: &host, started, exit_status, window, watched, has_listener };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
         Ok(recorded) => {
             let Recorded { new, confirmed, gone, .. } = recorded;
@@ -68,9 +74,15 @@ pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &
     if failure.text.is_empty() || arguments.estimate_only {
         return 0;
     }
+    let mark = arguments.results.watched.as_deref();
+    if mark.is_some_and(|mark| !mark.stands(false)) {
+        return 0;
+    }
     let host = host();
     let (paths, exit_status, error) = (&arguments.paths, failure.status, failure.text.as_str());
-    let run = FailedRun { paths, host: &host, started, exit_status, error };
+    let watched = mark.map(|mark| &mark.claim);
+    let has_listener = mark.is_some_and(|mark| mark.has_listener);
+    let run = FailedRun { paths, host: &host, started, exit_status, error, watched, has_listener };
     let recorded = History::open_or_create(path).and_then(|mut history| history.record_failure(&run));
     recorded.map_or_else(|error| unkept(&error), |()| 0)
 }

@@ -41,6 +41,7 @@ mod spool;
 mod spread;
 mod terminal;
 mod urls;
+mod watch;
 mod windows;
 
 use std::ffi::OsString;
@@ -101,6 +102,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Rows(arguments) => self::rows::run(&arguments),
         Command::History(arguments) => self::history::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Watch(arguments) => self::watch::run(&arguments),
         Command::Plan(arguments) => spread::plan(&arguments),
         Command::Task(arguments) => spread::task(&arguments),
         Command::Merge(arguments) => spread::merge(&arguments),

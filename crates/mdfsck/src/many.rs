@@ -1,9 +1,9 @@
 //! Several databases and backups: each is checked by itself, and a table of all comes last.
 
 mod block;
-mod patterns;
+pub(crate) mod patterns;
 pub(crate) mod plan;
-mod side_by_side;
+pub(crate) mod side_by_side;
 
 use std::io::{self, Write};
 use std::path::Path;

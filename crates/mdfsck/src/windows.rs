@@ -1,6 +1,6 @@
 //! `mdfsck check --window` and `--within`: a check that goes on in the next night, and what was promised of it.
 
-mod signals;
+pub(crate) mod signals;
 
 use std::time::{Duration, Instant, SystemTime};
 

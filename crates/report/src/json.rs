@@ -21,6 +21,7 @@ pub(crate) mod page;
 pub(crate) mod parts;
 #[cfg(test)]
 mod schema;
+pub(crate) mod watch;
 pub(crate) mod windows;
 
 use std::collections::BTreeMap;

@@ -48,6 +48,7 @@ pub mod text;
 mod text_alloc;
 mod text_constraints;
 mod text_table;
+pub mod watch;
 pub mod windows;
 
 use std::borrow::Cow;

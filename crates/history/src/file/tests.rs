@@ -121,6 +121,7 @@ fn tables_views_and_triggers_of_others_are_refused() {
 const LATER: &[&str] = &[
     include_str!("../schema/v1.sql"),
     include_str!("../schema/v2.sql"),
+    include_str!("../schema/v3.sql"),
     "ALTER TABLE run ADD COLUMN later INTEGER; CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT",
 ];
 
@@ -132,10 +133,10 @@ fn an_older_form_becomes_the_newest_after_a_copy() {
     history.save_baseline("before", "{}").unwrap();
     drop(history);
     let migrated = History::open_for(&path, Purpose::Record, LATER).unwrap();
-    assert_eq!((migrated.version().unwrap(), migrated.baseline("before").unwrap().as_deref()), (3, Some("{}")));
+    assert_eq!((migrated.version().unwrap(), migrated.baseline("before").unwrap().as_deref()), (4, Some("{}")));
     drop(migrated);
-    let copy = History::open(&beside(&path, ".bak-v2")).unwrap();
-    assert_eq!((copy.version().unwrap(), copy.baseline("before").unwrap().as_deref()), (2, Some("{}")));
+    let copy = History::open(&beside(&path, ".bak-v3")).unwrap();
+    assert_eq!((copy.version().unwrap(), copy.baseline("before").unwrap().as_deref()), (3, Some("{}")));
     assert!(matches!(refused(&path), HistoryError::Newer { .. }), "the older program leaves it alone");
 }
 
@@ -143,7 +144,8 @@ fn an_older_form_becomes_the_newest_after_a_copy() {
 fn a_migration_that_fails_changes_nothing() {
     let folder = folder();
     let path = made(&folder);
-    let broken: &[&str] = &[LATER[0], LATER[1], "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)"];
+    let broken: &[&str] =
+        &[LATER[0], LATER[1], LATER[2], "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)"];
     // Its own definitions cannot be made either.
     assert!(History::open_for(&path, Purpose::Record, broken).is_err());
     assert_eq!(History::open(&path).unwrap().version().unwrap(), schema::VERSION);

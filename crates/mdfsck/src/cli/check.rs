@@ -1,6 +1,7 @@
 //! The options of `mdfsck check`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use check::registry::limits::{self, Limit};
@@ -12,6 +13,7 @@ use source::backup::SetChoice;
 
 use super::{DatabaseArguments, OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
 use crate::failure::Failure;
+use crate::watch::Mark;
 
 /// Ranges below this size cost more than they are worth.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
@@ -338,6 +340,10 @@ pub(crate) struct ResultArguments {
     /// all the same.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
+
+    /// The backup of a watcher that is checked.
+    #[arg(skip)]
+    pub(crate) watched: Option<Arc<Mark>>,
 }
 
 pub(super) const SCOPE: &str = "Scope and depth";

@@ -11,11 +11,11 @@ use crate::failure::Failure;
 
 /// What a pattern stands for.
 #[derive(Default)]
-pub(super) struct Expanded {
+pub(crate) struct Expanded {
     /// Files and folders, by name.
-    pub(super) paths: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
     /// Folders that may hold what is meant and cannot be read.
-    pub(super) unreadable: Vec<(PathBuf, Failure)>,
+    pub(crate) unreadable: Vec<(PathBuf, Failure)>,
 }
 
 /// The files and folders that `path` stands for, if it is a pattern; `None` if it is a path. What exists under this very name is
@@ -23,7 +23,7 @@ pub(super) struct Expanded {
 ///
 /// # Errors
 /// If nothing matches.
-pub(super) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
+pub(crate) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     if !is_pattern(path.as_os_str()) || fs::symlink_metadata(path).is_ok() {
         return Ok(None);
     }

@@ -526,7 +526,8 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     extensions.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-fn has_database_name(path: &Path) -> bool {
+/// Whether a file is named like one of a database or a backup of one.
+pub(crate) fn has_database_name(path: &Path) -> bool {
     has_extension(path, &EXTENSIONS)
 }
 
@@ -546,7 +547,7 @@ fn has_log_name(path: &Path) -> bool {
 }
 
 /// Whether a file is text: other programs call their backups .bak too. What was a database may be empty, zeros or noise.
-fn is_text(path: &Path) -> bool {
+pub(crate) fn is_text(path: &Path) -> bool {
     let mut start = [0; 512];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));
     let start = start.get(..*read.as_ref().unwrap_or(&0)).unwrap_or_default();

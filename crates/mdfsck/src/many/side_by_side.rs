@@ -90,7 +90,7 @@ fn threads(arguments: &CheckArguments) -> u16 {
 }
 
 /// What one of several databases may use.
-fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
+pub(crate) fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
     let mut share = arguments.clone();
     let workers = u16::try_from(workers).unwrap_or(u16::MAX);
     share.run.maxdop = (threads(arguments) / workers).max(1);

@@ -11,7 +11,7 @@ static RAISED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 static RAISED: AtomicBool = AtomicBool::new(false);
 
 /// Watches for signals from now on; the result says whether there was one. A second one ends the process at once.
-pub(super) fn watch() -> impl Fn() -> bool {
+pub(crate) fn watch() -> impl Fn() -> bool {
     #[cfg(unix)]
     RAISED.get_or_init(|| {
         use signal_hook::consts::{SIGINT, SIGTERM};
@@ -29,12 +29,12 @@ pub(super) fn watch() -> impl Fn() -> bool {
 
 /// Whether there was a signal.
 #[cfg(unix)]
-pub(super) fn is_raised() -> bool {
+pub(crate) fn is_raised() -> bool {
     RAISED.get().is_some_and(|raised| raised.load(Ordering::Relaxed))
 }
 
 /// Whether there was a signal.
 #[cfg(not(unix))]
-pub(super) fn is_raised() -> bool {
+pub(crate) fn is_raised() -> bool {
     RAISED.load(Ordering::Relaxed)
 }

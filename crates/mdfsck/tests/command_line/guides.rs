@@ -23,7 +23,7 @@ const PLACES: [(&str, &str); 7] = [
     (" ID", " counts.rows-fewer"),
 ];
 
-const GUIDES: [&str; 12] = [
+const GUIDES: [&str; 13] = [
     include_str!("../../../../docs/guides/README.md"),
     include_str!("../../../../docs/guides/corrupt.md"),
     include_str!("../../../../docs/guides/export.md"),
@@ -32,6 +32,7 @@ const GUIDES: [&str; 12] = [
     include_str!("../../../../docs/guides/history.md"),
     include_str!("../../../../docs/guides/nights.md"),
     include_str!("../../../../docs/guides/operate.md"),
+    include_str!("../../../../docs/guides/watch.md"),
     include_str!("../../../../docs/guides/snapshots.md"),
     include_str!("../../../../docs/guides/not-verified.md"),
     include_str!("../../../../docs/guides/from-dbcc.md"),

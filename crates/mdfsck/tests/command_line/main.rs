@@ -39,6 +39,8 @@ mod spread;
 #[cfg(feature = "lab")]
 mod terminal;
 #[cfg(feature = "lab")]
+mod watch;
+#[cfg(feature = "lab")]
 mod windows;
 
 use std::fs;
@@ -88,6 +90,7 @@ fn main() {
         #[cfg(unix)]
         trials.extend(estate::in_a_browser().into_iter().chain(serve::in_a_browser()));
         trials.extend(history::with_other_tools());
+        trials.extend(watch::with_other_tools());
     }
     let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
@@ -193,6 +196,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(samples::samples());
     all.extend(spread::with_plans());
     all.extend(windows::with_windows());
+    all.extend(watch::with_watch());
     all.extend(with_lab_databases());
     all.extend(terminal::with_terminal());
     all

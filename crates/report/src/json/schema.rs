@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{advise, audit, backup, chains, checkpoints, events, explain, export, history, lines, log, parts};
+use super::{advise, audit, backup, chains, checkpoints, events, explain, export, history, lines, log, parts, watch};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -28,12 +28,13 @@ enum AnyLine {
     Export(export::ExportLine<'static>),
     History(history::HistoryLine<'static>),
     Parts(parts::PartsLine<'static>),
+    Watch(watch::WatchLine<'static>),
     Media(backup::Media<'static>),
     Chains(chains::Chains<'static>),
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 10] = [
+const KINDS_OF_LINES: [(&str, &str); 11] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
     ("AuditLine", " of `mdfsck audit`"),
@@ -44,6 +45,7 @@ const KINDS_OF_LINES: [(&str, &str); 10] = [
     ("ExportLine", " of `mdfsck export`"),
     ("HistoryLine", " of `mdfsck history`"),
     ("PartsLine", " of `mdfsck plan` and `merge`"),
+    ("WatchLine", " of `mdfsck watch`"),
 ];
 
 impl<T: JsonSchema> JsonSchema for Named<'_, T> {

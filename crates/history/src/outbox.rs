@@ -1,0 +1,353 @@
+//! Events that somebody is to be told of: written with what caused them, passed on until that has worked once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{OptionalExtension, Transaction, params};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::file::History;
+use crate::identity::storable;
+use crate::queue::Holder;
+use crate::{lease, time};
+
+/// Lines of one call at most; the count says how many there are.
+pub(crate) const MOST_LINES: usize = 1000;
+/// A process that passes an event on has this long.
+const DELIVERY: Duration = Duration::from_secs(180);
+/// Events that were passed on are kept for so long.
+const KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// What happened, the most urgent first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Event {
+    /// A finding that was not there before.
+    FindingNew,
+    /// A backup could not be checked.
+    Failed,
+    /// There is no backup that is new enough.
+    BackupMissing,
+    /// Not everything was read and proven within the promised time.
+    PromiseBroken,
+    /// A finding was seen again for the first time.
+    FindingConfirmed,
+    /// What was promised is kept again.
+    PromiseKeptAgain,
+    /// A finding was looked for again and is gone.
+    FindingGone,
+}
+
+impl Event {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FindingNew => "finding-new",
+            Self::Failed => "failed",
+            Self::BackupMissing => "backup-missing",
+            Self::PromiseBroken => "promise-broken",
+            Self::FindingConfirmed => "finding-confirmed",
+            Self::PromiseKeptAgain => "promise-kept-again",
+            Self::FindingGone => "finding-gone",
+        }
+    }
+}
+
+/// A line of an event.
+#[derive(Default, Serialize)]
+struct Line<'a> {
+    v: u32,
+    event: &'static str,
+    at: &'a str,
+    database: &'a str,
+    family: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    msg: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot: Option<u16>,
+    text: String,
+}
+
+/// An event that is to be passed on: one call for one database and one run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its number.
+    pub id: i64,
+    /// The most urgent event of its lines.
+    pub event: String,
+    /// The database.
+    pub database: String,
+    /// How many events it stands for.
+    pub count: u64,
+    /// A JSON object per line.
+    pub lines: String,
+}
+
+/// Which database an event is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<'a> {
+    pub(crate) database: &'a str,
+    pub(crate) family: &'a str,
+    pub(crate) paths: &'a str,
+}
+
+/// Something of a family that is not as it was promised.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Raised {
+    /// The family.
+    pub family: String,
+    /// Name of the database.
+    pub name: String,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// Writes what became of findings in a run.
+pub(crate) fn findings(
+    transaction: &Transaction<'_>,
+    about: About<'_>,
+    run: i64,
+    (changed, now): (&[(Event, i64)], &str),
+) -> rusqlite::Result<()> {
+    let mut changed: Vec<(Event, i64)> = changed.to_vec();
+    changed.sort_unstable();
+    let mut find = transaction.prepare(
+        "SELECT f.msg, f.check_id, f.object_name, f.file, f.page, f.slot, f.text, s.host, s.kind FROM finding f
+         JOIN source s ON s.id = f.source
+         WHERE f.id = ?1 AND (f.ack_by IS NULL OR f.ack_until IS NOT NULL AND f.ack_until <= ?2)",
+    )?;
+    let (mut lines, mut count, mut worst) = (Vec::new(), 0, None);
+    for (event, key) in changed {
+        let line = find
+            .query_row(params![key, now], |row| {
+                Ok(Line {
+                    v: 1,
+                    event: event.name(),
+                    at: now,
+                    database: about.database,
+                    family: about.family,
+                    run: Some(run),
+                    paths: Some(about.paths.to_owned()),
+                    key: Some(key),
+                    msg: row.get(0)?,
+                    check: row.get(1)?,
+                    object: row.get(2)?,
+                    file: row.get(3)?,
+                    page: row.get(4)?,
+                    slot: row.get(5)?,
+                    text: row.get(6)?,
+                    server: row.get(7)?,
+                    source: row.get(8)?,
+                })
+            })
+            .optional()?;
+        // Nobody is woken for what is acknowledged.
+        let Some(line) = line else { continue };
+        count += 1;
+        worst = worst.or(Some(event));
+        if lines.len() < MOST_LINES {
+            lines.push(line);
+        }
+    }
+    match worst {
+        Some(event) => put(transaction, event, about.database, &lines, (count, now)),
+        None => Ok(()),
+    }
+}
+
+/// Writes that a backup could not be checked.
+pub(crate) fn failed(transaction: &Transaction<'_>, about: About<'_>, error: &str, now: &str) -> rusqlite::Result<()> {
+    let event = Event::Failed;
+    let line = Line {
+        v: 1,
+        event: event.name(),
+        at: now,
+        database: about.database,
+        family: about.family,
+        paths: Some(about.paths.to_owned()),
+        text: error.to_owned(),
+        ..Line::default()
+    };
+    put(transaction, event, about.database, &[line], (1, now))
+}
+
+fn put(
+    transaction: &Transaction<'_>,
+    event: Event,
+    database: &str,
+    lines: &[Line<'_>],
+    (count, now): (u64, &str),
+) -> rusqlite::Result<()> {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(
+            &serde_json::to_string(line).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?,
+        );
+        text.push('\n');
+    }
+    transaction
+        .execute(
+            "INSERT INTO outbox (created, event, database, count, lines) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![now, event.name(), storable(database), count.cast_signed(), storable(&text)],
+        )
+        .map(drop)
+}
+
+impl History {
+    /// Notes of which families something is not as it was promised, and puts into the outbox what has changed of that, if somebody
+    /// listens. Returns the families of which that is new.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn raise(&mut self, event: Event, raised: &[Raised], has_listener: bool) -> Result<BTreeSet<String>> {
+        let now = time::now();
+        self.transaction(|transaction| {
+            let mut known = transaction.prepare("SELECT family FROM alarm WHERE kind = ?1")?;
+            let known: BTreeSet<String> =
+                known.query_map([event.name()], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            let current: BTreeMap<&str, &Raised> = raised.iter().map(|one| (one.family.as_str(), one)).collect();
+            let mut new = BTreeSet::new();
+            for (family, one) in current.iter().filter(|(family, _)| !known.contains(**family)) {
+                new.insert((*family).to_owned());
+                let insert = "INSERT INTO alarm (family, kind, since) VALUES (?1, ?2, ?3)";
+                transaction.execute(insert, params![family, event.name(), now])?;
+                if has_listener {
+                    alarm(transaction, event, (family, &one.name, &one.text), &now)?;
+                }
+            }
+            for family in known.iter().filter(|family| !current.contains_key(family.as_str())) {
+                transaction
+                    .execute("DELETE FROM alarm WHERE family = ?1 AND kind = ?2", params![family, event.name()])?;
+                if has_listener && event == Event::PromiseBroken {
+                    let name: Option<String> = transaction
+                        .query_row("SELECT name FROM database WHERE family = ?1", [family], |row| row.get(0))
+                        .optional()?;
+                    let text = "what was promised is kept again";
+                    alarm(transaction, Event::PromiseKeptAgain, (family, &name.unwrap_or_default(), text), &now)?;
+                }
+            }
+            Ok(new)
+        })
+    }
+
+    /// Takes the events that are to be passed on now, oldest first.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn take_events(&mut self, holder: &Holder) -> Result<Vec<Message>> {
+        let now = SystemTime::now();
+        let until = time::text(now.checked_add(DELIVERY).unwrap_or(now));
+        let before = time::text(now.checked_sub(KEPT).unwrap_or(now));
+        let now = time::text(now);
+        self.transaction(|transaction| {
+            transaction.execute("DELETE FROM outbox WHERE done_at < ?1", [before])?;
+            let mut due = transaction.prepare(
+                "SELECT id, event, database, count, lines FROM outbox
+                 WHERE done_at IS NULL AND (not_before IS NULL OR not_before <= ?1) ORDER BY id LIMIT 100",
+            )?;
+            let rows = due.query_map([&now], |row| {
+                Ok(Message {
+                    id: row.get(0)?,
+                    event: row.get(1)?,
+                    database: row.get(2)?,
+                    count: row.get(3)?,
+                    lines: row.get(4)?,
+                })
+            })?;
+            let messages = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+            for message in &messages {
+                let take = "UPDATE outbox SET holder = ?2, not_before = ?3 WHERE id = ?1";
+                transaction.execute(take, params![message.id, holder.token, until])?;
+            }
+            Ok(messages)
+        })
+    }
+
+    /// Notes that an event was passed on, or why not: it is tried again, later each time.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn passed_on(&mut self, message: &Message, error: Option<&str>) -> Result<()> {
+        let now = SystemTime::now();
+        self.transaction(|transaction| {
+            let Some(error) = error else {
+                let done =
+                    "UPDATE outbox SET done_at = ?2, tries = tries + 1, holder = NULL, error = NULL WHERE id = ?1";
+                return transaction.execute(done, params![message.id, time::text(now)]);
+            };
+            let tries: u32 =
+                transaction.query_row("SELECT tries FROM outbox WHERE id = ?1", [message.id], |row| row.get(0))?;
+            // From half a minute to an hour.
+            let again = now.checked_add(Duration::from_secs((30_u64 << tries.min(7)).min(3600))).unwrap_or(now);
+            let later = "UPDATE outbox SET tries = tries + 1, not_before = ?2, holder = NULL, error = ?3 WHERE id = ?1";
+            transaction.execute(later, params![message.id, time::text(again), storable(error)])
+        })
+        .map(drop)
+    }
+
+    /// Makes all events due that were not passed on, but for those that another process passes on now.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn retry_events(&mut self, holder: &Holder) -> Result<()> {
+        self.transaction(|transaction| {
+            let mut held = transaction
+                .prepare("SELECT DISTINCT holder FROM outbox WHERE done_at IS NULL AND holder IS NOT NULL")?;
+            let held = held.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+            for token in held.iter().filter(|token| holder.outlives(token)) {
+                transaction.execute("UPDATE outbox SET holder = NULL WHERE holder = ?1", [token])?;
+            }
+            transaction.execute("UPDATE outbox SET not_before = NULL WHERE done_at IS NULL AND holder IS NULL", [])
+        })
+        .map(drop)
+    }
+
+    /// How many events were not passed on yet.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn events_left(&self) -> Result<u64> {
+        let query = "SELECT count(*) FROM outbox WHERE done_at IS NULL";
+        self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
+    }
+}
+
+fn alarm(
+    transaction: &Transaction<'_>,
+    event: Event,
+    (family, database, text): (&str, &str, &str),
+    now: &str,
+) -> rusqlite::Result<()> {
+    let text = text.to_owned();
+    let line = Line { v: 1, event: event.name(), at: now, database, family, text, ..Line::default() };
+    put(transaction, event, database, &[line], (1, now))
+}
+
+impl Holder {
+    /// Whether the process of another token has ended, as far as that can be seen.
+    fn outlives(&self, token: &str) -> bool {
+        let mut words = token.rsplitn(3, ' ');
+        let (_, pid, host) = (words.next(), words.next(), words.next().unwrap_or_default());
+        let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else { return true };
+        let is_former = host == self.host() && pid == self.pid() && token != self.token;
+        is_former || lease::has_ended(host, pid, self.host())
+    }
+}

@@ -1,0 +1,338 @@
+//! Backups that a watcher has found: which wait, which are to be checked, what came of them. All of it outlives the watcher.
+
+mod claim;
+mod finding;
+mod results;
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use crate::error::Result;
+use crate::file::History;
+use crate::identity::storable;
+use crate::outbox::Raised;
+use crate::time;
+
+pub use claim::{Claim, Holder};
+pub use finding::{Found, Kind, is_of_file, of_file};
+pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds};
+pub use results::{Verdict, Watched};
+
+/// A file as it is now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Its path or URL.
+    pub path: String,
+    /// Its length in bytes.
+    pub size: u64,
+    /// What changes when it is written: the time of its last change, or its ETag.
+    pub version: String,
+}
+
+/// A file that was seen, and since when it is as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileState {
+    /// As it is.
+    pub seen: Seen,
+    /// When it was seen first (milliseconds since 1970).
+    pub first_seen: i64,
+    /// Since when size and version are these (milliseconds since 1970).
+    pub since: i64,
+    /// What its labels say, if they were read in this state of the file.
+    pub labels: Option<String>,
+}
+
+/// A backup in the queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// Its number.
+    pub id: i64,
+    /// As it was found; `waits_for` is why it is not ready.
+    pub found: Found,
+    /// When it was found first.
+    pub first_seen: String,
+    /// `waiting`, `ready`, `running`, `done`, `skipped`.
+    pub state: String,
+    /// Why it waits, was skipped or could not be checked; the first thing that is wrong with it.
+    pub reason: String,
+    /// How often it could not be checked.
+    pub tries: u32,
+    /// How often the process that checked it was killed.
+    pub losses: u32,
+    /// When it may be tried again.
+    pub not_before: Option<String>,
+    /// When its check began.
+    pub started: Option<String>,
+    /// When it ended.
+    pub ended: Option<String>,
+    /// What came of it.
+    pub verdict: Option<String>,
+    /// Findings.
+    pub findings: u64,
+    /// What could not be verified.
+    pub not_verified: u64,
+    /// The run that checked it.
+    pub run: Option<i64>,
+    /// When it was reported last.
+    pub reported_at: Option<String>,
+}
+
+const ITEM: &str = "SELECT id, identity, family, server, name, type, taken_at, paths, set_guid, position, size, has_checksums, is_damaged,
+    base, first_seen, state, reason, tries, losses, not_before, started, ended, verdict, findings, not_verified, run, reported_at
+    FROM backup";
+
+fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
+    let (kind, state, reason): (String, String, String) = (row.get(5)?, row.get(15)?, row.get(16)?);
+    Ok(Item {
+        id: row.get(0)?,
+        found: Found {
+            identity: row.get(1)?,
+            family: row.get(2)?,
+            server: row.get(3)?,
+            name: row.get(4)?,
+            kind: Kind::of(&kind),
+            taken_at: row.get(6)?,
+            paths: finding::read_list(&row.get::<_, String>(7)?),
+            set_guid: row.get(8)?,
+            position: row.get(9)?,
+            size: row.get(10)?,
+            has_checksums: row.get(11)?,
+            is_damaged: row.get(12)?,
+            base: finding::read_list(&row.get::<_, String>(13)?),
+            waits_for: (state == "waiting").then(|| reason.clone()),
+        },
+        first_seen: row.get(14)?,
+        state,
+        reason,
+        tries: row.get(17)?,
+        losses: row.get(18)?,
+        not_before: row.get(19)?,
+        started: row.get(20)?,
+        ended: row.get(21)?,
+        verdict: row.get(22)?,
+        findings: row.get(23)?,
+        not_verified: row.get(24)?,
+        run: row.get(25)?,
+        reported_at: row.get(26)?,
+    })
+}
+
+impl History {
+    /// Notes which files there are at `now` (milliseconds since 1970), and returns since when each is as it is. If `is_all`, others are
+    /// gone; if not, some may not have been listed.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn see(&mut self, seen: &[Seen], now: i64, is_all: bool) -> Result<Vec<FileState>> {
+        self.transaction(|transaction| {
+            let mut known = files(transaction)?;
+            let mut states = Vec::new();
+            for seen in seen {
+                let state = match known.remove(&seen.path) {
+                    // Of the same moment: two paths that lead to one name.
+                    Some(state) if state.seen == *seen => state,
+                    before => {
+                        let first_seen = before.map_or(now, |before| before.first_seen);
+                        transaction
+                            .prepare_cached(
+                                "INSERT OR REPLACE INTO watched_file (path, size, version, first_seen, since) VALUES (?1, ?2, ?3, ?4, ?5)",
+                            )?
+                            .execute(params![seen.path, seen.size.cast_signed(), seen.version, first_seen, now])?;
+                        FileState { seen: seen.clone(), first_seen, since: now, labels: None }
+                    }
+                };
+                states.push(state);
+            }
+            for path in known.keys().filter(|_| is_all) {
+                transaction.prepare_cached("DELETE FROM watched_file WHERE path = ?1")?.execute([path])?;
+            }
+            Ok(states)
+        })
+    }
+
+    /// Keeps what the labels of a file say, if it is still as it was.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn keep_labels(&mut self, seen: &Seen, labels: &str) -> Result<()> {
+        self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE watched_file SET labels = ?4 WHERE path = ?1 AND size = ?2 AND version = ?3",
+                params![seen.path, seen.size.cast_signed(), seen.version, storable(labels)],
+            )
+        })
+        .map(drop)
+    }
+
+    /// The backups that are not done: waiting, ready, running.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn queued(&self) -> Result<Vec<Item>> {
+        self.items("WHERE state IN ('waiting', 'ready', 'running') ORDER BY id")
+    }
+
+    /// All backups that are known, newest last.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn backups(&self) -> Result<Vec<Item>> {
+        self.items("ORDER BY taken_at, id")
+    }
+
+    /// Whether a backup is to be checked now.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn has_ready(&self) -> Result<bool> {
+        let query =
+            "SELECT EXISTS (SELECT 1 FROM backup WHERE state = 'ready' AND (not_before IS NULL OR not_before <= ?1))";
+        self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
+    }
+
+    /// Whether something came to an end or could not be checked since it was reported last.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn has_unreported(&self) -> Result<bool> {
+        let query = "SELECT EXISTS (SELECT 1 FROM backup WHERE reported_at IS NULL
+             AND (state IN ('done', 'skipped') OR state = 'ready' AND tries > 0))";
+        self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
+    }
+
+    /// The families whose newest full or differential backup is older than `most`.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn families_without_backup(&self, most: Duration) -> Result<Vec<Raised>> {
+        let now = SystemTime::now();
+        let oldest = time::text(now.checked_sub(most).unwrap_or(now));
+        let read = || {
+            let mut statement = self.connection().prepare(
+                "SELECT family, name, max(taken_at) FROM backup WHERE type IN ('full', 'differential', 'files') AND taken_at IS NOT NULL
+                 GROUP BY family HAVING max(taken_at) < ?1 ORDER BY name, family",
+            )?;
+            let rows = statement.query_map([oldest], |row| {
+                let (family, name, newest): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok(Raised { family, name, text: format!("the newest backup is of {newest}") })
+            })?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    fn items(&self, condition: &str) -> Result<Vec<Item>> {
+        let read = || {
+            let mut statement = self.connection().prepare(&format!("{ITEM} {condition}"))?;
+            let rows = statement.query_map([], item)?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// When the last whole check of each family ended, of backups or data files.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn checked_families(&self) -> Result<HashMap<String, String>> {
+        let read = || {
+            let mut statement = self.connection().prepare(
+                "SELECT family, max(ended) FROM (
+                     SELECT family, ended FROM backup WHERE state = 'done' AND run IS NOT NULL
+                     UNION ALL
+                     SELECT d.family, r.ended FROM run r JOIN database d ON d.id = r.database
+                     WHERE r.command = 'CHECKDB' AND r.complete = 1
+                 ) WHERE ended IS NOT NULL GROUP BY family",
+            )?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// Leaves backups out that are ready, with the reason for each.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn skip(&mut self, chosen: &[(i64, String)]) -> Result<()> {
+        let now = time::now();
+        self.transaction(|transaction| {
+            for (id, reason) in chosen {
+                transaction.execute(
+                    "UPDATE backup SET state = 'skipped', reason = ?2, ended = ?3, reported_at = NULL
+                     WHERE id = ?1 AND state = 'ready'",
+                    params![id, storable(reason), now],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What is to be reported: what came to an end or could not be checked since it was reported last, and what has waited for longer
+    /// than `patience` and was not reported since `reminded`.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn unreported(&self, patience: &str, reminded: &str) -> Result<Vec<Item>> {
+        let read = || {
+            let mut statement = self.connection().prepare(&format!(
+                "{ITEM} WHERE (state IN ('done', 'skipped') OR state = 'ready' AND tries > 0) AND reported_at IS NULL
+                 OR state = 'waiting' AND first_seen <= ?1 AND (reported_at IS NULL OR reported_at <= ?2) ORDER BY id"
+            ))?;
+            let rows = statement.query_map([patience, reminded], item)?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// Notes that these were reported.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn reported(&mut self, items: &[Item]) -> Result<()> {
+        let now = time::now();
+        self.transaction(|transaction| {
+            for item in items {
+                // What came meanwhile is reported the next time.
+                transaction.execute(
+                    "UPDATE backup SET reported_at = ?2 WHERE id = ?1 AND state = ?3 AND tries = ?4",
+                    params![item.id, now, item.state, item.tries],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Minutes since midnight, in the time zone of this machine.
+    ///
+    /// # Errors
+    /// If the library cannot say.
+    pub fn minute_of_day(&self) -> Result<u16> {
+        let query = "SELECT CAST(strftime('%H', 'now', 'localtime') AS INTEGER) * 60
+             + CAST(strftime('%M', 'now', 'localtime') AS INTEGER)";
+        self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
+    }
+}
+
+/// The database of a backup: its name and its family.
+pub(crate) fn names(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Option<(String, String)>> {
+    let query = "SELECT name, family FROM backup WHERE id = ?1";
+    transaction.query_row(query, [id], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
+fn files(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<String, FileState>> {
+    let mut statement =
+        transaction.prepare("SELECT path, size, version, first_seen, since, labels FROM watched_file")?;
+    let rows = statement.query_map([], |row| {
+        let path: String = row.get(0)?;
+        let size: i64 = row.get(1)?;
+        let seen = Seen { path: path.clone(), size: size.cast_unsigned(), version: row.get(2)? };
+        Ok((path, FileState { seen, first_seen: row.get(3)?, since: row.get(4)?, labels: row.get(5)? }))
+    })?;
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests;

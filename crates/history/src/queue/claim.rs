@@ -1,0 +1,160 @@
+//! Who checks a backup: the claim of a process on it, which ends with the process.
+
+use std::process;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::params;
+
+use crate::error::Result;
+use crate::file::History;
+use crate::identity::storable;
+use crate::{lease, time};
+
+/// A process that checks backups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// Tells it from all others, also from one that had its number before.
+    pub(crate) token: String,
+    host: String,
+    pid: u32,
+}
+
+impl Holder {
+    /// This process, on this machine.
+    pub fn new(host: &str) -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos());
+        let pid = process::id();
+        Self { token: format!("{host} {pid} {started}"), host: host.to_owned(), pid }
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+}
+
+/// The right to check a backup.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// The number of the backup.
+    pub id: i64,
+    pub(crate) token: String,
+}
+
+impl History {
+    /// Takes a backup that is ready; `None` if another was faster.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn claim(&mut self, id: i64, holder: &Holder) -> Result<Option<Claim>> {
+        let now = time::now();
+        let taken = self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE backup SET state = 'running', holder = ?2, host = ?3, pid = ?4, heartbeat = ?5, started = ?5, ended = NULL
+                 WHERE id = ?1 AND state = 'ready' AND (not_before IS NULL OR not_before <= ?5)",
+                params![id, holder.token, holder.host, holder.pid, now],
+            )
+        })?;
+        Ok((taken == 1).then(|| Claim { id, token: holder.token.clone() }))
+    }
+
+    /// Says that this process still works on what it has claimed.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn beat(&mut self, holder: &Holder) -> Result<()> {
+        let now = time::now();
+        self.transaction(|transaction| {
+            let beat = "UPDATE backup SET heartbeat = ?2 WHERE state = 'running' AND holder = ?1";
+            transaction.execute(beat, params![holder.token, now])
+        })
+        .map(drop)
+    }
+
+    /// Makes what processes have left that were killed ready again; returns how many backups those are.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn reclaim(&mut self, holder: &Holder) -> Result<usize> {
+        let now = SystemTime::now();
+        self.transaction(|transaction| {
+            let mut running =
+                transaction.prepare("SELECT id, holder, host, pid, heartbeat FROM backup WHERE state = 'running'")?;
+            let rows = running.query_map([], |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                    row.get::<_, u32>(3)?,
+                    row.get::<_, String>(4)?,
+                ))
+            })?;
+            let mut lost = 0;
+            for row in rows.collect::<rusqlite::Result<Vec<_>>>()? {
+                let (id, token, host, pid, heartbeat) = row;
+                let is_former = host == holder.host && pid == holder.pid;
+                let is_gone = lease::is_silent(&heartbeat, now) || is_former || lease::has_ended(&host, pid, &holder.host);
+                if token != holder.token && is_gone {
+                    lost += transaction.execute(
+                        "UPDATE backup SET state = 'ready', losses = losses + 1, holder = NULL, started = NULL WHERE id = ?1",
+                        [id],
+                    )?;
+                }
+            }
+            Ok(lost)
+        })
+    }
+
+    /// Gives back what this process has claimed: it is ready again.
+    ///
+    /// # Errors
+    /// If the history cannot be written; the claims then end by themselves.
+    pub fn release_all(&mut self, holder: &Holder) -> Result<()> {
+        self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE backup SET state = 'ready', holder = NULL, started = NULL WHERE state = 'running' AND holder = ?1",
+                [&holder.token],
+            )
+        })
+        .map(drop)
+    }
+
+    /// Gives a backup back that cannot be checked yet; it waits for what `reason` says.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn give_back(&mut self, claim: &Claim, reason: &str) -> Result<()> {
+        self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE backup SET state = 'waiting', reason = ?3, holder = NULL, started = NULL
+                 WHERE id = ?1 AND holder = ?2 AND state = 'running'",
+                params![claim.id, claim.token, storable(reason)],
+            )
+        })
+        .map(drop)
+    }
+
+    /// Leaves a backup out whose files have vanished.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn is_gone(&mut self, claim: &Claim) -> Result<()> {
+        let now = time::now();
+        self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE backup SET state = 'skipped', reason = ?3, ended = ?4, gone_at = ?4, holder = NULL, reported_at = NULL
+                 WHERE id = ?1 AND holder = ?2 AND state = 'running'",
+                params![claim.id, claim.token, super::finding::GONE, now],
+            )
+        })
+        .map(drop)
+    }
+}
+
+/// After how long a backup is tried again that could not be checked, by how often that was.
+pub(super) fn backoff(tries: u32) -> Duration {
+    Duration::from_secs(60 << (2 * tries.saturating_sub(1)).min(6))
+}

@@ -1,0 +1,244 @@
+//! From what was found to the queue.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use crate::error::Result;
+use crate::file::History;
+use crate::identity::storable;
+use crate::time;
+
+/// What a backup holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// The whole database.
+    Full,
+    /// What changed since a full backup.
+    Differential,
+    /// Log.
+    Log,
+    /// Some of its files.
+    Files,
+    /// Another type of backup.
+    Other,
+    /// Data files.
+    Data,
+    /// A file that is not whole yet.
+    Unknown,
+}
+
+impl Kind {
+    const ALL: [(Self, &str); 7] = [
+        (Self::Full, "full"),
+        (Self::Differential, "differential"),
+        (Self::Log, "log"),
+        (Self::Files, "files"),
+        (Self::Other, "other"),
+        (Self::Data, "data"),
+        (Self::Unknown, "unknown"),
+    ];
+
+    /// As the history has it.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("unknown", |(_, name)| name)
+    }
+
+    pub(super) fn of(name: &str) -> Self {
+        Self::ALL.iter().find(|(_, known)| *known == name).map_or(Self::Unknown, |(kind, _)| *kind)
+    }
+}
+
+/// A backup that was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// What it is, wherever it lies.
+    pub identity: String,
+    /// The database with all its copies.
+    pub family: String,
+    /// The server that made it.
+    pub server: String,
+    /// Name of the database.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// When it was finished: in the local time of this machine for what is found, in UTC for what the queue has.
+    pub taken_at: Option<String>,
+    /// Its files: one of each stripe.
+    pub paths: Vec<String>,
+    /// Identifies the backup set.
+    pub set_guid: Option<String>,
+    /// Position of the set in its files.
+    pub position: u16,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Taken WITH CHECKSUM.
+    pub has_checksums: bool,
+    /// Its labels are damaged.
+    pub is_damaged: bool,
+    /// The files of the full backup that a differential needs.
+    pub base: Vec<String>,
+    /// Why it is not ready, if it is not.
+    pub waits_for: Option<String>,
+}
+
+const OF_FILE: &str = "file ";
+
+/// The identity of a file of which it is not known yet which backup it is.
+pub fn of_file(path: &str) -> String {
+    format!("{OF_FILE}{path}")
+}
+
+/// Whether an identity is that of such a file.
+pub fn is_of_file(identity: &str) -> bool {
+    identity.starts_with(OF_FILE)
+}
+
+pub(super) fn read_list(text: &str) -> Vec<String> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn list(paths: &[String]) -> String {
+    serde_json::to_string(paths).unwrap_or_default()
+}
+
+impl History {
+    /// Puts what was found into the queue. `listed` are all files that there are; if `is_all`, others are gone.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn enqueue(&mut self, found: &[Found], listed: &HashSet<String>, is_all: bool) -> Result<()> {
+        let now = time::now();
+        self.transaction(|transaction| {
+            let mut known = known(transaction)?;
+            for found in found {
+                match known.remove(&found.identity) {
+                    None => insert(transaction, found, &now)?,
+                    Some(row) => update(transaction, found, &row, &now)?,
+                }
+            }
+            for (identity, row) in known {
+                let is_there = row.paths.iter().any(|path| listed.contains(path));
+                if is_there && is_of_file(&identity) {
+                    // It is known now what it is.
+                    transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
+                } else if is_there && row.state == "ready" {
+                    let reason = "its files are being written";
+                    let waits = "UPDATE backup SET state = 'waiting', reason = ?2 WHERE id = ?1";
+                    transaction.execute(waits, params![row.id, reason])?;
+                } else if !is_there && is_all {
+                    gone(transaction, &row, &now)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A backup of which files were there the last time.
+struct Known {
+    id: i64,
+    state: String,
+    reason: String,
+    paths: Vec<String>,
+    base: Vec<String>,
+}
+
+fn known(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<String, Known>> {
+    let mut statement =
+        transaction.prepare("SELECT identity, id, state, reason, paths, base FROM backup WHERE gone_at IS NULL")?;
+    let rows = statement.query_map([], |row| {
+        let (paths, base): (String, String) = (row.get(4)?, row.get(5)?);
+        let (state, reason) = (row.get(2)?, row.get(3)?);
+        Ok((row.get(0)?, Known { id: row.get(1)?, state, reason, paths: read_list(&paths), base: read_list(&base) }))
+    })?;
+    rows.collect()
+}
+
+fn state_of(found: &Found) -> (&'static str, String) {
+    match &found.waits_for {
+        Some(reason) => ("waiting", storable(reason)),
+        None => ("ready", String::new()),
+    }
+}
+
+fn insert(transaction: &Transaction<'_>, found: &Found, now: &str) -> rusqlite::Result<()> {
+    let (state, reason) = state_of(found);
+    let before = transaction
+        .query_row("SELECT id, state, reason FROM backup WHERE identity = ?1", [&found.identity], |row| {
+            let (state, reason) = (row.get(1)?, row.get(2)?);
+            Ok(Known { id: row.get(0)?, state, reason, paths: Vec::new(), base: Vec::new() })
+        })
+        .optional()?;
+    if let Some(row) = before {
+        // It was gone and is there again.
+        transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
+        if row.state == "skipped" && row.reason == GONE {
+            let again =
+                "UPDATE backup SET state = 'waiting', first_seen = ?2, ended = NULL, reported_at = NULL WHERE id = ?1";
+            transaction.execute(again, params![row.id, now])?;
+            return update(transaction, found, &Known { state: "waiting".to_owned(), ..row }, now);
+        }
+        return update(transaction, found, &row, now);
+    }
+    transaction
+        .prepare_cached(
+            "INSERT INTO backup (identity, family, server, name, type, taken_at, paths, set_guid, position, size, has_checksums,
+             is_damaged, base, first_seen, state, reason)
+             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%SZ', ?6, 'utc'), ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+        )?
+        .execute(params![
+            storable(&found.identity),
+            storable(&found.family),
+            storable(&found.server),
+            storable(&found.name),
+            found.kind.name(),
+            found.taken_at,
+            list(&found.paths),
+            found.set_guid,
+            found.position,
+            found.size.cast_signed(),
+            found.has_checksums,
+            found.is_damaged,
+            list(&found.base),
+            now,
+            state,
+            reason,
+        ])
+        .map(drop)
+}
+
+fn update(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) -> rusqlite::Result<()> {
+    if (&row.paths, &row.base) != (&found.paths, &found.base) && row.state != "running" {
+        transaction.execute(
+            "UPDATE backup SET paths = ?2, base = ?3, is_damaged = ?4 WHERE id = ?1",
+            params![row.id, list(&found.paths), list(&found.base), found.is_damaged],
+        )?;
+    }
+    let (state, reason) = state_of(found);
+    // What is in the way of a ready one that was tried is not what it waited for.
+    let is_moved = match row.state.as_str() {
+        "waiting" => row.state != state || row.reason != reason,
+        "ready" => state == "waiting",
+        _ => false,
+    };
+    if is_moved {
+        let moved = "UPDATE backup SET state = ?2, reason = ?3, reported_at = CASE WHEN ?2 = 'ready' THEN NULL ELSE reported_at END,
+             started = NULL, first_seen = coalesce(first_seen, ?4) WHERE id = ?1";
+        transaction.execute(moved, params![row.id, state, reason, now])?;
+    }
+    Ok(())
+}
+
+/// Why a backup was left out that vanished before it was checked.
+pub(super) const GONE: &str = "gone";
+
+fn gone(transaction: &Transaction<'_>, row: &Known, now: &str) -> rusqlite::Result<()> {
+    if row.state == "running" {
+        return Ok(());
+    }
+    transaction.execute("UPDATE backup SET gone_at = ?2 WHERE id = ?1", params![row.id, now])?;
+    let skipped = "UPDATE backup SET state = 'skipped', reason = ?2, ended = ?3, reported_at = NULL
+         WHERE id = ?1 AND state IN ('waiting', 'ready')";
+    transaction.execute(skipped, params![row.id, GONE, now]).map(drop)
+}

@@ -1,0 +1,185 @@
+use std::collections::HashSet;
+
+use super::*;
+
+fn history() -> (tempfile::TempDir, History) {
+    let folder = tempfile::tempdir().unwrap();
+    let history = History::open_or_create(&folder.path().join("h.db")).unwrap();
+    (folder, history)
+}
+
+fn found(identity: &str, path: &str) -> Found {
+    Found {
+        identity: identity.to_owned(),
+        family: "F".to_owned(),
+        server: "S".to_owned(),
+        name: "Sales".to_owned(),
+        kind: Kind::Full,
+        taken_at: Some("2026-11-21 22:00:00".to_owned()),
+        paths: vec![path.to_owned()],
+        set_guid: None,
+        position: 1,
+        size: 5,
+        has_checksums: true,
+        is_damaged: false,
+        base: Vec::new(),
+        waits_for: None,
+    }
+}
+
+fn put(history: &mut History, all: &[Found]) {
+    let listed: HashSet<String> = all.iter().flat_map(|found| found.paths.clone()).collect();
+    history.enqueue(all, &listed, true).unwrap();
+}
+
+fn states(history: &History) -> Vec<(String, String)> {
+    history.backups().unwrap().into_iter().map(|item| (item.state, item.reason)).collect()
+}
+
+fn seen(size: u64) -> Seen {
+    Seen { path: "a".to_owned(), size, version: "1".to_owned() }
+}
+
+#[test]
+fn a_file_is_as_it_is_since_its_size_or_version_changed_last() {
+    let (_folder, mut history) = history();
+    let since = |states: Vec<FileState>| (states[0].first_seen, states[0].since, states[0].labels.clone());
+    assert_eq!(since(history.see(&[seen(1)], 100, true).unwrap()), (100, 100, None));
+    assert_eq!(since(history.see(&[seen(1)], 200, true).unwrap()), (100, 100, None));
+    history.keep_labels(&seen(1), "{}").unwrap();
+    assert_eq!(since(history.see(&[seen(1)], 300, true).unwrap()), (100, 100, Some("{}".to_owned())));
+    assert_eq!(since(history.see(&[seen(2)], 400, true).unwrap()), (100, 400, None), "labels are of one state");
+    history.keep_labels(&seen(1), "late").unwrap();
+    assert_eq!(since(history.see(&[seen(2)], 500, true).unwrap()), (100, 400, None));
+    history.see(&[], 600, false).unwrap();
+    assert_eq!(since(history.see(&[seen(2)], 700, true).unwrap()), (100, 400, None), "it was only not listed");
+    history.see(&[], 800, true).unwrap();
+    assert_eq!(since(history.see(&[seen(2)], 900, true).unwrap()), (900, 900, None));
+}
+
+#[test]
+fn a_backup_is_claimed_once_and_done_once_under_whatever_name() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[found("A", "a.bak")]);
+    let (one, other) = (Holder::new("H1"), Holder::new("H2"));
+    let claim = history.claim(1, &one).unwrap().unwrap();
+    assert_eq!(history.claim(1, &other).unwrap(), None);
+    put(&mut history, &[found("A", "renamed.bak")]);
+    history.finish(&claim, Verdict::Sound, "").unwrap();
+    assert!(history.finish(&claim, Verdict::Corrupt, "again").is_err(), "it is done");
+    put(&mut history, &[found("A", "renamed.bak"), found("A2", "b.bak")]);
+    assert_eq!(states(&history).iter().map(|(state, _)| state.as_str()).collect::<Vec<_>>(), ["done", "ready"]);
+    assert_eq!(history.claim(1, &one).unwrap(), None);
+}
+
+#[test]
+fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[found("A", "a.bak")]);
+    let (one, other) = (Holder::new("H1"), Holder::new("H2"));
+    let claim = history.claim(1, &one).unwrap().unwrap();
+    assert_eq!((history.reclaim(&one).unwrap(), history.reclaim(&other).unwrap()), (0, 0));
+    let old = crate::time::text_of_seconds(0);
+    history.connection().execute("UPDATE backup SET heartbeat = ?1", [old]).unwrap();
+    history.beat(&one).unwrap();
+    assert_eq!(history.reclaim(&other).unwrap(), 0, "it said that it works");
+    // The same process number on the same machine: the former one is gone.
+    assert_eq!(history.reclaim(&Holder::new("H1")).unwrap(), 1);
+    assert!(history.finish(&claim, Verdict::Sound, "").is_err(), "it is not its any more");
+    let again = history.queued().unwrap();
+    assert_eq!((again[0].state.as_str(), again[0].losses, again[0].tries), ("ready", 1, 0));
+    history.claim(1, &one).unwrap().unwrap();
+    history.release_all(&one).unwrap();
+    assert_eq!((states(&history)[0].0.as_str(), history.queued().unwrap()[0].losses), ("ready", 1));
+}
+
+#[test]
+fn a_backup_waits_is_ready_is_gone_and_comes_back() {
+    let (_folder, mut history) = history();
+    let waiting = Found { waits_for: Some("1 of 2 stripes".to_owned()), ..found("A", "a.bak") };
+    put(&mut history, &[waiting.clone()]);
+    assert_eq!(states(&history), [("waiting".to_owned(), "1 of 2 stripes".to_owned())]);
+    put(&mut history, &[found("A", "a.bak")]);
+    assert_eq!(states(&history)[0].0, "ready");
+    // A set is being appended to its file.
+    history.enqueue(&[], &HashSet::from(["a.bak".to_owned()]), true).unwrap();
+    assert_eq!(states(&history)[0].0, "waiting");
+    history.enqueue(&[], &HashSet::new(), false).unwrap();
+    assert_eq!(states(&history)[0].0, "waiting", "not everything was listed");
+    put(&mut history, &[]);
+    assert_eq!(states(&history), [("skipped".to_owned(), "gone".to_owned())]);
+    put(&mut history, &[found("A", "a.bak")]);
+    assert_eq!(states(&history)[0].0, "ready");
+}
+
+#[test]
+fn a_file_that_is_known_at_last_is_no_longer_unknown() {
+    let (_folder, mut history) = history();
+    let growing = Found {
+        kind: Kind::Unknown,
+        waits_for: Some("is being written".to_owned()),
+        ..found(&of_file("a.bak"), "a.bak")
+    };
+    put(&mut history, &[growing]);
+    put(&mut history, &[found("A", "a.bak")]);
+    let all = history.backups().unwrap();
+    assert_eq!((all.len(), all[0].found.identity.as_str()), (1, "A"));
+}
+
+#[test]
+fn a_backup_that_cannot_be_checked_is_tried_three_times() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[found("A", "a.bak")]);
+    let holder = Holder::new("H1");
+    for tries in 1..=3 {
+        history.connection().execute("UPDATE backup SET not_before = NULL", []).unwrap();
+        let claim = history.claim(1, &holder).unwrap().unwrap();
+        let failed = history.transaction(|transaction| fail(transaction, &claim, "cannot read")).unwrap();
+        assert_eq!(failed, Some(tries));
+        assert_eq!(history.claim(1, &holder).unwrap(), None, "not at once");
+        let due = history.unreported("", "").unwrap();
+        assert_eq!(due.len(), 1, "each is reported");
+        history.reported(&due).unwrap();
+        assert!(history.unreported("", "").unwrap().is_empty());
+    }
+    assert_eq!(states(&history), [("skipped".to_owned(), "tried 3 times: cannot read".to_owned())]);
+}
+
+#[test]
+fn what_waits_for_long_is_reported_now_and_then() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[Found { waits_for: Some("is being written".to_owned()), ..found("A", "a.bak") }]);
+    assert!(history.unreported("2020-01-01T00:00:00Z", "").unwrap().is_empty());
+    let due = history.unreported("9999-01-01T00:00:00Z", "2020-01-01T00:00:00Z").unwrap();
+    history.reported(&due).unwrap();
+    assert!(history.unreported("9999-01-01T00:00:00Z", "2020-01-01T00:00:00Z").unwrap().is_empty());
+    assert_eq!(history.unreported("9999-01-01T00:00:00Z", "9999-01-01T00:00:00Z").unwrap().len(), 1);
+}
+
+#[test]
+fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
+    use crate::outbox::{Event, Raised};
+    let (_folder, mut history) = history();
+    let raised = [Raised { family: "F".to_owned(), name: "a\"\n".to_owned(), text: "broken".to_owned() }];
+    for _ in 0..3 {
+        history.raise(Event::PromiseBroken, &raised, true).unwrap();
+    }
+    let holder = Holder::new("H1");
+    let taken = history.take_events(&holder).unwrap();
+    assert_eq!((taken.len(), taken[0].event.as_str(), taken[0].count), (1, "promise-broken", 1));
+    assert_eq!(taken[0].lines.lines().count(), 1, "a name is no line break");
+    assert!(history.take_events(&Holder::new("H2")).unwrap().is_empty(), "another passes it on");
+    history.passed_on(&taken[0], Some("status 1")).unwrap();
+    assert!(history.take_events(&holder).unwrap().is_empty(), "not at once");
+    history.retry_events(&holder).unwrap();
+    let again = history.take_events(&holder).unwrap();
+    assert_eq!(again, taken);
+    history.passed_on(&again[0], None).unwrap();
+    history.raise(Event::PromiseBroken, &[], true).unwrap();
+    history.retry_events(&holder).unwrap();
+    let kept = history.take_events(&holder).unwrap();
+    assert_eq!((kept.len(), kept[0].event.as_str()), (1, "promise-kept-again"));
+    // Its process is gone: the same number on the same machine.
+    history.retry_events(&Holder::new("H1")).unwrap();
+    assert_eq!(history.take_events(&holder).unwrap(), kept);
+}

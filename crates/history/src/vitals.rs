@@ -1,0 +1,108 @@
+//! What is known of all databases in few numbers, for metrics.
+
+use crate::error::Result;
+use crate::file::History;
+use crate::time;
+
+/// Numbers of a database.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Vital {
+    /// Its name.
+    pub name: String,
+    /// The database with all its copies.
+    pub family: String,
+    /// Of its last run: `sound`, `corrupt` or `unknown`.
+    pub state: String,
+    /// Open findings that are new.
+    pub new: u64,
+    /// Open findings that were seen again.
+    pub confirmed: u64,
+    /// Open findings that are acknowledged.
+    pub acknowledged: u64,
+    /// When a check last found nothing and verified everything, at least of the pages (seconds since 1970).
+    pub verified_physical: Option<i64>,
+    /// The same of all.
+    pub verified_full: Option<i64>,
+    /// Share of the pages in use that were ever read.
+    pub coverage: Option<f64>,
+    /// Pages that all its runs read.
+    pub pages_read: u64,
+    /// When the newest full backup that is sound was taken.
+    pub backup_full: Option<i64>,
+    /// The same of differential backups.
+    pub backup_differential: Option<i64>,
+}
+
+/// Numbers of all databases, and of the queue.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Vitals {
+    /// The databases, by name.
+    pub databases: Vec<Vital>,
+    /// Backups that are not whole yet.
+    pub waiting: u64,
+    /// Backups that are to be checked.
+    pub ready: u64,
+    /// Events that were not passed on yet.
+    pub events: u64,
+    /// When the last run ended (seconds since 1970), and its exit status.
+    pub last_run: Option<(i64, u8)>,
+}
+
+const DATABASES: &str = r#"SELECT l.database, l.family, l.verdict,
+    (SELECT count(*) FROM finding f JOIN source s ON s.id = f.source WHERE s.database = d.id AND f.life = 'new' AND NOT (ACK)),
+    (SELECT count(*) FROM finding f JOIN source s ON s.id = f.source WHERE s.database = d.id AND f.life = 'confirmed' AND NOT (ACK)),
+    (SELECT count(*) FROM finding f JOIN source s ON s.id = f.source WHERE s.database = d.id AND f.life <> 'gone' AND (ACK)),
+    (SELECT max(ended) FROM run r WHERE r.database = d.id AND r.findings = 0 AND r.complete = 1 AND r.command = 'CHECKDB'),
+    (SELECT max(ended) FROM run r WHERE r.database = d.id AND r.findings = 0 AND r.complete = 1 AND r.command = 'CHECKDB'
+        AND instr(r.options, '"physical_only":true') = 0 AND instr(r.options, '"no_index":true') = 0),
+    (SELECT 1.0 - 1.0 * v.pages_never_read / nullif(v.pages_in_use, 0) FROM v_coverage v WHERE v.family = l.family),
+    (SELECT coalesce(sum(pages_read), 0) FROM run r WHERE r.database = d.id),
+    (SELECT max(b.taken_at) FROM backup b JOIN run r ON r.id = b.run WHERE r.database = d.id AND b.type = 'full' AND b.verdict = 'sound'),
+    (SELECT max(b.taken_at) FROM backup b JOIN run r ON r.id = b.run WHERE r.database = d.id AND b.type = 'differential'
+        AND b.verdict = 'sound')
+    FROM v_last l JOIN database d ON d.family = l.family ORDER BY l.database, d.id"#;
+
+/// Whether a finding is acknowledged.
+const ACKNOWLEDGED: &str = "f.ack_by IS NOT NULL AND (f.ack_until IS NULL OR f.ack_until > ?1)";
+
+impl History {
+    /// The numbers of all databases.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn vitals(&self) -> Result<Vitals> {
+        let read = || {
+            let mut databases = self.connection().prepare(&DATABASES.replace("ACK", ACKNOWLEDGED))?;
+            let moment = |text: Option<String>| text.and_then(|text| time::seconds(&text));
+            let rows = databases.query_map([time::now()], |row| {
+                Ok(Vital {
+                    name: row.get(0)?,
+                    family: row.get(1)?,
+                    state: row.get(2)?,
+                    new: row.get(3)?,
+                    confirmed: row.get(4)?,
+                    acknowledged: row.get(5)?,
+                    verified_physical: moment(row.get(6)?),
+                    verified_full: moment(row.get(7)?),
+                    coverage: row.get(8)?,
+                    pages_read: row.get(9)?,
+                    backup_full: moment(row.get(10)?),
+                    backup_differential: moment(row.get(11)?),
+                })
+            })?;
+            let databases = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+            let count = |query: &str| self.connection().query_row(query, [], |row| row.get(0));
+            let mut last = self.connection().prepare("SELECT ended, exit_status FROM run ORDER BY id DESC LIMIT 1")?;
+            let mut last = last.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u8>(1)?)))?;
+            let last_run = last.next().transpose()?.and_then(|(ended, status)| Some((time::seconds(&ended)?, status)));
+            Ok(Vitals {
+                databases,
+                waiting: count("SELECT count(*) FROM backup WHERE state = 'waiting'")?,
+                ready: count("SELECT count(*) FROM backup WHERE state IN ('ready', 'running')")?,
+                events: count("SELECT count(*) FROM outbox WHERE done_at IS NULL")?,
+                last_run,
+            })
+        };
+        read().map_err(|error: rusqlite::Error| self.failed(&error))
+    }
+}

@@ -1,0 +1,121 @@
+//! The options of `mdfsck watch`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{OUTPUT, RESOURCES};
+use crate::watch::policy::{During, Policy};
+
+const EVENTS: &str = "Events and metrics";
+const CHOICE: &str = "Which backups";
+
+#[derive(Args)]
+pub(crate) struct WatchArguments {
+    /// Folders with backups (and their subfolders), patterns, URLs, or a text file with lines NAME PATH... for data files
+    ///
+    /// Backups are known by content. Names that begin with a dot are left out. A line of a text file names a database and its data
+    /// files, or the folder that holds them; paths with blanks stand in double quotes. Data files are checked whenever they have changed
+    /// and stand still.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// The file that keeps the queue and records the runs; created if missing
+    ///
+    /// Several watchers may share it. Keep it on a local disk.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: PathBuf,
+
+    /// Check what is there and end, for a scheduler; takes --settle at least if there are new files
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// How often to look for new backups
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
+    pub(crate) every: Duration,
+
+    /// A file is whole only after its size and time stood still for this long; objects in object storage are whole at once
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
+    pub(crate) settle: Duration,
+
+    /// Report a backup as unknown that is still not whole after this time: without its end, or without all its stripes
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "24h")]
+    pub(crate) patience: Duration,
+
+    /// Start checks only between these times of the day (local time of this machine); checks that run go on
+    #[arg(long, value_name = "HH:MM-HH:MM")]
+    pub(crate) during: Option<During>,
+
+    /// all, newest (of each database only the newest full backup), or sample:SPAN such as sample:7d
+    ///
+    /// With sample:7d the labels of each backup are read, and in 7 days one backup of each database is checked.
+    #[arg(long, value_name = "POLICY", default_value = "all", help_heading = CHOICE)]
+    pub(crate) policy: Policy,
+
+    /// Report backups that were taken without WITH CHECKSUM as unknown
+    #[arg(long, help_heading = CHOICE)]
+    pub(crate) require_checksum: bool,
+
+    /// The newest full or differential backup of each database must not be older than this, such as 26h
+    ///
+    /// Bit 16 of the exit status, and the event backup-missing. Times in backups are taken as local time of this machine.
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
+    pub(crate) max_age: Option<Duration>,
+
+    /// Every page of each database must have been read and every relation proven within this time, such as 14d
+    ///
+    /// Bit 16 of the exit status, and the events promise-broken and promise-kept-again.
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
+    pub(crate) within: Option<Duration>,
+
+    /// Check N backups at once; threads and --memory are divided among them
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = RESOURCES)]
+    pub(crate) jobs: u16,
+
+    /// Maximum number of threads of all checks together (0 = one per processor)
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
+    pub(crate) maxdop: u16,
+
+    /// Limit memory of all checks together to SIZE, such as 2GB
+    ///
+    /// A backup that needs more than its share is checked alone.
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    pub(crate) memory: Option<u64>,
+
+    /// Folder for temporary files (default: the system's)
+    #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
+    pub(crate) temp_dir: Option<PathBuf>,
+
+    /// Limit reads of all checks together to SIZE per second, such as 200MB
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    pub(crate) io_limit: Option<u64>,
+
+    /// Run at low processor priority
+    #[arg(long, help_heading = RESOURCES)]
+    pub(crate) nice: bool,
+
+    /// Print one JSON object per line
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) json: bool,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
+    pub(crate) csv: bool,
+
+    /// Run PROGRAM when a finding is new, confirmed or gone, when a promise is broken or kept again, when a backup is missing or a check
+    /// failed
+    ///
+    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. No shell starts it.
+    /// It has 60 seconds; until it has ended with status 0 it is called again, later each time.
+    #[arg(long, value_name = "PROGRAM", help_heading = EVENTS)]
+    pub(crate) on_event: Option<PathBuf>,
+
+    /// An argument of that program; repeatable
+    #[arg(long, value_name = "ARG", requires = "on_event", allow_hyphen_values = true, help_heading = EVENTS)]
+    pub(crate) event_argument: Vec<std::ffi::OsString>,
+
+    /// Write metrics of all databases to FILE for Prometheus; it is replaced whole
+    #[arg(long, value_name = "FILE", help_heading = EVENTS)]
+    pub(crate) metrics: Option<PathBuf>,
+}

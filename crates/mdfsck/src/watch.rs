@@ -1,0 +1,376 @@
+//! `mdfsck watch`: finds new backups, waits until each is whole, and checks each once.
+
+mod check;
+mod deliver;
+mod find;
+mod labels;
+mod mark;
+mod metrics;
+pub(crate) mod policy;
+mod ready;
+
+use std::collections::{BTreeSet, HashSet};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use history::History;
+use history::outbox::{Event, Raised};
+use history::query::Filter;
+use history::queue::{FileState, Holder, Item};
+use report::watch::{self as lines, Counts, Status, WatchFormat};
+
+use crate::cli::WatchArguments;
+use crate::failure::{Failure, warn};
+use crate::{keep, nice, output, spool, windows};
+use check::Checker;
+use deliver::Deliverer;
+pub(crate) use mark::Mark;
+use policy::Policy;
+
+/// How often the watcher looks whether something is to be said.
+const TICK: Duration = Duration::from_millis(100);
+/// How often it says that it works on what it has claimed.
+const BEAT: Duration = Duration::from_secs(20);
+
+pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
+    if arguments.nice
+        && let Some(status) = nice::yield_to_others()
+    {
+        return Ok(status);
+    }
+    if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Failure::usage(
+            "-: watch looks again and again at what there is; name a folder, a pattern or a URL",
+        ));
+    }
+    arguments.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
+    let history = open(arguments)?;
+    let is_stopped = windows::signals::watch();
+    let holder = Holder::new(&keep::host());
+    // No more backups come; all checks have ended.
+    let (closing, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let checker = Checker::new(arguments);
+    let mut watcher = Watcher {
+        arguments,
+        history,
+        holder: &holder,
+        format: format(arguments),
+        warned: BTreeSet::new(),
+        counts: Counts::default(),
+        status: 0,
+    };
+    output::print(|out| lines::write_heading(watcher.format, out))?;
+    let deliverer = arguments.on_event.as_deref().map(|program| Deliverer::new(arguments, program, &holder));
+    thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..arguments.jobs).map(|_| scope.spawn(|| work(arguments, &checker, &holder, &closing))).collect();
+        let beating = scope.spawn(|| beat(arguments, &holder, &has_ended));
+        let delivering = deliverer.as_ref().map(|deliverer| scope.spawn(|| deliverer.work(&has_ended)));
+        let ended = if arguments.once { watcher.once(&closing, &workers) } else { watcher.serve(&is_stopped) };
+        // A signal does not wait for checks: what they have claimed is ready again.
+        if is_stopped() || ended.is_err() {
+            let _ = watcher.history.release_all(&holder);
+            let status = match ended {
+                Err(failure) => failure.report(),
+                Ok(()) if arguments.once => watcher.status | Failure::INCOMPLETE,
+                Ok(()) => 0,
+            };
+            std::process::exit(status.into());
+        }
+        has_ended.store(true, Ordering::Relaxed);
+        let _ = beating.join();
+        let _ = delivering.map(thread::ScopedJoinHandle::join);
+    });
+    watcher.end(arguments)
+}
+
+fn open(arguments: &WatchArguments) -> Result<History, Failure> {
+    History::open_or_create(&arguments.history).map_err(|error| Failure::from(&error))
+}
+
+fn format(arguments: &WatchArguments) -> WatchFormat {
+    match (arguments.json, arguments.csv) {
+        (true, _) => WatchFormat::Json,
+        (_, true) => WatchFormat::Csv,
+        _ => WatchFormat::Text,
+    }
+}
+
+/// Milliseconds since 1970.
+fn milliseconds() -> i64 {
+    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Checks what is ready, one after another, until nothing is left and the watcher is closing.
+fn work(arguments: &WatchArguments, checker: &Checker<'_>, holder: &Holder, closing: &AtomicBool) {
+    let mut history = match open(arguments) {
+        Ok(history) => history,
+        Err(failure) => return warn(failure.text),
+    };
+    loop {
+        let was_closing = closing.load(Ordering::Relaxed);
+        match next(arguments, &mut history, holder) {
+            Ok(Some((item, claim))) => {
+                if let Err(error) = checker.check(&mut history, &item, &claim) {
+                    warn(error);
+                }
+            }
+            Ok(None) if was_closing => return,
+            Ok(None) => thread::sleep(TICK),
+            Err(error) if was_closing => return warn(error),
+            Err(error) => {
+                warn(error);
+                thread::sleep(BEAT);
+            }
+        }
+    }
+}
+
+/// The next backup that is to be checked, which is then claimed.
+fn next(
+    arguments: &WatchArguments,
+    history: &mut History,
+    holder: &Holder,
+) -> history::Result<Option<(Item, history::queue::Claim)>> {
+    if let Some(during) = arguments.during
+        && !during.has(history.minute_of_day()?)
+    {
+        return Ok(None);
+    }
+    if !history.has_ready()? {
+        return Ok(None);
+    }
+    let (now, checked) = (history::time::now(), history.checked_families()?);
+    let mut queued = history.queued()?;
+    let known = if arguments.policy == Policy::Newest { history.backups()? } else { Vec::new() };
+    let left_out = policy::left_out(arguments.policy, &queued, &known, &checked, &now);
+    if !left_out.is_empty() {
+        history.skip(&left_out)?;
+        let skipped: HashSet<i64> = left_out.iter().map(|(id, _)| *id).collect();
+        queued.retain(|item| !skipped.contains(&item.id));
+    }
+    for id in policy::order(&queued, &checked, &now) {
+        let Some(claim) = history.claim(id, holder)? else { continue };
+        let at = queued.iter().position(|item| item.id == id);
+        return Ok(at.map(|at| (queued.swap_remove(at), claim)));
+    }
+    Ok(None)
+}
+
+/// Says that this process works, as long as it does.
+fn beat(arguments: &WatchArguments, holder: &Holder, has_ended: &AtomicBool) {
+    let mut last = Instant::now();
+    while !has_ended.load(Ordering::Relaxed) {
+        thread::sleep(TICK);
+        if last.elapsed() >= BEAT {
+            last = Instant::now();
+            if let Err(error) = History::open_or_create(&arguments.history).and_then(|mut history| history.beat(holder))
+            {
+                warn(error);
+            }
+        }
+    }
+}
+
+/// The thread that finds backups and says what came of them.
+struct Watcher<'a> {
+    arguments: &'a WatchArguments,
+    history: History,
+    holder: &'a Holder,
+    format: WatchFormat,
+    /// Problems that were said.
+    warned: BTreeSet<String>,
+    counts: Counts,
+    status: u8,
+}
+
+impl Watcher<'_> {
+    /// Looks until a signal comes.
+    fn serve(&mut self, is_stopped: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let mut failures = 0;
+        while !is_stopped() {
+            let looked = Instant::now();
+            match self.look().and_then(|_| self.report(false)) {
+                Ok(()) => failures = 0,
+                // The history may be on a disk that is full for a while.
+                Err(failure) if failures < 10 => {
+                    failures += 1;
+                    warn(failure.text);
+                }
+                Err(failure) => return Err(failure),
+            }
+            while looked.elapsed() < self.arguments.every && !is_stopped() {
+                thread::sleep(TICK);
+                if self.history.has_unreported().unwrap_or(false) {
+                    self.report(false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what is there, checks it, and ends.
+    fn once(&mut self, closing: &AtomicBool, workers: &[thread::ScopedJoinHandle<'_, ()>]) -> Result<(), Failure> {
+        let is_stopped = windows::signals::is_raised;
+        // What is new is looked at again when it has stood still for long enough.
+        if let Some(since) = self.look()? {
+            let settle = i64::try_from(self.arguments.settle.as_millis()).unwrap_or(i64::MAX);
+            while milliseconds() < since.saturating_add(settle) && !is_stopped() {
+                thread::sleep(TICK);
+                if self.history.has_unreported().unwrap_or(false) {
+                    self.report(false)?;
+                }
+            }
+            self.look()?;
+        }
+        closing.store(true, Ordering::Relaxed);
+        while workers.iter().any(|worker| !worker.is_finished()) && !is_stopped() {
+            thread::sleep(TICK);
+            if self.history.has_unreported().unwrap_or(false) {
+                self.report(false)?;
+            }
+        }
+        self.report(true)
+    }
+
+    /// Looks at what is there and puts it into the queue. Returns since when the file is as it is that has to stand still for the longest
+    /// time from now on.
+    fn look(&mut self) -> Result<Option<i64>, Failure> {
+        let failed = |error: history::HistoryError| Failure::from(&error);
+        self.history.reclaim(self.holder).map_err(failed)?;
+        let mut listed = find::list(&self.arguments.paths);
+        let mut all: Vec<_> = listed.files.values().cloned().collect();
+        all.extend(listed.data_files.iter().cloned());
+        let now = milliseconds();
+        let states = self.history.see(&all, now, listed.problems.is_empty()).map_err(failed)?;
+        let (mut files, data_files) = {
+            let mut states = states;
+            let data_files = states.split_off(listed.files.len());
+            (states, data_files)
+        };
+        let settle = self.arguments.settle;
+        for state in files.iter_mut().filter(|state| state.labels.is_none() && ready::is_settled(state, settle, now)) {
+            if let Err(cause) = self.read_labels(state) {
+                listed.problems.push(format!("{}: cannot be read: {cause}", state.seen.path));
+            }
+        }
+        let mut found = ready::found(&files, settle, now);
+        found.extend(ready::data(&listed.data, &data_files, settle, now));
+        let names: HashSet<String> = all.into_iter().map(|seen| seen.path).collect();
+        self.history.enqueue(&found, &names, listed.problems.is_empty()).map_err(failed)?;
+        let has_problems = !listed.problems.is_empty();
+        let problems: BTreeSet<String> = listed.problems.into_iter().collect();
+        problems.difference(&self.warned).for_each(warn);
+        self.warned = problems;
+        if has_problems {
+            self.status |= Failure::UNABLE;
+        }
+        let unsettled = files.iter().chain(&data_files).filter(|state| !ready::is_settled(state, settle, now));
+        Ok(unsettled.map(|state| state.since).max())
+    }
+
+    /// Reads what the labels of a file say and keeps it. A file that changes meanwhile is read again when it stands still.
+    fn read_labels(&mut self, state: &mut FileState) -> io::Result<()> {
+        let path = Path::new(&state.seen.path);
+        let labels = labels::read(path)?;
+        if find::seen(path)?.as_ref() != Some(&state.seen) {
+            return Ok(());
+        }
+        let text = serde_json::to_string(&labels)?;
+        self.history.keep_labels(&state.seen, &text).map_err(io::Error::other)?;
+        state.labels = Some(text);
+        Ok(())
+    }
+
+    /// Says what there is to say; at the end also what is not as it was promised, with the metrics.
+    fn report(&mut self, is_end: bool) -> Result<(), Failure> {
+        let failed = |error: history::HistoryError| Failure::from(&error);
+        let ago = |span: Duration| {
+            let now = SystemTime::now();
+            history::time::text(now.checked_sub(span).unwrap_or(UNIX_EPOCH))
+        };
+        let patience = ago(self.arguments.patience);
+        // A scheduler hears of it in each run, a log each time that the patience ends.
+        let reminded = if self.arguments.once { history::time::now() } else { patience.clone() };
+        let reported = self.history.unreported(if is_end || !self.arguments.once { &patience } else { "" }, &reminded);
+        let reported = reported.map_err(failed)?;
+        let format = self.format;
+        output::print(|out| reported.iter().try_for_each(|item| lines::write(item, format, out)))?;
+        self.history.reported(&reported).map_err(failed)?;
+        for item in &reported {
+            let status = Status::of(item);
+            self.counts.add(status);
+            self.status |= match (status, item.state.as_str()) {
+                (Status::Corrupt, _) => Failure::CORRUPT,
+                (Status::Unknown, "ready" | "skipped") => Failure::UNABLE,
+                (Status::Unknown, _) => Failure::INCOMPLETE,
+                (Status::Sound | Status::Skipped, _) => 0,
+            };
+        }
+        if is_end || !self.arguments.once {
+            self.alarms()?;
+        }
+        if let Some(path) = &self.arguments.metrics
+            && let Err(cause) = metrics::write(path, &self.history, self.status)
+        {
+            warn(format!("{}: metrics cannot be written: {cause}", path.display()));
+            self.status |= Failure::UNABLE;
+        }
+        Ok(())
+    }
+
+    /// What is not as it was promised.
+    fn alarms(&mut self) -> Result<(), Failure> {
+        let failed = |error: history::HistoryError| Failure::from(&error);
+        let mut all = Vec::new();
+        if let Some(most) = self.arguments.max_age {
+            let raised = self.history.families_without_backup(most).map_err(failed)?;
+            all.push((Event::BackupMissing, raised));
+        }
+        if let Some(within) = self.arguments.within {
+            let coverage = self.history.coverage(&Filter::default(), Some(within)).map_err(failed)?;
+            let broken = coverage.iter().filter(|one| !one.is_kept()).map(|one| Raised {
+                family: one.family.clone(),
+                name: one.database.clone(),
+                text: "not every page was read and not every relation proven within the promised time".to_owned(),
+            });
+            all.push((Event::PromiseBroken, broken.collect()));
+        }
+        for (event, raised) in all {
+            let has_listener = self.arguments.on_event.is_some();
+            let new = self.history.raise(event, &raised, has_listener).map_err(failed)?;
+            let shown = |one: &&Raised| self.arguments.once || new.contains(&one.family);
+            let format = self.format;
+            output::print(|out| {
+                raised.iter().filter(shown).try_for_each(|one| lines::write_alarm(event, one, format, out))
+            })?;
+            if !raised.is_empty() {
+                self.status |= Failure::INCOMPLETE;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last line, and the exit status.
+    fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
+        let failed = |error: history::HistoryError| Failure::from(&error);
+        let left = if arguments.on_event.is_some() { self.history.events_left().map_err(failed)? } else { 0 };
+        if left > 0 {
+            warn(format!("{left} events could not be passed on; the next run tries again"));
+            self.status |= Failure::UNABLE;
+        }
+        let queued = self.history.queued().map_err(failed)?;
+        let of_state = |state: &str| queued.iter().filter(|item| item.state == state).count() as u64;
+        self.counts.waiting = of_state("waiting");
+        self.counts.ready = of_state("ready");
+        output::print(|out| lines::write_counts(self.counts, self.status, self.format, out))?;
+        if let Some(path) = &arguments.metrics {
+            let _ = metrics::write(path, &self.history, self.status);
+        }
+        Ok(self.status)
+    }
+}

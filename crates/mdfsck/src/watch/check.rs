@@ -1,0 +1,207 @@
+//! The check of one backup that is ready.
+
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use history::queue::{Claim, Item, Kind, Verdict};
+use history::{FailedRun, History};
+use log::{EndReason, Log, Walk};
+use report::log::lsn_text;
+use source::backup::{self, BackupLog, ChainSet, SetChoice, Until};
+
+use super::find;
+use super::mark::Mark;
+use crate::check::{self, Out, What};
+use crate::cli::{CheckArguments, ProgressKind, WatchArguments};
+use crate::failure::{About, Failure, speaking_of, warn};
+use crate::keep;
+use crate::many::side_by_side;
+use crate::spread::Spread;
+
+/// What the checks of a watcher have in common.
+pub(super) struct Checker<'a> {
+    watch: &'a WatchArguments,
+    /// All that may be used together.
+    whole: CheckArguments,
+    /// What one of several checks may use.
+    share: CheckArguments,
+    /// Write-locked by a check that needs all the memory.
+    alone: RwLock<()>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(watch: &'a WatchArguments) -> Self {
+        let mut whole = CheckArguments::of_paths(Vec::new());
+        whole.run.maxdop = watch.maxdop;
+        whole.run.io_limit = watch.io_limit;
+        whole.run.progress = ProgressKind::None;
+        whole.recovery.room.memory = watch.memory;
+        whole.recovery.room.temp_dir.clone_from(&watch.temp_dir);
+        whole.results.history = Some(watch.history.clone());
+        let several = CheckArguments { databases: watch.jobs, ..whole.clone() };
+        Self { watch, share: side_by_side::share(&several, usize::from(watch.jobs)), whole, alone: RwLock::default() }
+    }
+
+    /// Checks a backup. Whatever comes of it is in the history afterwards.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub(super) fn check(&self, history: &mut History, item: &Item, claim: &Claim) -> history::Result<()> {
+        let paths: Vec<PathBuf> = item.found.paths.iter().map(PathBuf::from).collect();
+        let base: Vec<PathBuf> = item.found.base.iter().map(PathBuf::from).collect();
+        let mut files = Vec::new();
+        for path in paths.iter().chain(&base) {
+            match find::seen(path) {
+                Ok(Some(seen)) => files.push(seen),
+                // It may be there under another name: the next look finds it.
+                Ok(None) if paths.contains(path) => return history.is_gone(claim),
+                Ok(None) => return history.give_back(claim, "waits for the full backup that it is based on"),
+                Err(cause) => {
+                    return self.failed(history, item, claim, &Failure::unable(format!("{}: {cause}", path.display())));
+                }
+            }
+        }
+        let has_no_checksums = self.watch.require_checksum && !item.found.has_checksums;
+        let doubt = has_no_checksums.then(|| "taken without WITH CHECKSUM (--require-checksum)".to_owned());
+        let mark = Arc::new(Mark {
+            claim: claim.clone(),
+            doubt,
+            has_listener: self.watch.on_event.is_some(),
+            files,
+            settle: self.watch.settle,
+            has_changed: AtomicBool::new(false),
+        });
+        let about = About { name: item.found.name.clone(), path: paths.first().cloned().unwrap_or_default() };
+        let work = || match item.found.kind {
+            Kind::Log => self.log(history, item, &mark),
+            _ => self.pages(history, item, (&paths, &base), &mark),
+        };
+        let ended = speaking_of(about, || panic::catch_unwind(AssertUnwindSafe(work)));
+        let failed = match ended {
+            Ok(Ok(())) => None,
+            Ok(Err(failure)) => Some(failure),
+            Err(_) => Some(Failure::unable("the check ended unexpectedly; see the lines before")),
+        };
+        if mark.has_changed.load(Ordering::Relaxed) {
+            return history.give_back(claim, "its files changed while they were read");
+        }
+        // What is recorded is not claimed any more; what is left could neither be checked nor recorded.
+        match failed {
+            Some(failure) => self.failed(history, item, claim, &failure),
+            None if history.is_claimed(claim)? => {
+                self.failed(history, item, claim, &Failure::unable("its run could not be recorded"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A full or differential backup, a set of files, or data files.
+    fn pages(
+        &self,
+        history: &mut History,
+        item: &Item,
+        (paths, base): (&[PathBuf], &[PathBuf]),
+        mark: &Arc<Mark>,
+    ) -> Result<(), Failure> {
+        let (choice, sets) = match item.found.kind {
+            Kind::Data => (SetChoice::Newest, None),
+            _ => match restore(item, paths, base)? {
+                Ok(sets) => (SetChoice::All, Some(sets)),
+                Err(refused) => return finish(history, mark, Verdict::Unknown, &refused),
+            },
+        };
+        let mut named = paths.to_vec();
+        named.extend(base.iter().cloned());
+        let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
+        let run = |arguments: &CheckArguments| {
+            let mut arguments = arguments.of(named.clone());
+            arguments.results.watched = Some(Arc::clone(mark));
+            let (mut sink, mut unwritten) = (io::sink(), None);
+            check::check(&arguments, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))).map(drop)
+        };
+        let shared = {
+            let _others = self.alone.read().unwrap_or_else(PoisonError::into_inner);
+            run(&self.share)
+        };
+        let done = match shared {
+            Err(failure) if failure.needs_memory && self.watch.jobs > 1 => {
+                let _alone = self.alone.write().unwrap_or_else(PoisonError::into_inner);
+                run(&self.whole)
+            }
+            done => done,
+        };
+        // It was recorded where it failed.
+        done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
+    }
+
+    /// A log backup: all its blocks are read.
+    fn log(&self, history: &mut History, item: &Item, mark: &Arc<Mark>) -> Result<(), Failure> {
+        let paths: Vec<PathBuf> = item.found.paths.iter().map(PathBuf::from).collect();
+        let log = Log::of_backups(BackupLog::open(&paths, &[item.found.position])?)?;
+        let mut walk = Walk::new(&log);
+        while walk.next_block()?.is_some() {}
+        let damaged = walk.end().filter(|end| matches!(end.reason, EndReason::Damaged { .. })).map(|end| {
+            let reached = format::Lsn { vlf: end.at.vlf.sequence, block: end.block, slot: 1 };
+            format!("its log cannot be read from {} on", lsn_text(reached))
+        });
+        let lost =
+            (walk.lost_bytes() > 0).then(|| format!("{} bytes of log before its first block", walk.lost_bytes()));
+        let labels = item.found.is_damaged.then(|| "its labels are damaged".to_owned());
+        if !mark.stands(false) {
+            return Ok(());
+        }
+        match damaged.or(lost).or(labels).or_else(|| mark.doubt.clone()) {
+            Some(doubt) => finish(history, mark, Verdict::Unknown, &doubt),
+            None => finish(history, mark, Verdict::Sound, ""),
+        }
+    }
+
+    fn failed(&self, history: &mut History, item: &Item, claim: &Claim, failure: &Failure) -> history::Result<()> {
+        warn(&failure.text);
+        let paths: Vec<PathBuf> = item.found.paths.iter().map(PathBuf::from).collect();
+        let host = keep::host();
+        let started = SystemTime::now();
+        history.record_failure(&FailedRun {
+            paths: &paths,
+            host: &host,
+            started,
+            exit_status: failure.status,
+            error: &failure.text,
+            watched: Some(claim),
+            has_listener: self.watch.on_event.is_some(),
+        })
+    }
+}
+
+fn finish(history: &mut History, mark: &Mark, verdict: Verdict, message: &str) -> Result<(), Failure> {
+    history.finish(&mark.claim, verdict, message).map_err(|error| Failure::from(&error))
+}
+
+/// The sets to restore for a backup; the inner error says why that can never be done.
+fn restore(item: &Item, paths: &[PathBuf], base: &[PathBuf]) -> Result<Result<Vec<ChainSet>, String>, Failure> {
+    let mut media = Vec::new();
+    for path in base.iter().chain(paths) {
+        media.push(backup::media(path)?);
+    }
+    let plans = backup::plan(&media, &SetChoice::All, Until::End, &|_: &Path| false);
+    let is_it = |sets: &Vec<ChainSet>| {
+        sets.last().is_some_and(|last| {
+            last.set.position == item.found.position
+                && last.set.guid == item.found.set_guid
+                && last.paths.iter().all(|path| paths.contains(path))
+        })
+    };
+    let mut refused = None;
+    for plan in plans {
+        if let Some(sets) = plan.restores.into_iter().find(is_it) {
+            return Ok(Ok(sets));
+        }
+        let concerns = |(path, _): &&(PathBuf, source::OpenError)| paths.contains(path);
+        refused = refused.or(plan.refused.iter().find(concerns).map(|(_, error)| error.to_string()));
+    }
+    Ok(Err(refused.unwrap_or_else(|| "no restore uses this set by itself".to_owned())))
+}

@@ -1,0 +1,113 @@
+//! Passes events on to a program.
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use history::History;
+use history::outbox::Message;
+use history::queue::Holder;
+
+use super::TICK;
+use crate::cli::WatchArguments;
+use crate::failure::warn;
+
+/// How long the program may take.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How often it is looked for events.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What passes events on.
+pub(super) struct Deliverer<'a> {
+    arguments: &'a WatchArguments,
+    program: &'a Path,
+    holder: &'a Holder,
+}
+
+impl<'a> Deliverer<'a> {
+    pub(super) fn new(arguments: &'a WatchArguments, program: &'a Path, holder: &'a Holder) -> Self {
+        Self { arguments, program, holder }
+    }
+
+    /// Passes on what there is, until the watcher has ended.
+    pub(super) fn work(&self, has_ended: &AtomicBool) {
+        let mut history = match History::open_or_create(&self.arguments.history) {
+            Ok(history) => history,
+            Err(error) => return warn(error),
+        };
+        // Whatever an earlier run could not pass on is tried again at once.
+        if let Err(error) = history.retry_events(self.holder) {
+            warn(error);
+        }
+        loop {
+            let is_last = has_ended.load(Ordering::Relaxed);
+            if let Err(error) = self.pass_on(&mut history) {
+                warn(error);
+            }
+            if is_last {
+                return;
+            }
+            let begun = Instant::now();
+            while begun.elapsed() < PAUSE && !has_ended.load(Ordering::Relaxed) {
+                thread::sleep(TICK);
+            }
+        }
+    }
+
+    fn pass_on(&self, history: &mut History) -> history::Result<()> {
+        loop {
+            let messages = history.take_events(self.holder)?;
+            if messages.is_empty() {
+                return Ok(());
+            }
+            for message in messages {
+                let failed = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
+                if let Some(cause) = &failed {
+                    let (program, event) = (self.program.display(), &message.event);
+                    warn(format!(
+                        "{program}: event {event} of {}: {cause}; it is called again later",
+                        message.database
+                    ));
+                }
+                history.passed_on(&message, failed.as_deref())?;
+            }
+        }
+    }
+
+    /// Calls the program once; the inner error says why that was of no use.
+    fn call(&self, message: &Message) -> io::Result<Result<(), String>> {
+        let mut child = Command::new(self.program)
+            .args(&self.arguments.event_argument)
+            .env("MDFSCK_EVENT", &message.event)
+            .env("MDFSCK_DATABASE", &message.database)
+            .env("MDFSCK_COUNT", message.count.to_string())
+            .stdin(input(&message.lines)?)
+            // Standard output carries results only.
+            .stdout(io::stderr())
+            .spawn()?;
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) });
+            }
+            if begun.elapsed() >= LIMIT {
+                child.kill()?;
+                child.wait()?;
+                return Ok(Err(format!("it took more than {} seconds and was ended", LIMIT.as_secs())));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The lines as a file without a name: whether and when they are read is the program's matter.
+fn input(lines: &str) -> io::Result<Stdio> {
+    let mut file: File = tempfile::tempfile()?;
+    file.write_all(lines.as_bytes())?;
+    file.rewind()?;
+    Ok(file.into())
+}

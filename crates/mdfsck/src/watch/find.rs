@@ -1,0 +1,230 @@
+//! What there is: files in folders, by listing. Events of file systems say nothing of what other machines write.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use history::queue::Seen;
+use source::storage::{self, Entry, Kind};
+
+use crate::failure::Failure;
+use crate::many::{patterns, plan};
+
+/// Levels of folders that are searched.
+const MAX_DEPTH: usize = 32;
+/// A list of data files is no larger.
+const MOST_LIST_BYTES: u64 = 16 << 20;
+
+/// The data files of a database, named by a line of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct DataFiles {
+    pub(super) name: String,
+    pub(super) files: Vec<String>,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Listed {
+    /// The files in folders and those that were named.
+    pub(super) files: BTreeMap<String, Seen>,
+    /// Data files that were named by lists.
+    pub(super) data: Vec<DataFiles>,
+    /// The files of these.
+    pub(super) data_files: Vec<Seen>,
+    /// What cannot be read: what is there is not known.
+    pub(super) problems: Vec<String>,
+}
+
+/// Lists what `paths` lead to.
+pub(super) fn list(paths: &[PathBuf]) -> Listed {
+    let mut listed = Listed::default();
+    for path in paths {
+        match patterns::expand(path) {
+            Ok(Some(expanded)) => {
+                listed.problems.extend(expanded.unreadable.into_iter().map(|(_, failure)| failure.text));
+                expanded.paths.iter().for_each(|path| listed.any(path, false));
+            }
+            Ok(None) => listed.any(path, true),
+            // Nothing has such a name yet.
+            Err(_) => {}
+        }
+    }
+    listed
+}
+
+impl Listed {
+    fn any(&mut self, path: &Path, is_named: bool) {
+        match storage::kind(path) {
+            Ok(Kind::Folder) => self.folder(path, MAX_DEPTH),
+            Ok(Kind::File { .. }) if is_named && is_list(path) => {
+                if let Err(failure) = self.lines(path) {
+                    self.problems.push(failure.text);
+                }
+            }
+            Ok(Kind::File { .. }) => self.file(path),
+            Ok(Kind::Pipe | Kind::Other) => {
+                self.problems.push(format!("{}: is neither a file nor a folder", path.display()))
+            }
+            Err(cause) => self.unread(path, &cause),
+        }
+    }
+
+    /// Searches a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a circle.
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let entries = match storage::list(folder) {
+            Ok(entries) => entries,
+            Err(cause) => return self.unread(folder, &cause),
+        };
+        let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let entries: Vec<Entry> = entries.into_iter().filter(|entry| !is_hidden(&entry.path)).collect();
+        storage::announce(entries.iter().filter(|entry| !entry.is_folder).map(|entry| entry.path.as_path()));
+        for Entry { path, is_folder } in entries {
+            match (is_folder, depth.checked_sub(1)) {
+                (true, Some(depth)) => self.folder(&path, depth),
+                (true, None) => {
+                    let text = format!("{}: is more than {MAX_DEPTH} folders deep; name it too", path.display());
+                    self.problems.push(text);
+                }
+                (false, _) => self.file(&path),
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        match seen(path) {
+            Ok(Some(seen)) => {
+                self.files.insert(seen.path.clone(), seen);
+            }
+            Ok(None) => {}
+            Err(cause) => self.unread(path, &cause),
+        }
+    }
+
+    fn unread(&mut self, path: &Path, cause: &io::Error) {
+        self.problems.push(format!("{}: cannot be read: {cause}{}", path.display(), source::remedy(cause)));
+    }
+
+    /// Reads a list of data files.
+    fn lines(&mut self, path: &Path) -> Result<(), Failure> {
+        let unread =
+            |cause: &dyn std::fmt::Display| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
+        if fs::metadata(path).is_ok_and(|metadata| metadata.len() > MOST_LIST_BYTES) {
+            return Err(unread(&"it is too large for a list"));
+        }
+        let text = fs::read_to_string(path).map_err(|cause| unread(&cause))?;
+        for (number, text) in text.lines().enumerate() {
+            let words = words(text);
+            let Some((name, paths)) = words.split_first() else { continue };
+            if paths.is_empty() {
+                let text = format!(
+                    "{}, line {}: a name and the paths of its data files are wanted",
+                    path.display(),
+                    number + 1
+                );
+                self.problems.push(text);
+                continue;
+            }
+            let mut files = Vec::new();
+            for path in paths.iter().map(Path::new) {
+                let found = if storage::is_folder(path) { storage::files_in(path) } else { vec![path.to_owned()] };
+                files.extend(found.into_iter().filter_map(|path| path.into_os_string().into_string().ok()));
+            }
+            for file in &files {
+                // What is not there is waited for.
+                self.data_files.extend(seen(Path::new(file)).ok().flatten());
+            }
+            self.data.push(DataFiles { name: name.clone(), files });
+        }
+        Ok(())
+    }
+}
+
+/// The words of a line; those with blanks stand in double quotes. What follows a `#` at the start is a comment.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut is_quoted, mut has_word) = (Vec::new(), String::new(), false, false);
+    for letter in line.trim().chars() {
+        match letter {
+            '#' if words.is_empty() && !has_word => break,
+            '"' => (is_quoted, has_word) = (!is_quoted, true),
+            blank if blank.is_whitespace() && !is_quoted => {
+                if std::mem::take(&mut has_word) {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            other => {
+                word.push(other);
+                has_word = true;
+            }
+        }
+    }
+    if has_word {
+        words.push(word);
+    }
+    words
+}
+
+/// Whether a file that was named is a list: text, and no name of a database file.
+fn is_list(path: &Path) -> bool {
+    storage::url(path).is_none() && !plan::has_database_name(path) && plan::is_text(path)
+}
+
+/// A file as it is now; `None` if it is no file, or gone.
+///
+/// # Errors
+/// If that cannot be known.
+pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
+    let Some(text) = path.to_str().map(str::to_owned) else {
+        return Err(io::Error::other("its name is not UTF-8; rename it"));
+    };
+    let is_gone = |cause: &io::Error| cause.kind() == io::ErrorKind::NotFound;
+    if let Some(version) = storage::version(path) {
+        return match version {
+            Ok(found) => Ok(Some(Seen { path: text, size: found.bytes, version: found.name })),
+            Err(cause) if is_gone(&cause) => Ok(None),
+            Err(cause) => Err(cause),
+        };
+    }
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(cause) if is_gone(&cause) => return Ok(None),
+        Err(cause) => return Err(cause),
+    };
+    // Before 1970 it is another time too.
+    let modified = metadata.modified()?;
+    let nanoseconds = match modified.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos().to_string(),
+        Err(before) => format!("-{}", before.duration().as_nanos()),
+    };
+    Ok(metadata.is_file().then_some(Seen { path: text, size: metadata.len(), version: nanoseconds }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_list_names_a_database_and_its_files() {
+        assert_eq!(
+            words(r#"Sales  /data/s.mdf "/data/my files/s 2.ndf""#),
+            ["Sales", "/data/s.mdf", "/data/my files/s 2.ndf"]
+        );
+        assert_eq!(words(r#""My Sales" C:\Data\s.mdf"#), ["My Sales", r"C:\Data\s.mdf"]);
+        assert!(words("# Sales /data/s.mdf").is_empty() && words("  ").is_empty());
+        assert_eq!(words(r##""#1" a#b"##), ["#1", "a#b"]);
+    }
+
+    #[test]
+    fn subfolders_are_searched_and_hidden_names_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        for name in ["a/b/1.bak", "2.bak", ".3.bak"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let listed = list(&[folder.path().to_owned(), folder.path().join("*.trn")]);
+        let names: Vec<&str> = listed.files.keys().map(|path| path.rsplit('/').next().unwrap()).collect();
+        assert_eq!((names, listed.problems.len()), (vec!["2.bak", "1.bak"], 0));
+        assert_eq!(list(&[folder.path().join("missing")]).problems.len(), 1);
+    }
+}

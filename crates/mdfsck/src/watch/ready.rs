@@ -1,0 +1,318 @@
+//! Which backups there are, and whether each is whole: its files stand still, it has its end, and all its stripes are there.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+use history::queue::{FileState, Found, Kind, Seen, of_file};
+use source::storage;
+
+use super::find::DataFiles;
+use super::labels::{Labels, Set};
+use crate::many::plan;
+
+/// Whether a file has stood still for long enough at `now` (milliseconds since 1970). An object is there whole or not at all.
+pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool {
+    let settle = i64::try_from(settle.as_millis()).unwrap_or(i64::MAX);
+    storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle
+}
+
+/// A set with the stripes of it that were found.
+struct Group<'a> {
+    /// That of the first stripe.
+    set: &'a Set,
+    media_set: Option<&'a str>,
+    stripes: u16,
+    /// The file of each stripe, with its size.
+    files: BTreeMap<u16, (&'a str, u64)>,
+    is_damaged: bool,
+}
+
+impl Group<'_> {
+    fn identity(&self) -> String {
+        let Set { position, guid, database, server, finished, bytes, .. } = self.set;
+        let set = match guid {
+            Some(guid) => format!("set {guid} {position}"),
+            None => format!("set of {server} {database} {} {position}", finished.as_deref().unwrap_or_default()),
+        };
+        match self.stripes {
+            1 => format!("{set} {bytes}"),
+            // Its size is known only with all stripes.
+            _ => format!("{set} of {}", self.media_set.unwrap_or_default()),
+        }
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.files.values().map(|(path, _)| (*path).to_owned()).collect()
+    }
+
+    fn lacks(&self) -> Option<String> {
+        let missing: Vec<String> = (1..=self.stripes)
+            .filter(|stripe| !self.files.contains_key(stripe))
+            .map(|stripe| stripe.to_string())
+            .collect();
+        let found = usize::from(self.stripes).saturating_sub(missing.len());
+        (!missing.is_empty()).then(|| {
+            format!("waits for stripes: {found} of {} are there, missing: {}", self.stripes, missing.join(", "))
+        })
+    }
+}
+
+/// The backups of all files, at `now` (milliseconds since 1970).
+pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
+    let mut unknown = Vec::new();
+    let mut read: Vec<(&FileState, Labels)> = Vec::new();
+    for state in states {
+        let labels = state.labels.as_deref().and_then(|labels| serde_json::from_str(labels).ok());
+        let has_name = plan::has_backup_name(Path::new(&state.seen.path));
+        match labels {
+            _ if !is_settled(state, settle, now) => {
+                if has_name || matches!(labels, Some(Labels::Backup(_))) {
+                    unknown.push(file(state, "is being written"));
+                }
+            }
+            None if has_name => unknown.push(file(state, "cannot be read")),
+            None | Some(Labels::Other) => {}
+            Some(Labels::Lost(reason)) => unknown.push(file(state, &reason)),
+            Some(labels) => read.push((state, labels)),
+        }
+    }
+    let (groups, cut) = groups(&read);
+    unknown.extend(
+        cut.into_iter()
+            .map(|state| file(state, "ends before its backup does: it is still being written, or was cut off")),
+    );
+    let mut all: Vec<Found> = groups.values().map(|group| of_group(group, &groups)).collect();
+    all.extend(unknown);
+    all
+}
+
+/// Which set it is: its GUID and media set, or whatever else there is; and its position.
+type Key<'a> = (&'a str, &'a str, String, u16);
+
+fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'a>>, Vec<&'a FileState>) {
+    let (mut groups, mut cut): (BTreeMap<Key<'_>, Group<'_>>, Vec<&FileState>) = Default::default();
+    for (state, labels) in read {
+        let Labels::Backup(media) = labels else { continue };
+        if media.sets.iter().any(|set| set.is_cut) {
+            cut.push(state);
+        }
+        for set in media.sets.iter().filter(|set| !set.is_cut) {
+            let rest = match &set.guid {
+                Some(_) if media.stripes > 1 => String::new(),
+                // A copy that has another size is another backup.
+                Some(_) => set.bytes.to_string(),
+                None => format!("{} {} {:?} {}", set.server, set.database, set.finished, set.bytes),
+            };
+            let media_set = media.media_set.as_deref();
+            let key = (set.guid.as_deref().unwrap_or_default(), media_set.unwrap_or_default(), rest, set.position);
+            let group = groups.entry(key).or_insert_with(|| Group {
+                set,
+                media_set,
+                stripes: media.stripes.max(1),
+                files: BTreeMap::new(),
+                is_damaged: false,
+            });
+            group.is_damaged |= set.is_damaged;
+            // Of copies the first by name counts.
+            group.files.entry(media.stripe).or_insert((&state.seen.path, state.seen.size));
+        }
+    }
+    (groups, cut)
+}
+
+fn of_group(group: &Group<'_>, all: &BTreeMap<Key<'_>, Group<'_>>) -> Found {
+    let set = group.set;
+    let mut waits_for = group.lacks();
+    let mut base = Vec::new();
+    if set.kind() == Kind::Differential {
+        match base_of(set, all) {
+            Some(full) => base = full.paths(),
+            None => waits_for = waits_for.or_else(|| Some("waits for the full backup that it is based on".to_owned())),
+        }
+    }
+    Found {
+        identity: group.identity(),
+        family: family_of(set),
+        server: set.server.clone(),
+        name: set.database.clone(),
+        kind: set.kind(),
+        taken_at: set.finished.clone(),
+        paths: group.paths(),
+        set_guid: set.guid.clone(),
+        position: set.position,
+        size: group.files.values().map(|(_, size)| size).sum(),
+        has_checksums: set.has_checksums,
+        is_damaged: group.is_damaged,
+        base,
+        waits_for,
+    }
+}
+
+/// The full backup of a differential, with all its stripes.
+fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a Group<'a>> {
+    let is_base = |full: &&Group<'_>| {
+        let is_of_guid = set.base.is_some() && set.base == full.set.guid;
+        let is_of_lsn = set.base_lsn.is_some() && set.base_lsn == full.set.checkpoint && set.family == full.set.family;
+        full.set.kind() == Kind::Full && full.lacks().is_none() && (is_of_guid || set.base.is_none() && is_of_lsn)
+    };
+    all.values().find(is_base)
+}
+
+/// Databases that every server has are of one family on different servers.
+fn family_of(set: &Set) -> String {
+    const OF_EVERY_SERVER: [&str; 4] = ["master", "model", "msdb", "tempdb"];
+    let is_of_every = OF_EVERY_SERVER.iter().any(|name| set.database.eq_ignore_ascii_case(name));
+    match &set.family {
+        Some(family) if !is_of_every => family.clone(),
+        _ => format!("{} at {}", set.database, set.server),
+    }
+}
+
+/// A file of which it is not known yet which backup it is.
+fn file(state: &FileState, reason: &str) -> Found {
+    let Seen { path, size, .. } = &state.seen;
+    Found {
+        size: *size,
+        waits_for: Some(reason.to_owned()),
+        ..unnamed(of_file(path), vec![path.clone()], Kind::Unknown)
+    }
+}
+
+fn unnamed(identity: String, paths: Vec<String>, kind: Kind) -> Found {
+    Found {
+        identity,
+        family: String::new(),
+        server: String::new(),
+        name: String::new(),
+        kind,
+        taken_at: None,
+        paths,
+        set_guid: None,
+        position: 0,
+        size: 0,
+        has_checksums: true,
+        is_damaged: false,
+        base: Vec::new(),
+        waits_for: None,
+    }
+}
+
+/// Data files that were listed by name: a state of theirs is what a backup is elsewhere.
+pub(super) fn data(listed: &[DataFiles], states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
+    let states: HashMap<&str, &FileState> = states.iter().map(|state| (state.seen.path.as_str(), state)).collect();
+    let one = |data: &DataFiles| {
+        let files: Vec<&&FileState> = data.files.iter().filter_map(|path| states.get(path.as_str())).collect();
+        let versions: Vec<String> =
+            files.iter().map(|state| format!("{} {}", state.seen.size, state.seen.version)).collect();
+        let is_still = files.iter().all(|state| is_settled(state, settle, now));
+        let waits_for = match () {
+            () if files.len() < data.files.len() || files.is_empty() => Some("its data files are not there"),
+            () if !is_still => Some("its data files are being written"),
+            () => None,
+        };
+        let identity = match waits_for {
+            None => format!("data {} {}", data.name, versions.join(" ")),
+            Some(_) => of_file(&data.name),
+        };
+        Found {
+            family: data.name.clone(),
+            name: data.name.clone(),
+            size: files.iter().map(|state| state.seen.size).sum(),
+            waits_for: waits_for.map(str::to_owned),
+            ..unnamed(identity, data.files.clone(), Kind::Data)
+        }
+    };
+    listed.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::labels::Media;
+    use super::*;
+
+    const SETTLE: Duration = Duration::from_secs(60);
+
+    fn state(path: &str, since: i64, labels: &Labels) -> FileState {
+        let seen = Seen { path: path.to_owned(), size: 1000, version: "1".to_owned() };
+        FileState { seen, first_seen: 0, since, labels: Some(serde_json::to_string(labels).unwrap()) }
+    }
+
+    fn backup(path: &str, guid: &str, stripe: (u16, u16)) -> FileState {
+        state(path, 0, &Labels::Backup(Media::example(guid, stripe, false)))
+    }
+
+    /// Each backup with the number of its files, and why it waits.
+    fn looked(states: &[FileState], now: i64) -> Vec<(Kind, usize, Option<String>)> {
+        found(states, SETTLE, now).into_iter().map(|found| (found.kind, found.paths.len(), found.waits_for)).collect()
+    }
+
+    #[test]
+    fn a_file_is_whole_only_after_it_stood_still() {
+        let file = backup("a.bak", "A", (1, 1));
+        let alone = std::slice::from_ref(&file);
+        assert_eq!(looked(alone, 59_999), [(Kind::Unknown, 1, Some("is being written".to_owned()))]);
+        assert_eq!(looked(alone, 60_000), [(Kind::Full, 1, None)]);
+        let object = FileState { seen: Seen { path: "s3://b/a.bak".to_owned(), ..file.seen.clone() }, ..file };
+        assert_eq!(looked(&[object], 1), [(Kind::Full, 1, None)], "an object is there whole or not at all");
+    }
+
+    #[test]
+    fn a_backup_without_its_end_is_not_known_yet() {
+        let cut = state("a.bak", 0, &Labels::Backup(Media::example("A", (1, 1), true)));
+        let found = looked(&[cut, state("b.bak", 0, &Labels::Lost("is empty".to_owned()))], 60_000);
+        assert!(found.iter().all(|(kind, _, reason)| *kind == Kind::Unknown && reason.is_some()) && found.len() == 2);
+        assert!(looked(&[state("a.txt", 0, &Labels::Other)], 60_000).is_empty());
+    }
+
+    #[test]
+    fn a_backup_in_stripes_waits_for_all_of_them_and_stays_the_same_backup() {
+        let stripes = [backup("1.bak", "A", (1, 3)), backup("2.bak", "A", (2, 3)), backup("3.bak", "A", (3, 3))];
+        let identity = |states: &[FileState]| found(states, SETTLE, 60_000)[0].identity.clone();
+        let waiting = looked(&stripes[1..], 60_000);
+        let expected = "waits for stripes: 2 of 3 are there, missing: 1".to_owned();
+        assert_eq!(waiting, [(Kind::Full, 2, Some(expected))]);
+        assert_eq!(looked(&stripes, 60_000), [(Kind::Full, 3, None)]);
+        assert_eq!(identity(&stripes[1..]), identity(&stripes));
+        let copy = backup("copy.bak", "A", (2, 3));
+        assert_eq!(looked(&[&stripes[..], &[copy]].concat(), 60_000), [(Kind::Full, 3, None)]);
+    }
+
+    #[test]
+    fn a_backup_is_the_same_under_another_name_and_another_one_is_not() {
+        let identity =
+            |path: &str, guid: &str| found(&[backup(path, guid, (1, 1))], SETTLE, 60_000)[0].identity.clone();
+        assert_eq!(identity("a.bak", "A"), identity("b.bak", "A"));
+        assert_ne!(identity("a.bak", "A"), identity("a.bak", "B"));
+    }
+
+    #[test]
+    fn a_differential_waits_for_its_full_backup() {
+        let differential = state("d.bak", 0, &Labels::Backup(Media::example("D", (1, 1), false).based_on("A")));
+        let waits = |states: &[FileState]| {
+            let all = found(states, SETTLE, 60_000);
+            all.into_iter()
+                .find(|found| found.kind == Kind::Differential)
+                .map(|found| (found.base, found.waits_for))
+                .unwrap()
+        };
+        assert!(waits(&[differential.clone(), backup("b.bak", "B", (1, 1))]).1.is_some());
+        assert!(waits(&[differential.clone(), backup("1.bak", "A", (1, 2))]).1.is_some(), "a stripe is missing");
+        assert_eq!(waits(&[differential, backup("a.bak", "A", (1, 1))]), (vec!["a.bak".to_owned()], None));
+    }
+
+    #[test]
+    fn data_files_that_changed_are_another_state() {
+        let listed = [DataFiles { name: "Sales".to_owned(), files: vec!["s.mdf".to_owned()] }];
+        let file = |version: &str, since: i64| FileState {
+            seen: Seen { path: "s.mdf".to_owned(), size: 5, version: version.to_owned() },
+            first_seen: 0,
+            since,
+            labels: None,
+        };
+        let one = |states: &[FileState]| data(&listed, states, SETTLE, 60_000).remove(0);
+        assert!(one(&[]).waits_for.is_some() && one(&[file("1", 1)]).waits_for.is_some());
+        assert_eq!(one(&[file("1", 0)]).waits_for, None);
+        assert_ne!(one(&[file("1", 0)]).identity, one(&[file("2", 0)]).identity);
+    }
+}

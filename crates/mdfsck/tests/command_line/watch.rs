@@ -1,0 +1,502 @@
+//! `mdfsck watch`: each backup that is whole is checked once, whatever happens meanwhile; nothing half-written is called corrupt; whoever
+//! is to be told is told.
+
+use std::io::Write;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::*;
+
+pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
+    vec![
+        ("watch checks each backup once, under whatever name, and has the status of what it found", once),
+        ("watch never calls a file corrupt that grows, and checks it when it is whole", growing),
+        ("watch waits for late stripes, and says so after its patience", stripes),
+        ("watch calls a backup without its end unknown after its patience", cut),
+        ("watch leaves out what vanished, and checks it when it is there again", vanished),
+        ("watch that is killed checks each backup exactly once all the same", killed),
+        ("watch ends at SIGTERM, and what it was checking is ready again", signal),
+        ("watch follows its policy", policies),
+        ("watch says when a backup is missing, has no checksums, or a promise is broken", promises),
+        ("watch passes events on until the program has worked once, and never for what is acknowledged", events),
+        ("watch gives names of databases to no shell, and escapes them in metrics and CSV", hostile_names),
+        ("watch checks data files of a list whenever they have changed", data_files),
+        ("watch checks a differential with its full backup, and reads log backups", chains),
+        ("watch refuses what makes no sense in one line", refusals),
+    ]
+}
+
+/// The tests that need promtool and node_exporter, which a machine may not have.
+pub(super) fn with_other_tools() -> Vec<Trial> {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let name =
+        "watch writes metrics that promtool and node_exporter accept, and alert rules that fire when they should";
+    let has_none = !has("promtool") || !has("prometheus-node-exporter");
+    vec![trial(name, metrics, None).with_ignored_flag(has_none)]
+}
+
+fn metrics(folder: &Path) -> Result<(), Failed> {
+    hurt(folder, "one", "1")?;
+    backup(folder, "two", "2", &["--compressed"])?;
+    fs::create_dir(folder.join("collected"))?;
+    let output = watch(folder, &["--metrics", "collected/mdfsck.prom"]);
+    ensure(output.status.code() == Some(1), format!("{output:?}"))?;
+    let names: Vec<_> = fs::read_dir(folder.join("collected"))?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<Result<_, _>>()?;
+    ensure(names == ["mdfsck.prom"], format!("{names:?}"))?;
+    let file = fs::File::open(folder.join("collected/mdfsck.prom"))?;
+    let checked = Command::new("promtool").args(["check", "metrics"]).stdin(file).output()?;
+    ensure(checked.status.success() && checked.stdout.is_empty() && checked.stderr.is_empty(), format!("{checked:?}"))?;
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/monitoring");
+    let rules = Command::new("promtool").args(["test", "rules"]).arg(samples.join("mdfsck.rules.test.yml")).output()?;
+    ensure(rules.status.success(), format!("{rules:?}"))?;
+    let dashboard: Value = serde_json::from_str(&fs::read_to_string(samples.join("mdfsck.dashboard.json"))?)?;
+    let prom = fs::read_to_string(folder.join("collected/mdfsck.prom"))?;
+    for panel in dashboard["panels"].as_array().into_iter().flatten() {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            let expression = target["expr"].as_str().unwrap_or_default();
+            let is_name = |part: &&str| part.starts_with("mdfsck_");
+            let parts = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(is_name);
+            for name in parts {
+                // These two databases have no differential, and one is not sound; the rest is there.
+                ensure(prom.contains(&format!("# TYPE {name} ")), format!("{name} is no metric:\n{prom}"))?;
+            }
+        }
+    }
+    exported(folder)
+}
+
+/// What node_exporter makes of the file.
+fn exported(folder: &Path) -> Result<(), Failed> {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut exporter = Command::new("prometheus-node-exporter")
+        .args(["--collector.disable-defaults", "--collector.textfile"])
+        .arg(format!("--collector.textfile.directory={}", folder.join("collected").display()))
+        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut answer = String::new();
+    for _ in 0..100 {
+        thread::sleep(Duration::from_millis(100));
+        let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", port)) else { continue };
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+        std::io::Read::read_to_string(&mut stream, &mut answer)?;
+        break;
+    }
+    exporter.kill()?;
+    exporter.wait()?;
+    ensure(answer.contains("node_textfile_scrape_error 0"), answer.clone())?;
+    ensure(answer.contains("mdfsck_findings{database=\"orders\""), answer)
+}
+
+fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
+    let made = mdfsck(folder, &[&["lab"], arguments].concat());
+    ensure(made.status.success(), text(&made.stderr))
+}
+
+/// Writes a backup of another database for each seed, as `backups/NAME.bak`.
+fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) -> Result<(), Failed> {
+    lab(folder, &["new", &format!("{name}.d"), "--size", "9MB", "--seed", seed])?;
+    lab(folder, &[&["backup", &format!("{name}.d"), "-o", &format!("{name}.b")], options].concat())?;
+    fs::create_dir_all(folder.join("backups"))?;
+    for entry in fs::read_dir(folder.join(format!("{name}.b")))? {
+        let from = entry?.path();
+        let suffix = from.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.split_once('_'));
+        let suffix = suffix.map(|(_, stripe)| format!("_{stripe}")).unwrap_or_default();
+        fs::rename(&from, folder.join(format!("backups/{name}{suffix}.bak")))?;
+    }
+    Ok(())
+}
+
+/// A backup of a database with damage.
+fn hurt(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
+    lab(folder, &["new", &format!("{name}.s"), "--size", "9MB", "--seed", seed])?;
+    lab(folder, &["damage", &format!("{name}.s"), "-o", &format!("{name}.d"), "--kind", "bit-rot", "--seed", "3"])?;
+    lab(folder, &["backup", &format!("{name}.d"), "-o", &format!("{name}.b")])?;
+    fs::create_dir_all(folder.join("backups"))?;
+    Ok(fs::rename(folder.join(format!("{name}.b/full.bak")), folder.join(format!("backups/{name}.bak")))?)
+}
+
+const FIXED: [&str; 6] = ["watch", "backups", "--history", "h.db", "--settle", "1s"];
+
+fn watch(folder: &Path, options: &[&str]) -> Output {
+    mdfsck(folder, &[&FIXED[..], &["--once"], options].concat())
+}
+
+/// The lines of a run of `--once`, each with its kind.
+fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
+    let stdout = text(&output.stdout);
+    let lines = stdout.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+    ensure(lines.last().is_some_and(|line| line["kind"] == "watch_summary"), format!("{output:?}"))?;
+    Ok(lines)
+}
+
+/// Status and name of the first file of each backup that a run reports, sorted.
+fn reported(output: &Output) -> Result<Vec<String>, Failed> {
+    let lines = lines(output)?;
+    let of_backups = lines.iter().filter(|line| line["kind"] == "watched");
+    let mut all: Vec<String> = of_backups
+        .map(|line| {
+            let path = line["paths"][0].as_str().unwrap_or_default();
+            format!("{} {}", line["status"].as_str().unwrap_or_default(), path.trim_start_matches("backups/"))
+        })
+        .collect();
+    all.sort();
+    Ok(all)
+}
+
+/// How often each backup was checked, by the runs of the history: how many backups, and the most runs of one.
+fn runs(folder: &Path) -> Result<(usize, usize), Failed> {
+    let output = mdfsck(folder, &["history", "h.db", "runs", "--json"]);
+    let mut counts: std::collections::BTreeMap<String, usize> = Default::default();
+    for line in text(&output.stdout).lines() {
+        let run: Value = serde_json::from_str(line)?;
+        *counts.entry(format!("{} {}", run["family"], run["taken_at"])).or_default() += 1;
+    }
+    Ok((counts.len(), counts.into_values().max().unwrap_or_default()))
+}
+
+fn expect(found: Vec<String>, expected: &[&str]) -> Result<(), Failed> {
+    ensure(found == expected, format!("{found:?}, not {expected:?}"))
+}
+
+fn once(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    backup(folder, "two", "2", &["--compressed"])?;
+    fs::create_dir(folder.join("backups/sub"))?;
+    fs::rename(folder.join("backups/two.bak"), folder.join("backups/sub/two.backup"))?;
+    fs::write(folder.join("backups/readme.txt"), "no backup")?;
+    let first = watch(folder, &["--json", "--jobs", "2", "--memory", "400MB"]);
+    expect(reported(&first)?, &["sound one.bak", "sound sub/two.backup"])?;
+    ensure(first.status.code() == Some(0), format!("{first:?}"))?;
+    fs::rename(folder.join("backups/one.bak"), folder.join("backups/renamed.bak"))?;
+    hurt(folder, "three", "3")?;
+    let second = watch(folder, &["--json"]);
+    expect(reported(&second)?, &["corrupt three.bak"])?;
+    ensure(second.status.code() == Some(1), format!("{second:?}"))?;
+    let third = watch(folder, &[]);
+    ensure(third.status.code() == Some(0) && text(&third.stdout).lines().count() == 1, format!("{third:?}"))?;
+    ensure(runs(folder)? == (3, 1), format!("{:?}", runs(folder)?))?;
+    let state = mdfsck(folder, &["history", "h.db"]);
+    ensure(text(&state.stdout).contains("corrupt"), text(&state.stdout))
+}
+
+fn growing(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    let whole = fs::read(folder.join("backups/one.bak"))?;
+    fs::remove_file(folder.join("backups/one.bak"))?;
+    let mut service = start(folder, &["--every", "1s", "--json"])?;
+    let mut file = fs::File::create(folder.join("backups/one.bak"))?;
+    // Some pauses are longer than it takes to be taken for settled.
+    for (number, piece) in whole.chunks(whole.len() / 5 + 1).enumerate() {
+        file.write_all(piece)?;
+        thread::sleep(Duration::from_millis(if number % 2 == 0 { 300 } else { 2500 }));
+    }
+    drop(file);
+    let found = wait_for(folder, |run| run["verdict"] == "sound")?;
+    ensure(found, "the whole file was not checked")?;
+    let output = end(&mut service)?;
+    let lines: Vec<&str> = output.lines().collect();
+    ensure(lines.len() == 1 && lines[0].contains("\"status\":\"sound\""), output.clone())?;
+    ensure(runs(folder)? == (1, 1), "checked once")
+}
+
+fn stripes(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &["--stripes", "3"])?;
+    fs::rename(folder.join("backups/one_1.bak"), folder.join("late.bak"))?;
+    let early = watch(folder, &["--json"]);
+    ensure(early.status.code() == Some(0) && lines(&early)?[0]["waiting"] == 1, format!("{early:?}"))?;
+    thread::sleep(Duration::from_secs(2));
+    let impatient = watch(folder, &["--json", "--patience", "1s"]);
+    let line = lines(&impatient)?.remove(0);
+    let says = line["message"].as_str().unwrap_or_default().contains("2 of 3 are there, missing: 1");
+    ensure(line["status"] == "unknown" && says && impatient.status.code() == Some(16), format!("{impatient:?}"))?;
+    fs::rename(folder.join("late.bak"), folder.join("backups/one_1.bak"))?;
+    let whole = watch(folder, &["--json"]);
+    expect(reported(&whole)?, &["sound one_1.bak"])?;
+    ensure(whole.status.code() == Some(0) && runs(folder)? == (1, 1), format!("{whole:?}"))
+}
+
+fn cut(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    backup(folder, "two", "2", &["--compressed"])?;
+    for name in ["backups/one.bak", "backups/two.bak"] {
+        let whole = fs::read(folder.join(name))?;
+        fs::write(folder.join("backups/whole.tmp"), &whole)?;
+        fs::remove_file(folder.join("backups/whole.tmp"))?;
+        fs::write(folder.join(name), &whole[..whole.len() / 2])?;
+    }
+    fs::write(folder.join("backups/empty.bak"), "")?;
+    let early = watch(folder, &["--json"]);
+    ensure(early.status.code() == Some(0) && reported(&early)?.is_empty(), format!("{early:?}"))?;
+    for _ in 0..2 {
+        let late = watch(folder, &["--json", "--patience", "1s"]);
+        expect(reported(&late)?, &["unknown empty.bak", "unknown one.bak", "unknown two.bak"])?;
+        ensure(late.status.code() == Some(16), format!("{late:?}"))?;
+    }
+    ensure(runs(folder)? == (0, 0), "none was checked")
+}
+
+fn vanished(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &["--stripes", "2"])?;
+    fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
+    watch(folder, &[]);
+    fs::rename(folder.join("backups/one_1.bak"), folder.join("other.bak"))?;
+    let gone = watch(folder, &["--json"]);
+    expect(reported(&gone)?, &["skipped one_1.bak"])?;
+    let line = lines(&gone)?.remove(0);
+    ensure(gone.status.code() == Some(0) && line["message"] == "gone", format!("{gone:?}"))?;
+    fs::rename(folder.join("late.bak"), folder.join("backups/2.bak"))?;
+    fs::rename(folder.join("other.bak"), folder.join("backups/1.bak"))?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound 1.bak"])?;
+    // A folder that cannot be read is no folder without files.
+    fs::rename(folder.join("backups"), folder.join("away"))?;
+    let away = watch(folder, &["--json"]);
+    ensure(away.status.code() == Some(4) && reported(&away)?.is_empty(), format!("{away:?}"))
+}
+
+fn start(folder: &Path, options: &[&str]) -> Result<Child, Failed> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+    command.args(FIXED).args(options).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
+    Ok(command.spawn()?)
+}
+
+fn wait_for(folder: &Path, is_it: impl Fn(&Value) -> bool) -> Result<bool, Failed> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(60) {
+        let output = mdfsck(folder, &["history", "h.db", "runs", "--json"]);
+        for line in text(&output.stdout).lines() {
+            if is_it(&serde_json::from_str(line)?) {
+                return Ok(true);
+            }
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    Ok(false)
+}
+
+/// Ends a service as a system does; returns what it has printed.
+fn end(service: &mut Child) -> Result<String, Failed> {
+    // What has come to an end just now is still to be printed.
+    thread::sleep(Duration::from_millis(500));
+    Command::new("kill").arg(service.id().to_string()).status()?;
+    let status = service.wait()?;
+    ensure(status.code() == Some(0), format!("{status}"))?;
+    let mut printed = String::new();
+    if let Some(stdout) = &mut service.stdout {
+        std::io::Read::read_to_string(stdout, &mut printed)?;
+    }
+    Ok(printed)
+}
+
+fn killed(folder: &Path) -> Result<(), Failed> {
+    for number in 1..=8 {
+        backup(folder, &format!("b{number}"), &number.to_string(), &[])?;
+    }
+    let mut dice = 7_u64;
+    for _ in 0..12 {
+        let mut service = start(folder, &["--every", "1s"])?;
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        thread::sleep(Duration::from_millis(900 + (dice >> 33) % 600));
+        service.kill()?;
+        service.wait()?;
+    }
+    let last = watch(folder, &["--json"]);
+    ensure(last.status.code() == Some(0), format!("{last:?}"))?;
+    ensure(lines(&last)?.last().is_some_and(|line| line["ready"] == 0), format!("{last:?}"))?;
+    ensure(runs(folder)? == (8, 1), format!("{:?}", runs(folder)?))
+}
+
+fn signal(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    // So slow that it never ends by itself.
+    let mut service = start(folder, &["--every", "1s", "--io-limit", "100KB"])?;
+    thread::sleep(Duration::from_secs(4));
+    let begun = Instant::now();
+    end(&mut service)?;
+    ensure(begun.elapsed() < Duration::from_secs(5), "it ends at once")?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
+    ensure(runs(folder)? == (1, 1), "checked once")
+}
+
+fn policies(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    let newest = watch(folder, &["--json", "--policy", "newest"]);
+    expect(reported(&newest)?, &["sound one.bak"])?;
+    backup(folder, "two", "2", &[])?;
+    // A second backup of the same database.
+    lab(folder, &["backup", "two.d", "-o", "more", "--sets", "2"])?;
+    fs::rename(folder.join("more/full.bak"), folder.join("backups/more.bak"))?;
+    let sample = watch(folder, &["--json", "--policy", "sample:7d"]);
+    let (sound, skipped) = (lines(&sample)?, reported(&sample)?);
+    let of = |status: &str| sound.iter().filter(|line| line["status"] == status).count();
+    ensure(of("sound") == 1 && of("skipped") >= 1 && sample.status.code() == Some(0), format!("{skipped:?}"))?;
+    backup(folder, "four", "4", &[])?;
+    let closed = ["--json", "--during"];
+    let now = mdfsck(folder, &["history", "h.db"]);
+    ensure(now.status.success(), "the history is sound")?;
+    // One of these hours is not now.
+    let (one, other) = ("00:00-12:00", "12:00-24:00");
+    let outputs = [watch(folder, &[&closed[..], &[one]].concat()), watch(folder, &[&closed[..], &[other]].concat())];
+    let checked: usize = outputs.iter().map(|output| reported(output).map_or(0, |all| all.len())).sum();
+    ensure(checked == 1 && runs(folder)?.1 == 1, format!("{outputs:?}"))
+}
+
+fn promises(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    let output = watch(folder, &["--json", "--require-checksum", "--max-age", "26h", "--within", "14d"]);
+    let all = lines(&output)?;
+    ensure(
+        all[0]["status"] == "unknown" && all[0]["message"].as_str().is_some_and(|text| text.contains("CHECKSUM")),
+        format!("{all:?}"),
+    )?;
+    let events: Vec<&Value> = all.iter().filter(|line| line["kind"] == "alarm").map(|line| &line["event"]).collect();
+    ensure(events == ["backup-missing", "promise-broken"], format!("{all:?}"))?;
+    ensure(output.status.code() == Some(16), format!("{output:?}"))?;
+    let kept = watch(folder, &["--json", "--max-age", "36500d"]);
+    ensure(kept.status.code() == Some(0), format!("{kept:?}"))?;
+    backup(folder, "two", "2", &["--checksum"])?;
+    let with = watch(folder, &["--json", "--require-checksum"]);
+    expect(reported(&with)?, &["sound two.bak"])
+}
+
+/// A program that fails the first time, and keeps what it gets. Only names that are fixed are its arguments.
+#[cfg(unix)]
+fn listener(folder: &Path) -> Result<(), Failed> {
+    use std::os::unix::fs::PermissionsExt;
+    let script = "#!/bin/sh\n[ -e failed ] || { touch failed; exit 3; }\n\
+                  { echo \"$MDFSCK_EVENT|$MDFSCK_DATABASE|$MDFSCK_COUNT|$*\"; cat; } >> told\n";
+    fs::write(folder.join("listen"), script)?;
+    Ok(fs::set_permissions(folder.join("listen"), fs::Permissions::from_mode(0o755))?)
+}
+
+#[cfg(not(unix))]
+fn listener(_folder: &Path) -> Result<(), Failed> {
+    Err("needs a shell".into())
+}
+
+const TELL: [&str; 6] = ["--json", "--on-event", "./listen", "--event-argument", "a b", "--event-argument=-x"];
+
+fn events(folder: &Path) -> Result<(), Failed> {
+    listener(folder)?;
+    hurt(folder, "one", "1")?;
+    let first = watch(folder, &TELL);
+    ensure(first.status.code() == Some(1 + 4) && !folder.join("told").exists(), format!("{first:?}"))?;
+    let second = watch(folder, &TELL);
+    let told = fs::read_to_string(folder.join("told"))?;
+    let (head, rest) = told.split_once('\n').unwrap_or_default();
+    ensure(head == "finding-new|orders|4|a b -x" && second.status.code() == Some(0), format!("{told} {second:?}"))?;
+    for line in rest.lines() {
+        let line: Value = serde_json::from_str(line)?;
+        ensure(line["event"] == "finding-new" && line["key"].is_i64() && line["msg"].is_i64(), line.to_string())?;
+    }
+    ensure(rest.lines().count() == 4, told.clone())?;
+    watch(folder, &TELL);
+    ensure(fs::read_to_string(folder.join("told"))? == told, "nobody is told twice")?;
+    // The same damage in a later backup is confirmed; what is acknowledged is not said.
+    for key in ["1", "2", "3"] {
+        let acknowledged = mdfsck(folder, &["history", "h.db", "ack", key, "--because", "known"]);
+        ensure(acknowledged.status.success(), text(&acknowledged.stderr))?;
+    }
+    lab(folder, &["backup", "one.d", "-o", "later", "--stripes", "2"])?;
+    for stripe in ["full_1.bak", "full_2.bak"] {
+        fs::rename(folder.join("later").join(stripe), folder.join("backups").join(stripe))?;
+    }
+    let later = watch(folder, &TELL);
+    let told = fs::read_to_string(folder.join("told"))?;
+    let of_it: Vec<&str> = told.lines().filter(|line| line.starts_with("finding-confirmed|")).collect();
+    ensure(of_it == ["finding-confirmed|orders|1|a b -x"], format!("{told} {later:?}"))?;
+    // A program that is not there is no reason not to look.
+    hurt(folder, "two", "2")?;
+    let missing = watch(folder, &["--json", "--on-event", "./missing"]);
+    ensure(missing.status.code() == Some(1 + 4), format!("{missing:?}"))
+}
+
+fn hostile_names(folder: &Path) -> Result<(), Failed> {
+    listener(folder)?;
+    fs::write(folder.join("failed"), "")?;
+    let name = "x\"\\$(touch pwned)`touch pwned`;\u{202e}";
+    lab(folder, &["new", "s", "--size", "9MB"])?;
+    lab(folder, &["damage", "s", "-o", "d", "--kind", "bit-rot", "--seed", "3"])?;
+    fs::write(folder.join("list"), format!("{} \"d/orders.mdf\"\n", "\"$(touch pwned);-x\""))?;
+    fs::create_dir(folder.join("backups"))?;
+    fs::write(folder.join("backups").join(format!("{name}.bak").replace('/', "")), "")?;
+    let output = mdfsck(
+        folder,
+        &[&FIXED[..], &["list", "--once", "--csv", "--patience", "1s", "--metrics", "m.prom"], &TELL[1..]].concat(),
+    );
+    thread::sleep(Duration::from_secs(1));
+    let again = mdfsck(folder, &[&FIXED[..], &["--once", "--csv", "--patience", "1s"]].concat());
+    ensure(!folder.join("pwned").exists(), "a name was run")?;
+    ensure(output.status.code().is_some_and(|status| status & 1 == 1), format!("{output:?}"))?;
+    let rows = text(&again.stdout);
+    ensure(
+        rows.starts_with("Server,Database,Backup,Type,Start,End,Status,Findings,NotVerified,Message\n"),
+        rows.clone(),
+    )?;
+    ensure(rows.contains("x\"\"\\$(touch") && rows.contains(",unknown,"), rows.clone())?;
+    let metrics = fs::read_to_string(folder.join("m.prom"))?;
+    ensure(metrics.contains("mdfsck_database_state{database=\"orders\"") && metrics.ends_with('\n'), metrics)
+}
+
+fn data_files(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "data", "--size", "9MB"])?;
+    fs::write(folder.join("list.txt"), "# name and files\n\"My Sales\" data/orders.mdf\nGone missing.mdf\n")?;
+    let look = |options: &[&str]| {
+        mdfsck(
+            folder,
+            &[&["watch", "list.txt", "--history", "h.db", "--settle", "1s", "--once", "--json"], options].concat(),
+        )
+    };
+    let first = look(&[]);
+    let line = lines(&first)?.remove(0);
+    ensure((&line["status"], &line["type"]) == (&"sound".into(), &"data".into()), format!("{first:?}"))?;
+    ensure(line["database"] == "My Sales" && lines(&first)?[1]["waiting"] == 1, format!("{first:?}"))?;
+    ensure(reported(&look(&[]))?.is_empty(), "nothing has changed")?;
+    let file = fs::File::options().write(true).open(folder.join("data/orders.mdf"))?;
+    file.set_modified(std::time::SystemTime::now())?;
+    drop(file);
+    ensure(reported(&look(&[]))?.len() == 1, "it has changed")?;
+    ensure(reported(&look(&["--patience", "1s"]))? == ["unknown missing.mdf"], "a file that is not there")
+}
+
+fn chains(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["chain", "c"])?;
+    let backups: Vec<_> = fs::read_dir(folder.join("c"))?.collect::<Result<_, _>>()?;
+    fs::create_dir(folder.join("backups"))?;
+    for entry in &backups {
+        let name = entry.file_name();
+        if entry.path().is_file() && name.to_str().is_some_and(|name| name.ends_with(".bak") || name.ends_with(".trn"))
+        {
+            fs::copy(entry.path(), folder.join("backups").join(name))?;
+        }
+    }
+    let output = watch(folder, &["--json"]);
+    let all = lines(&output)?;
+    let of = |kind: &str| all.iter().filter(|line| line["type"] == kind).count();
+    ensure(of("full") >= 1 && of("log") >= 1, format!("{all:?}"))?;
+    ensure(all.iter().all(|line| line["kind"] != "watched" || line["status"] == "sound"), format!("{all:?}"))?;
+    ensure(output.status.code() == Some(0), format!("{output:?}"))
+}
+
+fn refusals(folder: &Path) -> Result<(), Failed> {
+    fs::create_dir(folder.join("backups"))?;
+    refused(&mdfsck(folder, &["watch", "-", "--history", "h.db"]), 8, &["looks again and again"])?;
+    fs::write(folder.join("other"), "text")?;
+    refused(&mdfsck(folder, &["watch", "backups", "--history", "other"]), 8, &["other", "is not a history"])?;
+    for wrong in [
+        &["--policy", "oldest"][..],
+        &["--during", "1-2"],
+        &["--jobs", "0"],
+        &["--json", "--csv"],
+        &["--event-argument", "x"],
+        &["--settle", "5"],
+    ] {
+        refused_by_usage(&watch(folder, wrong), &[])?;
+    }
+    refused_by_usage(&mdfsck(folder, &["watch", "backups"]), &["--history"])
+}

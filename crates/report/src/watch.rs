@@ -1,0 +1,216 @@
+//! What `mdfsck watch` says of backups: a line for each.
+
+use std::io;
+
+use history::outbox::{Event, Raised};
+use history::queue::Item;
+
+use crate::json::watch::{WatchAlarm, WatchLine, WatchSummary, Watched};
+use crate::json::{VERSION, line};
+use crate::text_table::{padded, printable};
+
+/// Whether a backup is sound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Nothing was found, and everything was verified.
+    Sound,
+    /// Corruption was found.
+    Corrupt,
+    /// It could not be verified whole, or not be read, or is not whole yet.
+    Unknown,
+    /// It was left out.
+    Skipped,
+}
+
+impl Status {
+    /// That of a backup.
+    pub fn of(item: &Item) -> Self {
+        match (item.state.as_str(), item.verdict.as_deref()) {
+            ("skipped", None) => Self::Skipped,
+            ("done", Some("sound")) => Self::Sound,
+            ("done", Some("corrupt")) => Self::Corrupt,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// As programs have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sound => "sound",
+            Self::Corrupt => "corrupt",
+            Self::Unknown => "unknown",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// How lines are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WatchFormat {
+    /// Aligned, for people.
+    Text,
+    /// An object per line.
+    Json,
+    /// With a heading.
+    Csv,
+}
+
+/// The columns of CSV.
+const COLUMNS: [&str; 10] =
+    ["Server", "Database", "Backup", "Type", "Start", "End", "Status", "Findings", "NotVerified", "Message"];
+
+/// Writes what comes before all lines.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_heading(format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
+    if format != WatchFormat::Csv {
+        return Ok(());
+    }
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(COLUMNS)?;
+    csv.flush()
+}
+
+/// Writes the line of a backup.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(item: &Item, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
+    let (found, status) = (&item.found, Status::of(item));
+    match format {
+        WatchFormat::Json => {
+            let watched = Watched {
+                v: VERSION,
+                server: &found.server,
+                database: &found.name,
+                family: &found.family,
+                paths: &found.paths,
+                position: found.position,
+                r#type: found.kind.name(),
+                taken_at: found.taken_at.as_deref(),
+                started: item.started.as_deref(),
+                ended: item.ended.as_deref(),
+                status: status.name(),
+                state: &item.state,
+                findings: item.findings,
+                not_verified: item.not_verified,
+                message: &item.reason,
+                run: item.run,
+            };
+            line(&WatchLine::Watched(watched), out)
+        }
+        WatchFormat::Csv => {
+            let mut csv = csv::Writer::from_writer(out);
+            csv.write_record([
+                &found.server,
+                &found.name,
+                &found.paths.join(";"),
+                found.kind.name(),
+                item.started.as_deref().unwrap_or_default(),
+                item.ended.as_deref().unwrap_or_default(),
+                status.name(),
+                &item.findings.to_string(),
+                &item.not_verified.to_string(),
+                &item.reason,
+            ])?;
+            csv.flush()
+        }
+        WatchFormat::Text => {
+            let status = match status {
+                Status::Corrupt => "CORRUPT",
+                status => status.name(),
+            };
+            let name = if found.name.is_empty() { "?" } else { found.name.as_str() };
+            let taken_at = found.taken_at.as_deref().unwrap_or("-");
+            let columns = [(status, 7), (name, 20), (found.kind.name(), 12), (taken_at, 20)];
+            let columns: Vec<String> = columns.iter().map(|(text, width)| padded(&printable(text), *width)).collect();
+            let mut text = format!("{}  {}", columns.join("  "), printable(&found.paths.join(", ")));
+            let counted = match (item.findings, item.not_verified) {
+                (0, _) => String::new(),
+                (1, _) => "1 finding; ".to_owned(),
+                (findings, _) => format!("{findings} findings; "),
+            };
+            if !item.reason.is_empty() {
+                text.push_str(&format!(": {counted}{}", printable(&item.reason)));
+            }
+            writeln!(out, "{}", text.trim_end())
+        }
+    }
+}
+
+/// Writes what is not as it was promised.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_alarm(event: Event, raised: &Raised, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
+    match format {
+        WatchFormat::Json => {
+            let Raised { family, name, text } = raised;
+            line(&WatchLine::Alarm(WatchAlarm { v: VERSION, event: event.name(), database: name, family, text }), out)
+        }
+        WatchFormat::Csv => {
+            let mut csv = csv::Writer::from_writer(out);
+            let text = format!("{}: {}", event.name(), raised.text);
+            csv.write_record(["", &raised.name, "", "", "", "", "unknown", "0", "0", &text])?;
+            csv.flush()
+        }
+        WatchFormat::Text => {
+            let (name, text) = (padded(&printable(&raised.name), 20), printable(&raised.text));
+            writeln!(out, "{}  {name}  {}: {text}", padded("unknown", 7), event.name())
+        }
+    }
+}
+
+/// Counts of lines, and of the backups that are left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Backups that are sound.
+    pub sound: u64,
+    /// Backups with corruption.
+    pub corrupt: u64,
+    /// Backups of which that is not known.
+    pub unknown: u64,
+    /// Backups that were left out.
+    pub skipped: u64,
+    /// Backups that are not whole yet.
+    pub waiting: u64,
+    /// Backups that are to be checked, but not now.
+    pub ready: u64,
+}
+
+impl Counts {
+    /// Counts a line.
+    pub fn add(&mut self, status: Status) {
+        match status {
+            Status::Sound => self.sound += 1,
+            Status::Corrupt => self.corrupt += 1,
+            Status::Unknown => self.unknown += 1,
+            Status::Skipped => self.skipped += 1,
+        }
+    }
+}
+
+/// Writes what comes after all lines.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_counts(counts: Counts, exit_status: u8, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
+    let Counts { sound, corrupt, unknown, skipped, waiting, ready } = counts;
+    match format {
+        WatchFormat::Csv => Ok(()),
+        WatchFormat::Json => {
+            let summary = WatchSummary { v: VERSION, sound, corrupt, unknown, skipped, waiting, ready, exit_status };
+            line(&WatchLine::WatchSummary(summary), out)
+        }
+        WatchFormat::Text => {
+            let mut text = format!("{sound} sound, {corrupt} corrupt, {unknown} unknown, {skipped} skipped");
+            for (count, what) in [(waiting, "not whole yet"), (ready, "to be checked later")] {
+                if count > 0 {
+                    text.push_str(&format!("; {count} {what}"));
+                }
+            }
+            writeln!(out, "{text}")
+        }
+    }
+}
