@@ -97,7 +97,7 @@ fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
 fn a_backup_waits_is_ready_is_gone_and_comes_back() {
     let (_folder, mut history) = history();
     let waiting = Found { waits_for: Some("1 of 2 stripes".to_owned()), ..found("A", "a.bak") };
-    put(&mut history, &[waiting.clone()]);
+    put(&mut history, &[waiting]);
     assert_eq!(states(&history), [("waiting".to_owned(), "1 of 2 stripes".to_owned())]);
     put(&mut history, &[found("A", "a.bak")]);
     assert_eq!(states(&history)[0].0, "ready");
