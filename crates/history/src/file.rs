@@ -1,5 +1,7 @@
 //! The file of a history: whether it is one, how it is made and opened.
 
+mod own;
+
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,8 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use self::own::Own;
+pub use self::own::is_open;
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
 
@@ -25,6 +29,8 @@ const HEADER_BYTES: usize = 100;
 pub struct History {
     connection: Connection,
     path: PathBuf,
+    /// Dropped after the connection.
+    _own: Own,
 }
 
 /// What is to be done with a history.
@@ -57,11 +63,11 @@ impl History {
     }
 
     fn open_for(path: &Path, purpose: Purpose, migrations: &[&str]) -> Result<Self> {
-        recognize(path)?;
+        let own = Own::new(path, || recognize(path))?;
         let failed = |error: rusqlite::Error| of_sqlite(path, &error);
         let connection = connect(path, purpose).map_err(failed)?;
         configure(&connection).map_err(failed)?;
-        let mut history = Self { connection, path: path.to_owned() };
+        let mut history = Self { connection, path: path.to_owned(), _own: own };
         if purpose == Purpose::Record && history.connection.is_readonly("main").map_err(failed)? {
             let cause = "it is read-only".to_owned();
             return Err(HistoryError::Unwritable { path: path.to_owned(), cause });
@@ -254,7 +260,8 @@ fn create(path: &Path) -> Result<()> {
         .map_err(|cause| of_io(path, &std::io::Error::new(cause.kind(), cause.kind().to_string()), true))?;
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
-    match file.persist_noclobber(path) {
+    // Closed before it has its name, under which other threads open it.
+    match file.into_temp_path().persist_noclobber(path) {
         Ok(_) => Ok(()),
         // Another process was faster.
         Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => Ok(()),

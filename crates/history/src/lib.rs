@@ -28,7 +28,7 @@ pub mod windows;
 
 pub use coverage::InWindow;
 pub use error::{HistoryError, Result};
-pub use file::History;
+pub use file::{History, is_open};
 pub use lease::Lease;
 pub use record::{FailedRun, Recorded, Run};
 pub use schema::VERSION;

@@ -220,3 +220,27 @@ fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
     one.connection().execute("UPDATE lease SET heartbeat = ?1", [at(86_400)]).unwrap();
     other.lease(1, "HOST2").unwrap();
 }
+
+/// A program that believes that it is the last one deletes the write-ahead log, and what is written after that is lost.
+#[test]
+#[cfg(unix)]
+fn opening_a_history_again_leaves_the_locks_of_this_process() {
+    let folder = folder();
+    let path = made(&folder);
+    let mut one = History::open_or_create(&path).unwrap();
+    assert!(is_open(&path));
+    drop(History::open_or_create(&path).unwrap());
+    one.save_baseline("a", "{}").unwrap();
+    let read = |path: &Path| {
+        let script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM baseline').fetchone())";
+        std::process::Command::new("python3").args(["-c", script]).arg(path).output()
+    };
+    // Another program, which ends its connection: another process, whose locks are its own.
+    let Ok(output) = read(&path) else { return eprintln!("skipped: there is no python3") };
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "(1,)", "{}", String::from_utf8_lossy(&output.stderr));
+    let mut log = path.clone().into_os_string();
+    log.push("-wal");
+    assert!(Path::new(&log).exists(), "the log of a history that is in use stays");
+    drop(one);
+    assert!(!is_open(&path));
+}

@@ -1,0 +1,56 @@
+//! To which files this process has connections.
+//!
+//! The system forgets all locks of a process on a file as soon as the process closes any descriptor of it (`fcntl`, POSIX). The library
+//! keeps its own descriptors open until no lock needs them; no other code may open and close the file meanwhile. (SQLite, "How To Corrupt
+//! An SQLite Database File", 2.2.)
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many connections there are, by file.
+static CONNECTIONS: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
+
+fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u64>> {
+    CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A connection, from before it is made until it is closed.
+#[derive(Debug)]
+pub(super) struct Own {
+    file: PathBuf,
+}
+
+impl Own {
+    /// Counts a connection to the file at `path`. If there is none yet, `look` may read the file by itself.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub(super) fn new<E>(path: &Path, look: impl FnOnce() -> Result<(), E>) -> Result<Self, E> {
+        let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut all = all();
+        if !all.contains_key(&file) {
+            look()?;
+        }
+        *all.entry(file.clone()).or_default() += 1;
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let mut all = all();
+        if let Some(count) = all.get_mut(&self.file) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.file);
+            }
+        }
+    }
+}
+
+/// Whether this process has a connection to the file at `path`.
+pub fn is_open(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|file| all().contains_key(&file))
+}
