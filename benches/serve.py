@@ -50,7 +50,7 @@ def estate(path, count, seed=1):
                         values[name] = history.execute("SELECT strftime('%Y-%m-%dT%H:%M:%SZ', ?, ?)", (value, f"-{days} days")).fetchone()[0]
                 if table == "database":
                     values["name"] = f"{NAMES[copies % len(NAMES)]}_{copies}"
-                    values["family"] = f"{values['family']}-{copies}"
+                    values["family"] = f"{values['family']}-{step}-{copies}"
                 names = ", ".join(f'"{name}"' for name in values)
                 history.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(values))})", list(values.values()))
     history.commit()

@@ -191,7 +191,7 @@ const runList = ({runs, more_runs}) => {
 const facts = pairs => definitions(element('dl', ''), pairs.filter(([, value]) => value !== '' && value !== null && value !== undefined));
 const databaseView = details => {
   const {row, sources} = details;
-  const read = row.never_read ? `${size(row.never_read * 8192)} never` : row.oldest_read ? `${moment(row.oldest_read)} UTC, ${ago(row.oldest_read)}` : '';
+  const read = row.never_read ? `${size(row.never_read * 8192)} were never read` : row.oldest_read ? `${moment(row.oldest_read)} UTC, ${ago(row.oldest_read)}` : '';
   const closed = row.oldest_closed ? `${moment(row.oldest_closed)} UTC, ${ago(row.oldest_closed)}` : row.relations ? 'not all yet' : '';
   return [row.under_way ? working(row.under_way) : null,
     facts([['Oldest read of a page', read], ['Oldest proof of links, keys and rows', closed], ['In use', `${grouped(row.pages)} pages, ${size(row.pages * 8192)}`], ['Family', row.family],
