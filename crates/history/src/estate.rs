@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::file::History;
 use crate::lease;
 use crate::query::{FINDING, Filter, FindingRow, RUN, RunRow, finding, run};
+use crate::state::{self, DatabaseState, SourceRow};
 use crate::time;
 
 /// A database of the estate.
@@ -21,6 +22,8 @@ pub struct DatabaseRow {
     pub name: String,
     /// It with all its copies.
     pub family: String,
+    /// What is known of it, and why not more.
+    pub state: DatabaseState,
     /// Its last run.
     pub run: Option<RunRow>,
     /// Its open findings.
@@ -31,18 +34,6 @@ pub struct DatabaseRow {
     pub trend: Vec<TrendPoint>,
     /// Who works on it.
     pub under_way: Option<UnderWay>,
-}
-
-impl DatabaseRow {
-    /// `corrupt`, `unknown` or `sound`, as [`States`] counts them.
-    pub fn state(&self) -> &'static str {
-        match &self.run {
-            Some(run) if run.findings > 0 => "corrupt",
-            _ if self.open.all() > 0 => "corrupt",
-            Some(run) if run.complete && run.error.is_none() => "sound",
-            _ => "unknown",
-        }
-    }
 }
 
 /// Findings that are not gone, each counted once.
@@ -85,26 +76,15 @@ pub struct UnderWay {
     pub window: Option<(f64, u64, u64)>,
 }
 
-/// How many databases are in which state.
+/// How many databases are in which state, as [`DatabaseState`] has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct States {
-    /// Their last run found nothing and was complete, and nothing that was found before is open.
+    /// All copies were checked whole, and nothing is open.
     pub sound: u64,
     /// They have findings.
     pub corrupt: u64,
-    /// Something was not verified, or they were not checked yet.
+    /// Something was not verified, or they were not checked whole.
     pub unknown: u64,
-}
-
-/// A copy of a database.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SourceRow {
-    /// `files` or `backup`.
-    pub kind: String,
-    /// The machine or server.
-    pub host: String,
-    /// Where it is.
-    pub location: String,
 }
 
 /// Something that a run could not verify.
@@ -150,30 +130,33 @@ impl History {
         let mut read = || {
             let mut states = States::default();
             // What was found in one copy is not gone because another one is sound.
-            let mut statement = self.connection().prepare_cached(
-                "WITH open AS (
+            let mut statement = self.connection().prepare_cached(&format!(
+                "WITH {}, opened AS (
                      SELECT s.database, count(*) AS open, sum(f.life = 'new' AND NOT (f.ack_by IS NOT NULL
                          AND coalesce(f.ack_until > ?2, 1))) AS new
                      FROM finding f JOIN source s ON s.id = f.source WHERE f.life <> 'gone' GROUP BY s.database
                  )
-                 SELECT d.id, d.family, d.name,
-                     CASE WHEN r.findings > 0 OR o.open > 0 THEN 0 WHEN r.complete = 1 THEN 2 ELSE 1 END AS state
-                 FROM database d LEFT JOIN run r ON r.id = (SELECT max(id) FROM run WHERE database = d.id)
-                 LEFT JOIN open o ON o.database = d.id
+                 SELECT {}, d.id, substr(d.family, 1, 400), substr(d.name, 1, 400), {} AS class
+                 FROM database d {} LEFT JOIN run r ON r.id = (SELECT max(id) FROM run WHERE database = d.id)
+                 LEFT JOIN opened o ON o.database = d.id
                  WHERE ?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
-                 ORDER BY state, o.new DESC, o.open DESC, r.started, d.name, d.id",
-            )?;
+                 ORDER BY class, o.new DESC, o.open DESC, r.started, d.name, d.id",
+                state::parts(),
+                state::COLUMNS,
+                state::CLASS,
+                state::JOINS
+            ))?;
             let mut rows = statement.query(params![filter.database, now])?;
             let mut is_wanted = true;
             while let Some(row) = rows.next()? {
-                match row.get(3)? {
+                match row.get(12)? {
                     0 => states.corrupt += 1,
                     1 => states.unknown += 1,
                     _ => states.sound += 1,
                 }
                 if is_wanted {
-                    let database = (row.get(0)?, row.get(1)?, row.get(2)?);
-                    is_wanted = take(self.row_of(database, runs, &now)?);
+                    let database = (row.get(9)?, row.get(10)?, row.get(11)?);
+                    is_wanted = take(self.row_of(database, state::read(row)?, runs, &now)?);
                 }
             }
             Ok(states)
@@ -188,14 +171,27 @@ impl History {
     pub fn database_row(&self, id: i64, runs: u32) -> Result<Option<DatabaseRow>> {
         let now = time::text(SystemTime::now());
         let read = || {
-            let query = "SELECT id, family, name FROM database WHERE id = ?1";
-            let found = self.connection().query_row(query, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
-            found.optional()?.map(|database| self.row_of(database, runs, &now)).transpose()
+            let mut statement = self.connection().prepare_cached(&format!(
+                "WITH {} SELECT {}, d.id, substr(d.family, 1, 400), substr(d.name, 1, 400) FROM database d {} WHERE d.id = ?1",
+                state::parts(),
+                state::COLUMNS,
+                state::JOINS
+            ))?;
+            let found = statement
+                .query_row([id], |row| Ok(((row.get(9)?, row.get(10)?, row.get(11)?), state::read(row)?)))
+                .optional()?;
+            found.map(|(database, state)| self.row_of(database, state, runs, &now)).transpose()
         };
         read().map_err(|error| self.failed(&error))
     }
 
-    fn row_of(&self, database: (i64, String, String), runs: u32, now: &str) -> rusqlite::Result<DatabaseRow> {
+    fn row_of(
+        &self,
+        database: (i64, String, String),
+        state: DatabaseState,
+        runs: u32,
+        now: &str,
+    ) -> rusqlite::Result<DatabaseRow> {
         let (id, family, name) = database.clone();
         let connection = self.connection();
         let mut last = connection.prepare_cached(&format!("{RUN} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT 1"))?;
@@ -219,6 +215,7 @@ impl History {
             id,
             name,
             family,
+            state,
             run: last.query_row([id], run).optional()?,
             open,
             coverage: self.coverage_of(database, "")?,
@@ -268,12 +265,16 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], run)
     }
 
-    /// The newest runs that could not look, newest first.
+    /// The newest runs that failed, newest first; not those whose files were run later.
     ///
     /// # Errors
     /// If the history cannot be read.
     pub fn failed_runs(&self, most: u32) -> Result<Vec<RunRow>> {
-        let query = format!("{RUN} WHERE r.error IS NOT NULL ORDER BY r.id DESC LIMIT ?1");
+        let is_same_place = state::is_same_place("l.paths", "rtrim(r.paths, '/\\')");
+        let query = format!(
+            "{RUN} WHERE r.error IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run l WHERE l.id > r.id AND l.error IS NULL
+             AND l.host = r.host AND rtrim(r.paths, '/\\') <> '' AND {is_same_place}) ORDER BY r.id DESC LIMIT ?1"
+        );
         self.rows(&query, &[most.into()], run)
     }
 

@@ -144,7 +144,7 @@ fn first_path(source: &dyn PageSource) -> String {
 }
 
 /// A path that means the same in every folder, without what may be secret in it.
-fn whole(path: &Path) -> String {
+pub(crate) fn whole(path: &Path) -> String {
     let is_other = path.as_os_str() == "-" || path.to_string_lossy().contains("://");
     let whole = if is_other { None } else { std::path::absolute(path).ok() };
     shown(whole.as_deref().unwrap_or(path))

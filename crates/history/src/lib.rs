@@ -22,6 +22,7 @@ pub mod queue;
 mod record;
 mod schema;
 mod scope;
+pub mod state;
 pub mod time;
 pub mod vitals;
 pub mod windows;

@@ -73,7 +73,7 @@ impl History {
         Ok(forgotten)
     }
 
-    /// Forgets runs that began before a moment, but for the last one of each database. What is known of findings, coverage and
+    /// Forgets runs that began before a moment, but for the last one and the last whole one of each copy. What is known of findings, coverage and
     /// relations stays.
     ///
     /// # Errors
@@ -87,7 +87,12 @@ impl History {
             transaction.execute_batch("CREATE TEMP TABLE old (id INTEGER PRIMARY KEY)")?;
             transaction.execute(
                 "INSERT INTO temp.old SELECT id FROM run r WHERE started < ?1
-                 AND (database IS NULL OR id <> (SELECT max(id) FROM run WHERE database = r.database))",
+                 AND (database IS NULL OR id <> (SELECT max(id) FROM run WHERE database = r.database))
+                 AND id NOT IN (
+                     SELECT max(k.id) FROM run k JOIN image i ON i.id = k.image
+                     GROUP BY i.source, k.command = 'CHECKDB' AND instr(k.options, '\"physical_only\":true') = 0
+                         AND instr(k.options, '\"no_index\":true') = 0
+                 )",
                 [moment],
             )?;
             // The last count of an object stays: it is that of the first run which is kept.

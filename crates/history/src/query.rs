@@ -79,7 +79,8 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// `sound`, `corrupt`, `unknown`, or `failed`.
+    /// What it says of that which it was asked for: `sound`, `corrupt`, `unknown`, or `failed`. What is known of the whole database,
+    /// [`DatabaseState`](crate::state::DatabaseState) says.
     pub fn verdict(&self) -> &'static str {
         match self {
             Self { error: Some(_), .. } => "failed",
@@ -280,18 +281,6 @@ impl History {
         self.rows(&query, &[text(&filter.database), text(&filter.since)], run)
     }
 
-    /// The newest run of each database, by name.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn last_runs(&self, filter: &Filter) -> Result<Vec<RunRow>> {
-        let query = format!(
-            "{RUN} WHERE (?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE)
-             AND r.id = (SELECT max(id) FROM run WHERE database = d.id) ORDER BY d.name, d.id"
-        );
-        self.rows(&query, &[text(&filter.database)], run)
-    }
-
     /// The findings: the open ones, or all that changed since a moment. Newest first.
     ///
     /// # Errors
@@ -302,17 +291,6 @@ impl History {
              AND (?2 IS NULL OR f.since >= ?2) AND (?3 OR f.life <> 'gone') ORDER BY d.name, d.id, f.object_name, f.id"
         );
         self.rows(&query, &[text(&filter.database), text(&filter.since), Value::Integer(is_all.into())], finding)
-    }
-
-    /// How many findings are open in a database, by its family.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn open_findings(&self, family: &str) -> Result<u64> {
-        let query =
-            "SELECT count(*) FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database
-             WHERE f.life <> 'gone' AND d.family = ?1";
-        self.connection().query_row(query, [family], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
     /// Objects with their counts over time.

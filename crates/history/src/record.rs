@@ -11,7 +11,7 @@ use source::PageSource;
 use crate::coverage::{self, InWindow};
 use crate::error::{HistoryError, Result};
 use crate::file::History;
-use crate::identity::{Identity, Ids, shown, storable};
+use crate::identity::{Identity, Ids, shown, storable, whole};
 use crate::lease;
 use crate::life::{self, Changes};
 use crate::outbox::{self, About};
@@ -120,6 +120,9 @@ impl History {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
         let paths = paths.join(", ");
+        // As runs that could look have them: so it is seen which database could not be looked at.
+        let whole_paths: Vec<String> = run.paths.iter().map(|path| whole(path)).collect();
+        let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {
             let tries = match run.watched {
                 Some(claim) => queue::fail(transaction, claim, run.error)?,
@@ -142,7 +145,7 @@ impl History {
                     ended,
                     run.host,
                     env!("CARGO_PKG_VERSION"),
-                    paths,
+                    whole_paths,
                     run.exit_status,
                     storable(run.error)
                 ],

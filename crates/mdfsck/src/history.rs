@@ -118,19 +118,18 @@ fn html(history: &History, filter: &Filter, path: &Path) -> Result<u8, Failure> 
 
 /// A line per database.
 fn states(history: &History, filter: &Filter, is_json: bool) -> Result<(), Failure> {
-    let read = || -> history::Result<Vec<show::State>> {
-        let mut coverage = history.coverage(filter, None)?;
-        let mut states = Vec::new();
-        for run in history.last_runs(filter)? {
-            let family = run.family.clone().unwrap_or_default();
-            let open = history.open_findings(&family)?;
-            let at = coverage.iter().position(|one| one.family == family);
-            let coverage = at.map(|at| coverage.swap_remove(at)).unwrap_or_default();
-            states.push(show::State { run, open, coverage });
-        }
-        Ok(states)
+    let mut rows = Vec::new();
+    let read = history.estate(filter, 0, |row| {
+        rows.push(row);
+        true
+    });
+    read.map_err(|error| Failure::from(&error))?;
+    rows.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
+    let with_run = |row: history::estate::DatabaseRow| {
+        let open = row.open.all();
+        Some(show::State { run: row.run?, state: row.state, open, coverage: row.coverage })
     };
-    let states = read().map_err(|error| Failure::from(&error))?;
+    let states: Vec<show::State> = rows.into_iter().filter_map(with_run).collect();
     output::print(|out| match is_json {
         true => show::write_states_json(&states, out),
         false => show::write_states(&states, out),

@@ -8,6 +8,7 @@ use std::io;
 use history::coverage::Coverage;
 use history::maintain::Forgotten;
 use history::query::{Difference, FindingRow, ObjectRow, RunRow};
+use history::state::DatabaseState;
 
 use crate::text_table::{TextTable, printable};
 
@@ -24,6 +25,8 @@ const MOST_RUNS: usize = 100;
 pub struct State {
     /// Its last run.
     pub run: RunRow,
+    /// The one word, and why not more.
+    pub state: DatabaseState,
     /// Findings that are open.
     pub open: u64,
     /// How old what was read and proven is.
@@ -96,7 +99,7 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
     }
     let mut table = TextTable::new(&[5]);
     table.row(["database", "state", "last run (UTC)", "oldest read", "oldest proof", "open findings"]);
-    for State { run, open, coverage } in states {
+    for State { run, state, open, coverage } in states {
         let oldest_read = match (&coverage.oldest, coverage.never) {
             (Some((.., at)), 0) => minute(at),
             (None, 0) => "-".to_owned(),
@@ -108,9 +111,20 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
             None => "not all".to_owned(),
         };
         let name = run.database.as_deref().unwrap_or_default();
-        table.row([name, run.verdict(), &minute(&run.started), &oldest_read, &closed, &open.to_string()]);
+        table.row([name, state.word, &minute(&run.started), &oldest_read, &closed, &open.to_string()]);
     }
-    table.write(0, out)
+    table.write(0, out)?;
+    for State { run, state, .. } in states {
+        let why = match (&state.why, &state.copy) {
+            (Some(why), Some(copy)) => format!("{why} ({}: {})", copy.host, copy.location),
+            (Some(why), None) => why.clone(),
+            (None, Some(copy)) if state.word == "corrupt" => format!("{}: {}", copy.host, copy.location),
+            _ => continue,
+        };
+        let name = run.database.as_deref().unwrap_or_default();
+        writeln!(out, "{}: {}: {}", printable(name), state.word, printable(&why))?;
+    }
+    Ok(())
 }
 
 /// Writes how old what was read and proven of each database is.

@@ -20,12 +20,13 @@ use crate::json::{VERSION, line};
 /// # Errors
 /// Those of `out`.
 pub fn write_states_json(states: &[State], out: &mut dyn io::Write) -> io::Result<()> {
-    states.iter().try_for_each(|State { run, open, coverage }| {
+    states.iter().try_for_each(|State { run, state, open, coverage }| {
         let state = HistoryState {
             v: VERSION,
             database: run.database.as_deref().unwrap_or_default(),
             family: run.family.as_deref().unwrap_or_default(),
-            state: run.verdict(),
+            state: state.word,
+            why: state.why.as_deref(),
             run: run.id,
             started: &run.started,
             exit_status: run.exit_status,

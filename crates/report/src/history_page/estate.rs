@@ -10,7 +10,7 @@ use crate::html::shown_to;
 
 /// Runs of a trend.
 const TREND_RUNS: u32 = 30;
-/// Runs that could not look.
+/// Runs that failed.
 const MOST_FAILED: u32 = 20;
 /// Characters of a name.
 const NAME_CHARS: usize = 128;
@@ -26,7 +26,7 @@ pub(super) struct Estate {
     rows: Vec<Row>,
     /// Databases that are not among the rows.
     more: u64,
-    /// The newest runs that could not look.
+    /// The newest runs that failed.
     failed: Vec<Failed>,
 }
 
@@ -36,8 +36,10 @@ pub(super) struct Row {
     pub(super) id: i64,
     pub(super) name: String,
     family: String,
-    /// `sound`, `corrupt` or `unknown`.
+    /// `sound`, `corrupt` or `unknown`; why it is unknown; and which copy of several that is.
     state: &'static str,
+    why: Option<String>,
+    copy: Option<String>,
     /// When its last run began.
     last_run: Option<String>,
     pages: u64,
@@ -63,12 +65,13 @@ struct UnderWay {
     window: Option<(f64, u64, u64)>,
 }
 
-/// A run that could not look.
+/// A run that failed.
 #[derive(Serialize)]
 struct Failed {
     id: i64,
     started: String,
     host: String,
+    paths: String,
     error: String,
 }
 
@@ -96,6 +99,7 @@ impl Estate {
             id: run.id,
             started: date(&run.started),
             host: shown_to(&run.host, NAME_CHARS),
+            paths: shown_to(&run.paths, TEXT_CHARS),
             error: shown_to(run.error.as_deref().unwrap_or_default(), TEXT_CHARS),
         });
         Ok(Self { sound, corrupt, unknown, rows, more, failed: failed.collect() })
@@ -104,14 +108,15 @@ impl Estate {
 
 impl Row {
     pub(super) fn of(row: DatabaseRow) -> Self {
-        let state = row.state();
-        let DatabaseRow { id, name, family, run, open, coverage, trend, under_way } = row;
+        let DatabaseRow { id, name, family, state, run, open, coverage, trend, under_way } = row;
         let pages = run.as_ref().map_or(0, |run| run.pages_in_use).max(coverage.pages_in_use);
         Self {
             id,
             name: shown_to(&name, NAME_CHARS),
             family: shown_to(&family, NAME_CHARS),
-            state,
+            state: state.word,
+            why: state.why.as_deref().map(|why| shown_to(why, NAME_CHARS)),
+            copy: state.copy.map(|copy| shown_to(&format!("{}: {}", copy.host, copy.location), NAME_CHARS)),
             last_run: run.map(|run| date(&run.started)),
             pages,
             new: open.new,

@@ -25,6 +25,8 @@ const openFindings = ({new: fresh, confirmed, acknowledged}) => {
   return parts.length ? element('span', '', ...parts.flatMap((part, at) => at ? [', ', part] : [part])) : element('span', 'n', '–');
 };
 const HEADS = ['Database', 'State', 'Open findings', 'Oldest read', 'Oldest proof', 'Last run', 'Size', 'Findings by run'];
+// Why a database is not sound, and which copy of several that is.
+const reason = ({state, why, copy}) => state === 'sound' ? '' : [why, copy].filter(Boolean).join('; ');
 const estateRow = row => {
   const isThere = isLive || model.databases[row.id];
   const name = isThere ? link(isLive ? `/database/${row.id}` : `#database-${row.id}`, row.name || '(no name)') : element('span', '', row.name);
@@ -32,6 +34,7 @@ const estateRow = row => {
   const cells = [name, stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all') : '–', row.relations ? aged(row.oldest_closed, 'not all') : '–',
     row.last_run ? aged(row.last_run, '') : '–', size(row.pages * 8192), trend(row.trend)];
   if (row.under_way) cells[1] = element('span', '', stateOf(row.state), element('span', 'n', ', under way'));
+  if (reason(row)) cells[1] = element('span', '', cells[1], element('span', 'n', ` (${reason(row)})`));
   const made = element('tr', '', ...cells.map((cell, at) => {
     const cellMade = element('td', at ? '' : 'name', cell);
     cellMade.dataset.head = HEADS[at];
@@ -59,11 +62,11 @@ const estateView = () => {
   list.id = 'estate';
   const remarks = [more ? `and ${counted(more, 'more database', 'more databases')}; mdfsck history ${model.head.file} lists all` : '',
     model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} had no room in this page: history ${model.head.file} html --database NAME` : ''];
-  const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.error]);
-  const note = 'Worst first. Corrupt is what has open findings, or findings in its last run, in any copy. Ages are those of the oldest page and the oldest proof; a backup is as old as its end.';
+  const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.paths, run.error]);
+  const note = 'Worst first. Corrupt is what has open findings, or findings in its last run, in any copy; sound is what was checked whole, every copy of it, with nothing open. Ages are those of the oldest page and the oldest proof; a backup is as old as its end.';
   return [element('div', 'filter', label, shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
     element('p', 'more', note), ...remarks.filter(Boolean).map(text => element('p', 'more', text)),
-    failures.length ? section('Runs that could not look', table(['started (UTC)', 'machine', 'why'], failures)) : null];
+    failures.length ? section('Runs that failed', table(['started (UTC)', 'machine', 'files', 'why'], failures)) : null];
 };
 
 const verdict = (tone, word, text) => {
@@ -92,7 +95,7 @@ const showDatabase = (details, ...way) => {
   const run = details.runs[0];
   title(row.name || '(no name)', row.last_run ? `last run ${moment(row.last_run)} UTC, ${ago(row.last_run)}` : 'not checked yet', ...way);
   const open = row.new + row.confirmed + row.acknowledged;
-  verdict(tones[row.state] ?? 'doubtful', row.state.toUpperCase(), [open ? counted(open, 'open finding', 'open findings') : 'no open findings',
+  verdict(tones[row.state] ?? 'doubtful', row.state.toUpperCase(), [reason(row), open ? counted(open, 'open finding', 'open findings') : 'no open findings',
     run && run.not_verified ? `${grouped(run.not_verified)} not verified` : ''].filter(Boolean).join(', '));
   return databaseView(details);
 };

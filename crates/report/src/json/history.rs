@@ -29,8 +29,10 @@ pub(crate) struct HistoryState<'a> {
     pub(crate) database: &'a str,
     /// Family guid: that of the database with all its copies.
     pub(crate) family: &'a str,
-    /// Of the last run: `sound`, `corrupt` or `unknown`.
+    /// `sound` if every copy was checked whole and nothing is open, `corrupt` if a copy has findings, else `unknown`.
     pub(crate) state: &'static str,
+    /// Why it is unknown; else null.
+    pub(crate) why: Option<&'a str>,
     /// Number of the last run.
     pub(crate) run: i64,
     /// When it began (UTC, as all times of a history).

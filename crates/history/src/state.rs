@@ -1,0 +1,285 @@
+//! What is known of a database in one word, and why it is not more. Everything that says such a word takes it from here.
+
+use rusqlite::Row;
+
+/// A copy of a database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceRow {
+    /// `files` or `backup`.
+    pub kind: String,
+    /// The machine or server.
+    pub host: String,
+    /// Where it is.
+    pub location: String,
+}
+
+/// What is known of a database: of its copies, that of the worst.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DatabaseState {
+    /// `corrupt`: there are open findings, or findings in the newest run of a copy. `sound`: of every copy, the newest run that looked
+    /// at the whole database in full depth was complete, and nothing that came later says otherwise. Else `unknown`.
+    pub word: &'static str,
+    /// Why it is unknown.
+    pub why: Option<String>,
+    /// Which copy it is, if there are several.
+    pub copy: Option<SourceRow>,
+}
+
+/// The first columns that [`read`] reads, of `worst AS c`.
+pub(crate) const COLUMNS: &str = "c.rank, c.copies, substr(n.command, 1, 40), instr(n.options, '\"physical_only\":true') > 0,
+    instr(n.options, '\"no_index\":true') > 0, substr(e.error, 1, 400), s.kind, substr(s.host, 1, 400), substr(s.location, 1, 400)";
+/// What they come from.
+pub(crate) const JOINS: &str =
+    "LEFT JOIN worst c ON c.database = d.id AND c.place = 1 LEFT JOIN source s ON s.id = c.source
+    LEFT JOIN run n ON n.id = c.run LEFT JOIN run e ON e.id = c.failure";
+/// Of `c`: 0 is corrupt, 1 unknown, 2 sound.
+pub(crate) const CLASS: &str = "CASE c.rank WHEN 0 THEN 0 WHEN 9 THEN 2 ELSE 1 END";
+
+/// Whether one of the files of a run is the one that is named in `failed`.
+fn has_file(run: &str, failed: &str) -> String {
+    format!("instr(', ' || {run} || ', ', ', ' || {failed} || ', ') > 0")
+}
+
+/// Whether the files of a run are those of `failed`, or in that folder.
+pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
+    let has_file = has_file(run, failed);
+    format!("({has_file} OR substr({run}, 1, length({failed}) + 1) IN ({failed} || '/', {failed} || '\\'))")
+}
+
+/// The parts of a query (after WITH) that end with `worst`: the copies of each database, those in place 1 being the worst.
+///
+/// A run that failed belongs to the copy whose newest run has the same machine and files, while it is newer.
+pub(crate) fn parts() -> String {
+    let is_here = is_same_place("n.paths", "f.paths");
+    let is_again = has_file("m.paths", "f.paths");
+    format!(
+        "ran AS MATERIALIZED (
+             SELECT i.source, max(r.id) AS newest, max(CASE WHEN r.complete = 0 THEN r.id END) AS incomplete,
+                 max(CASE WHEN r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
+                     AND instr(r.options, '\"no_index\":true') = 0 THEN r.id END) AS whole
+             FROM run r JOIN image i ON i.id = r.image WHERE r.error IS NULL GROUP BY i.source
+         ),
+         newest AS MATERIALIZED (
+             SELECT a.source, r.id, r.host, substr(r.paths, 1, 4000) AS paths, r.findings, a.whole, a.incomplete
+             FROM ran a JOIN run r ON r.id = a.newest
+         ),
+         failed AS MATERIALIZED (
+             SELECT host, id, paths FROM (
+                 SELECT host, max(id) AS id, rtrim(substr(paths, 1, 4000), '/\\') AS paths FROM run
+                 WHERE error IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC LIMIT 1000
+             ) WHERE paths <> ''
+         ),
+         tied AS MATERIALIZED (
+             SELECT n.source, max(f.id) AS failure FROM newest n JOIN failed f ON f.host = n.host AND f.id > n.id AND {is_here}
+             WHERE NOT EXISTS (SELECT 1 FROM newest m WHERE m.host = f.host AND m.id > f.id AND {is_again})
+             GROUP BY n.source
+         ),
+         unsolved AS MATERIALIZED (SELECT source, count(*) AS findings FROM finding WHERE life <> 'gone' GROUP BY source),
+         copy AS (
+             SELECT s.database, s.id AS source, n.id AS run, t.failure, CASE
+                 WHEN u.findings > 0 OR n.findings > 0 THEN 0
+                 WHEN t.failure IS NOT NULL THEN 1
+                 WHEN n.whole IS NULL THEN 2
+                 WHEN w.complete = 0 THEN 3
+                 WHEN n.incomplete > n.whole THEN 4
+                 WHEN w.findings > 0 THEN 5
+                 ELSE 9 END AS rank
+             FROM source s LEFT JOIN newest n ON n.source = s.id LEFT JOIN unsolved u ON u.source = s.id
+             LEFT JOIN tied t ON t.source = s.id LEFT JOIN run w ON w.id = n.whole
+             WHERE n.id IS NOT NULL OR u.findings > 0
+         ),
+         worst AS MATERIALIZED (
+             SELECT database, source, run, failure, rank, count(*) OVER (PARTITION BY database) AS copies,
+                 row_number() OVER (PARTITION BY database ORDER BY rank, run DESC, source) AS place
+             FROM copy
+         )"
+    )
+}
+
+/// Reads [`COLUMNS`].
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
+    let rank: Option<i64> = row.get(0)?;
+    let copies: Option<i64> = row.get(1)?;
+    let word = match rank {
+        Some(0) => "corrupt",
+        Some(9) => "sound",
+        _ => "unknown",
+    };
+    let why = match rank {
+        Some(0 | 9) => None,
+        None => Some("it was not checked yet".to_owned()),
+        Some(1) => Some(format!("the last run failed: {}", row.get::<_, Option<String>>(5)?.unwrap_or_default())),
+        Some(2) => {
+            let command: Option<String> = row.get(2)?;
+            let (is_physical, has_no_index): (Option<bool>, Option<bool>) = (row.get(3)?, row.get(4)?);
+            Some(part_of(command.as_deref().unwrap_or_default(), is_physical == Some(true), has_no_index == Some(true)))
+        }
+        Some(3) => Some("the last whole check was incomplete".to_owned()),
+        Some(4) => Some("a run after the last whole check was incomplete".to_owned()),
+        Some(_) => Some("the whole was not checked again after its findings were gone".to_owned()),
+    };
+    let copy = match copies {
+        Some(2..) => Some(SourceRow {
+            kind: row.get::<_, Option<String>>(6)?.unwrap_or_default(),
+            host: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
+            location: row.get::<_, Option<String>>(8)?.unwrap_or_default(),
+        }),
+        _ => None,
+    };
+    Ok(DatabaseState { word, why, copy })
+}
+
+/// What a copy that was never checked whole was checked for.
+fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
+    match command {
+        "CHECKTABLE" => "only one table was checked".to_owned(),
+        "CHECKFILEGROUP" => "only one filegroup was checked".to_owned(),
+        "CHECKDB" if is_physical => "pages only: links, keys and rows were not compared".to_owned(),
+        "CHECKDB" if has_no_index => "nonclustered indexes were left out".to_owned(),
+        _ => format!("only {command} was run"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rusqlite::{Connection, params};
+
+    use crate::History;
+    use crate::query::Filter;
+
+    const FULL: &str = r#"{"command":"CHECKDB","physical_only":false,"no_index":false}"#;
+    const PHYSICAL: &str = r#"{"command":"CHECKDB","physical_only":true,"no_index":false}"#;
+    const NO_INDEX: &str = r#"{"command":"CHECKDB","physical_only":false,"no_index":true}"#;
+
+    /// A history with a database of two copies: source 1 in /data, source 2 in /copy.
+    fn history(folder: &Path) -> Connection {
+        let path = folder.join("h.db");
+        drop(History::open_or_create(&path).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO database VALUES (1, 'F', 'sales', '2026-01-01T00:00:00Z');
+                 INSERT INTO source VALUES (1, 1, 'files', 'H', '/data/a.mdf'), (2, 1, 'files', 'H', '/copy/a.mdf');
+                 INSERT INTO image VALUES (1, 1, 'a', NULL, '2026-01-01T00:00:00Z', NULL), (2, 2, 'a', NULL, '2026-01-01T00:00:00Z', NULL);",
+            )
+            .unwrap();
+        connection
+    }
+
+    fn run(connection: &Connection, source: i64, (command, options): (&str, &str), complete: bool, findings: i64) {
+        let paths = if source == 1 { "/data/a.mdf, /data/a.ldf" } else { "/copy/a.mdf" };
+        connection
+            .execute(
+                "INSERT INTO run (database, image, started, ended, host, version, command, options, paths, exit_status, complete,
+                 findings, findings_new, findings_gone, allocation_errors, consistency_errors, not_verified, pages_in_use, pages_read,
+                 bytes_read, rows, seconds, spilled_bytes)
+                 VALUES (1, ?1, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', 'H', '1', ?2, ?3, ?4, 0, ?5, ?6, 0, 0, 0, 0, 0, 1, 1, 1,
+                 1, 1.0, 0)",
+                params![source, command, options, paths, complete, findings],
+            )
+            .unwrap();
+    }
+
+    fn fails(connection: &Connection, host: &str, paths: &str) {
+        connection
+            .execute(
+                "INSERT INTO run (started, ended, host, version, command, options, paths, exit_status, complete, error, findings,
+                 findings_new, findings_gone, allocation_errors, consistency_errors, not_verified, pages_in_use, pages_read,
+                 bytes_read, rows, seconds, spilled_bytes)
+                 VALUES ('2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', ?1, '1', '', '{}', ?2, 4, 0, 'no boot page', 0, 0, 0, 0, 0, 0,
+                 0, 0, 0, 0, 0.0, 0)",
+                [host, paths],
+            )
+            .unwrap();
+    }
+
+    /// The word and its reason, which a row of the estate and a row of its own have alike, as the counts have.
+    fn state(folder: &Path) -> (&'static str, String, Option<String>) {
+        let history = History::open(&folder.join("h.db")).unwrap();
+        let mut rows = Vec::new();
+        let counts = history
+            .estate(&Filter::default(), 5, |row| {
+                rows.push(row);
+                true
+            })
+            .unwrap();
+        let row = history.database_row(1, 5).unwrap().unwrap();
+        assert_eq!(rows.first(), Some(&row));
+        let counted = match row.state.word {
+            "corrupt" => counts.corrupt,
+            "sound" => counts.sound,
+            _ => counts.unknown,
+        };
+        assert_eq!(counted, 1);
+        (row.state.word, row.state.why.unwrap_or_default(), row.state.copy.map(|copy| copy.location))
+    }
+
+    #[test]
+    fn only_a_whole_check_in_full_depth_that_is_complete_makes_a_database_sound() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = history(folder.path());
+        let table = ("CHECKTABLE", r#"{"command":"CHECKTABLE","tables":[5],"physical_only":false,"no_index":false}"#);
+        assert_eq!(state(folder.path()).1, "it was not checked yet");
+        run(&connection, 1, table, true, 0);
+        assert_eq!(state(folder.path()), ("unknown", "only one table was checked".to_owned(), None));
+        run(&connection, 1, ("CHECKDB", PHYSICAL), true, 0);
+        assert!(state(folder.path()).1.starts_with("pages only"));
+        run(&connection, 1, ("CHECKDB", NO_INDEX), true, 0);
+        assert_eq!(state(folder.path()).1, "nonclustered indexes were left out");
+        run(&connection, 1, ("CHECKDB", FULL), false, 0);
+        run(&connection, 1, table, true, 0);
+        assert_eq!(state(folder.path()), ("unknown", "the last whole check was incomplete".to_owned(), None));
+        run(&connection, 1, ("CHECKDB", FULL), true, 0);
+        assert_eq!(state(folder.path()), ("sound", String::new(), None));
+        run(&connection, 1, table, true, 0);
+        assert_eq!(state(folder.path()).0, "sound", "a part that is sound, too, takes nothing away");
+        run(&connection, 1, table, false, 0);
+        assert_eq!(state(folder.path()).1, "a run after the last whole check was incomplete");
+        run(&connection, 1, ("CHECKDB", FULL), true, 3);
+        assert_eq!(state(folder.path()).0, "corrupt");
+        run(&connection, 1, table, true, 0);
+        assert_eq!(state(folder.path()).0, "unknown", "its findings are gone, and nobody looked at the rest again");
+    }
+
+    #[test]
+    fn a_database_is_as_its_worst_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = history(folder.path());
+        run(&connection, 1, ("CHECKDB", FULL), true, 2);
+        run(&connection, 2, ("CHECKDB", FULL), true, 0);
+        assert_eq!(state(folder.path()), ("corrupt", String::new(), Some("/data/a.mdf".to_owned())));
+        run(&connection, 1, ("CHECKDB", FULL), true, 0);
+        assert_eq!(state(folder.path()).0, "sound");
+        run(&connection, 2, ("CHECKDB", FULL), false, 0);
+        let (word, why, copy) = state(folder.path());
+        assert_eq!((word, copy.as_deref()), ("unknown", Some("/copy/a.mdf")));
+        assert_eq!(why, "the last whole check was incomplete");
+    }
+
+    #[test]
+    fn a_run_that_failed_makes_a_sound_database_unknown_until_a_later_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = history(folder.path());
+        let failed = || History::open(&folder.path().join("h.db")).unwrap().failed_runs(9).unwrap().len();
+        run(&connection, 1, ("CHECKDB", FULL), true, 0);
+        for (host, paths) in [("OTHER", "/data/a.mdf"), ("H", "/data/a"), ("H", "/"), ("H", "/dat")] {
+            fails(&connection, host, paths);
+            assert_eq!(state(folder.path()).0, "sound", "{host} {paths}");
+        }
+        assert_eq!(failed(), 4);
+        for paths in ["/data/a.mdf", "/data", "/data/", "/data/a.mdf, /data/a.ldf"] {
+            fails(&connection, "H", paths);
+            assert_eq!(
+                state(folder.path()),
+                ("unknown", "the last run failed: no boot page".to_owned(), None),
+                "{paths}"
+            );
+            assert_eq!(failed(), 5, "{paths}");
+            run(&connection, 1, ("CHECKDB", FULL), true, 0);
+            assert_eq!(state(folder.path()).0, "sound", "{paths}");
+            assert_eq!(failed(), 4, "{paths}");
+        }
+    }
+}
