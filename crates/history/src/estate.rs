@@ -115,8 +115,18 @@ pub struct PageOfFinding {
     pub paths: String,
     /// When it was seen last.
     pub last_seen: String,
-    /// The machine.
+    /// The machine on which these files are.
     pub host: String,
+    /// Numbers of the backup sets in them, none for data files; `None` if several of several files were one database.
+    pub sets: Option<Vec<u16>>,
+}
+
+/// The numbers of the sets in the identity of an image of a backup: its guid, the numbers, its end.
+fn sets_of(identity: &str) -> Option<Vec<u16>> {
+    if identity.contains(" + ") {
+        return None;
+    }
+    identity.split(' ').nth(1)?.split('+').map(|number| number.parse().ok()).collect()
 }
 
 impl History {
@@ -350,11 +360,14 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn page_of_finding(&self, key: i64) -> Result<Option<PageOfFinding>> {
-        let query = "SELECT s.database, d.name, f.file, f.page, coalesce(r.paths, s.location), f.last_seen, coalesce(r.host, s.host)
+        let query = "SELECT s.database, d.name, f.file, f.page, coalesce(r.paths, s.location), f.last_seen, coalesce(r.host, s.host),
+             s.kind, i.identity
              FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database LEFT JOIN run r ON r.id = f.last_run
-             WHERE f.id = ?1";
+             LEFT JOIN image i ON i.id = f.last_image WHERE f.id = ?1";
         let found = self.rows(query, &[key.into()], |row| {
             let (file, page): (Option<u16>, Option<u32>) = (row.get(2)?, row.get(3)?);
+            let (kind, identity): (String, Option<String>) = (row.get(7)?, row.get(8)?);
+            let sets = if kind == "backup" { identity.as_deref().and_then(sets_of) } else { Some(Vec::new()) };
             Ok(PageOfFinding {
                 database: row.get(0)?,
                 name: row.get(1)?,
@@ -362,8 +375,23 @@ impl History {
                 paths: row.get(4)?,
                 last_seen: row.get(5)?,
                 host: row.get(6)?,
+                sets,
             })
         });
         Ok(found?.pop())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sets_of;
+
+    #[test]
+    fn the_sets_of_a_backup_are_in_its_identity() {
+        assert_eq!(sets_of("0a1b 1 2026-11-21 22:00:00"), Some(vec![1]));
+        assert_eq!(sets_of(" 3+2 2026-11-21 22:00:00"), Some(vec![3, 2]));
+        assert_eq!(sets_of("a 1 x + b 2 y"), None);
+        assert_eq!(sets_of("a x y"), None);
+        assert_eq!(sets_of(""), None);
     }
 }

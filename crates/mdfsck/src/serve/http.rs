@@ -25,6 +25,8 @@ pub(super) struct Request {
     pub(super) host: Option<String>,
     /// Where it came from, as a browser says: `same-origin`, `cross-site`.
     pub(super) fetch_site: Option<String>,
+    /// What for, as a browser says: `navigate` if somebody follows a link.
+    pub(super) fetch_mode: Option<String>,
     pub(super) body: Vec<u8>,
     /// Whether another may follow on this connection.
     pub(super) may_go_on: bool,
@@ -262,6 +264,7 @@ fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
         target: target.to_owned(),
         host: one("host")?,
         fetch_site: one("sec-fetch-site")?,
+        fetch_mode: one("sec-fetch-mode")?,
         body: Vec::new(),
         may_go_on: version == 1 && !wants_end,
     };

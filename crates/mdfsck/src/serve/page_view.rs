@@ -4,12 +4,14 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use history::estate::PageOfFinding;
+
+use crate::keep;
 
 /// Such processes at a time.
 const MOST: usize = 2;
@@ -30,9 +32,25 @@ pub(super) enum Printed {
     Busy,
 }
 
-/// Shows a page of the files that the history names.
+/// Shows a page of the files that the history names, if they are on this machine.
 pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
-    let by_hand = format!("mdfsck page {file}:{page} {}", found.paths);
+    let address = format!("{file}:{page}");
+    // The first set is what `page` takes by itself.
+    let sets = found.sets.as_deref();
+    let sets = sets.map(|sets| if sets.iter().any(|set| *set != 1) { sets } else { Default::default() });
+    let by_hand = by_hand(&address, sets.unwrap_or_default(), &names(&found.paths));
+    let host = keep::host();
+    if found.host != host {
+        return Printed::Nothing(format!("The files are on {}, and this is {host}. By hand: {by_hand}", found.host));
+    }
+    let sets = match sets {
+        Some(sets) if sets.len() <= 1 => sets,
+        _ => {
+            return Printed::Nothing(format!(
+                "The run took several backup sets together, or other ones than the first. Add --set. By hand: {by_hand}"
+            ));
+        }
+    };
     let Some(paths) = paths(&found.paths) else {
         return Printed::Nothing(format!(
             "The history names no file of this machine by its whole path. By hand: {by_hand}"
@@ -42,7 +60,7 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
         AT_WORK.fetch_sub(1, Ordering::AcqRel);
         return Printed::Busy;
     }
-    let printed = print((file, page), &paths);
+    let printed = print(&address, sets, &paths);
     AT_WORK.fetch_sub(1, Ordering::AcqRel);
     match printed {
         Ok(text) => Printed::Page(text),
@@ -50,10 +68,41 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     }
 }
 
-fn print((file, page): (u16, u32), paths: &[PathBuf]) -> Result<String, String> {
+/// The command for a shell.
+fn by_hand(address: &str, sets: &[u16], names: &[String]) -> String {
+    let mut command = format!("mdfsck page {address}");
+    for set in sets {
+        command.push_str(&format!(" --set {set}"));
+    }
+    if names.iter().any(|name| name.starts_with('-')) {
+        command.push_str(" --");
+    }
+    for name in names {
+        command.push(' ');
+        command.push_str(&quoted(name));
+    }
+    command
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let is_plain =
+        |letter: char| letter.is_alphanumeric() || "/._-:=@%+,".contains(letter) || cfg!(windows) && letter == '\\';
+    if !name.is_empty() && name.chars().all(is_plain) {
+        name.to_owned()
+    } else if cfg!(windows) {
+        format!("\"{name}\"")
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    }
+}
+
+fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|cause| format!("mdfsck cannot be started: {cause}."))?;
     let started = Command::new(program)
-        .args(["page", &format!("{file}:{page}"), "--memory", MEMORY, "--"])
+        .args(["page", address, "--memory", MEMORY])
+        .args(sets.iter().flat_map(|set| ["--set".to_owned(), set.to_string()]))
+        .arg("--")
         .args(paths)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -64,56 +113,75 @@ fn print((file, page): (u16, u32), paths: &[PathBuf]) -> Result<String, String> 
     thread::scope(|scope| {
         let out = scope.spawn(move || read(out));
         let said = scope.spawn(move || read(said));
-        let has_ended = wait(&mut child);
-        let text = |reader: thread::ScopedJoinHandle<'_, String>| reader.join().unwrap_or_default();
-        match (has_ended, text(out), text(said)) {
-            (false, ..) => Err(format!("It took longer than {} s.", TIME.as_secs())),
-            (true, text, said) if text.is_empty() => Err(said.trim().to_owned()),
-            (true, text, said) => Ok(if said.is_empty() { text } else { format!("{}\n{text}", said.trim_end()) }),
+        let ended = wait(&mut child);
+        let text = |reader: thread::ScopedJoinHandle<'_, (String, bool)>| reader.join().unwrap_or_default();
+        let ((mut text, is_cut), (said, _)) = (text(out), text(said));
+        let Some(status) = ended else { return Err(format!("It took longer than {} s.", TIME.as_secs())) };
+        if text.is_empty() {
+            return Err(said.trim().to_owned());
         }
+        if !said.is_empty() {
+            text = format!("{}\n{text}", said.trim_end());
+        }
+        // What is cut ends early.
+        if is_cut {
+            text.push_str("\ncut after 1 MB\n");
+        } else if !status.success() {
+            let number = status.code().map_or_else(|| "unknown".to_owned(), |code| code.to_string());
+            text.push_str(&format!("\nmdfsck page ended with status {number}\n"));
+        }
+        Ok(text)
     })
 }
 
-fn read(from: Option<impl Read>) -> String {
+/// What was printed, and whether there was more than is shown.
+fn read(from: Option<impl Read>) -> (String, bool) {
     let mut bytes = Vec::new();
     if let Some(from) = from {
         // What could be read is shown.
-        let _ = from.take(SHOWN_BYTES).read_to_end(&mut bytes);
+        let _ = from.take(SHOWN_BYTES + 1).read_to_end(&mut bytes);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let is_cut = bytes.len() as u64 > SHOWN_BYTES;
+    bytes.truncate(SHOWN_BYTES as usize);
+    (String::from_utf8_lossy(&bytes).into_owned(), is_cut)
 }
 
-/// Whether it ended in time; if not, it is ended.
-fn wait(child: &mut Child) -> bool {
+/// How it ended, if that was in time; if not, it is ended.
+fn wait(child: &mut Child) -> Option<ExitStatus> {
     let deadline = Instant::now() + TIME;
     while Instant::now() < deadline {
         match child.try_wait() {
             Ok(None) => thread::sleep(Duration::from_millis(5)),
-            Ok(Some(_)) => return true,
+            Ok(Some(status)) => return Some(status),
             Err(_) => break,
         }
     }
     // It may have ended just now.
     let _ = child.kill();
     let _ = child.wait();
-    false
+    None
 }
 
-/// The files of a run, if all of them are named by their whole path.
-fn paths(text: &str) -> Option<Vec<PathBuf>> {
-    let mut paths: Vec<String> = Vec::new();
+/// The files of a run.
+fn names(text: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
     for part in text.split(", ") {
-        match paths.last_mut() {
+        match names.last_mut() {
             // A comma in a name.
-            Some(last) if !Path::new(part).is_absolute() => {
+            Some(last) if Path::new(last.as_str()).is_absolute() && !Path::new(part).is_absolute() => {
                 last.push_str(", ");
                 last.push_str(part);
             }
-            _ => paths.push(part.to_owned()),
+            _ => names.push(part.to_owned()),
         }
     }
-    let is_whole = |path: &String| Path::new(path).is_absolute();
-    (!paths.is_empty() && paths.iter().all(is_whole)).then(|| paths.into_iter().map(PathBuf::from).collect())
+    names
+}
+
+/// They, if all of them are named by their whole path.
+fn paths(text: &str) -> Option<Vec<PathBuf>> {
+    let paths: Vec<PathBuf> = names(text).into_iter().map(PathBuf::from).collect();
+    paths.iter().all(|path| path.is_absolute()).then_some(paths)
 }
 
 #[cfg(test)]
@@ -131,5 +199,15 @@ mod tests {
         for none in ["", "-", "a.mdf", "a.mdf, /b.ndf", "s3://bucket/a.bak", "--help, /a.mdf"] {
             assert_eq!(whole(none), None, "{none}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_command_by_hand_is_one_that_a_shell_takes() {
+        let command = |text: &str, sets: &[u16]| by_hand("1:5", sets, &names(text));
+        assert_eq!(command("/data/a.mdf, /log/b.ldf", &[]), "mdfsck page 1:5 /data/a.mdf /log/b.ldf");
+        assert_eq!(command("/b/it's a.bak", &[2]), "mdfsck page 1:5 --set 2 '/b/it'\\''s a.bak'");
+        assert_eq!(command("--help, $(x)", &[]), "mdfsck page 1:5 -- --help '$(x)'");
+        assert_eq!(command("", &[]), "mdfsck page 1:5 ''");
     }
 }

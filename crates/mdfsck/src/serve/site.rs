@@ -76,6 +76,13 @@ impl Site {
             (Some(Route::Database(id)), _) => self
                 .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
             (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
+            // A page elsewhere that names it as a picture would start a process here.
+            (Some(Route::Page(_)), _)
+                if request.fetch_site.as_deref() == Some("cross-site")
+                    && request.fetch_mode.as_deref() != Some("navigate") =>
+            {
+                Answer::refusal(403)
+            }
             (Some(Route::Page(key)), _) => self.page(key),
         }
     }
