@@ -113,12 +113,14 @@ const oneFinding = (found, row) => {
   const made = element('div', 'finding', element('p', 'text', found.text), meta);
   if (found.acknowledged) {
     const [who, why, until] = found.acknowledged;
-    made.append(element('p', 'meta', `Acknowledged by ${who}${until ? ` until ${until.slice(0, 10)}` : ''}: ${why}`));
+    const isOver = until && Date.parse(until) <= NOW;
+    const by = isOver ? `Was acknowledged by ${who}` : `Acknowledged by ${who}`;
+    made.append(element('p', 'meta', `${by}${until ? ` until ${until.slice(0, 10)}` : ''}: ${why}`));
   }
-  if (found.page === null) return made;
-  const page = `${found.file}:${found.page}`;
-  if (isLive) made.append(element('p', 'meta', link(`/page/${found.key}`, `Page ${page}, field by field`)));
-  else made.append(element('p', 'meta', element('code', '', `mdfsck page ${page} PATH...`)));
+  if (found.page !== null) {
+    const page = `${found.file}:${found.page}`;
+    made.append(element('p', 'meta', isLive ? link(`/page/${found.key}`, `Page ${page}, field by field`) : element('code', '', `mdfsck page ${page} PATH...`)));
+  }
   if (isLive && canAcknowledge && found.life !== 'gone' && row) made.append(acknowledge(found.key));
   return made;
 };
@@ -203,4 +205,4 @@ const runView = ({run, came, went, not_verified}) => [
     ['State of', run.taken_at ? `${moment(run.taken_at)} UTC` : ''], ['Took', duration(run.seconds)], ['Exit status', String(run.exit_status)], ['Why', run.error],
     ['In use', `${grouped(run.pages)} pages, ${size(run.pages * 8192)}`], ['Rows', grouped(run.rows)], ['Read', `${size(run.bytes)}${rate(run) ? `, ${size(rate(run))} per second` : ''}`],
     ['Processor', run.cpu_seconds === null ? '' : duration(run.cpu_seconds)], ['Memory', run.memory_peak === null ? '' : `${size(run.memory_peak)} at most`]]),
-  findingList(came, 'Findings that came', null), findingList(went, 'Findings that went', null), notVerified(not_verified, 'Not verified')];
+  findingList(came, 'New findings', null), findingList(went, 'Findings gone', null), notVerified(not_verified, 'Not verified')];

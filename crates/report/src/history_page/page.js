@@ -28,7 +28,7 @@ const HEADS = ['Database', 'State', 'Open findings', 'Oldest read', 'Oldest proo
 // Why a database is not sound, and which copy of several that is.
 const reason = ({state, why, copy}) => state === 'sound' ? '' : [why, copy].filter(Boolean).join('; ');
 const estateRow = row => {
-  const isThere = isLive || model.databases[row.id];
+  const isThere = isLive || Object.hasOwn(model.databases, row.id);
   const name = isThere ? link(isLive ? `/database/${row.id}` : `#database-${row.id}`, row.name || '(no name)') : element('span', '', row.name);
   name.dir = 'auto';
   const cells = [name, stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all') : '–', row.relations ? aged(row.oldest_closed, 'not all') : '–',
@@ -109,7 +109,8 @@ const showRun = ({database, run, ...rest}) => {
 const show = () => {
   const {database, run, estate, databases} = model;
   const only = estate && !isLive && estate.rows.length === 1 && !estate.more ? databases[estate.rows[0].id] : undefined;
-  const asked = databases?.[location.hash.replace('#database-', '')];
+  const hash = location.hash.replace('#database-', '');
+  const asked = databases && Object.hasOwn(databases, hash) ? databases[hash] : undefined;
   const view = run ? showRun(run) : database ? showDatabase(database, link('/', 'all databases'))
     : asked && asked !== only ? showDatabase(asked, link('#', 'all databases')) : only ? showDatabase(only) : showEstate();
   byId('view').replaceChildren(...view.filter(Boolean));

@@ -20,7 +20,7 @@ const MOST_CAUSES: usize = 100;
 const MOST_PLACES: usize = 50;
 /// Characters of a place or reason.
 const PLACE_CHARS: usize = 200;
-/// Findings that came or went which are shown, and bytes of their text.
+/// New and gone findings that are shown, and bytes of their text.
 const MOST_CHANGES: u32 = 1000;
 const CHANGE_BYTES: usize = 1 << 20;
 
