@@ -342,7 +342,8 @@ impl History {
     /// by itself.
     pub(crate) fn each_range(&self, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
         let mut statement = self.connection().prepare_cached(
-            "SELECT file, first, pages, pages_in_use, read_at, evidence FROM coverage WHERE database = ?1
+            "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),
+                 min(max(pages_in_use, 0), 4294967295), substr(read_at, 1, 40), evidence FROM coverage WHERE database = ?1
              ORDER BY file, first, read_at DESC",
         )?;
         let mut rows = statement.query([database])?;

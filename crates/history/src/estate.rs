@@ -9,7 +9,7 @@ use crate::coverage::{Coverage, Range};
 use crate::error::Result;
 use crate::file::History;
 use crate::lease;
-use crate::query::{FINDING, Filter, FindingRow, RUN, RunRow, finding, run};
+use crate::query::{FINDING_OF_PAGE, Filter, FindingRow, RUN_OF_PAGE, RunRow, finding, run};
 use crate::state::{self, DatabaseState, SourceRow};
 use crate::time;
 
@@ -204,7 +204,8 @@ impl History {
     ) -> rusqlite::Result<DatabaseRow> {
         let (id, family, name) = database.clone();
         let connection = self.connection();
-        let mut last = connection.prepare_cached(&format!("{RUN} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT 1"))?;
+        let mut last =
+            connection.prepare_cached(&format!("{RUN_OF_PAGE} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT 1"))?;
         let mut open = connection.prepare_cached(
             "SELECT coalesce(sum(ack), 0), coalesce(sum(NOT ack AND life = 'new'), 0), coalesce(sum(NOT ack AND life <> 'new'), 0)
              FROM (SELECT f.life, f.ack_by IS NOT NULL AND coalesce(f.ack_until > ?2, 1) AS ack
@@ -214,7 +215,7 @@ impl History {
             Ok(OpenFindings { acknowledged: row.get(0)?, new: row.get(1)?, confirmed: row.get(2)? })
         })?;
         let mut trend = connection.prepare_cached(
-            "SELECT started, findings, complete FROM run WHERE database = ?1 ORDER BY id DESC LIMIT ?2",
+            "SELECT substr(started, 1, 40), max(findings, 0), complete FROM run WHERE database = ?1 ORDER BY id DESC LIMIT ?2",
         )?;
         let trend = trend.query_map(params![id, runs], |row| {
             Ok(TrendPoint { started: row.get(0)?, findings: row.get(1)?, complete: row.get(2)? })
@@ -240,7 +241,7 @@ impl History {
             return Ok(None);
         };
         let mut window = self.connection().prepare_cached(
-            "SELECT w.allowed_seconds, w.ranges, w.bytes FROM window w JOIN image i ON i.id = w.image
+            "SELECT min(max(w.allowed_seconds, 0.0), 1e12), max(w.ranges, 0), max(w.bytes, 0) FROM window w JOIN image i ON i.id = w.image
              JOIN source s ON s.id = i.source WHERE s.database = ?1 ORDER BY w.id DESC LIMIT 1",
         )?;
         let window = window.query_row([database], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
@@ -252,7 +253,7 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn sources(&self, database: i64, most: u32) -> Result<Vec<SourceRow>> {
-        let query = "SELECT kind, host, location FROM source WHERE database = ?1 ORDER BY id LIMIT ?2";
+        let query = "SELECT kind, substr(host, 1, 1000), substr(location, 1, 1000) FROM source WHERE database = ?1 ORDER BY id LIMIT ?2";
         self.rows(query, &[database.into(), most.into()], |row| {
             Ok(SourceRow { kind: row.get(0)?, host: row.get(1)?, location: row.get(2)? })
         })
@@ -271,7 +272,7 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn runs_of(&self, database: i64, most: u32) -> Result<Vec<RunRow>> {
-        let query = format!("{RUN} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT ?2");
+        let query = format!("{RUN_OF_PAGE} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT ?2");
         self.rows(&query, &[database.into(), most.into()], run)
     }
 
@@ -282,7 +283,7 @@ impl History {
     pub fn failed_runs(&self, most: u32) -> Result<Vec<RunRow>> {
         let is_same_place = state::is_same_place("l.paths", "rtrim(r.paths, '/\\')");
         let query = format!(
-            "{RUN} WHERE r.error IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run l WHERE l.id > r.id AND l.error IS NULL
+            "{RUN_OF_PAGE} WHERE r.error IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run l WHERE l.id > r.id AND l.error IS NULL
              AND l.host = r.host AND rtrim(r.paths, '/\\') <> '' AND {is_same_place}) ORDER BY r.id DESC LIMIT ?1"
         );
         self.rows(&query, &[most.into()], run)
@@ -293,7 +294,7 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn run(&self, id: i64) -> Result<Option<(RunRow, Option<i64>)>> {
-        let found = self.rows(&format!("{RUN} WHERE r.id = ?1"), &[id.into()], run)?.pop();
+        let found = self.rows(&format!("{RUN_OF_PAGE} WHERE r.id = ?1"), &[id.into()], run)?.pop();
         let database = "SELECT database FROM run WHERE id = ?1";
         let database = self.rows(database, &[id.into()], |row| row.get(0))?.pop().flatten();
         Ok(found.map(|run| (run, database)))
@@ -316,7 +317,7 @@ impl History {
     /// If the history cannot be read.
     pub fn findings_of(&self, database: i64, most: u32) -> Result<Vec<FindingRow>> {
         let query = format!(
-            "{FINDING} WHERE s.database = ?1 ORDER BY f.life = 'gone', f.object_name, f.index_id, f.check_id, f.id LIMIT ?2"
+            "{FINDING_OF_PAGE} WHERE s.database = ?1 ORDER BY f.life = 'gone', f.object_name, f.index_id, f.check_id, f.id LIMIT ?2"
         );
         self.rows(&query, &[database.into(), most.into()], finding)
     }
@@ -326,7 +327,7 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn changes_of(&self, id: i64, most: u32) -> Result<Vec<(FindingRow, String)>> {
-        let query = format!("{FINDING} WHERE f.id = ?1");
+        let query = format!("{FINDING_OF_PAGE} WHERE f.id = ?1");
         let changes = "SELECT finding, life FROM finding_change WHERE run = ?1 ORDER BY life DESC, finding LIMIT ?2";
         let changes: Vec<(i64, String)> =
             self.rows(changes, &[id.into(), most.into()], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -343,7 +344,8 @@ impl History {
     /// If the history cannot be read.
     pub fn not_verified(&self, run: i64, most: u32) -> Result<Vec<NotVerifiedRow>> {
         let query =
-            "SELECT limit_id, what, scope, reason, count FROM not_verified WHERE run = ?1 ORDER BY rowid LIMIT ?2";
+            "SELECT substr(limit_id, 1, 100), substr(what, 1, 1000), substr(scope, 1, 1000), substr(reason, 1, 1000), max(count, 0)
+             FROM not_verified WHERE run = ?1 ORDER BY rowid LIMIT ?2";
         self.rows(query, &[Value::Integer(run), most.into()], |row| {
             Ok(NotVerifiedRow {
                 limit_id: row.get(0)?,
@@ -360,8 +362,9 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn page_of_finding(&self, key: i64) -> Result<Option<PageOfFinding>> {
-        let query = "SELECT s.database, d.name, f.file, f.page, coalesce(r.paths, s.location), f.last_seen, coalesce(r.host, s.host),
-             s.kind, i.identity
+        let query = "SELECT s.database, substr(d.name, 1, 1000), CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END,
+             CASE WHEN f.page BETWEEN 0 AND 4294967295 THEN f.page END, substr(coalesce(r.paths, s.location), 1, 100000), f.last_seen,
+             substr(coalesce(r.host, s.host), 1, 1000), s.kind, substr(i.identity, 1, 1000)
              FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database LEFT JOIN run r ON r.id = f.last_run
              LEFT JOIN image i ON i.id = f.last_image WHERE f.id = ?1";
         let found = self.rows(query, &[key.into()], |row| {

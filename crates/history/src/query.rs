@@ -196,6 +196,22 @@ pub(crate) const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host,
     f.ack_until
     FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
 
+/// As [`RUN`], for pages: texts are cut, so that many rows are little memory, and a number that cannot be is the nearest that can.
+pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), substr(d.family, 1, 1000), s.kind, substr(r.host, 1, 1000),
+    substr(r.paths, 1, 1000), substr(r.command, 1, 100), substr(r.started, 1, 40), substr(r.ended, 1, 40), substr(i.taken_at, 1, 40),
+    r.exit_status & 255, r.complete, substr(r.error, 1, 1000), max(r.findings, 0), max(r.findings_new, 0), max(r.findings_gone, 0),
+    max(r.not_verified, 0), max(r.bytes_read, 0), max(r.pages_in_use, 0), max(r.rows, 0), min(max(r.seconds, 0.0), 1e12),
+    min(max(r.cpu_seconds, 0.0), 1e12), max(r.memory_peak, 0)
+    FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
+
+/// As [`FINDING`], for pages of one database: without its name and its copies.
+pub(crate) const FINDING_OF_PAGE: &str = "SELECT f.id, '', '', '', '', '', f.life, substr(f.check_id, 1, 100), f.msg & 65535, f.state & 255,
+    substr(f.object_name, 1, 1000), min(max(f.object_id, -2147483648), 2147483647), min(max(f.index_id, -2147483648), 2147483647),
+    CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END, CASE WHEN f.page BETWEEN 0 AND 4294967295 THEN f.page END,
+    CASE WHEN f.slot BETWEEN 0 AND 65535 THEN f.slot END, substr(f.text, 1, 2000), substr(f.first_seen, 1, 40), substr(f.last_seen, 1, 40),
+    substr(f.last_looked, 1, 40), max(f.seen, 0), substr(f.ack_by, 1, 1000), substr(f.ack_text, 1, 1000), substr(f.ack_until, 1, 40)
+    FROM finding f JOIN source s ON s.id = f.source";
+
 pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: row.get(0)?,

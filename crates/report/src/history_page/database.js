@@ -70,7 +70,7 @@ const runsOf = (file, findings) => {
   const marks = [...marked].sort((a, b) => a - b).map(page => ({page, pages: 1, isFinding: true}));
   return {starts, states, dates, cells, marks};
 };
-const coverage = ({files, findings}) => {
+const coverage = ({files, more_files, findings}) => {
   const shown = files.filter(file => file.pages);
   if (!shown.length) return null;
   const maps = [];
@@ -86,6 +86,7 @@ const coverage = ({files, findings}) => {
     if (shown.length <= 8) place.append(element('h3', '', ...title), make());
     else place.append(fold(element('summary', '', ...title), make, at === 0));
   });
+  if (more_files) place.append(element('p', 'more', `and ${counted(more_files, 'more file', 'more files')}`));
   redraw(() => maps.forEach(map => map.draw()));
   return place;
 };
@@ -152,7 +153,7 @@ const findingList = ({count, shown, checks}, title, row) => {
   return place;
 };
 
-const notVerified = ({count, causes, more_causes}, title) => {
+const notVerified = ({count, causes, more_causes, more}, title) => {
   if (!count) return null;
   const place = section(title, element('p', '', counted(count, 'thing that was asked for was not verified.', 'things that were asked for were not verified.')));
   let kind = '';
@@ -161,7 +162,8 @@ const notVerified = ({count, causes, more_causes}, title) => {
     kind = one.kind;
     place.append(cause(one));
   }
-  if (more_causes) place.append(element('p', 'more', `and ${counted(more_causes, 'more cause', 'more causes')}`));
+  const ofCauses = more_causes ? `, of ${counted(more_causes, 'more cause', 'more causes')} at least` : '';
+  if (more) place.append(element('p', 'more', `and ${grouped(more)} more${ofCauses}`));
   return place;
 };
 

@@ -35,6 +35,7 @@ pub(super) struct Details {
     row: Row,
     sources: Vec<Source>,
     files: Vec<File>,
+    more_files: u64,
     findings: Findings,
     runs: Vec<Run>,
     more_runs: u64,
@@ -62,9 +63,11 @@ pub(super) fn details(history: &History, id: i64, limits: &Limits) -> Result<Opt
         host: shown_to(&source.host, TEXT_CHARS),
         location: shown_to(&source.location, TEXT_CHARS),
     });
+    let (files, more_files) = ranges::files(history, id, limits.ranges)?;
     Ok(Some(Details {
         sources: sources.collect(),
-        files: ranges::files(history, id, limits.ranges)?,
+        files,
+        more_files,
         findings: found,
         more_runs: run_count.saturating_sub(runs.len() as u64),
         runs,

@@ -16,12 +16,20 @@ pub(super) struct File {
 const NEVER: i64 = -1;
 const UNUSED: i64 = -2;
 
-/// The ranges of a database. Where there are more than `most`, two become one that is as old as the older.
-pub(super) fn files(history: &History, database: i64, most: usize) -> Result<Vec<File>> {
+/// Files that are shown.
+const MOST_FILES: usize = 500;
+
+/// The ranges of the files of a database, and how many files more there are. Where there are more than `most`, two become one that is as old as the older.
+pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Vec<File>, u64)> {
     let mut files: Vec<File> = Vec::new();
-    let mut count = 0;
+    let (mut count, mut more, mut last) = (0, 0, None);
     history.ranges(database, |range| {
         if files.last().is_none_or(|file| file.id != range.file) {
+            if files.len() == MOST_FILES {
+                more += u64::from(last != Some(range.file));
+                last = Some(range.file);
+                return;
+            }
             files.push(File { id: range.file, pages: 0, ranges: Vec::new() });
         }
         let Some(file) = files.last_mut() else { return };
@@ -39,12 +47,12 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<Vec
             count += file.push(first - file.pages, NEVER);
         }
         count += file.push(pages, read_at);
-        if count > most.max(1) {
+        if count > most.max(2 * MOST_FILES) {
             files.iter_mut().for_each(File::halve);
             count = files.iter().map(|file| file.ranges.len()).sum();
         }
     })?;
-    Ok(files)
+    Ok((files, more))
 }
 
 impl File {

@@ -83,6 +83,8 @@ pub(super) struct NotVerified {
     count: u64,
     causes: Vec<Cause>,
     more_causes: usize,
+    /// Entries that no cause here has.
+    more: u64,
 }
 
 /// What a run could not verify, by causes, with as much text as there is room for.
@@ -93,21 +95,27 @@ pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -
         causes.entry((&row.limit_id, &row.reason)).or_default().push(row);
     }
     let more_causes = causes.len().saturating_sub(MOST_CAUSES);
+    let mut covered = 0;
     let mut shown: Vec<Cause> = causes
         .into_iter()
         .take(MOST_CAUSES)
         .map(|((id, reason), mut rows)| {
             rows.sort_by(|one, other| one.what.cmp(&other.what));
-            cause((id, reason), &rows, room)
+            let (cause, entries) = cause((id, reason), &rows, room);
+            covered += entries as u64;
+            cause
         })
         .collect();
     shown.sort_by_key(|cause| cause.kind);
-    Ok(NotVerified { count: run.not_verified, causes: shown, more_causes })
+    // The history keeps the first ones of very many, and counts all.
+    let count = run.not_verified.max(rows.len() as u64);
+    Ok(NotVerified { count, causes: shown, more_causes, more: count.saturating_sub(covered) })
 }
 
-fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget) -> Cause {
+/// A cause, and how many entries it shows or counts.
+fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget) -> (Cause, usize) {
     let limit = Limit::find(id);
-    let mut what = Vec::new();
+    let (mut what, mut covered) = (Vec::new(), 0);
     for of_one_kind in rows.chunk_by(|one, other| one.what == other.what).take(MOST_PLACES) {
         let mut places = Vec::new();
         for row in of_one_kind.iter().take(MOST_PLACES) {
@@ -115,9 +123,10 @@ fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget
             places.push(if row.count == 0 { scope } else { format!("{scope} ({})", row.count) });
         }
         let name = of_one_kind.first().map_or_else(String::new, |row| room.take_or_cut(&row.what, PLACE_CHARS));
+        covered += of_one_kind.len();
         what.push(What { what: name, more: of_one_kind.len() - places.len(), places });
     }
-    Cause {
+    let cause = Cause {
         kind: limit.map_or("For a reason that this release does not have", |limit| heading(limit.kind)),
         reason: room.take_or_cut(reason, PLACE_CHARS),
         id: shown_to(id, PLACE_CHARS).into(),
@@ -127,7 +136,8 @@ fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget
         follows: 0,
         demoted: Vec::new(),
         more_demoted: 0,
-    }
+    };
+    (cause, covered)
 }
 
 /// A run with all that belongs to it.
