@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -33,18 +33,23 @@ pub(super) struct Site {
     style: Arc<Vec<u8>>,
     script: Arc<Vec<u8>>,
     state: Mutex<State>,
+    /// The page of the estate that was made last.
+    estate: Mutex<Option<Estate>>,
+    /// The history for whoever makes that page: nobody else waits for it.
+    maker: Mutex<Option<State>>,
 }
 
 struct State {
     history: History,
     /// Which file it is: another may be put in its place.
     identity: Option<(u64, u64)>,
-    estate: Option<Estate>,
 }
 
 struct Estate {
     page: Arc<Vec<u8>>,
-    version: i64,
+    /// Of the history before it was made; `None` if it is known to be old.
+    version: Option<i64>,
+    identity: Option<(u64, u64)>,
     made: Instant,
 }
 
@@ -60,6 +65,8 @@ impl Site {
             style: history_page::style().into_bytes().into(),
             script: history_page::script().into_bytes().into(),
             state: Mutex::new(state),
+            estate: Mutex::new(None),
+            maker: Mutex::new(None),
         })
     }
 
@@ -72,7 +79,10 @@ impl Site {
             (Some(Route::Acknowledge(_)), _) | (Some(_), false) => Answer::refusal(405),
             (Some(Route::Style), _) => Answer { content_type: "text/css", ..Answer::html(self.style.clone()) },
             (Some(Route::Script), _) => Answer { content_type: "text/javascript", ..Answer::html(self.script.clone()) },
-            (Some(Route::Estate), _) => self.made(|state| self.estate(state).map(Some)),
+            (Some(Route::Estate), _) => match self.estate() {
+                Ok(page) => Answer::html(page),
+                Err(error) => failed(&error),
+            },
             (Some(Route::Database(id)), _) => self
                 .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
             (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
@@ -96,8 +106,8 @@ impl Site {
         Ok(state)
     }
 
-    fn made(&self, make: impl FnOnce(&mut State) -> Result<Option<Arc<Vec<u8>>>, HistoryError>) -> Answer {
-        match self.state().and_then(|mut state| make(&mut state)) {
+    fn made(&self, make: impl FnOnce(&State) -> Result<Option<Arc<Vec<u8>>>, HistoryError>) -> Answer {
+        match self.state().and_then(|state| make(&state)) {
             Ok(Some(page)) => Answer::html(page),
             Ok(None) => Answer::refusal(404),
             Err(error) => failed(&error),
@@ -113,18 +123,49 @@ impl Site {
         make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now })
     }
 
-    /// The page of the estate, which is made again only after the history has changed.
-    fn estate(&self, state: &mut State) -> Result<Arc<Vec<u8>>, HistoryError> {
-        if let Some(known) = &state.estate
-            && known.made.elapsed() < STALE
-            && (known.made.elapsed() < FRESH || state.history.data_version()? == known.version)
-        {
-            return Ok(known.page.clone());
-        }
+    /// The page of the estate, which is made again only after the history has changed. While one request makes it, others get the last.
+    fn estate(&self) -> Result<Arc<Vec<u8>>, HistoryError> {
         // Before it is made: what is written meanwhile makes it old.
-        let version = state.history.data_version()?;
-        let page = Arc::new(self.pages(state, |pages| pages.estate())?);
-        state.estate = Some(Estate { page: page.clone(), version, made: Instant::now() });
+        let (version, identity) = {
+            let state = self.state()?;
+            (state.history.data_version()?, state.identity)
+        };
+        let last = |is_wanted: &dyn Fn(&Estate) -> bool| {
+            let estate = self.estate.lock().unwrap_or_else(PoisonError::into_inner);
+            estate
+                .as_ref()
+                .filter(|known| known.identity == identity && is_wanted(known))
+                .map(|known| known.page.clone())
+        };
+        let is_good = |known: &Estate| {
+            let age = known.made.elapsed();
+            known.version.is_some() && age < STALE && (age < FRESH || known.version == Some(version))
+        };
+        if let Some(page) = last(&is_good) {
+            return Ok(page);
+        }
+        let mut maker = match self.maker.try_lock() {
+            Ok(maker) => maker,
+            Err(TryLockError::Poisoned(maker)) => maker.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                if let Some(page) = last(&|_| true) {
+                    return Ok(page);
+                }
+                self.maker.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        // Another request may have made it meanwhile.
+        if let Some(page) = last(&is_good) {
+            return Ok(page);
+        }
+        let state = match maker.take().filter(|state| state.identity == identity) {
+            Some(state) => state,
+            None => State::open(&self.path)?,
+        };
+        let page = Arc::new(self.pages(&state, |pages| pages.estate())?);
+        *maker = Some(state);
+        let made = Estate { page: page.clone(), version: Some(version), identity, made: Instant::now() };
+        *self.estate.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
         Ok(page)
     }
 
@@ -172,8 +213,13 @@ impl Site {
             "" => Ok(None),
             text => history::time::seconds(text).map(history::time::text_of_seconds).map(Some).ok_or(()),
         };
+        // One that is over would say that nobody knows of it.
+        let until = until.and_then(|until| match until {
+            Some(until) if until <= history::time::text(SystemTime::now()) => Err(()),
+            until => Ok(until),
+        });
         let (false, Ok(until)) = (because.is_empty(), until) else {
-            return refused(400, "A reason is wanted, and a date such as 2026-12-01 or none.");
+            return refused(400, "A reason is wanted, and a date to come such as 2026-12-01 or none.");
         };
         let who = format!("{}, by mdfsck serve", error_log::who());
         let done = History::open(&self.path).and_then(|mut history| {
@@ -182,7 +228,9 @@ impl Site {
         });
         match done {
             Ok(found) => {
-                self.state.lock().unwrap_or_else(PoisonError::into_inner).estate = None;
+                if let Some(known) = self.estate.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                    known.version = None;
+                }
                 let location = found.map_or_else(|| "/".to_owned(), |found| format!("/database/{}", found.database));
                 Answer { location: Some(location), ..Answer::refusal(303) }
             }
@@ -195,7 +243,7 @@ impl Site {
 impl State {
     fn open(path: &Path) -> Result<Self, HistoryError> {
         let identity = identity(path);
-        Ok(Self { history: History::open(path)?.read_only()?, identity, estate: None })
+        Ok(Self { history: History::open(path)?.read_only()?, identity })
     }
 }
 
