@@ -54,14 +54,18 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
     }
     say(address, token.filter(|_| arguments.token_file.is_none()))?;
     let server = Server { listener, site, hosts: Hosts::of(ip), open: AtomicUsize::new(0) };
-    thread::scope(|scope| {
-        for _ in 0..THREADS {
-            let started = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || server.work());
-            // With fewer threads there are fewer connections at a time.
-            drop(started);
-        }
+    let server = &server;
+    // With fewer threads there are fewer connections at a time.
+    let started = thread::scope(|scope| {
+        let start = || thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || server.work());
+        (0..THREADS).filter(|_| start().is_ok()).count()
     });
-    Ok(0)
+    match started {
+        0 => Err(Failure::unable(
+            "the system starts no thread to answer with; end other programs, or allow more threads",
+        )),
+        _ => Ok(0),
+    }
 }
 
 fn say(address: SocketAddr, token: Option<Token>) -> Result<(), Failure> {
@@ -106,16 +110,31 @@ struct Server {
     open: AtomicUsize,
 }
 
+/// A connection that is open, counted until it is dropped.
+struct Open<'a>(&'a AtomicUsize);
+
+impl<'a> Open<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Server {
     /// Takes connections, one after another, for ever.
     fn work(&self) {
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => {
-                    self.open.fetch_add(1, Ordering::Relaxed);
+                    let _open = Open::new(&self.open);
                     // The other side is gone or too slow: nothing to do about it.
                     let _ = self.serve(stream);
-                    self.open.fetch_sub(1, Ordering::Relaxed);
                 }
                 // Such as too many open files.
                 Err(_) => thread::sleep(Duration::from_millis(50)),
