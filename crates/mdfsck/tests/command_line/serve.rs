@@ -161,6 +161,15 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         let (status, body) = server.get(target)?;
         ensure(matches!(status, 404 | 405) && !body.contains("SQLite"), format!("{target}: {status}"))?;
     }
+    // A page elsewhere has no process started here; a link there may be followed.
+    ensure(
+        server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n", "")?.0 == 403,
+        "a picture",
+    )?;
+    ensure(
+        server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", "")?.0 == 200,
+        "a link",
+    )?;
     // One connection, several requests.
     let one = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.port);
     let last = one.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
@@ -287,13 +296,32 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
 /// What must not be in an answer.
 const CANARY: &str = "mdfsck-canary-7f3a";
 
+/// All that a history holds, whichever of its files it is in.
+fn rows(folder: &Path) -> Result<Vec<String>, Failed> {
+    let connection = rusqlite::Connection::open(folder.join("h.db"))?;
+    let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?;
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut all = Vec::new();
+    for table in tables {
+        let mut statement = connection.prepare(&format!("SELECT * FROM {table}"))?;
+        let columns = statement.column_count();
+        let mut found = statement.query([])?;
+        while let Some(row) = found.next()? {
+            let values: Vec<rusqlite::types::Value> = (0..columns).map(|at| row.get(at)).collect::<Result<_, _>>()?;
+            all.push(format!("{table} {values:?}"));
+        }
+    }
+    ensure(all.len() > 20, "the rows")?;
+    Ok(all)
+}
+
 fn hostile_requests(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     for place in ["canary.txt", "hurt/canary.txt"] {
         fs::write(folder.join(place), CANARY)?;
     }
     let mut server = Server::start(folder, &["--allow-ack"])?;
-    let before = fs::read(folder.join("h.db"))?;
+    let before = rows(folder)?;
     let mut kinds = std::collections::BTreeSet::new();
     for number in 0..500 {
         let request = hostile(number, server.port);
@@ -307,13 +335,21 @@ fn hostile_requests(folder: &Path) -> Result<(), Failed> {
         ensure(answer.is_empty() || answer.starts_with("HTTP/1.1 "), format!("{number}: {start:?}: {answer}"))?;
     }
     ensure(kinds.len() > 450, format!("{} kinds", kinds.len()))?;
-    ensure(fs::read(folder.join("h.db"))? == before, "the history was changed")?;
+    ensure(rows(folder)? == before, "the history was changed")?;
     server.lives()
 }
 
 fn slow_clients(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     let mut server = Server::start(folder, &[])?;
+    // A page of megabytes, which no buffer of the system takes.
+    change(
+        folder,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+         INSERT INTO database SELECT 1000 + i, 'f' || i, 'database ' || i, '2026-01-01T00:00:00Z' FROM n",
+    )?;
+    let bytes = server.get("/")?.1.len();
+    ensure(bytes > 2_000_000, format!("{bytes} bytes"))?;
     // Some begin a request and never end it, some send nothing, some take no answer.
     let mut slow = Vec::new();
     for number in 0..45 {
@@ -321,7 +357,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
         let start: &[u8] = match number % 3 {
             0 => b"GET / HTTP/1.1\r\nHost: ",
             1 => b"",
-            _ => b"GET /script.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+            _ => b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         };
         stream.write_all(start)?;
         slow.push(stream);
@@ -367,6 +403,7 @@ fn acknowledgement(folder: &Path) -> Result<(), Failed> {
         (form(&format!("{token}0"), "because=x"), 403),
         (form(&token, "because="), 400),
         (form(&token, "because=x&until=soon"), 400),
+        (form(&token, "because=x&until=2001-01-01"), 400),
     ] {
         ensure(server.ask("POST", "/acknowledge/1", "", &body)?.0 == status, body)?;
     }
