@@ -54,7 +54,7 @@ pub struct RunRow {
     pub exit_status: u8,
     /// Whether all that was asked for was verified.
     pub complete: bool,
-    /// Why it could not look.
+    /// Why it failed.
     pub error: Option<String>,
     /// Findings.
     pub findings: u64,

@@ -44,7 +44,7 @@ pub struct Run<'a> {
     pub has_listener: bool,
 }
 
-/// A run that could not look.
+/// A run that failed.
 #[derive(Debug)]
 pub struct FailedRun<'a> {
     /// What it was to look at.
@@ -112,7 +112,7 @@ impl History {
         done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
-    /// Records a run that could not look.
+    /// Records a run that failed.
     ///
     /// # Errors
     /// As [`Self::record`].

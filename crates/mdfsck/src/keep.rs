@@ -67,7 +67,7 @@ pub(crate) fn checked(
     }
 }
 
-/// Records a run that could not look.
+/// Records a run that failed.
 pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
     let Some(path) = &arguments.results.history else { return 0 };
     // The reader of its output is gone: nothing about the database. An estimate records nothing.

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
         warn(format!("{address}: other machines can read all pages of this history, and nothing is encrypted"));
     }
     say(address, token.filter(|_| arguments.token_file.is_none()))?;
-    let server = Server { listener, site, hosts: Hosts::of(ip), open: AtomicUsize::new(0) };
+    let server = Server { listener, site, hosts: Hosts::of(ip, &arguments.name), open: AtomicUsize::new(0) };
     let server = &server;
     // With fewer threads there are fewer connections at a time.
     let started = thread::scope(|scope| {
@@ -79,12 +79,18 @@ fn say(address: SocketAddr, token: Option<Token>) -> Result<(), Failure> {
 /// By which names this server may be called: another one is that of a page elsewhere whose name was made to lead here.
 struct Hosts {
     is_loopback: bool,
-    name: String,
+    names: Vec<String>,
 }
 
 impl Hosts {
-    fn of(ip: IpAddr) -> Self {
-        Self { is_loopback: ip.is_loopback(), name: keep::host() }
+    fn of(ip: IpAddr, allowed: &[String]) -> Self {
+        let is_loopback = ip.is_loopback();
+        let mut names = allowed.to_vec();
+        names.push("localhost".to_owned());
+        if !is_loopback {
+            names.push(keep::host());
+        }
+        Self { is_loopback, names }
     }
 
     /// Whether `host`, with or without a port, may be asked. An address is no name that leads elsewhere first.
@@ -95,9 +101,7 @@ impl Hosts {
         };
         match name.parse::<IpAddr>() {
             Ok(ip) => ip.is_loopback() || !self.is_loopback,
-            Err(_) => {
-                name.eq_ignore_ascii_case("localhost") || !self.is_loopback && name.eq_ignore_ascii_case(&self.name)
-            }
+            Err(_) => self.names.iter().any(|known| name.eq_ignore_ascii_case(known)),
         }
     }
 }
@@ -178,8 +182,10 @@ mod tests {
 
     #[test]
     fn a_name_that_was_made_to_lead_here_is_refused() {
-        let loopback = Hosts { is_loopback: true, name: "db1".to_owned() };
-        for good in ["127.0.0.1", "127.0.0.1:8898", "localhost:1", "LocalHost", "[::1]:8898", "[::1]"] {
+        let loopback = Hosts::of(IpAddr::from([127, 0, 0, 1]), &["checks.example".to_owned()]);
+        for good in
+            ["127.0.0.1", "127.0.0.1:8898", "localhost:1", "LocalHost", "[::1]:8898", "[::1]", "Checks.example:8898"]
+        {
             assert!(loopback.has(good), "{good}");
         }
         for bad in [
@@ -194,7 +200,7 @@ mod tests {
         ] {
             assert!(!loopback.has(bad), "{bad}");
         }
-        let open = Hosts { is_loopback: false, name: "db1".to_owned() };
+        let open = Hosts { is_loopback: false, names: vec!["db1".to_owned(), "localhost".to_owned()] };
         assert!(open.has("10.0.0.1:80") && open.has("DB1:80") && open.has("localhost") && !open.has("evil.example"));
     }
 }

@@ -19,6 +19,13 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) allow_remote: bool,
 
+    /// Answer also if called by this name, such as the one that a proxy passes on; repeatable
+    ///
+    /// Addresses and localhost are answered anyway; with --allow-remote, the name of this machine too. Other names are refused: a page
+    /// elsewhere could make its own name lead here.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) name: Vec<String>,
+
     /// Findings may be acknowledged by those who have the token, which is printed at the start
     #[arg(long)]
     pub(crate) allow_ack: bool,

@@ -139,11 +139,11 @@ pub(crate) struct HistoryRun<'a> {
     pub(crate) ended: &'a str,
     /// The moment whose state was checked: that of a backup, or when the files were read.
     pub(crate) taken_at: Option<&'a str>,
-    /// `sound`, `corrupt`, `unknown` (incomplete) or `failed` (it could not look).
+    /// `sound`, `corrupt`, `unknown` (incomplete) or `failed`.
     pub(crate) verdict: &'static str,
     /// Exit status.
     pub(crate) exit_status: u8,
-    /// Why it could not look.
+    /// Why it failed.
     pub(crate) error: Option<&'a str>,
     /// Findings.
     pub(crate) findings: u64,
