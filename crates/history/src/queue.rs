@@ -79,6 +79,13 @@ pub struct Item {
     pub reported_at: Option<String>,
 }
 
+impl Item {
+    /// Left out because it was not there any more.
+    pub fn is_lost(&self) -> bool {
+        self.state == "skipped" && finding::is_lost(&self.reason)
+    }
+}
+
 const ITEM: &str = "SELECT id, identity, family, server, name, type, taken_at, paths, set_guid, position, size, has_checksums, is_damaged,
     base, first_seen, state, reason, tries, losses, not_before, started, ended, verdict, findings, not_verified, run, reported_at
     FROM backup";
@@ -120,12 +127,12 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
 }
 
 impl History {
-    /// Notes which files there are at `now` (milliseconds since 1970), and returns since when each is as it is. If `is_all`, others are
-    /// gone; if not, some may not have been listed.
+    /// Notes which files there are at `now` (milliseconds since 1970), and returns since when each is as it is. Others are gone of which
+    /// `is_listed` says that they would be among these if they were there.
     ///
     /// # Errors
     /// If the history cannot be written.
-    pub fn see(&mut self, seen: &[Seen], now: i64, is_all: bool) -> Result<Vec<FileState>> {
+    pub fn see(&mut self, seen: &[Seen], now: i64, is_listed: &dyn Fn(&str) -> bool) -> Result<Vec<FileState>> {
         self.transaction(|transaction| {
             let mut known = files(transaction)?;
             let mut states = Vec::new();
@@ -145,7 +152,7 @@ impl History {
                 };
                 states.push(state);
             }
-            for path in known.keys().filter(|_| is_all) {
+            for path in known.keys().filter(|path| is_listed(path.as_str())) {
                 transaction.prepare_cached("DELETE FROM watched_file WHERE path = ?1")?.execute([path])?;
             }
             Ok(states)

@@ -8,11 +8,13 @@ mod mark;
 mod metrics;
 pub(crate) mod policy;
 mod ready;
+mod roots;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -29,6 +31,7 @@ use check::Checker;
 use deliver::Deliverer;
 pub(crate) use mark::Mark;
 use policy::Policy;
+use roots::Roots;
 
 /// How often the watcher looks whether something is to be said.
 const TICK: Duration = Duration::from_millis(100);
@@ -53,10 +56,13 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     // No more backups come; all checks have ended.
     let (closing, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let checker = Checker::new(arguments);
+    // Nothing is known to be there before it was looked for.
+    let roots = RwLock::default();
     let mut watcher = Watcher {
         arguments,
         history,
         holder: &holder,
+        roots: &roots,
         format: format(arguments),
         warned: BTreeSet::new(),
         counts: Counts::default(),
@@ -65,8 +71,9 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     output::print(|out| lines::write_heading(watcher.format, out))?;
     let deliverer = arguments.on_event.as_deref().map(|program| Deliverer::new(arguments, program, &holder));
     thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..arguments.jobs).map(|_| scope.spawn(|| work(arguments, &checker, &holder, &closing))).collect();
+        let workers: Vec<_> = (0..arguments.jobs)
+            .map(|_| scope.spawn(|| work(arguments, &checker, (&holder, &roots), &closing)))
+            .collect();
         let beating = scope.spawn(|| beat(arguments, &holder, &has_ended));
         let delivering = deliverer.as_ref().map(|deliverer| scope.spawn(|| deliverer.work(&has_ended)));
         let ended = if arguments.once { watcher.once(&closing, &workers) } else { watcher.serve(&is_stopped) };
@@ -106,14 +113,19 @@ fn milliseconds() -> i64 {
 }
 
 /// Checks what is ready, one after another, until nothing is left and the watcher is closing.
-fn work(arguments: &WatchArguments, checker: &Checker<'_>, holder: &Holder, closing: &AtomicBool) {
+fn work(
+    arguments: &WatchArguments,
+    checker: &Checker<'_>,
+    (holder, roots): (&Holder, &RwLock<Roots>),
+    closing: &AtomicBool,
+) {
     let mut history = match open(arguments) {
         Ok(history) => history,
         Err(failure) => return warn(failure.text),
     };
     loop {
         let was_closing = closing.load(Ordering::Relaxed);
-        match next(arguments, &mut history, holder) {
+        match next(arguments, &mut history, (holder, roots)) {
             Ok(Some((item, claim))) => {
                 if let Err(error) = checker.check(&mut history, &item, &claim) {
                     warn(error);
@@ -134,7 +146,7 @@ fn work(arguments: &WatchArguments, checker: &Checker<'_>, holder: &Holder, clos
 fn next(
     arguments: &WatchArguments,
     history: &mut History,
-    holder: &Holder,
+    (holder, roots): (&Holder, &RwLock<Roots>),
 ) -> history::Result<Option<(Item, history::queue::Claim)>> {
     if let Some(during) = arguments.during
         && !during.has(history.minute_of_day()?)
@@ -146,6 +158,7 @@ fn next(
     }
     let (now, checked) = (history::time::now(), history.checked_families()?);
     let mut queued = history.queued()?;
+    queued.retain(|item| roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths));
     let known = if arguments.policy == Policy::Newest { history.backups()? } else { Vec::new() };
     let left_out = policy::left_out(arguments.policy, &queued, &known, &checked, &now);
     if !left_out.is_empty() {
@@ -181,6 +194,8 @@ struct Watcher<'a> {
     arguments: &'a WatchArguments,
     history: History,
     holder: &'a Holder,
+    /// Where it looks.
+    roots: &'a RwLock<Roots>,
     format: WatchFormat,
     /// Problems that were said.
     warned: BTreeSet<String>,
@@ -205,7 +220,7 @@ impl Watcher<'_> {
             }
             while looked.elapsed() < self.arguments.every && !is_stopped() {
                 thread::sleep(TICK);
-                if self.history.has_unreported().unwrap_or(false) {
+                if self.has_news() {
                     self.report(false)?;
                 }
             }
@@ -221,7 +236,7 @@ impl Watcher<'_> {
             let settle = i64::try_from(self.arguments.settle.as_millis()).unwrap_or(i64::MAX);
             while milliseconds() < since.saturating_add(settle) && !is_stopped() {
                 thread::sleep(TICK);
-                if self.history.has_unreported().unwrap_or(false) {
+                if self.has_news() {
                     self.report(false)?;
                 }
             }
@@ -230,7 +245,7 @@ impl Watcher<'_> {
         closing.store(true, Ordering::Relaxed);
         while workers.iter().any(|worker| !worker.is_finished()) && !is_stopped() {
             thread::sleep(TICK);
-            if self.history.has_unreported().unwrap_or(false) {
+            if self.has_news() {
                 self.report(false)?;
             }
         }
@@ -245,8 +260,11 @@ impl Watcher<'_> {
         let mut listed = find::list(&self.arguments.paths);
         let mut all: Vec<_> = listed.files.values().cloned().collect();
         all.extend(listed.data_files.iter().cloned());
+        self.roots.write().unwrap_or_else(PoisonError::into_inner).clone_from(&listed.roots);
+        let is_all = listed.problems.is_empty();
+        let is_listed = |path: &str| is_all && listed.roots.has(path);
         let now = milliseconds();
-        let states = self.history.see(&all, now, listed.problems.is_empty()).map_err(failed)?;
+        let states = self.history.see(&all, now, &is_listed).map_err(failed)?;
         let (mut files, data_files) = {
             let mut states = states;
             let data_files = states.split_off(listed.files.len());
@@ -260,8 +278,15 @@ impl Watcher<'_> {
         }
         let mut found = ready::found(&files, settle, now);
         found.extend(ready::data(&listed.data, &data_files, settle, now));
-        let names: HashSet<String> = all.into_iter().map(|seen| seen.path).collect();
-        self.history.enqueue(&found, &names, listed.problems.is_empty()).map_err(failed)?;
+        // What the labels of a backup say is known of a file that stands still; data files have none.
+        let is_known = |state: &FileState| ready::is_settled(state, settle, now);
+        let mut known: HashMap<String, bool> =
+            data_files.iter().map(|state| (state.seen.path.clone(), is_known(state))).collect();
+        let has_labels = |state: &FileState| is_known(state) && state.labels.is_some();
+        known.extend(files.iter().map(|state| (state.seen.path.clone(), has_labels(state))));
+        let has_read_all = listed.problems.is_empty();
+        let is_gone = |path: &str| has_read_all && listed.roots.has(path);
+        self.history.enqueue(&found, &known, &is_gone).map_err(failed)?;
         let has_problems = !listed.problems.is_empty();
         let problems: BTreeSet<String> = listed.problems.into_iter().collect();
         problems.difference(&self.warned).for_each(warn);
@@ -271,6 +296,17 @@ impl Watcher<'_> {
         }
         let unsettled = files.iter().chain(&data_files).filter(|state| !ready::is_settled(state, settle, now));
         Ok(unsettled.map(|state| state.since).max())
+    }
+
+    /// Whether a backup is of this watcher and not of another that uses the same history.
+    fn is_own(&self, item: &Item) -> bool {
+        self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
+    }
+
+    /// Whether there is something to report.
+    fn has_news(&self) -> bool {
+        let is_own = |items: Vec<Item>| items.iter().any(|item| self.is_own(item));
+        self.history.has_unreported().unwrap_or(false) && self.history.unreported("", "").is_ok_and(is_own)
     }
 
     /// Reads what the labels of a file say and keeps it. A file that changes meanwhile is read again when it stands still.
@@ -297,7 +333,8 @@ impl Watcher<'_> {
         // A scheduler hears of it in each run, a log each time that the patience ends.
         let reminded = if self.arguments.once { history::time::now() } else { patience.clone() };
         let reported = self.history.unreported(if is_end || !self.arguments.once { &patience } else { "" }, &reminded);
-        let reported = reported.map_err(failed)?;
+        let mut reported = reported.map_err(failed)?;
+        reported.retain(|item| self.is_own(item));
         let format = self.format;
         output::print(|out| reported.iter().try_for_each(|item| lines::write(item, format, out)))?;
         self.history.reported(&reported).map_err(failed)?;
@@ -363,7 +400,8 @@ impl Watcher<'_> {
             warn(format!("{left} events could not be passed on; the next run tries again"));
             self.status |= Failure::UNABLE;
         }
-        let queued = self.history.queued().map_err(failed)?;
+        let mut queued = self.history.queued().map_err(failed)?;
+        queued.retain(|item| self.is_own(item));
         let of_state = |state: &str| queued.iter().filter(|item| item.state == state).count() as u64;
         self.counts.waiting = of_state("waiting");
         self.counts.ready = of_state("ready");

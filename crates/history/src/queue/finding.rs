@@ -1,6 +1,6 @@
 //! From what was found to the queue.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -103,11 +103,17 @@ fn list(paths: &[String]) -> String {
 }
 
 impl History {
-    /// Puts what was found into the queue. `listed` are all files that there are; if `is_all`, others are gone.
+    /// Puts what was found into the queue. `files` are all that there are, with whether it is known what each is now. Backups are gone of
+    /// which none is there, if `is_listed` says that all of their files would be among these.
     ///
     /// # Errors
     /// If the history cannot be written.
-    pub fn enqueue(&mut self, found: &[Found], listed: &HashSet<String>, is_all: bool) -> Result<()> {
+    pub fn enqueue(
+        &mut self,
+        found: &[Found],
+        files: &HashMap<String, bool>,
+        is_listed: &dyn Fn(&str) -> bool,
+    ) -> Result<()> {
         let now = time::now();
         self.transaction(|transaction| {
             let mut known = known(transaction)?;
@@ -118,16 +124,20 @@ impl History {
                 }
             }
             for (identity, row) in known {
-                let is_there = row.paths.iter().any(|path| listed.contains(path));
+                let mut there = row.paths.iter().filter_map(|path| files.get(path)).peekable();
+                let is_there = there.peek().is_some();
                 if is_there && is_of_file(&identity) {
                     // It is known now what it is.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
+                } else if is_there && there.all(|is_known| *is_known) {
+                    // All of them are something else now.
+                    gone(transaction, &row, OVERWRITTEN, &now)?;
                 } else if is_there && row.state == "ready" {
                     let reason = "its files are being written";
                     let waits = "UPDATE backup SET state = 'waiting', reason = ?2 WHERE id = ?1";
                     transaction.execute(waits, params![row.id, reason])?;
-                } else if !is_there && is_all {
-                    gone(transaction, &row, &now)?;
+                } else if !is_there && !row.paths.is_empty() && row.paths.iter().all(|path| is_listed(path)) {
+                    gone(transaction, &row, GONE, &now)?;
                 }
             }
             Ok(())
@@ -142,6 +152,11 @@ struct Known {
     reason: String,
     paths: Vec<String>,
     base: Vec<String>,
+}
+
+/// Whether a backup that was left out for this reason was not there any more.
+pub(super) fn is_lost(reason: &str) -> bool {
+    [GONE, OVERWRITTEN].contains(&reason)
 }
 
 fn known(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<String, Known>> {
@@ -173,12 +188,6 @@ fn insert(transaction: &Transaction<'_>, found: &Found, now: &str) -> rusqlite::
     if let Some(row) = before {
         // It was gone and is there again.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
-        if row.state == "skipped" && row.reason == GONE {
-            let again =
-                "UPDATE backup SET state = 'waiting', first_seen = ?2, ended = NULL, reported_at = NULL WHERE id = ?1";
-            transaction.execute(again, params![row.id, now])?;
-            return update(transaction, found, &Known { state: "waiting".to_owned(), ..row }, now);
-        }
         return update(transaction, found, &row, now);
     }
     transaction
@@ -215,6 +224,9 @@ fn update(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) 
             params![row.id, list(&found.paths), list(&found.base), found.is_damaged],
         )?;
     }
+    if row.state == "skipped" && is_lost(&row.reason) {
+        return again(transaction, found, row, now);
+    }
     let (state, reason) = state_of(found);
     // What is in the way of a ready one that was tried is not what it waited for.
     let is_moved = match row.state.as_str() {
@@ -230,15 +242,30 @@ fn update(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) 
     Ok(())
 }
 
+/// Puts a backup into the queue again.
+fn again(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) -> rusqlite::Result<()> {
+    let (state, reason) = state_of(found);
+    transaction
+        .execute(
+            "UPDATE backup SET state = ?2, reason = ?3, first_seen = ?4, tries = 0, losses = 0, not_before = NULL, started = NULL,
+             ended = NULL, verdict = NULL, findings = 0, not_verified = 0, run = NULL, reported_at = NULL
+             WHERE id = ?1 AND state <> 'running'",
+            params![row.id, state, reason, now],
+        )
+        .map(drop)
+}
+
 /// Why a backup was left out that vanished before it was checked.
 pub(super) const GONE: &str = "gone";
+/// Why a backup was left out whose files are something else since.
+const OVERWRITTEN: &str = "overwritten";
 
-fn gone(transaction: &Transaction<'_>, row: &Known, now: &str) -> rusqlite::Result<()> {
+fn gone(transaction: &Transaction<'_>, row: &Known, reason: &str, now: &str) -> rusqlite::Result<()> {
     if row.state == "running" {
         return Ok(());
     }
     transaction.execute("UPDATE backup SET gone_at = ?2 WHERE id = ?1", params![row.id, now])?;
     let skipped = "UPDATE backup SET state = 'skipped', reason = ?2, ended = ?3, reported_at = NULL
          WHERE id = ?1 AND state IN ('waiting', 'ready')";
-    transaction.execute(skipped, params![row.id, GONE, now]).map(drop)
+    transaction.execute(skipped, params![row.id, reason, now]).map(drop)
 }

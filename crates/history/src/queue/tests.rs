@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::*;
 
@@ -28,8 +28,8 @@ fn found(identity: &str, path: &str) -> Found {
 }
 
 fn put(history: &mut History, all: &[Found]) {
-    let listed: HashSet<String> = all.iter().flat_map(|found| found.paths.clone()).collect();
-    history.enqueue(all, &listed, true).unwrap();
+    let files = all.iter().flat_map(|found| found.paths.clone()).map(|path| (path, true)).collect();
+    history.enqueue(all, &files, &|_| true).unwrap();
 }
 
 fn states(history: &History) -> Vec<(String, String)> {
@@ -44,17 +44,17 @@ fn seen(size: u64) -> Seen {
 fn a_file_is_as_it_is_since_its_size_or_version_changed_last() {
     let (_folder, mut history) = history();
     let since = |states: Vec<FileState>| (states[0].first_seen, states[0].since, states[0].labels.clone());
-    assert_eq!(since(history.see(&[seen(1)], 100, true).unwrap()), (100, 100, None));
-    assert_eq!(since(history.see(&[seen(1)], 200, true).unwrap()), (100, 100, None));
+    assert_eq!(since(history.see(&[seen(1)], 100, &|_| true).unwrap()), (100, 100, None));
+    assert_eq!(since(history.see(&[seen(1)], 200, &|_| true).unwrap()), (100, 100, None));
     history.keep_labels(&seen(1), "{}").unwrap();
-    assert_eq!(since(history.see(&[seen(1)], 300, true).unwrap()), (100, 100, Some("{}".to_owned())));
-    assert_eq!(since(history.see(&[seen(2)], 400, true).unwrap()), (100, 400, None), "labels are of one state");
+    assert_eq!(since(history.see(&[seen(1)], 300, &|_| true).unwrap()), (100, 100, Some("{}".to_owned())));
+    assert_eq!(since(history.see(&[seen(2)], 400, &|_| true).unwrap()), (100, 400, None), "labels are of one state");
     history.keep_labels(&seen(1), "late").unwrap();
-    assert_eq!(since(history.see(&[seen(2)], 500, true).unwrap()), (100, 400, None));
-    history.see(&[], 600, false).unwrap();
-    assert_eq!(since(history.see(&[seen(2)], 700, true).unwrap()), (100, 400, None), "it was only not listed");
-    history.see(&[], 800, true).unwrap();
-    assert_eq!(since(history.see(&[seen(2)], 900, true).unwrap()), (900, 900, None));
+    assert_eq!(since(history.see(&[seen(2)], 500, &|_| true).unwrap()), (100, 400, None));
+    history.see(&[], 600, &|_| false).unwrap();
+    assert_eq!(since(history.see(&[seen(2)], 700, &|_| true).unwrap()), (100, 400, None), "it was only not listed");
+    history.see(&[], 800, &|_| true).unwrap();
+    assert_eq!(since(history.see(&[seen(2)], 900, &|_| true).unwrap()), (900, 900, None));
 }
 
 #[test]
@@ -102,14 +102,48 @@ fn a_backup_waits_is_ready_is_gone_and_comes_back() {
     put(&mut history, &[found("A", "a.bak")]);
     assert_eq!(states(&history)[0].0, "ready");
     // A set is being appended to its file.
-    history.enqueue(&[], &HashSet::from(["a.bak".to_owned()]), true).unwrap();
+    history.enqueue(&[], &HashMap::from([("a.bak".to_owned(), false)]), &|_| true).unwrap();
     assert_eq!(states(&history)[0].0, "waiting");
-    history.enqueue(&[], &HashSet::new(), false).unwrap();
+    history.enqueue(&[], &HashMap::new(), &|_| false).unwrap();
     assert_eq!(states(&history)[0].0, "waiting", "not everything was listed");
     put(&mut history, &[]);
     assert_eq!(states(&history), [("skipped".to_owned(), "gone".to_owned())]);
     put(&mut history, &[found("A", "a.bak")]);
     assert_eq!(states(&history)[0].0, "ready");
+}
+
+#[test]
+fn what_another_watcher_looks_for_is_neither_gone_nor_seen_anew() {
+    let (_folder, mut history) = history();
+    let (one, other) = (|path: &str| path.starts_with("one/"), |path: &str| path.starts_with("other/"));
+    let seen = |path: &str| Seen { path: path.to_owned(), size: 1, version: "1".to_owned() };
+    let files = |path: &str| HashMap::from([(path.to_owned(), true)]);
+    for now in [100, 200] {
+        let first = history.see(&[seen("one/a.bak")], now, &one).unwrap();
+        let second = history.see(&[seen("other/b.bak")], now, &other).unwrap();
+        assert_eq!((first[0].since, second[0].since), (100, 100));
+        history.enqueue(&[found("A", "one/a.bak")], &files("one/a.bak"), &one).unwrap();
+        history.enqueue(&[found("B", "other/b.bak")], &files("other/b.bak"), &other).unwrap();
+    }
+    assert!(states(&history).iter().all(|(state, _)| state == "ready"));
+    history.enqueue(&[], &HashMap::new(), &one).unwrap();
+    assert_eq!(states(&history).iter().map(|(state, _)| state.as_str()).collect::<Vec<_>>(), ["skipped", "ready"]);
+}
+
+#[test]
+fn a_backup_that_was_overwritten_is_left_out_until_it_is_there_again() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[found("A", "a.bak")]);
+    put(&mut history, &[found("B", "a.bak")]);
+    let overwritten = ("skipped".to_owned(), "overwritten".to_owned());
+    assert_eq!(states(&history), [overwritten, ("ready".to_owned(), String::new())]);
+    put(&mut history, &[found("A", "old.bak"), found("B", "a.bak")]);
+    assert!(states(&history).iter().all(|(state, _)| state == "ready"));
+    // It is something else than a backup now.
+    let files = HashMap::from([("old.bak".to_owned(), true), ("a.bak".to_owned(), false)]);
+    history.enqueue(&[], &files, &|_| true).unwrap();
+    let reasons: Vec<String> = states(&history).into_iter().map(|(_, reason)| reason).collect();
+    assert_eq!(reasons, ["overwritten", "its files are being written"]);
 }
 
 #[test]

@@ -58,6 +58,26 @@ pub(crate) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     }
 }
 
+/// Whether `path` is what a pattern stands for, or below it.
+pub(crate) fn is_below(pattern: &Path, path: &Path) -> bool {
+    let mut path = path.components();
+    pattern.components().all(|wanted| match (wanted, path.next()) {
+        (Component::Normal(wanted), Some(Component::Normal(name))) if is_pattern(wanted) => matches(wanted, name),
+        (wanted, name) => name == Some(wanted),
+    })
+}
+
+/// The folder that holds all that a pattern stands for.
+pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
+    if let Some(url) = storage::url(pattern) {
+        let fixed = url.split('/').take_while(|name| !is_pattern(name.as_ref())).collect::<Vec<_>>();
+        return PathBuf::from(fixed.join("/"));
+    }
+    let is_fixed = |component: &Component<'_>| !is_pattern(component.as_os_str());
+    let fixed: PathBuf = pattern.components().take_while(is_fixed).collect();
+    if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed }
+}
+
 /// The objects and folders that a URL with a pattern after its bucket stands for.
 fn expand_url(url: &str) -> Result<Expanded, Failure> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();

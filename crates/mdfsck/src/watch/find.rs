@@ -9,6 +9,7 @@ use std::time::UNIX_EPOCH;
 use history::queue::Seen;
 use source::storage::{self, Entry, Kind};
 
+use super::roots::Roots;
 use crate::failure::Failure;
 use crate::many::{patterns, plan};
 
@@ -35,6 +36,8 @@ pub(super) struct Listed {
     pub(super) data_files: Vec<Seen>,
     /// What cannot be read: what is there is not known.
     pub(super) problems: Vec<String>,
+    /// Where all of these are looked for.
+    pub(super) roots: Roots,
 }
 
 /// Lists what `paths` lead to.
@@ -43,12 +46,19 @@ pub(super) fn list(paths: &[PathBuf]) -> Listed {
     for path in paths {
         match patterns::expand(path) {
             Ok(Some(expanded)) => {
+                listed.roots.add_pattern(path);
                 listed.problems.extend(expanded.unreadable.into_iter().map(|(_, failure)| failure.text));
                 expanded.paths.iter().for_each(|path| listed.any(path, false));
             }
             Ok(None) => listed.any(path, true),
-            // Nothing has such a name yet.
-            Err(_) => {}
+            // Nothing has such a name yet, if the folder for it is there.
+            Err(_) => {
+                listed.roots.add_pattern(path);
+                let folder = patterns::fixed_folder(path);
+                if let Err(cause) = storage::list(&folder) {
+                    listed.unread(&folder, &cause);
+                }
+            }
         }
     }
     listed
@@ -56,6 +66,9 @@ pub(super) fn list(paths: &[PathBuf]) -> Listed {
 
 impl Listed {
     fn any(&mut self, path: &Path, is_named: bool) {
+        if is_named {
+            self.roots.add(path);
+        }
         match storage::kind(path) {
             Ok(Kind::Folder) => self.folder(path, MAX_DEPTH),
             Ok(Kind::File { .. }) if is_named && is_list(path) => {
@@ -102,6 +115,21 @@ impl Listed {
         }
     }
 
+    /// The files of a folder, or a file, which need not be there.
+    fn data_files_at(&mut self, path: &Path) -> Vec<PathBuf> {
+        let listed = match storage::kind(path) {
+            Ok(Kind::Folder) => storage::list(path),
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
+            _ => Ok(Vec::new()),
+        };
+        let files = listed.map(storage::files_among).unwrap_or_else(|cause| {
+            self.unread(path, &cause);
+            Vec::new()
+        });
+        // Of a folder without files it is said that they are not there.
+        if files.is_empty() { vec![path.to_owned()] } else { files }
+    }
+
     fn unread(&mut self, path: &Path, cause: &io::Error) {
         self.problems.push(format!("{}: cannot be read: {cause}{}", path.display(), source::remedy(cause)));
     }
@@ -128,12 +156,16 @@ impl Listed {
             }
             let mut files = Vec::new();
             for path in paths.iter().map(Path::new) {
-                let found = if storage::is_folder(path) { storage::files_in(path) } else { vec![path.to_owned()] };
+                self.roots.add_data(path);
+                let found = self.data_files_at(path);
                 files.extend(found.into_iter().filter_map(|path| path.into_os_string().into_string().ok()));
             }
             for file in &files {
-                // What is not there is waited for.
-                self.data_files.extend(seen(Path::new(file)).ok().flatten());
+                match seen(Path::new(file)) {
+                    // What is not there is waited for.
+                    Ok(seen) => self.data_files.extend(seen),
+                    Err(cause) => self.unread(Path::new(file), &cause),
+                }
             }
             self.data.push(DataFiles { name: name.clone(), files });
         }
@@ -226,5 +258,8 @@ mod tests {
         let names: Vec<&str> = listed.files.keys().map(|path| path.rsplit('/').next().unwrap()).collect();
         assert_eq!((names, listed.problems.len()), (vec!["2.bak", "1.bak"], 0));
         assert_eq!(list(&[folder.path().join("missing")]).problems.len(), 1);
+        // Nothing is known of a folder that is not there.
+        assert_eq!(list(&[folder.path().join("missing/*.bak")]).problems.len(), 1);
+        assert_eq!(list(&[folder.path().join("a/*/*.trn")]).problems.len(), 0);
     }
 }

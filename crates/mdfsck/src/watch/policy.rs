@@ -82,7 +82,7 @@ pub(crate) fn left_out(
         Policy::All => Vec::new(),
         Policy::Newest => {
             // A newer one that is not whole yet, or done already, is the newest all the same.
-            let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && item.reason != "gone");
+            let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
             let mut newest: HashMap<&str, (Option<&str>, i64)> = HashMap::new();
             for item in fulls {
                 let age = (item.found.taken_at.as_deref(), item.id);

@@ -1,0 +1,66 @@
+//! Which files a watcher looks for. Others may use the same history: their files are none of its business.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use crate::many::patterns;
+
+/// What the paths of a watcher lead to, whether it is there or not.
+#[derive(Clone, Default)]
+pub(super) struct Roots {
+    /// Files, and folders with all that is below them.
+    named: Vec<PathBuf>,
+    /// What they stand for, with all that is below it.
+    patterns: Vec<PathBuf>,
+    /// Data files, and folders of them.
+    data: HashSet<PathBuf>,
+}
+
+impl Roots {
+    pub(super) fn add(&mut self, path: &Path) {
+        self.named.push(path.to_owned());
+    }
+
+    pub(super) fn add_pattern(&mut self, pattern: &Path) {
+        self.patterns.push(pattern.to_owned());
+    }
+
+    /// A data file, or a folder of them without what is in its subfolders.
+    pub(super) fn add_data(&mut self, path: &Path) {
+        self.data.insert(path.to_owned());
+    }
+
+    /// Whether a file of this path would be found if it was there.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let path = Path::new(path);
+        self.named.iter().any(|root| path.starts_with(root))
+            || self.patterns.iter().any(|pattern| patterns::is_below(pattern, path))
+            || self.data.contains(path)
+            || path.parent().is_some_and(|folder| self.data.contains(folder))
+    }
+
+    /// Whether a backup with these files is found by this watcher.
+    pub(super) fn have_any(&self, paths: &[String]) -> bool {
+        paths.iter().any(|path| self.has(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_elsewhere_is_no_business_of_this_watcher() {
+        let mut roots = Roots::default();
+        roots.add(Path::new("/a"));
+        roots.add(Path::new("s3://bucket/full"));
+        roots.add_pattern(Path::new("/b/*/x?.bak"));
+        roots.add_data(Path::new("/d/s.mdf"));
+        for path in ["/a/1.bak", "/a/sub/1.bak", "s3://bucket/full/1.bak", "/b/c/x1.bak", "/b/c/x1.bak/2", "/d/s.mdf"] {
+            assert!(roots.has(path), "{path}");
+        }
+        for path in ["/aa/1.bak", "/1.bak", "s3://bucket/1.bak", "/b/x1.bak", "/b/c/x.bak", "/d/t.mdf"] {
+            assert!(!roots.has(path), "{path}");
+        }
+    }
+}
