@@ -139,7 +139,13 @@ impl History {
             for seen in seen {
                 let state = match known.remove(&seen.path) {
                     // Of the same moment: two paths that lead to one name.
-                    Some(state) if state.seen == *seen => state,
+                    Some(state) if state.seen == *seen && state.since <= now => state,
+                    // The clock was wrong then.
+                    Some(state) if state.seen == *seen => {
+                        let again = "UPDATE watched_file SET since = ?2 WHERE path = ?1";
+                        transaction.prepare_cached(again)?.execute(params![seen.path, now])?;
+                        FileState { since: now, ..state }
+                    }
                     before => {
                         let first_seen = before.map_or(now, |before| before.first_seen);
                         transaction

@@ -14,14 +14,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use history::History;
 use history::outbox::{Event, Raised};
 use history::query::Filter;
-use history::queue::{FileState, Holder, Item};
+use history::queue::{Claim, FileState, Holder, Item};
 use report::watch::{self as lines, Counts, Status, WatchFormat};
 
 use crate::cli::WatchArguments;
@@ -37,6 +37,53 @@ use roots::Roots;
 const TICK: Duration = Duration::from_millis(100);
 /// How often it says that it works on what it has claimed.
 const BEAT: Duration = Duration::from_secs(20);
+/// How long it waits before it writes to the history again what could not be written, and how often.
+const PAUSE: Duration = Duration::from_secs(2);
+const MOST_NOTES: u32 = 15;
+/// How many failures one after another a service bears.
+const MOST_FAILURES: u32 = 10;
+
+/// What the threads of a watcher share.
+#[derive(Default)]
+struct Shared {
+    /// Where it looks: nothing is known to be there before.
+    roots: RwLock<Roots>,
+    /// The backups that are being checked. Held while one is claimed.
+    working: Mutex<BTreeSet<i64>>,
+    /// The history could not be used when it was to be.
+    is_unable: AtomicBool,
+    /// No more backups come.
+    closing: AtomicBool,
+}
+
+impl Shared {
+    fn working(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a backup is of this watcher and not of another that uses the same history.
+    fn is_own(&self, item: &Item) -> bool {
+        self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Waits, but not for longer than the watcher works.
+    fn pause(&self, pause: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < pause && !self.is_closing() && !windows::signals::is_raised() {
+            thread::sleep(TICK);
+        }
+    }
+
+    /// Says that the history cannot be used.
+    fn unable(&self, cause: impl std::fmt::Display) {
+        self.is_unable.store(true, Ordering::Relaxed);
+        warn(cause);
+    }
+}
 
 pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     if arguments.nice
@@ -53,16 +100,15 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     let history = open(arguments)?;
     let is_stopped = windows::signals::watch();
     let holder = Holder::new(&keep::host());
-    // No more backups come; all checks have ended.
-    let (closing, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let shared = Shared::default();
+    // All checks have ended.
+    let has_ended = AtomicBool::new(false);
     let checker = Checker::new(arguments);
-    // Nothing is known to be there before it was looked for.
-    let roots = RwLock::default();
     let mut watcher = Watcher {
         arguments,
         history,
         holder: &holder,
-        roots: &roots,
+        shared: &shared,
         format: format(arguments),
         warned: BTreeSet::new(),
         counts: Counts::default(),
@@ -71,12 +117,11 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     output::print(|out| lines::write_heading(watcher.format, out))?;
     let deliverer = arguments.on_event.as_deref().map(|program| Deliverer::new(arguments, program, &holder));
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..arguments.jobs)
-            .map(|_| scope.spawn(|| work(arguments, &checker, (&holder, &roots), &closing)))
-            .collect();
-        let beating = scope.spawn(|| beat(arguments, &holder, &has_ended));
+        let workers: Vec<_> =
+            (0..arguments.jobs).map(|_| scope.spawn(|| work(arguments, &checker, (&holder, &shared)))).collect();
+        let beating = scope.spawn(|| beat(arguments, (&holder, &shared), &has_ended));
         let delivering = deliverer.as_ref().map(|deliverer| scope.spawn(|| deliverer.work(&has_ended)));
-        let ended = if arguments.once { watcher.once(&closing, &workers) } else { watcher.serve(&is_stopped) };
+        let ended = if arguments.once { watcher.once(&workers) } else { watcher.serve(&is_stopped) };
         // A signal does not wait for checks: what they have claimed is ready again.
         if is_stopped() || ended.is_err() {
             let _ = watcher.history.release_all(&holder);
@@ -113,32 +158,53 @@ fn milliseconds() -> i64 {
 }
 
 /// Checks what is ready, one after another, until nothing is left and the watcher is closing.
-fn work(
-    arguments: &WatchArguments,
-    checker: &Checker<'_>,
-    (holder, roots): (&Holder, &RwLock<Roots>),
-    closing: &AtomicBool,
-) {
-    let mut history = match open(arguments) {
-        Ok(history) => history,
-        Err(failure) => return warn(failure.text),
+fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, shared): (&Holder, &Shared)) {
+    let mut history = loop {
+        let was_closing = shared.is_closing();
+        match open(arguments) {
+            Ok(history) => break history,
+            Err(failure) => shared.unable(failure.text),
+        }
+        if was_closing {
+            return;
+        }
+        shared.pause(BEAT);
     };
     loop {
-        let was_closing = closing.load(Ordering::Relaxed);
-        match next(arguments, &mut history, (holder, roots)) {
+        let was_closing = shared.is_closing();
+        match next(arguments, &mut history, (holder, shared)) {
             Ok(Some((item, claim))) => {
                 if let Err(error) = checker.check(&mut history, &item, &claim) {
-                    warn(error);
+                    let failure = Failure::from(&error);
+                    shared.unable(error);
+                    note_failure(checker, &mut history, (&item, &claim), &failure);
                 }
+                shared.working().remove(&claim.id);
             }
             Ok(None) if was_closing => return,
             Ok(None) => thread::sleep(TICK),
-            Err(error) if was_closing => return warn(error),
+            Err(error) if was_closing => return shared.unable(error),
             Err(error) => {
-                warn(error);
-                thread::sleep(BEAT);
+                shared.unable(error);
+                shared.pause(BEAT);
             }
         }
+    }
+}
+
+/// Notes that a backup could not be checked, when the history can be written again. If it cannot for long, the next look finds the claim
+/// that nobody works on.
+fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&Item, &Claim), failure: &Failure) {
+    for _ in 0..MOST_NOTES {
+        let is_noted = match history.is_claimed(claim) {
+            Ok(true) => checker.note_failure(history, item, claim, failure).is_ok(),
+            Ok(false) => true,
+            Err(_) => false,
+        };
+        if is_noted || windows::signals::is_raised() {
+            return;
+        }
+        thread::sleep(PAUSE);
     }
 }
 
@@ -146,8 +212,8 @@ fn work(
 fn next(
     arguments: &WatchArguments,
     history: &mut History,
-    (holder, roots): (&Holder, &RwLock<Roots>),
-) -> history::Result<Option<(Item, history::queue::Claim)>> {
+    (holder, shared): (&Holder, &Shared),
+) -> history::Result<Option<(Item, Claim)>> {
     if let Some(during) = arguments.during
         && !during.has(history.minute_of_day()?)
     {
@@ -158,7 +224,7 @@ fn next(
     }
     let (now, checked) = (history::time::now(), history.checked_families()?);
     let mut queued = history.queued()?;
-    queued.retain(|item| roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths));
+    queued.retain(|item| shared.is_own(item));
     let known = if arguments.policy == Policy::Newest { history.backups()? } else { Vec::new() };
     let left_out = policy::left_out(arguments.policy, &queued, &known, &checked, &now);
     if !left_out.is_empty() {
@@ -167,7 +233,9 @@ fn next(
         queued.retain(|item| !skipped.contains(&item.id));
     }
     for id in policy::order(&queued, &checked, &now) {
+        let mut working = shared.working();
         let Some(claim) = history.claim(id, holder)? else { continue };
+        working.insert(id);
         let at = queued.iter().position(|item| item.id == id);
         return Ok(at.map(|at| (queued.swap_remove(at), claim)));
     }
@@ -175,13 +243,15 @@ fn next(
 }
 
 /// Says that this process works, as long as it does.
-fn beat(arguments: &WatchArguments, holder: &Holder, has_ended: &AtomicBool) {
+fn beat(arguments: &WatchArguments, (holder, shared): (&Holder, &Shared), has_ended: &AtomicBool) {
     let mut last = Instant::now();
     while !has_ended.load(Ordering::Relaxed) {
         thread::sleep(TICK);
         if last.elapsed() >= BEAT {
             last = Instant::now();
-            if let Err(error) = History::open_or_create(&arguments.history).and_then(|mut history| history.beat(holder))
+            let working = shared.working().clone();
+            if let Err(error) =
+                History::open_or_create(&arguments.history).and_then(|mut history| history.beat(holder, &working))
             {
                 warn(error);
             }
@@ -189,13 +259,25 @@ fn beat(arguments: &WatchArguments, holder: &Holder, has_ended: &AtomicBool) {
     }
 }
 
+/// Bears some failures one after another: the history may be on a disk that is full for a while. Returns whether there was none.
+fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> {
+    match done {
+        Ok(()) => *failures = 0,
+        Err(failure) if *failures < MOST_FAILURES => {
+            *failures += 1;
+            warn(failure.text);
+        }
+        Err(failure) => return Err(failure),
+    }
+    Ok(*failures == 0)
+}
+
 /// The thread that finds backups and says what came of them.
 struct Watcher<'a> {
     arguments: &'a WatchArguments,
     history: History,
     holder: &'a Holder,
-    /// Where it looks.
-    roots: &'a RwLock<Roots>,
+    shared: &'a Shared,
     format: WatchFormat,
     /// Problems that were said.
     warned: BTreeSet<String>,
@@ -209,19 +291,12 @@ impl Watcher<'_> {
         let mut failures = 0;
         while !is_stopped() {
             let looked = Instant::now();
-            match self.look().and_then(|_| self.report(false)) {
-                Ok(()) => failures = 0,
-                // The history may be on a disk that is full for a while.
-                Err(failure) if failures < 10 => {
-                    failures += 1;
-                    warn(failure.text);
-                }
-                Err(failure) => return Err(failure),
-            }
+            let done = self.look().and_then(|_| self.report(false));
+            let mut has_worked = bear(done, &mut failures)?;
             while looked.elapsed() < self.arguments.every && !is_stopped() {
                 thread::sleep(TICK);
-                if self.has_news() {
-                    self.report(false)?;
+                if has_worked && self.has_news() {
+                    has_worked = bear(self.report(false), &mut failures)?;
                 }
             }
         }
@@ -229,12 +304,12 @@ impl Watcher<'_> {
     }
 
     /// Looks at what is there, checks it, and ends.
-    fn once(&mut self, closing: &AtomicBool, workers: &[thread::ScopedJoinHandle<'_, ()>]) -> Result<(), Failure> {
+    fn once(&mut self, workers: &[thread::ScopedJoinHandle<'_, ()>]) -> Result<(), Failure> {
         let is_stopped = windows::signals::is_raised;
         // What is new is looked at again when it has stood still for long enough.
-        if let Some(since) = self.look()? {
-            let settle = i64::try_from(self.arguments.settle.as_millis()).unwrap_or(i64::MAX);
-            while milliseconds() < since.saturating_add(settle) && !is_stopped() {
+        if let Some(left) = self.look()? {
+            let begun = Instant::now();
+            while begun.elapsed() < left && !is_stopped() {
                 thread::sleep(TICK);
                 if self.has_news() {
                     self.report(false)?;
@@ -242,25 +317,27 @@ impl Watcher<'_> {
             }
             self.look()?;
         }
-        closing.store(true, Ordering::Relaxed);
+        self.shared.closing.store(true, Ordering::Relaxed);
         while workers.iter().any(|worker| !worker.is_finished()) && !is_stopped() {
             thread::sleep(TICK);
             if self.has_news() {
                 self.report(false)?;
             }
         }
+        // A result that could not be noted leaves its backup ready.
+        self.reclaim().map_err(|error| Failure::from(&error))?;
         self.report(true)
     }
 
-    /// Looks at what is there and puts it into the queue. Returns since when the file is as it is that has to stand still for the longest
-    /// time from now on.
-    fn look(&mut self) -> Result<Option<i64>, Failure> {
+    /// Looks at what is there and puts it into the queue. Returns how long the file has still to stand still that has to for the
+    /// longest time.
+    fn look(&mut self) -> Result<Option<Duration>, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
-        self.history.reclaim(self.holder).map_err(failed)?;
+        self.reclaim().map_err(failed)?;
         let mut listed = find::list(&self.arguments.paths);
         let mut all: Vec<_> = listed.files.values().cloned().collect();
         all.extend(listed.data_files.iter().cloned());
-        self.roots.write().unwrap_or_else(PoisonError::into_inner).clone_from(&listed.roots);
+        self.shared.roots.write().unwrap_or_else(PoisonError::into_inner).clone_from(&listed.roots);
         let is_all = listed.problems.is_empty();
         let is_listed = |path: &str| is_all && listed.roots.has(path);
         let now = milliseconds();
@@ -295,17 +372,21 @@ impl Watcher<'_> {
             self.status |= Failure::UNABLE;
         }
         let unsettled = files.iter().chain(&data_files).filter(|state| !ready::is_settled(state, settle, now));
-        Ok(unsettled.map(|state| state.since).max())
+        let since = unsettled.map(|state| state.since).max();
+        let passed =
+            |since: i64| Duration::from_millis(u64::try_from(milliseconds().saturating_sub(since)).unwrap_or_default());
+        Ok(since.map(|since| settle.saturating_sub(passed(since))))
     }
 
-    /// Whether a backup is of this watcher and not of another that uses the same history.
-    fn is_own(&self, item: &Item) -> bool {
-        self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
+    /// Makes ready again what nobody works on any more.
+    fn reclaim(&mut self) -> history::Result<usize> {
+        let working = self.shared.working();
+        self.history.reclaim(self.holder, &working)
     }
 
     /// Whether there is something to report.
     fn has_news(&self) -> bool {
-        let is_own = |items: Vec<Item>| items.iter().any(|item| self.is_own(item));
+        let is_own = |items: Vec<Item>| items.iter().any(|item| self.shared.is_own(item));
         self.history.has_unreported().unwrap_or(false) && self.history.unreported("", "").is_ok_and(is_own)
     }
 
@@ -325,6 +406,7 @@ impl Watcher<'_> {
     /// Says what there is to say; at the end also what is not as it was promised, with the metrics.
     fn report(&mut self, is_end: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
+        self.note_unable();
         let ago = |span: Duration| {
             let now = SystemTime::now();
             history::time::text(now.checked_sub(span).unwrap_or(UNIX_EPOCH))
@@ -334,7 +416,7 @@ impl Watcher<'_> {
         let reminded = if self.arguments.once { history::time::now() } else { patience.clone() };
         let reported = self.history.unreported(if is_end || !self.arguments.once { &patience } else { "" }, &reminded);
         let mut reported = reported.map_err(failed)?;
-        reported.retain(|item| self.is_own(item));
+        reported.retain(|item| self.shared.is_own(item));
         let format = self.format;
         output::print(|out| reported.iter().try_for_each(|item| lines::write(item, format, out)))?;
         self.history.reported(&reported).map_err(failed)?;
@@ -358,6 +440,13 @@ impl Watcher<'_> {
             self.status |= Failure::UNABLE;
         }
         Ok(())
+    }
+
+    /// The status has it that a worker could not use the history.
+    fn note_unable(&mut self) {
+        if self.shared.is_unable.load(Ordering::Relaxed) {
+            self.status |= Failure::UNABLE;
+        }
     }
 
     /// What is not as it was promised.
@@ -395,13 +484,14 @@ impl Watcher<'_> {
     /// The last line, and the exit status.
     fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
+        self.note_unable();
         let left = if arguments.on_event.is_some() { self.history.events_left().map_err(failed)? } else { 0 };
         if left > 0 {
             warn(format!("{left} events could not be passed on; the next run tries again"));
             self.status |= Failure::UNABLE;
         }
         let mut queued = self.history.queued().map_err(failed)?;
-        queued.retain(|item| self.is_own(item));
+        queued.retain(|item| self.shared.is_own(item));
         let of_state = |state: &str| queued.iter().filter(|item| item.state == state).count() as u64;
         self.counts.waiting = of_state("waiting");
         self.counts.ready = of_state("ready");

@@ -1,5 +1,6 @@
 //! Who checks a backup: the claim of a process on it, which ends with the process.
 
+use std::collections::BTreeSet;
 use std::process;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -61,24 +62,27 @@ impl History {
         Ok((taken == 1).then(|| Claim { id, token: holder.token.clone() }))
     }
 
-    /// Says that this process still works on what it has claimed.
+    /// Says that this process still works on these backups, if it has claimed them.
     ///
     /// # Errors
     /// If the history cannot be written.
-    pub fn beat(&mut self, holder: &Holder) -> Result<()> {
+    pub fn beat(&mut self, holder: &Holder, working: &BTreeSet<i64>) -> Result<()> {
         let now = time::now();
         self.transaction(|transaction| {
-            let beat = "UPDATE backup SET heartbeat = ?2 WHERE state = 'running' AND holder = ?1";
-            transaction.execute(beat, params![holder.token, now])
+            for id in working {
+                let beat = "UPDATE backup SET heartbeat = ?2 WHERE id = ?3 AND state = 'running' AND holder = ?1";
+                transaction.execute(beat, params![holder.token, now, id])?;
+            }
+            Ok(())
         })
-        .map(drop)
     }
 
-    /// Makes what processes have left that were killed ready again; returns how many backups those are.
+    /// Makes ready again what nobody works on any more: what processes have left that were killed, and what this one has claimed, but for
+    /// the backups that it is `working` on. Returns how many those are.
     ///
     /// # Errors
     /// If the history cannot be written.
-    pub fn reclaim(&mut self, holder: &Holder) -> Result<usize> {
+    pub fn reclaim(&mut self, holder: &Holder, working: &BTreeSet<i64>) -> Result<usize> {
         let now = SystemTime::now();
         self.transaction(|transaction| {
             let mut running =
@@ -97,7 +101,8 @@ impl History {
                 let (id, token, host, pid, heartbeat) = row;
                 let is_former = host == holder.host && pid == holder.pid;
                 let is_gone = lease::is_silent(&heartbeat, now) || is_former || lease::has_ended(&host, pid, &holder.host);
-                if token != holder.token && is_gone {
+                let is_left = if token == holder.token { !working.contains(&id) } else { is_gone };
+                if is_left {
                     lost += transaction.execute(
                         "UPDATE backup SET state = 'ready', losses = losses + 1, holder = NULL, started = NULL WHERE id = ?1",
                         [id],

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::*;
 
@@ -58,6 +58,17 @@ fn a_file_is_as_it_is_since_its_size_or_version_changed_last() {
 }
 
 #[test]
+fn a_file_seen_by_a_clock_that_was_ahead_stands_still_from_now_on() {
+    let (_folder, mut history) = history();
+    history.see(&[seen(1)], 9_000, &|_| true).unwrap();
+    history.keep_labels(&seen(1), "{}").unwrap();
+    for now in [100, 200] {
+        let states = history.see(&[seen(1)], now, &|_| true).unwrap();
+        assert_eq!((states[0].since, states[0].labels.as_deref()), (100, Some("{}")));
+    }
+}
+
+#[test]
 fn a_backup_is_claimed_once_and_done_once_under_whatever_name() {
     let (_folder, mut history) = history();
     put(&mut history, &[found("A", "a.bak")]);
@@ -78,19 +89,23 @@ fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
     put(&mut history, &[found("A", "a.bak")]);
     let (one, other) = (Holder::new("H1"), Holder::new("H2"));
     let claim = history.claim(1, &one).unwrap().unwrap();
-    assert_eq!((history.reclaim(&one).unwrap(), history.reclaim(&other).unwrap()), (0, 0));
+    let (none, working) = (BTreeSet::new(), BTreeSet::from([1]));
+    assert_eq!((history.reclaim(&one, &working).unwrap(), history.reclaim(&other, &none).unwrap()), (0, 0));
     let old = crate::time::text_of_seconds(0);
     history.connection().execute("UPDATE backup SET heartbeat = ?1", [old]).unwrap();
-    history.beat(&one).unwrap();
-    assert_eq!(history.reclaim(&other).unwrap(), 0, "it said that it works");
+    history.beat(&one, &working).unwrap();
+    assert_eq!(history.reclaim(&other, &none).unwrap(), 0, "it said that it works");
     // The same process number on the same machine: the former one is gone.
-    assert_eq!(history.reclaim(&Holder::new("H1")).unwrap(), 1);
+    assert_eq!(history.reclaim(&Holder::new("H1"), &none).unwrap(), 1);
     assert!(history.finish(&claim, Verdict::Sound, "").is_err(), "it is not its any more");
     let again = history.queued().unwrap();
     assert_eq!((again[0].state.as_str(), again[0].losses, again[0].tries), ("ready", 1, 0));
     history.claim(1, &one).unwrap().unwrap();
+    assert_eq!(history.reclaim(&one, &none).unwrap(), 1, "its check has ended without a result");
+    assert_eq!(history.queued().unwrap()[0].losses, 2);
+    history.claim(1, &one).unwrap().unwrap();
     history.release_all(&one).unwrap();
-    assert_eq!((states(&history)[0].0.as_str(), history.queued().unwrap()[0].losses), ("ready", 1));
+    assert_eq!((states(&history)[0].0.as_str(), history.queued().unwrap()[0].losses), ("ready", 2));
 }
 
 #[test]

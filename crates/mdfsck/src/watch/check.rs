@@ -162,6 +162,20 @@ impl<'a> Checker<'a> {
 
     fn failed(&self, history: &mut History, item: &Item, claim: &Claim, failure: &Failure) -> history::Result<()> {
         warn(&failure.text);
+        self.note_failure(history, item, claim, failure)
+    }
+
+    /// Notes that a backup could not be checked.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub(super) fn note_failure(
+        &self,
+        history: &mut History,
+        item: &Item,
+        claim: &Claim,
+        failure: &Failure,
+    ) -> history::Result<()> {
         let paths: Vec<PathBuf> = item.found.paths.iter().map(PathBuf::from).collect();
         let host = keep::host();
         let started = SystemTime::now();
