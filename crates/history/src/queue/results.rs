@@ -66,6 +66,8 @@ impl Outcome {
         let not_verified = (report.not_verified.len() + report.demoted.len()) as u64;
         let first = report.findings.iter().next();
         let (verdict, message) = match (first, doubt) {
+            // What was found is corruption, even where it cannot be read again.
+            (None, _) if findings > 0 => (Verdict::Corrupt, format!("{findings} findings, which cannot be read again")),
             (Some(finding), _) => {
                 let text = format!("{}, state {}: {}", finding.check.msg, finding.state, finding.text(&report.names()));
                 (Verdict::Corrupt, text)
