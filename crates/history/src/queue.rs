@@ -31,6 +31,15 @@ pub struct Seen {
     pub version: String,
 }
 
+/// A file as a look has found it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Looked {
+    /// As it is.
+    pub seen: Seen,
+    /// Whether it is known what it is: it stands still, and its labels were read.
+    pub is_known: bool,
+}
+
 /// A file that was seen, and since when it is as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileState {

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use history::History;
 use history::outbox::{Event, Raised};
 use history::query::Filter;
-use history::queue::{Claim, FileState, Holder, Item};
+use history::queue::{Claim, FileState, Holder, Item, Looked};
 use report::watch::{self as lines, Counts, Status, WatchFormat};
 
 use crate::cli::WatchArguments;
@@ -355,12 +355,13 @@ impl Watcher<'_> {
         }
         let mut found = ready::found(&files, settle, now);
         found.extend(ready::data(&listed.data, &data_files, settle, now));
-        // What the labels of a backup say is known of a file that stands still; data files have none.
-        let is_known = |state: &FileState| ready::is_settled(state, settle, now);
-        let mut known: HashMap<String, bool> =
-            data_files.iter().map(|state| (state.seen.path.clone(), is_known(state))).collect();
-        let has_labels = |state: &FileState| is_known(state) && state.labels.is_some();
-        known.extend(files.iter().map(|state| (state.seen.path.clone(), has_labels(state))));
+        // Data files have no labels.
+        let looked = |state: &FileState, has_labels: bool| {
+            let is_known = has_labels && ready::is_settled(state, settle, now);
+            (state.seen.path.clone(), Looked { seen: state.seen.clone(), is_known })
+        };
+        let mut known: HashMap<String, Looked> = data_files.iter().map(|state| looked(state, true)).collect();
+        known.extend(files.iter().map(|state| looked(state, state.labels.is_some())));
         let has_read_all = listed.problems.is_empty();
         let is_gone = |path: &str| has_read_all && listed.roots.has(path);
         self.history.enqueue(&found, &known, &is_gone).map_err(failed)?;

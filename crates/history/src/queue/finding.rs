@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::error::Result;
 use crate::file::History;
 use crate::identity::storable;
+use crate::queue::Looked;
 use crate::time;
 
 /// What a backup holds.
@@ -103,24 +104,25 @@ fn list(paths: &[String]) -> String {
 }
 
 impl History {
-    /// Puts what was found into the queue. `files` are all that there are, with whether it is known what each is now. Backups are gone of
-    /// which none is there, if `is_listed` says that all of their files would be among these.
+    /// Puts what was found into the queue. `files` are all that there are. Backups are gone of which none is there, if `is_listed` says
+    /// that all of their files would be among these.
     ///
     /// # Errors
     /// If the history cannot be written.
     pub fn enqueue(
         &mut self,
         found: &[Found],
-        files: &HashMap<String, bool>,
+        files: &HashMap<String, Looked>,
         is_listed: &dyn Fn(&str) -> bool,
     ) -> Result<()> {
         let now = time::now();
         self.transaction(|transaction| {
             let mut known = known(transaction)?;
             for found in found {
-                match known.remove(&found.identity) {
-                    None => insert(transaction, found, &now)?,
-                    Some(row) => update(transaction, found, &row, &now)?,
+                let versions = versions(&found.paths, files);
+                match known.remove(&storable(&found.identity)) {
+                    None => insert(transaction, found, (&versions, &now))?,
+                    Some(row) => update(transaction, found, &row, (&versions, &now))?,
                 }
             }
             for (identity, row) in known {
@@ -129,7 +131,7 @@ impl History {
                 if is_there && is_of_file(&identity) {
                     // It is known now what it is.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
-                } else if is_there && there.all(|is_known| *is_known) {
+                } else if is_there && there.all(|file| file.is_known) {
                     // All of them are something else now.
                     gone(transaction, &row, OVERWRITTEN, &now)?;
                 } else if is_there && row.state == "ready" {
@@ -152,6 +154,17 @@ struct Known {
     reason: String,
     paths: Vec<String>,
     base: Vec<String>,
+    size: u64,
+    /// Of each file, when it was put into the queue.
+    versions: String,
+}
+
+/// Size and version of each file.
+fn versions(paths: &[String], files: &HashMap<String, Looked>) -> String {
+    let one = |path: &String| {
+        files.get(path).map_or_else(String::new, |file| format!("{} {}", file.seen.size, file.seen.version))
+    };
+    list(&paths.iter().map(one).collect::<Vec<_>>())
 }
 
 /// Whether a backup that was left out for this reason was not there any more.
@@ -160,14 +173,24 @@ pub(super) fn is_lost(reason: &str) -> bool {
 }
 
 fn known(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<String, Known>> {
-    let mut statement =
-        transaction.prepare("SELECT identity, id, state, reason, paths, base FROM backup WHERE gone_at IS NULL")?;
-    let rows = statement.query_map([], |row| {
-        let (paths, base): (String, String) = (row.get(4)?, row.get(5)?);
-        let (state, reason) = (row.get(2)?, row.get(3)?);
-        Ok((row.get(0)?, Known { id: row.get(1)?, state, reason, paths: read_list(&paths), base: read_list(&base) }))
-    })?;
+    let mut statement = transaction.prepare(&format!("SELECT identity, {KNOWN} FROM backup WHERE gone_at IS NULL"))?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, known_row(row, 1)?)))?;
     rows.collect()
+}
+
+const KNOWN: &str = "id, state, reason, paths, base, size, versions";
+
+fn known_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Known> {
+    let (paths, base, size): (String, String, i64) = (row.get(at + 3)?, row.get(at + 4)?, row.get(at + 5)?);
+    Ok(Known {
+        id: row.get(at)?,
+        state: row.get(at + 1)?,
+        reason: row.get(at + 2)?,
+        paths: read_list(&paths),
+        base: read_list(&base),
+        size: size.cast_unsigned(),
+        versions: row.get(at + 6)?,
+    })
 }
 
 fn state_of(found: &Found) -> (&'static str, String) {
@@ -177,24 +200,20 @@ fn state_of(found: &Found) -> (&'static str, String) {
     }
 }
 
-fn insert(transaction: &Transaction<'_>, found: &Found, now: &str) -> rusqlite::Result<()> {
+fn insert(transaction: &Transaction<'_>, found: &Found, (versions, now): (&str, &str)) -> rusqlite::Result<()> {
     let (state, reason) = state_of(found);
-    let before = transaction
-        .query_row("SELECT id, state, reason FROM backup WHERE identity = ?1", [&found.identity], |row| {
-            let (state, reason) = (row.get(1)?, row.get(2)?);
-            Ok(Known { id: row.get(0)?, state, reason, paths: Vec::new(), base: Vec::new() })
-        })
-        .optional()?;
+    let query = format!("SELECT {KNOWN} FROM backup WHERE identity = ?1");
+    let before = transaction.query_row(&query, [storable(&found.identity)], |row| known_row(row, 0)).optional()?;
     if let Some(row) = before {
         // It was gone and is there again.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
-        return update(transaction, found, &row, now);
+        return update(transaction, found, &row, (versions, now));
     }
     transaction
         .prepare_cached(
             "INSERT INTO backup (identity, family, server, name, type, taken_at, paths, set_guid, position, size, has_checksums,
-             is_damaged, base, first_seen, state, reason)
-             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%SZ', ?6, 'utc'), ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+             is_damaged, base, first_seen, state, reason, versions)
+             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%SZ', ?6, 'utc'), ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         )?
         .execute(params![
             storable(&found.identity),
@@ -213,19 +232,49 @@ fn insert(transaction: &Transaction<'_>, found: &Found, now: &str) -> rusqlite::
             now,
             state,
             reason,
+            versions,
         ])
         .map(drop)
 }
 
-fn update(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) -> rusqlite::Result<()> {
-    if (&row.paths, &row.base) != (&found.paths, &found.base) && row.state != "running" {
+fn update(
+    transaction: &Transaction<'_>,
+    found: &Found,
+    row: &Known,
+    (versions, now): (&str, &str),
+) -> rusqlite::Result<()> {
+    let has_ended = matches!(row.state.as_str(), "done" | "skipped");
+    let is_lost = row.state == "skipped" && is_lost(&row.reason);
+    // Of what was checked whole it is not kept how a part of it is now.
+    if row.state == "running" || has_ended && !is_lost && found.waits_for.is_some() {
+        return Ok(());
+    }
+    let is_same = (&row.paths, &row.base, row.versions.as_str()) == (&found.paths, &found.base, versions);
+    if !is_same {
         transaction.execute(
-            "UPDATE backup SET paths = ?2, base = ?3, is_damaged = ?4 WHERE id = ?1",
-            params![row.id, list(&found.paths), list(&found.base), found.is_damaged],
+            "UPDATE backup SET paths = ?2, base = ?3, is_damaged = ?4, size = ?5, versions = ?6 WHERE id = ?1",
+            params![
+                row.id,
+                list(&found.paths),
+                list(&found.base),
+                found.is_damaged,
+                found.size.cast_signed(),
+                versions
+            ],
         )?;
     }
-    if row.state == "skipped" && is_lost(&row.reason) {
+    let has_changed = match row.paths == found.paths {
+        // Sets are appended to files that grow.
+        true => row.versions != versions && found.size <= row.size,
+        // A copy, or another name.
+        false => found.size != row.size,
+    };
+    if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
+    }
+    if has_changed && row.state == "ready" {
+        let at_once = "UPDATE backup SET tries = 0, not_before = NULL WHERE id = ?1";
+        transaction.execute(at_once, [row.id])?;
     }
     let (state, reason) = state_of(found);
     // What is in the way of a ready one that was tried is not what it waited for.

@@ -28,8 +28,22 @@ fn found(identity: &str, path: &str) -> Found {
 }
 
 fn put(history: &mut History, all: &[Found]) {
-    let files = all.iter().flat_map(|found| found.paths.clone()).map(|path| (path, true)).collect();
+    put_as(history, all, "1");
+}
+
+/// The same with files of this version.
+fn put_as(history: &mut History, all: &[Found], version: &str) {
+    let file = |(found, path): (&Found, &String)| {
+        let seen = Seen { path: path.clone(), size: found.size, version: version.to_owned() };
+        (path.clone(), Looked { seen, is_known: true })
+    };
+    let files = all.iter().flat_map(|found| found.paths.iter().map(move |path| (found, path))).map(file).collect();
     history.enqueue(all, &files, &|_| true).unwrap();
+}
+
+fn file(path: &str, is_known: bool) -> (String, Looked) {
+    let seen = Seen { path: path.to_owned(), size: 5, version: "1".to_owned() };
+    (path.to_owned(), Looked { seen, is_known })
 }
 
 fn states(history: &History) -> Vec<(String, String)> {
@@ -117,7 +131,7 @@ fn a_backup_waits_is_ready_is_gone_and_comes_back() {
     put(&mut history, &[found("A", "a.bak")]);
     assert_eq!(states(&history)[0].0, "ready");
     // A set is being appended to its file.
-    history.enqueue(&[], &HashMap::from([("a.bak".to_owned(), false)]), &|_| true).unwrap();
+    history.enqueue(&[], &HashMap::from([file("a.bak", false)]), &|_| true).unwrap();
     assert_eq!(states(&history)[0].0, "waiting");
     history.enqueue(&[], &HashMap::new(), &|_| false).unwrap();
     assert_eq!(states(&history)[0].0, "waiting", "not everything was listed");
@@ -132,7 +146,7 @@ fn what_another_watcher_looks_for_is_neither_gone_nor_seen_anew() {
     let (_folder, mut history) = history();
     let (one, other) = (|path: &str| path.starts_with("one/"), |path: &str| path.starts_with("other/"));
     let seen = |path: &str| Seen { path: path.to_owned(), size: 1, version: "1".to_owned() };
-    let files = |path: &str| HashMap::from([(path.to_owned(), true)]);
+    let files = |path: &str| HashMap::from([file(path, true)]);
     for now in [100, 200] {
         let first = history.see(&[seen("one/a.bak")], now, &one).unwrap();
         let second = history.see(&[seen("other/b.bak")], now, &other).unwrap();
@@ -155,10 +169,30 @@ fn a_backup_that_was_overwritten_is_left_out_until_it_is_there_again() {
     put(&mut history, &[found("A", "old.bak"), found("B", "a.bak")]);
     assert!(states(&history).iter().all(|(state, _)| state == "ready"));
     // It is something else than a backup now.
-    let files = HashMap::from([("old.bak".to_owned(), true), ("a.bak".to_owned(), false)]);
+    let files = HashMap::from([file("old.bak", true), file("a.bak", false)]);
     history.enqueue(&[], &files, &|_| true).unwrap();
     let reasons: Vec<String> = states(&history).into_iter().map(|(_, reason)| reason).collect();
     assert_eq!(reasons, ["overwritten", "its files are being written"]);
+}
+
+#[test]
+fn a_backup_that_was_checked_is_checked_again_if_its_file_has_changed_and_not_if_a_set_was_appended() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[found("A", "a.bak")]);
+    let holder = Holder::new("H1");
+    let mut state_after = |found: Found, version: &str| {
+        if let Some(claim) = history.claim(1, &holder).unwrap() {
+            history.finish(&claim, Verdict::Corrupt, "").unwrap();
+        }
+        put_as(&mut history, &[found], version);
+        states(&history)[0].0.clone()
+    };
+    assert_eq!(state_after(found("A", "a.bak"), "1"), "done");
+    assert_eq!(state_after(found("A", "b.bak"), "2"), "done", "a copy");
+    assert_eq!(state_after(found("A", "b.bak"), "3"), "ready", "a good one in the place of a bad one");
+    assert_eq!(state_after(found("A", "b.bak"), "3"), "done");
+    assert_eq!(state_after(Found { size: 9, ..found("A", "b.bak") }, "4"), "done", "a set was appended");
+    assert_eq!(state_after(Found { size: 8, ..found("A", "c.bak") }, "4"), "ready", "another file");
 }
 
 #[test]

@@ -26,6 +26,7 @@ CREATE TABLE backup (
     has_checksums INTEGER NOT NULL,
     is_damaged INTEGER NOT NULL,
     base TEXT NOT NULL,
+    versions TEXT NOT NULL,
     first_seen TEXT NOT NULL,
     gone_at TEXT,
     state TEXT NOT NULL CHECK (state IN ('waiting', 'ready', 'running', 'done', 'skipped')),
