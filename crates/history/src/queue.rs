@@ -292,8 +292,8 @@ impl History {
         })
     }
 
-    /// What is to be reported: what came to an end or could not be checked since it was reported last, and what has waited for longer
-    /// than `patience` and was not reported since `reminded`.
+    /// What is to be reported: what came to an end or could not be checked since it was reported last; and what has waited for longer than
+    /// `patience`, or still could not be checked, and was not reported since `reminded`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -301,7 +301,8 @@ impl History {
         let read = || {
             let mut statement = self.connection().prepare(&format!(
                 "{ITEM} WHERE (state IN ('done', 'skipped') OR state = 'ready' AND tries > 0) AND reported_at IS NULL
-                 OR state = 'waiting' AND first_seen <= ?1 AND (reported_at IS NULL OR reported_at <= ?2) ORDER BY id"
+                 OR state = 'waiting' AND first_seen <= ?1 AND (reported_at IS NULL OR reported_at <= ?2)
+                 OR state = 'ready' AND tries > 0 AND reported_at <= ?2 ORDER BY id"
             ))?;
             let rows = statement.query_map([patience, reminded], item)?;
             rows.collect::<rusqlite::Result<_>>()
@@ -309,19 +310,22 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Notes that these were reported.
+    /// Notes that these were reported. Whoever listens is told the first time that one has waited for too long.
     ///
     /// # Errors
     /// If the history cannot be written.
-    pub fn reported(&mut self, items: &[Item]) -> Result<()> {
+    pub fn reported(&mut self, items: &[Item], has_listener: bool) -> Result<()> {
         let now = time::now();
         self.transaction(|transaction| {
             for item in items {
                 // What came meanwhile is reported the next time.
-                transaction.execute(
+                let noted = transaction.execute(
                     "UPDATE backup SET reported_at = ?2 WHERE id = ?1 AND state = ?3 AND tries = ?4",
                     params![item.id, now, item.state, item.tries],
                 )?;
+                if noted == 1 && has_listener && item.state == "waiting" && item.reported_at.is_none() {
+                    results::tell(transaction, item.id, &item.reason, &now)?;
+                }
             }
             Ok(())
         })

@@ -105,7 +105,8 @@ impl History {
             }
             let recorded = write(transaction, run, &identity, ids, &ended)?;
             if let Some(Watched { claim, doubt }) = run.watched {
-                queue::finish(transaction, claim, Some(recorded.run), &Outcome::of(run.report, doubt), &ended)?;
+                let outcome = Outcome::of(run.report, doubt);
+                queue::finish(transaction, claim, Some(recorded.run), &outcome, (run.has_listener, &ended))?;
             }
             Ok(Ok(recorded))
         })?;
@@ -125,7 +126,7 @@ impl History {
         let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {
             let tries = match run.watched {
-                Some(claim) => queue::fail(transaction, claim, run.error)?,
+                Some(claim) => queue::fail(transaction, claim, None, run.error)?,
                 None => Some(1),
             };
             // Once for each backup.

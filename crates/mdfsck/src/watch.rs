@@ -111,6 +111,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         shared: &shared,
         format: format(arguments),
         warned: BTreeSet::new(),
+        said: HashSet::new(),
         counts: Counts::default(),
         status: 0,
     };
@@ -281,6 +282,8 @@ struct Watcher<'a> {
     format: WatchFormat,
     /// Problems that were said.
     warned: BTreeSet<String>,
+    /// Backups that could not be checked, and were reported, with how often that was.
+    said: HashSet<(i64, u32)>,
     counts: Counts,
     status: u8,
 }
@@ -415,12 +418,18 @@ impl Watcher<'_> {
         let patience = ago(self.arguments.patience);
         // A scheduler hears of it in each run, a log each time that the patience ends.
         let reminded = if self.arguments.once { history::time::now() } else { patience.clone() };
-        let reported = self.history.unreported(if is_end || !self.arguments.once { &patience } else { "" }, &reminded);
+        let is_reminder = is_end || !self.arguments.once;
+        let (patience, reminded) = if is_reminder { (patience.as_str(), reminded.as_str()) } else { ("", "") };
+        let reported = self.history.unreported(patience, reminded);
         let mut reported = reported.map_err(failed)?;
         reported.retain(|item| self.shared.is_own(item));
+        if self.arguments.once {
+            // What could not be checked in this run was said when that was known.
+            reported.retain(|item| item.state != "ready" || self.said.insert((item.id, item.tries)));
+        }
         let format = self.format;
         output::print(|out| reported.iter().try_for_each(|item| lines::write(item, format, out)))?;
-        self.history.reported(&reported).map_err(failed)?;
+        self.history.reported(&reported, self.arguments.on_event.is_some()).map_err(failed)?;
         for item in &reported {
             let status = Status::of(item);
             self.counts.add(status);

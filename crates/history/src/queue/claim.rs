@@ -161,5 +161,10 @@ impl History {
 
 /// After how long a backup is tried again that could not be checked, by how often that was.
 pub(super) fn backoff(tries: u32) -> Duration {
-    Duration::from_secs(60 << (2 * tries.saturating_sub(1)).min(6))
+    Duration::from_secs(match tries {
+        0 | 1 => 60,
+        2 => 240,
+        // A share may be away for a while, and a disk stays broken.
+        more => 3600 * (1_u64 << (more - 3).min(3)).min(6),
+    })
 }

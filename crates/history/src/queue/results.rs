@@ -6,13 +6,15 @@ use check::Report;
 use rusqlite::{Connection, Transaction, params};
 
 use super::claim::{Claim, backoff};
+use super::finding::read_list;
 use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::identity::storable;
+use crate::outbox::{self, About};
 use crate::time;
 
-/// How often a backup is tried that cannot be checked.
-const MOST_TRIES: u32 = 3;
+/// How often a backup is tried that cannot be checked before its message says so.
+const FEW_TRIES: u32 = 3;
 /// Letters of a reason that are kept.
 const MOST_LETTERS: usize = 500;
 
@@ -57,6 +59,8 @@ pub(crate) struct Outcome {
     message: String,
     findings: u64,
     not_verified: u64,
+    /// Something could not be read, which another time may be.
+    is_passing: bool,
 }
 
 impl Outcome {
@@ -76,7 +80,8 @@ impl Outcome {
             (None, None) if report.complete() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
-        Self { verdict, message, findings, not_verified }
+        let is_passing = verdict == Verdict::Unknown && !report.read_errors.is_empty();
+        Self { verdict, message, findings, not_verified, is_passing }
     }
 }
 
@@ -88,14 +93,14 @@ fn why_incomplete(report: &Report) -> String {
 }
 
 impl History {
-    /// Notes the result of a backup that has no run of its own.
+    /// Notes the result of a backup that has no run of its own, for somebody who is to be told if there is a listener.
     ///
     /// # Errors
     /// If it is not claimed any more, or the history cannot be written.
-    pub fn finish(&mut self, claim: &Claim, verdict: Verdict, message: &str) -> Result<()> {
-        let outcome = Outcome { verdict, message: message.to_owned(), findings: 0, not_verified: 0 };
+    pub fn finish(&mut self, claim: &Claim, verdict: Verdict, message: &str, has_listener: bool) -> Result<()> {
+        let outcome = Outcome { verdict, message: message.to_owned(), findings: 0, not_verified: 0, is_passing: false };
         let now = time::now();
-        let done = self.transaction(|transaction| finish(transaction, claim, None, &outcome, &now))?;
+        let done = self.transaction(|transaction| finish(transaction, claim, None, &outcome, (has_listener, &now)))?;
         if done { Ok(()) } else { Err(HistoryError::Leased { path: self.path().to_owned(), by: ANOTHER.to_owned() }) }
     }
 }
@@ -122,8 +127,16 @@ pub(crate) fn finish(
     claim: &Claim,
     run: Option<i64>,
     outcome: &Outcome,
-    now: &str,
+    (has_listener, now): (bool, &str),
 ) -> rusqlite::Result<bool> {
+    if outcome.is_passing {
+        let tries = fail(transaction, claim, run, &outcome.message)?;
+        // Once for each backup.
+        if has_listener && tries == Some(1) {
+            tell(transaction, claim.id, &outcome.message, now)?;
+        }
+        return Ok(tries.is_some());
+    }
     let done = transaction.execute(
         "UPDATE backup SET state = 'done', holder = NULL, ended = ?3, verdict = ?4, reason = ?5, findings = ?6, not_verified = ?7,
          run = ?8, reported_at = NULL WHERE id = ?1 AND holder = ?2 AND state = 'running'",
@@ -138,32 +151,43 @@ pub(crate) fn finish(
             run
         ],
     )?;
+    if done == 1 && has_listener && outcome.verdict == Verdict::Unknown {
+        tell(transaction, claim.id, &outcome.message, now)?;
+    }
     Ok(done == 1)
 }
 
-/// Notes that a backup could not be checked: it is tried again later, or was tried often enough. Returns how often it was tried; `None` if
-/// it is not claimed any more.
-pub(crate) fn fail(transaction: &Transaction<'_>, claim: &Claim, error: &str) -> rusqlite::Result<Option<u32>> {
+/// Writes that nobody knows whether a backup is sound.
+pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &str) -> rusqlite::Result<()> {
+    let query = "SELECT name, family, paths FROM backup WHERE id = ?1";
+    let (database, family, paths): (String, String, String) =
+        transaction.query_row(query, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let paths = read_list(&paths).join(", ");
+    outbox::failed(transaction, About { database: &database, family: &family, paths: &paths }, message, now)
+}
+
+/// Notes that a backup could not be checked: it is tried again later, as long as it is there. Returns how often it was tried; `None` if it
+/// is not claimed any more.
+pub(crate) fn fail(
+    transaction: &Transaction<'_>,
+    claim: &Claim,
+    run: Option<i64>,
+    error: &str,
+) -> rusqlite::Result<Option<u32>> {
     let now = SystemTime::now();
     let known = transaction.execute(
-        "UPDATE backup SET tries = tries + 1, holder = NULL, ended = ?3, reason = ?4, reported_at = NULL
+        "UPDATE backup SET tries = tries + 1, holder = NULL, ended = ?3, run = ?4, reported_at = NULL
          WHERE id = ?1 AND holder = ?2 AND state = 'running'",
-        params![claim.id, claim.token, time::text(now), short(error)],
+        params![claim.id, claim.token, time::text(now), run],
     )?;
     if known == 0 {
         return Ok(None);
     }
     let tries: u32 = transaction.query_row("SELECT tries FROM backup WHERE id = ?1", [claim.id], |row| row.get(0))?;
-    if tries >= MOST_TRIES {
-        transaction.execute(
-            "UPDATE backup SET state = 'skipped', verdict = 'unknown', reason = ?2 WHERE id = ?1",
-            params![claim.id, short(&format!("tried {tries} times: {error}"))],
-        )?;
-    } else {
-        let again = now.checked_add(backoff(tries)).unwrap_or(now);
-        let later = "UPDATE backup SET state = 'ready', not_before = ?2 WHERE id = ?1";
-        transaction.execute(later, params![claim.id, time::text(again)])?;
-    }
+    let reason = if tries < FEW_TRIES { short(error) } else { short(&format!("tried {tries} times: {error}")) };
+    let again = now.checked_add(backoff(tries)).unwrap_or(now);
+    let later = "UPDATE backup SET state = 'ready', reason = ?2, not_before = ?3 WHERE id = ?1";
+    transaction.execute(later, params![claim.id, reason, time::text(again)])?;
     Ok(Some(tries))
 }
 

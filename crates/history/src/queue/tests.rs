@@ -90,8 +90,8 @@ fn a_backup_is_claimed_once_and_done_once_under_whatever_name() {
     let claim = history.claim(1, &one).unwrap().unwrap();
     assert_eq!(history.claim(1, &other).unwrap(), None);
     put(&mut history, &[found("A", "renamed.bak")]);
-    history.finish(&claim, Verdict::Sound, "").unwrap();
-    assert!(history.finish(&claim, Verdict::Corrupt, "again").is_err(), "it is done");
+    history.finish(&claim, Verdict::Sound, "", false).unwrap();
+    assert!(history.finish(&claim, Verdict::Corrupt, "again", false).is_err(), "it is done");
     put(&mut history, &[found("A", "renamed.bak"), found("A2", "b.bak")]);
     assert_eq!(states(&history).iter().map(|(state, _)| state.as_str()).collect::<Vec<_>>(), ["done", "ready"]);
     assert_eq!(history.claim(1, &one).unwrap(), None);
@@ -111,7 +111,7 @@ fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
     assert_eq!(history.reclaim(&other, &none).unwrap(), 0, "it said that it works");
     // The same process number on the same machine: the former one is gone.
     assert_eq!(history.reclaim(&Holder::new("H1"), &none).unwrap(), 1);
-    assert!(history.finish(&claim, Verdict::Sound, "").is_err(), "it is not its any more");
+    assert!(history.finish(&claim, Verdict::Sound, "", false).is_err(), "it is not its any more");
     let again = history.queued().unwrap();
     assert_eq!((again[0].state.as_str(), again[0].losses, again[0].tries), ("ready", 1, 0));
     history.claim(1, &one).unwrap().unwrap();
@@ -182,7 +182,7 @@ fn a_backup_that_was_checked_is_checked_again_if_its_file_has_changed_and_not_if
     let holder = Holder::new("H1");
     let mut state_after = |found: Found, version: &str| {
         if let Some(claim) = history.claim(1, &holder).unwrap() {
-            history.finish(&claim, Verdict::Corrupt, "").unwrap();
+            history.finish(&claim, Verdict::Corrupt, "", false).unwrap();
         }
         put_as(&mut history, &[found], version);
         states(&history)[0].0.clone()
@@ -210,22 +210,25 @@ fn a_file_that_is_known_at_last_is_no_longer_unknown() {
 }
 
 #[test]
-fn a_backup_that_cannot_be_checked_is_tried_three_times() {
+fn a_backup_that_cannot_be_checked_is_tried_again_as_long_as_it_is_there() {
     let (_folder, mut history) = history();
     put(&mut history, &[found("A", "a.bak")]);
     let holder = Holder::new("H1");
-    for tries in 1..=3 {
+    for tries in 1..=5 {
         history.connection().execute("UPDATE backup SET not_before = NULL", []).unwrap();
         let claim = history.claim(1, &holder).unwrap().unwrap();
-        let failed = history.transaction(|transaction| fail(transaction, &claim, "cannot read")).unwrap();
+        let failed = history.transaction(|transaction| fail(transaction, &claim, None, "cannot read")).unwrap();
         assert_eq!(failed, Some(tries));
         assert_eq!(history.claim(1, &holder).unwrap(), None, "not at once");
         let due = history.unreported("", "").unwrap();
         assert_eq!(due.len(), 1, "each is reported");
-        history.reported(&due).unwrap();
+        history.reported(&due, true).unwrap();
         assert!(history.unreported("", "").unwrap().is_empty());
     }
-    assert_eq!(states(&history), [("skipped".to_owned(), "tried 3 times: cannot read".to_owned())]);
+    assert_eq!(states(&history), [("ready".to_owned(), "tried 5 times: cannot read".to_owned())]);
+    assert_eq!(history.unreported("", "9999-01-01T00:00:00Z").unwrap().len(), 1, "the next run says so too");
+    put(&mut history, &[]);
+    assert_eq!(states(&history), [("skipped".to_owned(), "gone".to_owned())]);
 }
 
 #[test]
@@ -234,9 +237,13 @@ fn what_waits_for_long_is_reported_now_and_then() {
     put(&mut history, &[Found { waits_for: Some("is being written".to_owned()), ..found("A", "a.bak") }]);
     assert!(history.unreported("2020-01-01T00:00:00Z", "").unwrap().is_empty());
     let due = history.unreported("9999-01-01T00:00:00Z", "2020-01-01T00:00:00Z").unwrap();
-    history.reported(&due).unwrap();
+    history.reported(&due, true).unwrap();
     assert!(history.unreported("9999-01-01T00:00:00Z", "2020-01-01T00:00:00Z").unwrap().is_empty());
-    assert_eq!(history.unreported("9999-01-01T00:00:00Z", "9999-01-01T00:00:00Z").unwrap().len(), 1);
+    let again = history.unreported("9999-01-01T00:00:00Z", "9999-01-01T00:00:00Z").unwrap();
+    assert_eq!(again.len(), 1);
+    history.reported(&again, true).unwrap();
+    let told = history.take_events(&Holder::new("H1")).unwrap();
+    assert_eq!(told.iter().map(|message| message.event.as_str()).collect::<Vec<_>>(), ["failed"], "once");
 }
 
 #[test]

@@ -192,7 +192,7 @@ impl<'a> Checker<'a> {
 }
 
 fn finish(history: &mut History, mark: &Mark, verdict: Verdict, message: &str) -> Result<(), Failure> {
-    history.finish(&mark.claim, verdict, message).map_err(|error| Failure::from(&error))
+    history.finish(&mark.claim, verdict, message, mark.has_listener).map_err(|error| Failure::from(&error))
 }
 
 /// The sets to restore for a backup; the inner error says why that can never be done.
