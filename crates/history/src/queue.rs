@@ -224,7 +224,8 @@ impl History {
         self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// The families whose newest full or differential backup is older than `most`.
+    /// The families whose newest full or differential backup is older than `most`. Only those count that are there, are whole, and are not
+    /// known to be corrupt.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -232,13 +233,21 @@ impl History {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
+            // A policy leaves out backups that are whole.
             let mut statement = self.connection().prepare(
-                "SELECT family, name, max(taken_at) FROM backup WHERE type IN ('full', 'differential', 'files') AND taken_at IS NOT NULL
-                 GROUP BY family HAVING max(taken_at) < ?1 ORDER BY name, family",
+                "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
+                     AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
+                     THEN taken_at END) AS newest
+                 FROM backup WHERE type IN ('full', 'differential') GROUP BY family
+                 HAVING newest < ?1 OR newest IS NULL AND min(first_seen) < ?1 ORDER BY name, family",
             )?;
             let rows = statement.query_map([oldest], |row| {
-                let (family, name, newest): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                Ok(Raised { family, name, text: format!("the newest backup is of {newest}") })
+                let (family, name, newest): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let text = match newest {
+                    Some(newest) => format!("the newest backup is of {newest}"),
+                    None => "no backup is there that is whole and not corrupt".to_owned(),
+                };
+                Ok(Raised { family, name, text })
             })?;
             rows.collect::<rusqlite::Result<_>>()
         };

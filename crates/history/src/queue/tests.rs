@@ -196,6 +196,27 @@ fn a_backup_that_was_checked_is_checked_again_if_its_file_has_changed_and_not_if
 }
 
 #[test]
+fn only_a_backup_that_is_there_and_whole_and_not_corrupt_is_new_enough() {
+    let (_folder, mut history) = history();
+    let now = crate::time::now();
+    let of = |identity: &str, kind: Kind| Found { kind, ..found(identity, &format!("{identity}.bak")) };
+    let all = [of("A", Kind::Full), of("B", Kind::Differential), of("C", Kind::Files)];
+    put(&mut history, &all);
+    let set = |id: i64, what: &str| {
+        history.connection().execute(&format!("UPDATE backup SET {what} WHERE id = {id}"), []).unwrap();
+        history.families_without_backup(Duration::from_secs(3600)).unwrap().len()
+    };
+    assert_eq!(set(0, "name = name"), 1, "both are old");
+    assert_eq!(set(3, &format!("taken_at = '{now}'")), 1, "only some of the files");
+    assert_eq!(set(2, &format!("taken_at = '{now}'")), 0);
+    for lost in ["gone_at = '2026-01-01'", "verdict = 'corrupt'", "state = 'waiting'", "state = 'skipped'"] {
+        assert_eq!(set(2, lost), 1, "{lost}");
+        assert_eq!(set(2, "gone_at = NULL, verdict = NULL, state = 'ready'"), 0);
+    }
+    assert_eq!(set(2, "state = 'skipped', reason = 'not chosen: another is'"), 0, "it is whole all the same");
+}
+
+#[test]
 fn a_file_that_is_known_at_last_is_no_longer_unknown() {
     let (_folder, mut history) = history();
     let growing = Found {
