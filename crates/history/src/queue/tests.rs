@@ -206,7 +206,9 @@ fn only_a_backup_that_is_there_and_whole_and_not_corrupt_is_new_enough() {
         history.connection().execute(&format!("UPDATE backup SET {what} WHERE id = {id}"), []).unwrap();
         history.families_without_backup(Duration::from_secs(3600)).unwrap().len()
     };
-    assert_eq!(set(0, "name = name"), 1, "both are old");
+    let old = "taken_at = '2020-01-01T00:00:00Z'";
+    set(1, old);
+    assert_eq!(set(2, old), 1, "both are old");
     assert_eq!(set(3, &format!("taken_at = '{now}'")), 1, "only some of the files");
     assert_eq!(set(2, &format!("taken_at = '{now}'")), 0);
     for lost in ["gone_at = '2026-01-01'", "verdict = 'corrupt'", "state = 'waiting'", "state = 'skipped'"] {
