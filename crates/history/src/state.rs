@@ -50,8 +50,8 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
 ///
 /// A run that failed belongs to the copy whose newest run has the same machine and files, while it is newer.
 pub(crate) fn parts() -> String {
-    let is_here = is_same_place("n.paths", "f.paths");
-    let is_again = has_file("m.paths", "f.paths");
+    let is_here = is_same_place("r.paths", "f.paths");
+    let is_again = has_file("q.paths", "f.paths");
     format!(
         "ran AS MATERIALIZED (
              SELECT i.source, max(r.id) AS newest, max(CASE WHEN r.complete = 0 THEN r.id END) AS incomplete,
@@ -60,18 +60,20 @@ pub(crate) fn parts() -> String {
              FROM run r JOIN image i ON i.id = r.image WHERE r.error IS NULL GROUP BY i.source
          ),
          newest AS MATERIALIZED (
-             SELECT a.source, r.id, r.host, substr(r.paths, 1, 4000) AS paths, r.findings, a.whole, a.incomplete
-             FROM ran a JOIN run r ON r.id = a.newest
+             SELECT a.source, r.id, r.findings, a.whole, a.incomplete FROM ran a JOIN run r ON r.id = a.newest
          ),
          failed AS MATERIALIZED (
              SELECT host, id, paths FROM (
                  SELECT host, max(id) AS id, rtrim(substr(paths, 1, 4000), '/\\') AS paths FROM run
-                 WHERE error IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC LIMIT 1000
+                 WHERE error IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC LIMIT 300
              ) WHERE paths <> ''
          ),
          tied AS MATERIALIZED (
-             SELECT n.source, max(f.id) AS failure FROM newest n JOIN failed f ON f.host = n.host AND f.id > n.id AND {is_here}
-             WHERE NOT EXISTS (SELECT 1 FROM newest m WHERE m.host = f.host AND m.id > f.id AND {is_again})
+             SELECT n.source, max(f.id) AS failure
+             FROM newest n JOIN run r ON r.id = n.id JOIN failed f ON f.host = r.host AND f.id > n.id AND {is_here}
+             WHERE NOT EXISTS (
+                 SELECT 1 FROM newest m JOIN run q ON q.id = m.id WHERE q.host = f.host AND m.id > f.id AND {is_again}
+             )
              GROUP BY n.source
          ),
          unsolved AS MATERIALIZED (SELECT source, count(*) AS findings FROM finding WHERE life <> 'gone' GROUP BY source),
