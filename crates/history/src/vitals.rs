@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::file::History;
-use crate::time;
+use crate::{state, time};
 
 /// Numbers of a database.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -11,7 +11,7 @@ pub struct Vital {
     pub name: String,
     /// The database with all its copies.
     pub family: String,
-    /// Of its last run: `sound`, `corrupt` or `unknown`.
+    /// What is known of it, as [`DatabaseState`](crate::state::DatabaseState) has it: `sound`, `corrupt` or `unknown`.
     pub state: String,
     /// Open findings that are new.
     pub new: u64,
@@ -48,7 +48,7 @@ pub struct Vitals {
     pub last_run: Option<(i64, u8)>,
 }
 
-const DATABASES: &str = r#"SELECT l.database, l.family, l.verdict,
+const DATABASES: &str = r#"SELECT l.database, l.family, CASE c.rank WHEN 0 THEN 'corrupt' WHEN 9 THEN 'sound' ELSE 'unknown' END,
     (SELECT count(*) FROM finding f JOIN source s ON s.id = f.source WHERE s.database = d.id AND f.life = 'new' AND NOT (ACK)),
     (SELECT count(*) FROM finding f JOIN source s ON s.id = f.source WHERE s.database = d.id AND f.life = 'confirmed' AND NOT (ACK)),
     (SELECT count(*) FROM finding f JOIN source s ON s.id = f.source WHERE s.database = d.id AND f.life <> 'gone' AND (ACK)),
@@ -60,7 +60,8 @@ const DATABASES: &str = r#"SELECT l.database, l.family, l.verdict,
     (SELECT max(b.taken_at) FROM backup b JOIN run r ON r.id = b.run WHERE r.database = d.id AND b.type = 'full' AND b.verdict = 'sound'),
     (SELECT max(b.taken_at) FROM backup b JOIN run r ON r.id = b.run WHERE r.database = d.id AND b.type = 'differential'
         AND b.verdict = 'sound')
-    FROM v_last l JOIN database d ON d.family = l.family ORDER BY l.database, d.id"#;
+    FROM v_last l JOIN database d ON d.family = l.family LEFT JOIN worst c ON c.database = d.id AND c.place = 1
+    ORDER BY l.database, d.id"#;
 
 /// Whether a finding is acknowledged.
 const ACKNOWLEDGED: &str = "f.ack_by IS NOT NULL AND (f.ack_until IS NULL OR f.ack_until > ?1)";
@@ -72,7 +73,11 @@ impl History {
     /// If the history cannot be read.
     pub fn vitals(&self) -> Result<Vitals> {
         let read = || {
-            let mut databases = self.connection().prepare(&DATABASES.replace("ACK", ACKNOWLEDGED))?;
+            let mut databases = self.connection().prepare(&format!(
+                "WITH {} {}",
+                state::parts(),
+                DATABASES.replace("ACK", ACKNOWLEDGED)
+            ))?;
             let moment = |text: Option<String>| text.and_then(|text| time::seconds(&text));
             let rows = databases.query_map([time::now()], |row| {
                 Ok(Vital {
