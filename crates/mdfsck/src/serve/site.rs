@@ -132,10 +132,8 @@ impl Site {
         };
         let last = |is_wanted: &dyn Fn(&Estate) -> bool| {
             let estate = self.estate.lock().unwrap_or_else(PoisonError::into_inner);
-            estate
-                .as_ref()
-                .filter(|known| known.identity == identity && is_wanted(known))
-                .map(|known| known.page.clone())
+            let known = estate.as_ref()?;
+            (known.identity == identity && is_wanted(known)).then(|| known.page.clone())
         };
         let is_good = |known: &Estate| {
             let age = known.made.elapsed();

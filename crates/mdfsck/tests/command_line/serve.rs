@@ -438,6 +438,14 @@ fn other_files(folder: &Path) -> Result<(), Failed> {
         ensure(status == 200 && page.contains("By hand: mdfsck page "), page.clone())?;
         ensure(!page.contains(CANARY) && !page.contains("root:") && !page.contains("Usage:"), page)?;
     }
+    // The same path on another machine is another file.
+    let whole = folder.join("hurt/orders.mdf").display().to_string().replace('\'', "''");
+    change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
+    let here = server.get("/page/1")?.1;
+    ensure(here.contains("m_headerVersion"), here)?;
+    change(folder, "UPDATE run SET host = 'elsewhere'")?;
+    let there = server.get("/page/1")?.1;
+    ensure(there.contains("The files are on elsewhere") && !there.contains("m_headerVersion"), there)?;
     server.lives()
 }
 

@@ -115,7 +115,7 @@ impl Row {
             name: shown_to(&name, NAME_CHARS),
             family: shown_to(&family, NAME_CHARS),
             state: state.word,
-            why: state.why.as_deref().map(|why| shown_to(why, NAME_CHARS)),
+            why: state.why.as_deref().map(|why| shown_to(why, TEXT_CHARS)),
             copy: state.copy.map(|copy| shown_to(&format!("{}: {}", copy.host, copy.location), NAME_CHARS)),
             last_run: run.map(|run| date(&run.started)),
             pages,
