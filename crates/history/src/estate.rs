@@ -119,6 +119,8 @@ pub struct PageOfFinding {
     pub host: String,
     /// Numbers of the backup sets in them, none for data files; `None` if several of several files were one database.
     pub sets: Option<Vec<u16>>,
+    /// The database with all its copies: it begins with their guid, if they have one.
+    pub family: String,
 }
 
 /// The numbers of the sets in the identity of an image of a backup: its guid, the numbers, its end.
@@ -364,7 +366,7 @@ impl History {
     pub fn page_of_finding(&self, key: i64) -> Result<Option<PageOfFinding>> {
         let query = "SELECT s.database, substr(d.name, 1, 1000), CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END,
              CASE WHEN f.page BETWEEN 0 AND 4294967295 THEN f.page END, substr(coalesce(r.paths, s.location), 1, 100000), f.last_seen,
-             substr(coalesce(r.host, s.host), 1, 1000), s.kind, substr(i.identity, 1, 1000)
+             substr(coalesce(r.host, s.host), 1, 1000), s.kind, substr(i.identity, 1, 1000), substr(d.family, 1, 1000)
              FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database LEFT JOIN run r ON r.id = f.last_run
              LEFT JOIN image i ON i.id = f.last_image WHERE f.id = ?1";
         let found = self.rows(query, &[key.into()], |row| {
@@ -379,6 +381,7 @@ impl History {
                 last_seen: row.get(5)?,
                 host: row.get(6)?,
                 sets,
+                family: row.get(9)?,
             })
         });
         Ok(found?.pop())

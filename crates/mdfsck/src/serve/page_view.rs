@@ -22,6 +22,9 @@ const SHOWN_BYTES: u64 = 1 << 20;
 /// Memory that it may use for recovery with the log.
 const MEMORY: &str = "256MB";
 
+/// The page that says which database it is.
+const BOOT_PAGE: &str = "1:9";
+
 /// How many are at work.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
@@ -60,12 +63,32 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
         AT_WORK.fetch_sub(1, Ordering::AcqRel);
         return Printed::Busy;
     }
-    let printed = print(&address, sets, &paths);
+    let printed = match other_family(&found.family, sets, &paths) {
+        Some(other) => Err(format!("These files are of another database now: its family guid is {other}.")),
+        None => print(&address, sets, &paths),
+    };
     AT_WORK.fetch_sub(1, Ordering::AcqRel);
     match printed {
         Ok(text) => Printed::Page(text),
         Err(why) => Printed::Nothing(format!("{why} By hand: {by_hand}")),
     }
+}
+
+/// The family guid of the files, if it is another one. Of what has none, or no boot page that can be read, nothing is known.
+fn other_family(family: &str, sets: &[u16], paths: &[PathBuf]) -> Option<String> {
+    let known = family.split(' ').next().filter(|guid| is_guid(guid))?;
+    let other = family_of(&print(BOOT_PAGE, sets, paths).ok()?)?;
+    (!other.eq_ignore_ascii_case(known)).then_some(other)
+}
+
+/// The family guid in a boot page that was printed.
+fn family_of(printed: &str) -> Option<String> {
+    let (_, rest) = printed.split_once(" dbi_familyGUID ")?;
+    rest.split_whitespace().next().filter(|guid| is_guid(guid)).map(str::to_owned)
+}
+
+fn is_guid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// The command for a shell.
@@ -199,6 +222,14 @@ mod tests {
         for none in ["", "-", "a.mdf", "a.mdf, /b.ndf", "s3://bucket/a.bak", "--help, /a.mdf"] {
             assert_eq!(whole(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn the_family_of_a_database_is_in_its_boot_page() {
+        let line = "  0x01F8   +408  1E F2 5A D6 49 60 .. +10        dbi_familyGUID            D65AF21E-6049-49FD-A872-DEF2A25A2242  family guid";
+        assert_eq!(family_of(line).as_deref(), Some("D65AF21E-6049-49FD-A872-DEF2A25A2242"));
+        assert_eq!(family_of("  dbi_familyGUID  <img src=x>"), None);
+        assert_eq!(family_of("nothing"), None);
     }
 
     #[cfg(unix)]

@@ -443,6 +443,11 @@ fn other_files(folder: &Path) -> Result<(), Failed> {
     change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
     let here = server.get("/page/1")?.1;
     ensure(here.contains("m_headerVersion"), here)?;
+    let other = folder.join("other/orders.mdf").display().to_string().replace('\'', "''");
+    change(folder, &format!("UPDATE run SET paths = '{other}'"))?;
+    let there = server.get("/page/1")?.1;
+    ensure(there.contains("another database now") && !there.contains("m_headerVersion"), there)?;
+    change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
     change(folder, "UPDATE run SET host = 'elsewhere'")?;
     let there = server.get("/page/1")?.1;
     ensure(there.contains("The files are on elsewhere") && !there.contains("m_headerVersion"), there)?;
