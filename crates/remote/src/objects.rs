@@ -1,4 +1,4 @@
-//! All objects of a run: each is looked up once, and opened at most once.
+//! All objects of a run: each is looked up once, and opened at most once, until they are forgotten.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -43,6 +43,8 @@ struct Shared {
     numbers: AtomicU32,
     stores: Mutex<HashMap<Client, Arc<OnceCell<Opened>>>>,
     looked: Mutex<HashMap<String, Arc<OnceCell<Looked>>>>,
+    /// Objects that were forgotten: they need not be opened again if they are as they were.
+    former: Mutex<HashMap<String, Arc<Remote>>>,
     opening: Semaphore,
 }
 
@@ -132,6 +134,7 @@ impl Objects {
             numbers: AtomicU32::new(1),
             stores: Mutex::default(),
             looked: Mutex::default(),
+            former: Mutex::default(),
             opening: Semaphore::new(MOST_OPENED_AT_ONCE),
         }))
     }
@@ -157,6 +160,9 @@ impl Shared {
         if location.is_folder {
             return Ok(There::Folder);
         }
+        if let Some(object) = self.unchanged(url, &location).await {
+            return Ok(There::Object(object));
+        }
         match self.open(url, &location).await {
             Ok(object) => Ok(There::Object(object)),
             Err(fault) if fault.kind == io::ErrorKind::NotFound && location.place != Place::Web => {
@@ -168,6 +174,19 @@ impl Shared {
             }
             Err(fault) => Err(fault),
         }
+    }
+
+    /// An object that was forgotten, if it is as it was.
+    async fn unchanged(&self, url: &str, location: &Location) -> Option<Arc<Remote>> {
+        let remote = self.former.lock().unwrap_or_else(PoisonError::into_inner).remove(url)?;
+        if remote.failed.get().is_some() {
+            return None;
+        }
+        let _turn = self.opening.acquire().await;
+        let store = self.store(url, &location.place, Patience::Little).await.ok()?;
+        // Where that is not allowed, it is opened.
+        let answer = store.get_opts(&remote.path, GetOptions { head: true, ..GetOptions::default() }).await.ok()?;
+        Version::of(&answer.meta).is_same(&remote.version).then_some(remote)
     }
 
     fn location(&self, url: &str) -> Result<Location, Fault> {
@@ -314,8 +333,25 @@ impl ObjectStorage for Objects {
         }
     }
 
+    fn forget(&self) {
+        let mut former = HashMap::new();
+        let mut looked = self.0.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        looked.retain(|url, cell| match cell.get() {
+            Some(Ok(There::Object(remote))) if Arc::strong_count(remote) == 1 => {
+                former.insert(url.clone(), Arc::clone(remote));
+                false
+            }
+            // It is open, or just being looked up.
+            Some(Ok(There::Object(_))) | None => true,
+            Some(_) => false,
+        });
+        *self.0.former.lock().unwrap_or_else(PoisonError::into_inner) = former;
+        let mut stores = self.0.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.retain(|_, cell| !matches!(cell.get(), Some(Err(_))));
+    }
+
     fn held_bytes(&self) -> u64 {
-        let is_used = !self.0.looked.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let is_used = !self.0.stores.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if is_used { self.0.settings.held_bytes } else { 0 }
     }
 }

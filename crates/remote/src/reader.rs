@@ -37,7 +37,7 @@ impl Version {
     }
 
     /// Whether both are of one object. A tag says it all; without one, the time must do.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_tagged = self.etag.is_some();
         self.length == other.length && self.etag == other.etag && (is_tagged || self.modified == other.modified)
     }

@@ -45,6 +45,23 @@ fn text_of(result: std::io::Result<impl Sized>) -> String {
 }
 
 #[test]
+fn what_is_forgotten_is_looked_up_again_and_what_is_open_stays() {
+    let (server, url) = with_object(Content::Pattern(MB));
+    let (all, missing) = (objects(), format!("{}/b/later.bak", server.url()));
+    let length = |url: &str| all.open(url).map(|object| object.length()).ok();
+    let open = all.open(&url).unwrap();
+    assert_eq!((length(&url), length(&missing)), (Some(MB), None));
+    server.put("/b/sales.bak", Content::Pattern(2 * MB));
+    server.put("/b/later.bak", Content::Pattern(3 * MB));
+    assert_eq!((length(&url), length(&missing)), (Some(MB), None), "each is looked up once");
+    all.forget();
+    assert_eq!((length(&url), length(&missing)), (Some(MB), Some(3 * MB)), "one is open");
+    drop(open);
+    all.forget();
+    assert_eq!((length(&url), length(&missing)), (Some(2 * MB), Some(3 * MB)));
+}
+
+#[test]
 fn an_object_is_read_like_a_file() {
     let content = Content::Pattern(40 * MB + 17);
     let (server, url) = with_object(content.clone());

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Objects by their URLs.
 pub trait ObjectStorage: Send + Sync {
-    /// Opens an object. Whoever opens it again gets the same bytes, or an error, as long as the program runs.
+    /// Opens an object. Whoever opens it again gets the same bytes, or an error, until [`Self::forget`].
     ///
     /// # Errors
     /// If it cannot be read; the text says why and what to do, and no secret.
@@ -31,6 +31,9 @@ pub trait ObjectStorage: Send + Sync {
 
     /// Announces that these will be opened soon.
     fn announce(&self, urls: &[&str]);
+
+    /// Forgets which objects there are and why some could not be opened: each is looked up again. Those that are open stay as they were.
+    fn forget(&self);
 
     /// The most that is kept of objects in memory, in bytes.
     fn held_bytes(&self) -> u64;
@@ -103,6 +106,13 @@ pub fn use_storage(storage: Box<dyn ObjectStorage>) {
 /// The most that is kept of objects in memory, in bytes; 0 if no path of this run is a URL.
 pub fn held_bytes() -> u64 {
     STORAGE.get().map_or(0, |storage| storage.held_bytes())
+}
+
+/// Forgets which objects there are, for those who look again and again: see [`ObjectStorage::forget`].
+pub fn forget() {
+    if let Some(storage) = STORAGE.get() {
+        storage.forget();
+    }
 }
 
 /// The URL that a path is, if it is one.
