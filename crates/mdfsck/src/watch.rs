@@ -12,7 +12,7 @@ mod roots;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
@@ -142,6 +142,18 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
 
 fn open(arguments: &WatchArguments) -> Result<History, Failure> {
     History::open_or_create(&arguments.history).map_err(|error| Failure::from(&error))
+}
+
+/// The files that a watcher itself writes.
+fn own(arguments: &WatchArguments) -> Vec<PathBuf> {
+    let beside = |suffix: &str| {
+        let mut name = arguments.history.clone().into_os_string();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let mut own: Vec<PathBuf> = ["", "-wal", "-shm", "-journal"].into_iter().map(beside).collect();
+    own.extend(arguments.metrics.clone());
+    own
 }
 
 fn format(arguments: &WatchArguments) -> WatchFormat {
@@ -337,7 +349,7 @@ impl Watcher<'_> {
     fn look(&mut self) -> Result<Option<Duration>, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.reclaim().map_err(failed)?;
-        let mut listed = find::list(&self.arguments.paths);
+        let mut listed = find::list(&self.arguments.paths, &own(self.arguments));
         let mut all: Vec<_> = listed.files.values().cloned().collect();
         all.extend(listed.data_files.iter().cloned());
         self.shared.roots.write().unwrap_or_else(PoisonError::into_inner).clone_from(&listed.roots);
@@ -369,10 +381,10 @@ impl Watcher<'_> {
         let is_gone = |path: &str| has_read_all && listed.roots.has(path);
         self.history.enqueue(&found, &known, &is_gone).map_err(failed)?;
         let has_problems = !listed.problems.is_empty();
-        let problems: BTreeSet<String> = listed.problems.into_iter().collect();
+        let problems: BTreeSet<String> = listed.problems.into_iter().chain(listed.warnings).collect();
         problems.difference(&self.warned).for_each(warn);
         self.warned = problems;
-        if has_problems {
+        if has_problems || listed.is_unable {
             self.status |= Failure::UNABLE;
         }
         let unsettled = files.iter().chain(&data_files).filter(|state| !ready::is_settled(state, settle, now));

@@ -1,6 +1,7 @@
 //! What there is: files in folders, by listing. Events of file systems say nothing of what other machines write.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,13 +37,21 @@ pub(super) struct Listed {
     pub(super) data_files: Vec<Seen>,
     /// What cannot be read: what is there is not known.
     pub(super) problems: Vec<String>,
+    /// Files that are passed over, whatever is in them.
+    pub(super) warnings: Vec<String>,
+    /// One of these is named like a backup.
+    pub(super) is_unable: bool,
     /// Where all of these are looked for.
     pub(super) roots: Roots,
+    /// Names and folders of the files that the watcher itself writes: who opens and closes a file of SQLite loses its locks on it.
+    own: Vec<(OsString, PathBuf)>,
 }
 
-/// Lists what `paths` lead to.
-pub(super) fn list(paths: &[PathBuf]) -> Listed {
-    let mut listed = Listed::default();
+/// Lists what `paths` lead to, but for the files that the watcher itself writes.
+pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
+    storage::forget();
+    let own = own.iter().filter_map(|path| Some((path.file_name()?.to_owned(), folder_of(path)?)));
+    let mut listed = Listed { own: own.collect(), ..Listed::default() };
     for path in paths {
         match patterns::expand(path) {
             Ok(Some(expanded)) => {
@@ -66,6 +75,9 @@ pub(super) fn list(paths: &[PathBuf]) -> Listed {
 
 impl Listed {
     fn any(&mut self, path: &Path, is_named: bool) {
+        if self.is_own(path) {
+            return;
+        }
         if is_named {
             self.roots.add(path);
         }
@@ -106,6 +118,15 @@ impl Listed {
     }
 
     fn file(&mut self, path: &Path) {
+        if self.is_own(path) {
+            return;
+        }
+        if path.to_str().is_none() {
+            self.warnings
+                .push(format!("{}: its name is not UTF-8, so that it is passed over; rename it", path.display()));
+            self.is_unable |= plan::has_backup_name(path);
+            return;
+        }
         match seen(path) {
             Ok(Some(seen)) => {
                 self.files.insert(seen.path.clone(), seen);
@@ -113,6 +134,15 @@ impl Listed {
             Ok(None) => {}
             Err(cause) => self.unread(path, &cause),
         }
+    }
+
+    /// Whether the watcher itself writes this file.
+    fn is_own(&self, path: &Path) -> bool {
+        let is_it = |(name, folder): &(OsString, PathBuf)| {
+            path.file_name().is_some_and(|file| file.eq_ignore_ascii_case(name))
+                && folder_of(path).is_some_and(|found| found == *folder)
+        };
+        storage::url(path).is_none() && self.own.iter().any(is_it)
     }
 
     /// The files of a folder, or a file, which need not be there.
@@ -171,6 +201,12 @@ impl Listed {
         }
         Ok(())
     }
+}
+
+/// The folder of a file, without links.
+fn folder_of(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(folder).ok()
 }
 
 /// The words of a line; those with blanks stand in double quotes. What follows a `#` at the start is a comment.
@@ -254,12 +290,40 @@ mod tests {
         for name in ["a/b/1.bak", "2.bak", ".3.bak"] {
             fs::write(folder.path().join(name), name).unwrap();
         }
-        let listed = list(&[folder.path().to_owned(), folder.path().join("*.trn")]);
+        let listed = list(&[folder.path().to_owned(), folder.path().join("*.trn")], &[]);
         let names: Vec<&str> = listed.files.keys().map(|path| path.rsplit('/').next().unwrap()).collect();
         assert_eq!((names, listed.problems.len()), (vec!["2.bak", "1.bak"], 0));
-        assert_eq!(list(&[folder.path().join("missing")]).problems.len(), 1);
+        assert_eq!(list(&[folder.path().join("missing")], &[]).problems.len(), 1);
         // Nothing is known of a folder that is not there.
-        assert_eq!(list(&[folder.path().join("missing/*.bak")]).problems.len(), 1);
-        assert_eq!(list(&[folder.path().join("a/*/*.trn")]).problems.len(), 0);
+        assert_eq!(list(&[folder.path().join("missing/*.bak")], &[]).problems.len(), 1);
+        assert_eq!(list(&[folder.path().join("a/*/*.trn")], &[]).problems.len(), 0);
+    }
+
+    #[test]
+    fn what_the_watcher_itself_writes_is_no_candidate() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["h.bak", "h.bak-wal", "a.bak"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let own = ["./h.bak", "h.bak-wal"].map(|name| folder.path().join(name));
+        let listed = list(&[folder.path().to_owned(), folder.path().join("h.bak")], &own);
+        assert_eq!(listed.files.into_keys().collect::<Vec<_>>(), [folder.path().join("a.bak").display().to_string()]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_name_that_is_no_text_is_in_the_way_of_itself_only() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.bak"), "a").unwrap();
+        let name = |bytes: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(bytes));
+        fs::write(name(b"\xff.txt"), "b").unwrap();
+        let look = || {
+            let listed = list(&[folder.path().to_owned()], &[]);
+            (listed.files.len(), listed.problems.len(), listed.warnings.len(), listed.is_unable)
+        };
+        assert_eq!(look(), (1, 0, 1, false));
+        fs::write(name(b"\xff.bak"), "c").unwrap();
+        assert_eq!(look(), (1, 0, 2, true));
     }
 }
