@@ -248,36 +248,35 @@ impl History {
         })
     }
 
-    /// Takes the events that are to be passed on now, oldest first.
+    /// Takes the oldest event that is to be passed on now.
     ///
     /// # Errors
     /// If the history cannot be written.
-    pub fn take_events(&mut self, holder: &Holder) -> Result<Vec<Message>> {
+    pub fn take_event(&mut self, holder: &Holder) -> Result<Option<Message>> {
         let now = SystemTime::now();
         let until = time::text(now.checked_add(DELIVERY).unwrap_or(now));
         let before = time::text(now.checked_sub(KEPT).unwrap_or(now));
         let now = time::text(now);
         self.transaction(|transaction| {
             transaction.execute("DELETE FROM outbox WHERE done_at < ?1", [before])?;
-            let mut due = transaction.prepare(
-                "SELECT id, event, database, count, lines FROM outbox
-                 WHERE done_at IS NULL AND (not_before IS NULL OR not_before <= ?1) ORDER BY id LIMIT 100",
-            )?;
-            let rows = due.query_map([&now], |row| {
-                Ok(Message {
-                    id: row.get(0)?,
-                    event: row.get(1)?,
-                    database: row.get(2)?,
-                    count: row.get(3)?,
-                    lines: row.get(4)?,
+            let due = "SELECT id, event, database, count, lines FROM outbox
+                 WHERE done_at IS NULL AND (not_before IS NULL OR not_before <= ?1) ORDER BY id LIMIT 1";
+            let message = transaction
+                .query_row(due, [&now], |row| {
+                    Ok(Message {
+                        id: row.get(0)?,
+                        event: row.get(1)?,
+                        database: row.get(2)?,
+                        count: row.get(3)?,
+                        lines: row.get(4)?,
+                    })
                 })
-            })?;
-            let messages = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-            for message in &messages {
+                .optional()?;
+            if let Some(message) = &message {
                 let take = "UPDATE outbox SET holder = ?2, not_before = ?3 WHERE id = ?1";
                 transaction.execute(take, params![message.id, holder.token, until])?;
             }
-            Ok(messages)
+            Ok(message)
         })
     }
 

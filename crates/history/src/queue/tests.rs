@@ -265,8 +265,9 @@ fn what_waits_for_long_is_reported_now_and_then() {
     let again = history.unreported("9999-01-01T00:00:00Z", "9999-01-01T00:00:00Z").unwrap();
     assert_eq!(again.len(), 1);
     history.reported(&again, true).unwrap();
-    let told = history.take_events(&Holder::new("H1")).unwrap();
-    assert_eq!(told.iter().map(|message| message.event.as_str()).collect::<Vec<_>>(), ["failed"], "once");
+    let told = history.take_event(&Holder::new("H1")).unwrap();
+    assert_eq!(told.map(|message| message.event).as_deref(), Some("failed"));
+    assert_eq!(history.events_left().unwrap(), 1, "once");
 }
 
 #[test]
@@ -278,21 +279,20 @@ fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
         history.raise(Event::PromiseBroken, &raised, true).unwrap();
     }
     let holder = Holder::new("H1");
-    let taken = history.take_events(&holder).unwrap();
-    assert_eq!((taken.len(), taken[0].event.as_str(), taken[0].count), (1, "promise-broken", 1));
-    assert_eq!(taken[0].lines.lines().count(), 1, "a name is no line break");
-    assert!(history.take_events(&Holder::new("H2")).unwrap().is_empty(), "another passes it on");
-    history.passed_on(&taken[0], Some("status 1")).unwrap();
-    assert!(history.take_events(&holder).unwrap().is_empty(), "not at once");
+    let taken = history.take_event(&holder).unwrap().unwrap();
+    assert_eq!((taken.event.as_str(), taken.count), ("promise-broken", 1));
+    assert_eq!(taken.lines.lines().count(), 1, "a name is no line break");
+    assert_eq!(history.take_event(&Holder::new("H2")).unwrap(), None, "another passes it on");
+    history.passed_on(&taken, Some("status 1")).unwrap();
+    assert_eq!(history.take_event(&holder).unwrap(), None, "not at once");
     history.retry_events(&holder).unwrap();
-    let again = history.take_events(&holder).unwrap();
-    assert_eq!(again, taken);
-    history.passed_on(&again[0], None).unwrap();
+    assert_eq!(history.take_event(&holder).unwrap().as_ref(), Some(&taken));
+    history.passed_on(&taken, None).unwrap();
     history.raise(Event::PromiseBroken, &[], true).unwrap();
     history.retry_events(&holder).unwrap();
-    let kept = history.take_events(&holder).unwrap();
-    assert_eq!((kept.len(), kept[0].event.as_str()), (1, "promise-kept-again"));
+    let kept = history.take_event(&holder).unwrap();
+    assert_eq!(kept.as_ref().map(|message| message.event.as_str()), Some("promise-kept-again"));
     // Its process is gone: the same number on the same machine.
     history.retry_events(&Holder::new("H1")).unwrap();
-    assert_eq!(history.take_events(&holder).unwrap(), kept);
+    assert_eq!(history.take_event(&holder).unwrap(), kept);
 }

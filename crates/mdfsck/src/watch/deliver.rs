@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use history::queue::Holder;
 use super::TICK;
 use crate::cli::WatchArguments;
 use crate::failure::warn;
+use crate::windows::signals;
 
 /// How long the program may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -58,29 +59,28 @@ impl<'a> Deliverer<'a> {
         }
     }
 
+    /// Passes on one event after another until one fails: the next would as well.
     fn pass_on(&self, history: &mut History) -> history::Result<()> {
-        loop {
-            let messages = history.take_events(self.holder)?;
-            if messages.is_empty() {
+        while !signals::is_raised() {
+            let Some(message) = history.take_event(self.holder)? else { return Ok(()) };
+            let failed = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
+            history.passed_on(&message, failed.as_deref())?;
+            if let Some(cause) = failed {
+                let (program, event) = (self.program.display(), &message.event);
+                warn(format!("{program}: event {event} of {}: {cause}; it is called again later", message.database));
                 return Ok(());
             }
-            for message in messages {
-                let failed = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
-                if let Some(cause) = &failed {
-                    let (program, event) = (self.program.display(), &message.event);
-                    warn(format!(
-                        "{program}: event {event} of {}: {cause}; it is called again later",
-                        message.database
-                    ));
-                }
-                history.passed_on(&message, failed.as_deref())?;
-            }
         }
+        Ok(())
     }
 
     /// Calls the program once; the inner error says why that was of no use.
     fn call(&self, message: &Message) -> io::Result<Result<(), String>> {
-        let mut child = Command::new(self.program)
+        let mut command = Command::new(self.program);
+        // Whatever it starts ends with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
             .args(&self.arguments.event_argument)
             .env("MDFSCK_EVENT", &message.event)
             .env("MDFSCK_DATABASE", &message.database)
@@ -95,13 +95,22 @@ impl<'a> Deliverer<'a> {
                 return Ok(if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) });
             }
             if begun.elapsed() >= LIMIT {
-                child.kill()?;
-                child.wait()?;
+                end(&mut child)?;
                 return Ok(Err(format!("it took more than {} seconds and was ended", LIMIT.as_secs())));
             }
             thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Ends a program, with all that it has started where the system knows that.
+fn end(child: &mut Child) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    child.kill()?;
+    child.wait().map(drop)
 }
 
 /// The lines as a file without a name: whether and when they are read is the program's matter.
