@@ -40,6 +40,16 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
+/// The database with all its copies, by its family guid if there is one. Databases that every server has may have the guid of their
+/// template: they are told apart by their place, as are those without one. Of a backup that is its server and its database.
+pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
+    let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
+    match guid {
+        Some(guid) if !is_of_every_server => guid.to_owned(),
+        known => format!("{} at {host}: {location}", known.unwrap_or(name)),
+    }
+}
+
 impl Identity {
     pub(crate) fn of(
         summary: &DatabaseSummary,
@@ -57,11 +67,7 @@ impl Identity {
             None => ("files", host.to_owned(), first_path(source)),
         };
         let guid = boot.map(|boot| boot.family_guid).filter(|guid| guid.iter().any(|byte| *byte != 0));
-        let family = match guid.map(guid_text) {
-            Some(guid) if !OF_EVERY_SERVER.contains(&name.as_str()) => guid,
-            Some(guid) => format!("{guid} at {host}: {location}"),
-            None => format!("{name} at {host}: {location}"),
-        };
+        let family = family_of(guid.map(guid_text).as_deref(), &name, (&host, &location));
         let lsn = boot.map(|boot| boot.checkpoint_lsn.to_string());
         let image = match label {
             Some(_) if source.backup().is_some_and(|backup| !backup.has_one_moment()) => {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
 use crate::error::{HistoryError, Result};
 use crate::file::History;
@@ -49,7 +49,6 @@ impl History {
     /// If there is none of this name, somebody works on it, or the history cannot be written.
     pub fn forget_database(&mut self, name: &str) -> Result<Forgotten> {
         let filter = Filter { database: Some(name.to_owned()), since: None };
-        self.database_names(&filter)?;
         let now = SystemTime::now();
         let done = self.transaction(|transaction| {
             let mut forgotten = Forgotten::default();
@@ -60,15 +59,27 @@ impl History {
                 let runs: u64 =
                     transaction.query_row("SELECT count(*) FROM run WHERE database = ?1", [id], |row| row.get(0))?;
                 transaction.execute("DELETE FROM database WHERE id = ?1", [id])?;
-                // A backup that is still there is found and checked again.
-                transaction.execute("DELETE FROM backup WHERE family = ?1 AND state <> 'running'", [&family])?;
-                transaction.execute("DELETE FROM alarm WHERE family = ?1", [&family])?;
+                forget_backups(transaction, &family)?;
                 forgotten.databases += 1;
                 forgotten.runs += runs;
+            }
+            // A watcher may know of backups of it, and none was checked.
+            let mut queued = transaction.prepare(
+                "SELECT DISTINCT family FROM backup
+                 WHERE state <> 'running' AND family <> '' AND (name = ?1 COLLATE NOCASE OR family = ?1 COLLATE NOCASE)",
+            )?;
+            let queued = queued.query_map([name], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+            for family in queued {
+                forget_backups(transaction, &family)?;
+                forgotten.databases += 1;
             }
             Ok(Ok(forgotten))
         })?;
         let forgotten = done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })?;
+        if forgotten.databases == 0 {
+            // There is none.
+            self.database_names(&filter)?;
+        }
         self.shrink()?;
         Ok(forgotten)
     }
@@ -121,4 +132,10 @@ impl History {
     fn shrink(&self) -> Result<()> {
         self.connection().execute_batch("VACUUM").map_err(|error| self.failed(&error))
     }
+}
+
+/// Forgets the queue of a family. A backup that is still there is found and checked again.
+fn forget_backups(transaction: &Transaction<'_>, family: &str) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM backup WHERE family = ?1 AND state <> 'running'", [family])?;
+    transaction.execute("DELETE FROM alarm WHERE family = ?1", [family]).map(drop)
 }

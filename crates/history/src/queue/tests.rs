@@ -219,6 +219,15 @@ fn only_a_backup_that_is_there_and_whole_and_not_corrupt_is_new_enough() {
 }
 
 #[test]
+fn a_database_of_which_only_the_queue_knows_can_be_forgotten() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[found("A", "a.bak")]);
+    assert_eq!(history.forget_database("sales").unwrap().databases, 1);
+    assert!(history.backups().unwrap().is_empty());
+    assert!(history.forget_database("sales").is_err(), "there is none any more");
+}
+
+#[test]
 fn a_file_that_is_known_at_last_is_no_longer_unknown() {
     let (_folder, mut history) = history();
     let growing = Found {

@@ -133,7 +133,7 @@ fn of_group(group: &Group<'_>, all: &BTreeMap<Key<'_>, Group<'_>>) -> Found {
     }
     Found {
         identity: group.identity(),
-        family: family_of(set),
+        family: history::family_of(set.family.as_deref(), &set.database, (&set.server, &set.database)),
         server: set.server.clone(),
         name: set.database.clone(),
         kind: set.kind(),
@@ -157,16 +157,6 @@ fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a G
         full.set.kind() == Kind::Full && full.lacks().is_none() && (is_of_guid || set.base.is_none() && is_of_lsn)
     };
     all.values().find(is_base)
-}
-
-/// Databases that every server has are of one family on different servers.
-fn family_of(set: &Set) -> String {
-    const OF_EVERY_SERVER: [&str; 4] = ["master", "model", "msdb", "tempdb"];
-    let is_of_every = OF_EVERY_SERVER.iter().any(|name| set.database.eq_ignore_ascii_case(name));
-    match &set.family {
-        Some(family) if !is_of_every => family.clone(),
-        _ => format!("{} at {}", set.database, set.server),
-    }
 }
 
 /// A file of which it is not known yet which backup it is.
