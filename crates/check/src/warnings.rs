@@ -12,6 +12,9 @@ use crate::survey;
 /// Names that one line lists at most.
 const MOST_NAMES: usize = 5;
 
+/// The id of the warning that a backup file has more sets than those that are checked.
+pub const OTHER_SETS: &str = "backup.other-sets";
+
 fn warning(id: &'static str, text: impl Into<String>) -> Warning {
     Warning { id, text: text.into() }
 }
@@ -142,7 +145,7 @@ fn other_sets(backup: &BackupPages) -> Option<Warning> {
             "other sets in the file are not checked: {} (--set N, --set last or --set all chooses)",
             others.join(", ")
         );
-        warning("backup.other-sets", text)
+        warning(OTHER_SETS, text)
     })
 }
 

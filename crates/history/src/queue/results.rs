@@ -80,7 +80,9 @@ impl Outcome {
             (None, None) if report.complete() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
-        let is_passing = verdict == Verdict::Unknown && !report.read_errors.is_empty();
+        // That a file ends too early is a warning, and no passing trouble.
+        let is_new = |error: &String| report.warnings.iter().all(|warning| warning.text != *error);
+        let is_passing = verdict == Verdict::Unknown && report.read_errors.iter().any(is_new);
         Self { verdict, message, findings, not_verified, is_passing }
     }
 }

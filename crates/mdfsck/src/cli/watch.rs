@@ -15,7 +15,8 @@ const CHOICE: &str = "Which backups";
 pub(crate) struct WatchArguments {
     /// Folders with backups (and their subfolders), patterns, URLs, or a text file with lines NAME PATH... for data files
     ///
-    /// Backups are known by content. Names that begin with a dot are left out. A line of a text file names a database and its data
+    /// Backups are known by content. Names that begin with a dot are left out; a symbolic link to a file is followed, and folders behind
+    /// symbolic links are not searched. A line of a text file names a database and its data
     /// files, or the folder that holds them; paths with blanks stand in double quotes. Data files are checked whenever they have changed
     /// and stand still.
     #[arg(value_name = "PATH", required = true)]
