@@ -142,7 +142,8 @@ impl Listed {
             path.file_name().is_some_and(|file| file.eq_ignore_ascii_case(name))
                 && folder_of(path).is_some_and(|found| found == *folder)
         };
-        storage::url(path).is_none() && self.own.iter().any(is_it)
+        let is_link = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+        storage::url(path).is_none() && (self.own.iter().any(is_it) || is_link() && history::is_open(path))
     }
 
     /// The files of a folder, or a file, which need not be there.

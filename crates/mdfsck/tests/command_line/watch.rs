@@ -17,6 +17,9 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch waits for late stripes, and says so after its patience", stripes),
         ("watch calls a backup without its end unknown after its patience", cut),
         ("watch leaves out what vanished, and checks it when it is there again", vanished),
+        ("watch calls nothing gone that another watcher of the same history looks for", two_watchers),
+        ("watch takes a folder that cannot be listed for no folder without backups", unlisted),
+        ("watch checks a backup again whose file has changed, and no copy of it", changed),
         ("watch that is killed checks each backup exactly once all the same", killed),
         ("watch ends at SIGTERM, and what it was checking is ready again", signal),
         ("watch follows its policy", policies),
@@ -257,6 +260,54 @@ fn vanished(folder: &Path) -> Result<(), Failed> {
     fs::rename(folder.join("backups"), folder.join("away"))?;
     let away = watch(folder, &["--json"]);
     ensure(away.status.code() == Some(4) && reported(&away)?.is_empty(), format!("{away:?}"))
+}
+
+fn two_watchers(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &["--stripes", "2"])?;
+    fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
+    fs::create_dir(folder.join("other"))?;
+    backup(folder, "two", "2", &[])?;
+    fs::rename(folder.join("backups/two.bak"), folder.join("other/two.bak"))?;
+    let other = || mdfsck(folder, &["watch", "other/*.bak", "--history", "h.db", "--settle", "1s", "--once", "--json"]);
+    ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "one waits")?;
+    expect(reported(&other())?, &["sound other/two.bak"])?;
+    fs::rename(folder.join("late.bak"), folder.join("backups/one_2.bak"))?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one_1.bak"])?;
+    ensure(reported(&other())?.is_empty() && runs(folder)? == (2, 1), "each is checked once")
+}
+
+fn unlisted(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &["--stripes", "2"])?;
+    fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
+    let look = || {
+        let pattern = ["watch", "backups/*.bak", "--history", "h.db", "--settle", "1s", "--once", "--json"];
+        mdfsck(folder, &pattern)
+    };
+    look();
+    fs::rename(folder.join("backups"), folder.join("away"))?;
+    let away = look();
+    ensure(away.status.code() == Some(4) && reported(&away)?.is_empty(), format!("{away:?}"))?;
+    fs::create_dir(folder.join("backups"))?;
+    expect(reported(&look())?, &["skipped one_1.bak"])
+}
+
+fn changed(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    backup(folder, "two", "2", &[])?;
+    let (one, two) = (folder.join("backups/one.bak"), folder.join("backups/two.bak"));
+    let good = fs::read(&one)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak", "sound two.bak"])?;
+    // The same bytes at another time.
+    fs::write(&one, &good)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
+    ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "nothing has changed")?;
+    fs::copy(&one, folder.join("backups/zero.bak"))?;
+    ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "a copy is no other backup")?;
+    backup(folder, "three", "3", &[])?;
+    let third = fs::read(folder.join("backups/three.bak"))?;
+    fs::remove_file(folder.join("backups/three.bak"))?;
+    fs::write(&two, third)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound two.bak"])
 }
 
 fn start(folder: &Path, options: &[&str]) -> Result<Child, Failed> {
