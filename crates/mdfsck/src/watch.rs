@@ -9,19 +9,20 @@ mod metrics;
 pub(crate) mod policy;
 mod ready;
 mod roots;
+mod work;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use history::History;
 use history::outbox::{Event, Raised};
 use history::query::Filter;
-use history::queue::{Claim, FileState, Holder, Item, Looked};
+use history::queue::{FileState, Holder, Item, Looked};
 use report::watch::{self as lines, Counts, Status, WatchFormat};
 
 use crate::cli::WatchArguments;
@@ -30,60 +31,12 @@ use crate::{keep, nice, output, spool, windows};
 use check::Checker;
 use deliver::Deliverer;
 pub(crate) use mark::Mark;
-use policy::Policy;
-use roots::Roots;
+use work::{Shared, beat, work};
 
 /// How often the watcher looks whether something is to be said.
 const TICK: Duration = Duration::from_millis(100);
-/// How often it says that it works on what it has claimed.
-const BEAT: Duration = Duration::from_secs(20);
-/// How long it waits before it writes to the history again what could not be written, and how often.
-const PAUSE: Duration = Duration::from_secs(2);
-const MOST_NOTES: u32 = 15;
 /// How many failures one after another a service bears.
 const MOST_FAILURES: u32 = 10;
-
-/// What the threads of a watcher share.
-#[derive(Default)]
-struct Shared {
-    /// Where it looks: nothing is known to be there before.
-    roots: RwLock<Roots>,
-    /// The backups that are being checked. Held while one is claimed.
-    working: Mutex<BTreeSet<i64>>,
-    /// The history could not be used when it was to be.
-    is_unable: AtomicBool,
-    /// No more backups come.
-    closing: AtomicBool,
-}
-
-impl Shared {
-    fn working(&self) -> MutexGuard<'_, BTreeSet<i64>> {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a backup is of this watcher and not of another that uses the same history.
-    fn is_own(&self, item: &Item) -> bool {
-        self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
-    }
-
-    fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Relaxed)
-    }
-
-    /// Waits, but not for longer than the watcher works.
-    fn pause(&self, pause: Duration) {
-        let begun = Instant::now();
-        while begun.elapsed() < pause && !self.is_closing() && !windows::signals::is_raised() {
-            thread::sleep(TICK);
-        }
-    }
-
-    /// Says that the history cannot be used.
-    fn unable(&self, cause: impl std::fmt::Display) {
-        self.is_unable.store(true, Ordering::Relaxed);
-        warn(cause);
-    }
-}
 
 pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     if arguments.nice
@@ -168,108 +121,6 @@ fn format(arguments: &WatchArguments) -> WatchFormat {
 fn milliseconds() -> i64 {
     let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Checks what is ready, one after another, until nothing is left and the watcher is closing.
-fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, shared): (&Holder, &Shared)) {
-    let mut history = loop {
-        let was_closing = shared.is_closing();
-        match open(arguments) {
-            Ok(history) => break history,
-            Err(failure) => shared.unable(failure.text),
-        }
-        if was_closing {
-            return;
-        }
-        shared.pause(BEAT);
-    };
-    loop {
-        let was_closing = shared.is_closing();
-        match next(arguments, &mut history, (holder, shared)) {
-            Ok(Some((item, claim))) => {
-                if let Err(error) = checker.check(&mut history, &item, &claim) {
-                    let failure = Failure::from(&error);
-                    shared.unable(error);
-                    note_failure(checker, &mut history, (&item, &claim), &failure);
-                }
-                shared.working().remove(&claim.id);
-            }
-            Ok(None) if was_closing => return,
-            Ok(None) => thread::sleep(TICK),
-            Err(error) if was_closing => return shared.unable(error),
-            Err(error) => {
-                shared.unable(error);
-                shared.pause(BEAT);
-            }
-        }
-    }
-}
-
-/// Notes that a backup could not be checked, when the history can be written again. If it cannot for long, the next look finds the claim
-/// that nobody works on.
-fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&Item, &Claim), failure: &Failure) {
-    for _ in 0..MOST_NOTES {
-        let is_noted = match history.is_claimed(claim) {
-            Ok(true) => checker.note_failure(history, item, claim, failure).is_ok(),
-            Ok(false) => true,
-            Err(_) => false,
-        };
-        if is_noted || windows::signals::is_raised() {
-            return;
-        }
-        thread::sleep(PAUSE);
-    }
-}
-
-/// The next backup that is to be checked, which is then claimed.
-fn next(
-    arguments: &WatchArguments,
-    history: &mut History,
-    (holder, shared): (&Holder, &Shared),
-) -> history::Result<Option<(Item, Claim)>> {
-    if let Some(during) = arguments.during
-        && !during.has(history.minute_of_day()?)
-    {
-        return Ok(None);
-    }
-    if !history.has_ready()? {
-        return Ok(None);
-    }
-    let (now, checked) = (history::time::now(), history.checked_families()?);
-    let mut queued = history.queued()?;
-    queued.retain(|item| shared.is_own(item));
-    let known = if arguments.policy == Policy::Newest { history.backups()? } else { Vec::new() };
-    let left_out = policy::left_out(arguments.policy, &queued, &known, &checked, &now);
-    if !left_out.is_empty() {
-        history.skip(&left_out)?;
-        let skipped: HashSet<i64> = left_out.iter().map(|(id, _)| *id).collect();
-        queued.retain(|item| !skipped.contains(&item.id));
-    }
-    for id in policy::order(&queued, &checked, &now) {
-        let mut working = shared.working();
-        let Some(claim) = history.claim(id, holder)? else { continue };
-        working.insert(id);
-        let at = queued.iter().position(|item| item.id == id);
-        return Ok(at.map(|at| (queued.swap_remove(at), claim)));
-    }
-    Ok(None)
-}
-
-/// Says that this process works, as long as it does.
-fn beat(arguments: &WatchArguments, (holder, shared): (&Holder, &Shared), has_ended: &AtomicBool) {
-    let mut last = Instant::now();
-    while !has_ended.load(Ordering::Relaxed) {
-        thread::sleep(TICK);
-        if last.elapsed() >= BEAT {
-            last = Instant::now();
-            let working = shared.working().clone();
-            if let Err(error) =
-                History::open_or_create(&arguments.history).and_then(|mut history| history.beat(holder, &working))
-            {
-                warn(error);
-            }
-        }
-    }
 }
 
 /// Bears some failures one after another: the history may be on a disk that is full for a while. Returns whether there was none.

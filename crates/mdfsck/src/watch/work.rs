@@ -1,0 +1,168 @@
+//! The threads that check what is ready, and what they share with the one that looks.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use history::History;
+use history::queue::{Claim, Holder, Item};
+
+use super::check::Checker;
+use super::policy::{self, Policy};
+use super::roots::Roots;
+use super::{TICK, open};
+use crate::cli::WatchArguments;
+use crate::failure::{Failure, warn};
+use crate::windows;
+
+/// How often it says that it works on what it has claimed.
+const BEAT: Duration = Duration::from_secs(20);
+/// How long it waits before it writes to the history again what could not be written, and how often.
+const PAUSE: Duration = Duration::from_secs(2);
+const MOST_NOTES: u32 = 15;
+
+/// What the threads of a watcher share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Where it looks: nothing is known to be there before.
+    pub(super) roots: RwLock<Roots>,
+    /// The backups that are being checked. Held while one is claimed.
+    working: Mutex<BTreeSet<i64>>,
+    /// The history could not be used when it was to be.
+    pub(super) is_unable: AtomicBool,
+    /// No more backups come.
+    pub(super) closing: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn working(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a backup is of this watcher and not of another that uses the same history.
+    pub(super) fn is_own(&self, item: &Item) -> bool {
+        self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Waits, but not for longer than the watcher works.
+    fn pause(&self, pause: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < pause && !self.is_closing() && !windows::signals::is_raised() {
+            thread::sleep(TICK);
+        }
+    }
+
+    /// Says that the history cannot be used.
+    fn unable(&self, cause: impl std::fmt::Display) {
+        self.is_unable.store(true, Ordering::Relaxed);
+        warn(cause);
+    }
+}
+
+/// Checks what is ready, one after another, until nothing is left and the watcher is closing.
+pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, shared): (&Holder, &Shared)) {
+    let mut history = loop {
+        let was_closing = shared.is_closing();
+        match open(arguments) {
+            Ok(history) => break history,
+            Err(failure) => shared.unable(failure.text),
+        }
+        if was_closing {
+            return;
+        }
+        shared.pause(BEAT);
+    };
+    loop {
+        let was_closing = shared.is_closing();
+        match next(arguments, &mut history, (holder, shared)) {
+            Ok(Some((item, claim))) => {
+                if let Err(error) = checker.check(&mut history, &item, &claim) {
+                    let failure = Failure::from(&error);
+                    shared.unable(error);
+                    note_failure(checker, &mut history, (&item, &claim), &failure);
+                }
+                shared.working().remove(&claim.id);
+            }
+            Ok(None) if was_closing => return,
+            Ok(None) => thread::sleep(TICK),
+            Err(error) if was_closing => return shared.unable(error),
+            Err(error) => {
+                shared.unable(error);
+                shared.pause(BEAT);
+            }
+        }
+    }
+}
+
+/// Notes that a backup could not be checked, when the history can be written again. If it cannot for long, the next look finds the claim
+/// that nobody works on.
+fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&Item, &Claim), failure: &Failure) {
+    for _ in 0..MOST_NOTES {
+        let is_noted = match history.is_claimed(claim) {
+            Ok(true) => checker.note_failure(history, item, claim, failure).is_ok(),
+            Ok(false) => true,
+            Err(_) => false,
+        };
+        if is_noted || windows::signals::is_raised() {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// The next backup that is to be checked, which is then claimed.
+fn next(
+    arguments: &WatchArguments,
+    history: &mut History,
+    (holder, shared): (&Holder, &Shared),
+) -> history::Result<Option<(Item, Claim)>> {
+    if let Some(during) = arguments.during
+        && !during.has(history.minute_of_day()?)
+    {
+        return Ok(None);
+    }
+    if !history.has_ready()? {
+        return Ok(None);
+    }
+    let (now, checked) = (history::time::now(), history.checked_families()?);
+    let mut queued = history.queued()?;
+    queued.retain(|item| shared.is_own(item));
+    let known = if arguments.policy == Policy::Newest { history.backups()? } else { Vec::new() };
+    let left_out = policy::left_out(arguments.policy, &queued, &known, &checked, &now);
+    if !left_out.is_empty() {
+        history.skip(&left_out)?;
+        let skipped: HashSet<i64> = left_out.iter().map(|(id, _)| *id).collect();
+        queued.retain(|item| !skipped.contains(&item.id));
+    }
+    for id in policy::order(&queued, &checked, &now) {
+        let mut working = shared.working();
+        let Some(claim) = history.claim(id, holder)? else { continue };
+        working.insert(id);
+        let at = queued.iter().position(|item| item.id == id);
+        return Ok(at.map(|at| (queued.swap_remove(at), claim)));
+    }
+    Ok(None)
+}
+
+/// Says that this process works, as long as it does.
+pub(super) fn beat(arguments: &WatchArguments, (holder, shared): (&Holder, &Shared), has_ended: &AtomicBool) {
+    let mut last = Instant::now();
+    while !has_ended.load(Ordering::Relaxed) {
+        thread::sleep(TICK);
+        if last.elapsed() >= BEAT {
+            last = Instant::now();
+            let working = shared.working().clone();
+            if let Err(error) =
+                History::open_or_create(&arguments.history).and_then(|mut history| history.beat(holder, &working))
+            {
+                warn(error);
+            }
+        }
+    }
+}
