@@ -122,7 +122,10 @@ impl History {
                 let versions = versions(&found.paths, files);
                 match known.remove(&storable(&found.identity)) {
                     None => insert(transaction, found, (&versions, &now))?,
-                    Some(row) => update(transaction, found, &row, (&versions, &now))?,
+                    Some(row) => {
+                        let is_own = row.paths.iter().all(|path| is_listed(path));
+                        update(transaction, found, (&row, is_own), (&versions, &now))?;
+                    }
                 }
             }
             for (identity, row) in known {
@@ -207,7 +210,7 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (versions, now): (&str, 
     if let Some(row) = before {
         // It was gone and is there again.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
-        return update(transaction, found, &row, (versions, now));
+        return update(transaction, found, (&row, true), (versions, now));
     }
     transaction
         .prepare_cached(
@@ -240,7 +243,7 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (versions, now): (&str, 
 fn update(
     transaction: &Transaction<'_>,
     found: &Found,
-    row: &Known,
+    (row, is_own): (&Known, bool),
     (versions, now): (&str, &str),
 ) -> rusqlite::Result<()> {
     let has_ended = matches!(row.state.as_str(), "done" | "skipped");
@@ -266,8 +269,8 @@ fn update(
     let has_changed = match row.paths == found.paths {
         // Sets are appended to files that grow.
         true => row.versions != versions && found.size <= row.size,
-        // A copy, or another name.
-        false => found.size != row.size,
+        // A copy, or another name. What another watcher has found stays where it is.
+        false => is_own && found.size != row.size,
     };
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
