@@ -1,5 +1,6 @@
 //! What is known of a database in one word, and why it is not more. Everything that says such a word takes it from here.
 
+use check::registry::limits::WINDOW_OPEN;
 use rusqlite::Row;
 
 /// A copy of a database.
@@ -48,16 +49,25 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
 
 /// The parts of a query (after WITH) that end with `worst`: the copies of each database, those in place 1 being the worst.
 ///
-/// A run that failed belongs to the copy whose newest run has the same machine and files, while it is newer.
+/// A window that has not read all of an image yet neither proves nor doubts anything. A run that failed belongs to the copy whose newest run has the same machine and files, while it is newer.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
+    // What a window says of the ranges that are left.
+    let open = WINDOW_OPEN.id;
+    let is_full = "r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
+        AND instr(r.options, '\"no_index\":true') = 0";
     format!(
-        "ran AS MATERIALIZED (
-             SELECT i.source, max(r.id) AS newest, max(CASE WHEN r.complete = 0 THEN r.id END) AS incomplete,
-                 max(CASE WHEN r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
-                     AND instr(r.options, '\"no_index\":true') = 0 THEN r.id END) AS whole
-             FROM run r JOIN image i ON i.id = r.image WHERE r.error IS NULL GROUP BY i.source
+        "ended AS MATERIALIZED (
+             SELECT r.id, i.source, r.complete, {is_full} AS is_full, r.complete = 0 AND EXISTS (
+                 SELECT 1 FROM not_verified v WHERE v.run = r.id AND v.limit_id = '{open}'
+             ) AS is_open
+             FROM run r JOIN image i ON i.id = r.image WHERE r.error IS NULL
+         ),
+         ran AS MATERIALIZED (
+             SELECT source, max(id) AS newest, max(CASE WHEN complete = 0 AND NOT is_open THEN id END) AS incomplete,
+                 max(CASE WHEN is_full AND NOT is_open THEN id END) AS whole
+             FROM ended GROUP BY source
          ),
          newest AS MATERIALIZED (
              SELECT a.source, r.id, r.findings, a.whole, a.incomplete FROM ran a JOIN run r ON r.id = a.newest
@@ -138,6 +148,7 @@ fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
         "CHECKFILEGROUP" => "only one filegroup was checked".to_owned(),
         "CHECKDB" if is_physical => "pages only: links, keys and rows were not compared".to_owned(),
         "CHECKDB" if has_no_index => "nonclustered indexes were left out".to_owned(),
+        "CHECKDB" => "not all of it was read yet".to_owned(),
         _ => format!("only {command} was run"),
     }
 }
@@ -243,6 +254,25 @@ mod tests {
         assert_eq!(state(folder.path()).0, "corrupt");
         run(&connection, 1, table, true, 0);
         assert_eq!(state(folder.path()).0, "unknown", "its findings are gone, and nobody looked at the rest again");
+    }
+
+    #[test]
+    fn a_window_that_is_open_leaves_a_database_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = history(folder.path());
+        let window = || {
+            run(&connection, 1, ("CHECKDB", FULL), false, 0);
+            let left = "INSERT INTO not_verified SELECT max(id), 'window.open', 'ranges', '', 'not given', 7 FROM run";
+            connection.execute(left, []).unwrap();
+        };
+        window();
+        assert_eq!(state(folder.path()), ("unknown", "not all of it was read yet".to_owned(), None));
+        run(&connection, 1, ("CHECKDB", FULL), true, 0);
+        window();
+        assert_eq!(state(folder.path()), ("sound", String::new(), None));
+        run(&connection, 1, ("CHECKDB", FULL), false, 0);
+        window();
+        assert_eq!(state(folder.path()).1, "the last whole check was incomplete");
     }
 
     #[test]
