@@ -81,7 +81,7 @@ Examples:
   mdfsck serve --history checks.db --allow-ack --token-file /etc/mdfsck/token
           findings may be acknowledged with the token in this file
   mdfsck serve --history checks.db --listen 10.0.0.5:8898 --allow-remote
-          for other machines too: better behind a proxy that encrypts and asks who it is";
+          for other machines too; put a TLS proxy with authentication in front of it";
 
 pub(super) const WATCH_EXAMPLES: &str = "\
 Exit status with --once: 0 all that came to an end is sound, 1 corruption, 4 something could not be read, checked or passed on, 8 wrong \
