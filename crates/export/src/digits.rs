@@ -60,7 +60,9 @@ fn below_e8(out: &mut impl Put, n: u64) {
 /// Decimal digits with a sign.
 #[inline]
 pub(crate) fn signed(out: &mut impl Put, n: i64) {
-    out.put([b'-'], usize::from(n < 0));
+    if n < 0 {
+        out.put([b'-'], 1);
+    }
     unsigned(out, n.unsigned_abs());
 }
 
@@ -111,7 +113,9 @@ pub(crate) fn short_decimal(out: &mut impl Put, unscaled: i128, scale: u8) -> bo
         }
         _ => return false,
     };
-    out.put([b'-'], usize::from(signed < 0));
+    if signed < 0 {
+        out.put([b'-'], 1);
+    }
     unsigned(out, whole);
     if scale > 0 {
         let digits = eight(rest) >> (8 * (8 - u32::from(scale)));
