@@ -197,6 +197,21 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
+    /// The same of a database whose state is known already: to ask for it looks at the runs of all.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn database_row_with(&self, id: i64, runs: u32, state: DatabaseState) -> Result<Option<DatabaseRow>> {
+        let now = time::text(SystemTime::now());
+        let read = || {
+            let query = "SELECT substr(family, 1, 400), substr(name, 1, 400) FROM database WHERE id = ?1";
+            let mut statement = self.connection().prepare_cached(query)?;
+            let found = statement.query_row([id], |row| Ok((id, row.get(0)?, row.get(1)?))).optional()?;
+            found.map(|database| self.row_of(database, state, runs, &now)).transpose()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
     fn row_of(
         &self,
         database: (i64, String, String),

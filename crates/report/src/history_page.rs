@@ -79,17 +79,23 @@ impl HistoryPages<'_> {
             let scripts = format!("</script>\n<script>{}</script>\n", scripts().concat());
             let (rows, states) = estate::rows(self.history, filter, ROW_BYTES)?;
             let limits = if rows.len() == 1 { &Limits::ONE } else { &Limits::MANY };
-            let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+            let (rows, known): (Vec<_>, Vec<_>) = rows
+                .into_iter()
+                .map(|(row, state)| {
+                    let known = (row.id, state);
+                    (row, known)
+                })
+                .unzip();
             push(&mut out, "{\"head\":", &self.head(false, false));
             push(&mut out, ",\"estate\":", &Estate::new(self.history, rows, states)?);
             out.extend_from_slice(b",\"databases\":{");
             let room = MOST_BYTES - END_BYTES - scripts.len();
             let mut left_out = 0_u64;
             let mut separator = "";
-            for id in ids {
+            for (id, state) in known {
                 let mut one = Vec::new();
                 if left_out == 0
-                    && let Some(details) = details::details(self.history, id, limits)?
+                    && let Some(details) = details::details(self.history, (id, Some(state)), limits)?
                 {
                     push(&mut one, &format!("{separator}\"{id}\":"), &details);
                 }
@@ -115,6 +121,7 @@ impl HistoryPages<'_> {
     pub fn estate(&self) -> Result<Vec<u8>> {
         self.history.at_one_moment(|| {
             let (rows, states) = estate::rows(self.history, &Filter::default(), ROW_BYTES)?;
+            let rows = rows.into_iter().map(|(row, _)| row).collect();
             Ok(self.served("estate", &Estate::new(self.history, rows, states)?, false))
         })
     }
@@ -125,7 +132,7 @@ impl HistoryPages<'_> {
     /// If the history cannot be read.
     pub fn database(&self, id: i64, can_acknowledge: bool) -> Result<Option<Vec<u8>>> {
         self.history.at_one_moment(|| {
-            let details = details::details(self.history, id, &Limits::ONE)?;
+            let details = details::details(self.history, (id, None), &Limits::ONE)?;
             Ok(details.map(|details| self.served("database", &details, can_acknowledge)))
         })
     }

@@ -1,5 +1,6 @@
 //! A database: when its pages were read last, its findings, its runs, what its last run could not verify.
 
+use history::state::DatabaseState;
 use history::{History, Result};
 use serde::Serialize;
 
@@ -49,9 +50,17 @@ struct Source {
     location: String,
 }
 
-/// What is known of a database; `None` if there is none of this number.
-pub(super) fn details(history: &History, id: i64, limits: &Limits) -> Result<Option<Details>> {
-    let Some(row) = history.database_row(id, TREND_RUNS)? else { return Ok(None) };
+/// What is known of a database, and its state if that is known already; `None` if there is none of this number.
+pub(super) fn details(
+    history: &History,
+    (id, state): (i64, Option<DatabaseState>),
+    limits: &Limits,
+) -> Result<Option<Details>> {
+    let row = match state {
+        Some(state) => history.database_row_with(id, TREND_RUNS, state)?,
+        None => history.database_row(id, TREND_RUNS)?,
+    };
+    let Some(row) = row else { return Ok(None) };
     let mut room = Budget::new(limits.text_bytes);
     let mut room_of_runs = Budget::new(limits.text_bytes / 4);
     let (run_count, finding_count) = history.counts(id)?;

@@ -2,6 +2,7 @@
 
 use history::estate::{DatabaseRow, States};
 use history::query::Filter;
+use history::state::DatabaseState;
 use history::{History, Result};
 use serde::Serialize;
 
@@ -75,16 +76,17 @@ struct Failed {
     error: String,
 }
 
-/// The rows of a filter that have room in `bytes`, the worst first, and the states of all databases.
-pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(Vec<Row>, States)> {
+/// The rows of a filter that have room in `bytes`, the worst first, each with its state, and how many databases are in which state.
+pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(Vec<(Row, DatabaseState)>, States)> {
     let (mut rows, mut left) = (Vec::new(), bytes);
     let states = history.estate(filter, TREND_RUNS, |row| {
+        let state = row.state.clone();
         let row = Row::of(row);
         let length = serde_json::to_string(&row).map_or(0, |json| json.len() + 5 * json.matches('<').count() + 1);
         let has_room = length <= left;
         left = left.saturating_sub(length);
         if has_room {
-            rows.push(row);
+            rows.push((row, state));
         }
         has_room
     })?;
