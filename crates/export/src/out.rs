@@ -14,54 +14,6 @@ pub(crate) trait Valve {
     fn write(&mut self, piece: &Piece) -> io::Result<()>;
 }
 
-/// Where short texts are put.
-pub(crate) trait Put {
-    /// Adds the first `length` of these bytes. All of them are written, as a number of bytes that is known when this is compiled takes a
-    /// fraction of the time; what follows is written over the others.
-    fn put<const N: usize>(&mut self, bytes: [u8; N], length: usize);
-}
-
-impl Put for Vec<u8> {
-    #[inline(always)]
-    fn put<const N: usize>(&mut self, bytes: [u8; N], length: usize) {
-        let end = self.len() + length;
-        self.extend_from_slice(&bytes);
-        self.truncate(end);
-    }
-}
-
-/// A short value as text, which has its room already: that is not asked for with each byte.
-pub(crate) struct Short<'a> {
-    room: &'a mut [u8; SHORT_BYTES],
-    length: usize,
-}
-
-impl Short<'_> {
-    /// Cuts off what is beyond the first `length` bytes.
-    #[inline(always)]
-    pub(crate) fn truncate(&mut self, length: usize) {
-        self.length = self.length.min(length);
-    }
-}
-
-impl Put for Short<'_> {
-    #[inline(always)]
-    fn put<const N: usize>(&mut self, bytes: [u8; N], length: usize) {
-        let place = self.room.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut);
-        debug_assert!(place.is_some(), "a value is longer than a short one may be");
-        if let Some(place) = place {
-            *place = bytes;
-            self.length += length;
-        }
-    }
-}
-
-/// The most bytes that a short value has, with what is written beyond its end.
-pub(crate) const SHORT_BYTES: usize = 128;
-
-/// Bytes of short values that are gathered before they join the others.
-const LINE_BYTES: usize = 4096;
-
 /// Text of rows.
 #[derive(Default)]
 pub(crate) struct Piece {
@@ -120,9 +72,6 @@ impl GapReason {
 /// Gathers the text of rows, and lets it out when there is enough.
 pub(crate) struct Out<'a> {
     piece: Piece,
-    /// What follows the bytes of the piece: short values, and how many bytes they have.
-    line: [u8; LINE_BYTES],
-    line_length: usize,
     place: RecordId,
     valve: &'a mut dyn Valve,
     /// Rows that began in pieces already written.
@@ -132,8 +81,7 @@ pub(crate) struct Out<'a> {
 impl<'a> Out<'a> {
     /// `buffer` is an empty piece, perhaps with room from an earlier use.
     pub(crate) fn new(valve: &'a mut dyn Valve, buffer: Piece) -> Self {
-        let (line, line_length) = ([0; LINE_BYTES], 0);
-        Self { piece: buffer, line, line_length, place: RecordId::default(), valve, written_rows: 0 }
+        Self { piece: buffer, place: RecordId::default(), valve, written_rows: 0 }
     }
 
     /// The emptied piece, for its room.
@@ -142,36 +90,14 @@ impl<'a> Out<'a> {
     }
 
     /// What is gathered.
-    #[inline]
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
-        if self.line_length > 0 {
-            self.join();
-        }
         &mut self.piece.bytes
-    }
-
-    /// The short values join the others.
-    fn join(&mut self) {
-        self.piece.bytes.extend_from_slice(self.line.get(..self.line_length).unwrap_or_default());
-        self.line_length = 0;
-    }
-
-    /// Adds what `write` makes of a short value.
-    #[inline(always)]
-    pub(crate) fn short(&mut self, write: impl FnOnce(&mut Short<'_>)) {
-        if self.line_length > LINE_BYTES - SHORT_BYTES {
-            self.join();
-        }
-        let Some(room) = self.line.get_mut(self.line_length..).and_then(<[u8]>::first_chunk_mut) else { return };
-        let mut short = Short { room, length: 0 };
-        write(&mut short);
-        self.line_length += short.length;
     }
 
     /// A row begins here.
     pub(crate) fn begin_row(&mut self, place: RecordId) {
         self.place = place;
-        self.piece.starts.push(self.piece.bytes.len() + self.line_length);
+        self.piece.starts.push(self.piece.bytes.len());
     }
 
     /// A value of the row stands as NULL, and why.
@@ -182,12 +108,11 @@ impl<'a> Out<'a> {
 
     /// Lets the text out if there is enough of it.
     pub(crate) fn relieve(&mut self) -> io::Result<()> {
-        if self.piece.bytes.len() + self.line_length >= PIECE_BYTES { self.flush() } else { Ok(()) }
+        if self.piece.bytes.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Lets all text out.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.join();
         self.valve.write(&self.piece)?;
         self.written_rows += self.piece.starts.len() as u64;
         self.piece.bytes.clear();
@@ -207,7 +132,6 @@ impl<'a> Out<'a> {
             self.gap(field, GapReason::Unreadable(why));
             return Ok(false);
         }
-        self.join();
         let written = value.pieces(&mut |piece| {
             each(&mut self.piece.bytes, piece);
             self.relieve()

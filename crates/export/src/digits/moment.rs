@@ -3,7 +3,6 @@
 use rows::{DateTime, TimeOfDay};
 
 use super::table::{ZEROS, eight, first_of, four};
-use crate::out::Put;
 
 /// Ticks (100 ns) of a second.
 const TICKS_PER_SECOND: u64 = 10_000_000;
@@ -17,8 +16,8 @@ fn pair(n: u64) -> [u8; 2] {
 
 /// `2005-01-31` of a day number.
 #[inline]
-pub(crate) fn date(out: &mut impl Put, day: u32) {
-    out.put(date_text(day), 10);
+pub(crate) fn date(out: &mut Vec<u8>, day: u32) {
+    out.extend_from_slice(&date_text(day));
 }
 
 #[inline]
@@ -59,8 +58,8 @@ fn civil(number: u32) -> (u32, u32, u32) {
 
 /// `23:59:59.1234567`, with as many digits as the type has.
 #[inline]
-pub(crate) fn time(out: &mut impl Put, time: TimeOfDay) {
-    out.put(clock(time), 8);
+pub(crate) fn time(out: &mut Vec<u8>, time: TimeOfDay) {
+    out.extend_from_slice(&clock(time));
     fraction(out, time);
 }
 
@@ -81,17 +80,16 @@ fn clock_digits(time: TimeOfDay) -> u64 {
 
 /// The digits after the second, with the point before them.
 #[inline]
-fn fraction(out: &mut impl Put, time: TimeOfDay) {
+fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
     let digits = usize::from(time.digits.min(7));
     if digits > 0 {
-        out.put([b'.'], 1);
+        out.push(b'.');
         first_of(out, eight(time.ticks % TICKS_PER_SECOND * 10), digits);
     }
 }
 
 /// Date, `between`, time.
-#[inline]
-pub(crate) fn date_time(out: &mut impl Put, moment: DateTime, between: u8) {
+pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
     // Eight bytes at a time, as words: single bytes that are read together have to be waited for.
     let (date, clock) = (date_digits(moment.day), clock_digits(moment.time));
     let byte = |byte: u8, at: u32| u64::from(byte) << (8 * at);
@@ -101,12 +99,14 @@ pub(crate) fn date_time(out: &mut impl Put, moment: DateTime, between: u8) {
     let digits = usize::from(moment.time.digits.min(7));
     let after_second = eight(moment.time.ticks % TICKS_PER_SECOND * 10);
     let second = byte(b':', 0) | (clock >> 32 & 0xFFFF) << 8 | byte(b'.', 3) | after_second << 32;
-    out.put(year_and_month.to_le_bytes(), 8);
-    out.put(day_to_minute.to_le_bytes(), 8);
-    out.put(second.to_le_bytes(), if digits > 0 { (4 + digits).min(8) } else { 3 });
+    let end = out.len() + if digits > 0 { 20 + digits } else { 19 };
+    out.extend_from_slice(&year_and_month.to_le_bytes());
+    out.extend_from_slice(&day_to_minute.to_le_bytes());
+    out.extend_from_slice(&second.to_le_bytes());
     if digits > 4 {
-        out.put(((after_second >> 32) as u32).to_le_bytes(), digits - 4);
+        out.extend_from_slice(&((after_second >> 32) as u32).to_le_bytes());
     }
+    out.truncate(end);
 }
 
 /// The local moment with its distance from UTC: `2005-01-31T23:59:59+01:00`.

@@ -132,7 +132,11 @@ impl Lane {
             (Value::Bytes(bytes), Part::Bytes) => return Ok(add_bytes(to, bytes, left)),
             (Value::Text(text), Part::Bytes) => return Ok(add_bytes(to, text.as_bytes(), left)),
             (value, Part::Text | Part::Bytes) => {
-                write_plain(scratch, value);
+                scratch.clear();
+                match value {
+                    Value::Bytes(bytes) => digits::hex_literal(scratch, bytes),
+                    other => plain::write(scratch, other, b'T'),
+                }
                 return Ok(add_bytes(to, scratch, left));
             }
             (Value::Decimal { unscaled, .. }, Part::Int64) => {
@@ -159,16 +163,6 @@ impl Lane {
     }
 }
 
-/// A value whose column has no type for it, as text. Apart from what is done for most values, which is slower with it.
-#[inline(never)]
-fn write_plain(text: &mut Vec<u8>, value: &Value<'_>) {
-    text.clear();
-    match value {
-        Value::Bytes(bytes) => digits::hex_literal(text, bytes),
-        other => plain::write(text, other, b'T'),
-    }
-}
-
 /// Adds bytes, if there are at most `left`.
 fn add_bytes(to: &mut Vec<u8>, bytes: &[u8], left: usize) -> std::result::Result<usize, GapReason> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= left).ok_or(GapReason::TooLong)?;
@@ -177,7 +171,6 @@ fn add_bytes(to: &mut Vec<u8>, bytes: &[u8], left: usize) -> std::result::Result
     Ok(LENGTH_BYTES + bytes.len())
 }
 
-#[inline]
 fn push<const N: usize>(to: &mut Vec<u8>, value: [u8; N]) -> usize {
     to.extend_from_slice(&value);
     N
