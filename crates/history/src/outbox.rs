@@ -319,13 +319,15 @@ impl History {
         .map(drop)
     }
 
-    /// How many events were not passed on yet.
+    /// How many events were not passed on yet, without those that another process passes on now.
     ///
     /// # Errors
     /// If the history cannot be read.
-    pub fn events_left(&self) -> Result<u64> {
-        let query = "SELECT count(*) FROM outbox WHERE done_at IS NULL";
-        self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
+    pub fn events_left(&self, holder: &Holder) -> Result<u64> {
+        let query =
+            "SELECT count(*) FROM outbox WHERE done_at IS NULL AND (holder IS NULL OR holder = ?1 OR not_before <= ?2)";
+        let left = self.connection().query_row(query, params![holder.token, time::now()], |row| row.get(0));
+        left.map_err(|error| self.failed(&error))
     }
 }
 

@@ -4,7 +4,7 @@ mod claim;
 mod finding;
 mod results;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -86,9 +86,16 @@ pub struct Item {
     pub run: Option<i64>,
     /// When it was reported last.
     pub reported_at: Option<String>,
+    /// Size and version of each file when it was put into the queue.
+    pub versions: String,
 }
 
 impl Item {
+    /// Whether its files are as they were when it was put into the queue.
+    pub fn is_as_found(&self, files: &[Seen]) -> bool {
+        finding::versions_of(files.iter().map(Some)) == self.versions
+    }
+
     /// Left out because it was not there any more.
     pub fn is_lost(&self) -> bool {
         self.state == "skipped" && finding::is_lost(&self.reason)
@@ -96,8 +103,8 @@ impl Item {
 }
 
 const ITEM: &str = "SELECT id, identity, family, server, name, type, taken_at, paths, set_guid, position, size, has_checksums, is_damaged,
-    base, first_seen, state, reason, tries, losses, not_before, started, ended, verdict, findings, not_verified, run, reported_at
-    FROM backup";
+    base, first_seen, state, reason, tries, losses, not_before, started, ended, verdict, findings, not_verified, run, reported_at,
+    versions FROM backup";
 
 fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
     let (kind, state, reason): (String, String, String) = (row.get(5)?, row.get(15)?, row.get(16)?);
@@ -113,7 +120,7 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
             paths: finding::read_list(&row.get::<_, String>(7)?),
             set_guid: row.get(8)?,
             position: row.get(9)?,
-            size: row.get(10)?,
+            size: row.get::<_, i64>(10)?.cast_unsigned(),
             has_checksums: row.get(11)?,
             is_damaged: row.get(12)?,
             base: finding::read_list(&row.get::<_, String>(13)?),
@@ -132,6 +139,7 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
         not_verified: row.get(24)?,
         run: row.get(25)?,
         reported_at: row.get(26)?,
+        versions: row.get(27)?,
     })
 }
 
@@ -144,10 +152,10 @@ impl History {
     pub fn see(&mut self, seen: &[Seen], now: i64, is_listed: &dyn Fn(&str) -> bool) -> Result<Vec<FileState>> {
         self.transaction(|transaction| {
             let mut known = files(transaction)?;
+            let listed: HashSet<&str> = seen.iter().map(|seen| seen.path.as_str()).collect();
             let mut states = Vec::new();
             for seen in seen {
-                let state = match known.remove(&seen.path) {
-                    // Of the same moment: two paths that lead to one name.
+                let state = match known.get(&seen.path).cloned() {
                     Some(state) if state.seen == *seen && state.since <= now => state,
                     // The clock was wrong then.
                     Some(state) if state.seen == *seen => {
@@ -165,9 +173,12 @@ impl History {
                         FileState { seen: seen.clone(), first_seen, since: now, labels: None }
                     }
                 };
+                // A file may be named twice.
+                known.insert(seen.path.clone(), state.clone());
                 states.push(state);
             }
-            for path in known.keys().filter(|path| is_listed(path.as_str())) {
+            let is_gone = |path: &&String| !listed.contains(path.as_str()) && is_listed(path.as_str());
+            for path in known.keys().filter(is_gone) {
                 transaction.prepare_cached("DELETE FROM watched_file WHERE path = ?1")?.execute([path])?;
             }
             Ok(states)

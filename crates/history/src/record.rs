@@ -129,6 +129,10 @@ impl History {
                 Some(claim) => queue::fail(transaction, claim, None, run.error)?,
                 None => Some(1),
             };
+            // The process that has taken it records it.
+            if tries.is_none() {
+                return Ok(0);
+            }
             // Once for each backup.
             if run.has_listener && tries == Some(1) {
                 let of = run.watched.map_or(Ok(None), |claim| queue::names(transaction, claim.id))?;

@@ -49,7 +49,8 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
 
 /// The parts of a query (after WITH) that end with `worst`: the copies of each database, those in place 1 being the worst.
 ///
-/// A window that has not read all of an image yet neither proves nor doubts anything. A run that failed belongs to the copy whose newest run has the same machine and files, while it is newer.
+/// A window that has not read all of an image yet neither proves nor doubts anything, unless something could not be read. A run that
+/// failed belongs to the copy whose newest run has the same machine and files, while it is newer.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
@@ -59,7 +60,7 @@ pub(crate) fn parts() -> String {
         AND instr(r.options, '\"no_index\":true') = 0";
     format!(
         "ended AS MATERIALIZED (
-             SELECT r.id, i.source, r.complete, {is_full} AS is_full, r.complete = 0 AND EXISTS (
+             SELECT r.id, i.source, r.complete, {is_full} AS is_full, r.complete = 0 AND r.exit_status & 4 = 0 AND EXISTS (
                  SELECT 1 FROM not_verified v WHERE v.run = r.id AND v.limit_id = '{open}'
              ) AS is_open
              FROM run r JOIN image i ON i.id = r.image WHERE r.error IS NULL
@@ -75,14 +76,16 @@ pub(crate) fn parts() -> String {
          failed AS MATERIALIZED (
              SELECT host, id, paths FROM (
                  SELECT host, max(id) AS id, rtrim(substr(paths, 1, 4000), '/\\') AS paths FROM run
-                 WHERE error IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC LIMIT 300
+                 WHERE error IS NOT NULL AND id > (SELECT coalesce(min(whole), 0) FROM ran)
+                 GROUP BY 1, 3 ORDER BY 2 DESC LIMIT 3000
              ) WHERE paths <> ''
          ),
          tied AS MATERIALIZED (
              SELECT n.source, max(f.id) AS failure
-             FROM newest n JOIN run r ON r.id = n.id JOIN failed f ON f.host = r.host AND f.id > n.id AND {is_here}
+             FROM newest n JOIN run r ON r.id = n.id JOIN failed f ON f.host = r.host AND f.id > coalesce(n.whole, n.id) AND {is_here}
              WHERE NOT EXISTS (
-                 SELECT 1 FROM newest m JOIN run q ON q.id = m.id WHERE q.host = f.host AND m.id > f.id AND {is_again}
+                 SELECT 1 FROM newest m JOIN run q ON q.id = m.id WHERE m.source <> n.source AND q.host = f.host AND m.id > f.id
+                     AND {is_again}
              )
              GROUP BY n.source
          ),
@@ -120,7 +123,10 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     let why = match rank {
         Some(0 | 9) => None,
         None => Some("it was not checked yet".to_owned()),
-        Some(1) => Some(format!("the last run failed: {}", row.get::<_, Option<String>>(5)?.unwrap_or_default())),
+        Some(1) => Some(format!(
+            "a run after the last whole check failed: {}",
+            row.get::<_, Option<String>>(5)?.unwrap_or_default()
+        )),
         Some(2) => {
             let command: Option<String> = row.get(2)?;
             let (is_physical, has_no_index): (Option<bool>, Option<bool>) = (row.get(3)?, row.get(4)?);
@@ -144,8 +150,8 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
 /// What a copy that was never checked whole was checked for.
 fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
     match command {
-        "CHECKTABLE" => "only one table was checked".to_owned(),
-        "CHECKFILEGROUP" => "only one filegroup was checked".to_owned(),
+        "CHECKTABLE" => "the last run was of tables only, and the whole was never checked".to_owned(),
+        "CHECKFILEGROUP" => "the last run was of filegroups only, and the whole was never checked".to_owned(),
         "CHECKDB" if is_physical => "pages only: links, keys and rows were not compared".to_owned(),
         "CHECKDB" if has_no_index => "nonclustered indexes were left out".to_owned(),
         "CHECKDB" => "not all of it was read yet".to_owned(),
@@ -236,7 +242,10 @@ mod tests {
         let table = ("CHECKTABLE", r#"{"command":"CHECKTABLE","tables":[5],"physical_only":false,"no_index":false}"#);
         assert_eq!(state(folder.path()).1, "it was not checked yet");
         run(&connection, 1, table, true, 0);
-        assert_eq!(state(folder.path()), ("unknown", "only one table was checked".to_owned(), None));
+        assert_eq!(
+            state(folder.path()),
+            ("unknown", "the last run was of tables only, and the whole was never checked".to_owned(), None)
+        );
         run(&connection, 1, ("CHECKDB", PHYSICAL), true, 0);
         assert!(state(folder.path()).1.starts_with("pages only"));
         run(&connection, 1, ("CHECKDB", NO_INDEX), true, 0);
@@ -270,6 +279,10 @@ mod tests {
         run(&connection, 1, ("CHECKDB", FULL), true, 0);
         window();
         assert_eq!(state(folder.path()), ("sound", String::new(), None));
+        connection.execute("UPDATE run SET exit_status = 4 WHERE id = (SELECT max(id) FROM run)", []).unwrap();
+        assert_eq!(state(folder.path()).0, "unknown", "the window could not read something");
+        run(&connection, 1, ("CHECKDB", FULL), true, 0);
+        assert_eq!(state(folder.path()).0, "sound");
         run(&connection, 1, ("CHECKDB", FULL), false, 0);
         window();
         assert_eq!(state(folder.path()).1, "the last whole check was incomplete");
@@ -305,10 +318,13 @@ mod tests {
             fails(&connection, "H", paths);
             assert_eq!(
                 state(folder.path()),
-                ("unknown", "the last run failed: no boot page".to_owned(), None),
+                ("unknown", "a run after the last whole check failed: no boot page".to_owned(), None),
                 "{paths}"
             );
             assert_eq!(failed(), 5, "{paths}");
+            // Neither a part nor a window that goes on looks at the whole.
+            run(&connection, 1, ("CHECKTABLE", FULL), true, 0);
+            assert_eq!(state(folder.path()).0, "unknown", "{paths}");
             run(&connection, 1, ("CHECKDB", FULL), true, 0);
             assert_eq!(state(folder.path()).0, "sound", "{paths}");
             assert_eq!(failed(), 4, "{paths}");

@@ -20,4 +20,4 @@ pub use file::{Gap, Log, LogFile, PlacedVlf, binding_guid};
 pub use history::{Checkpoint, Event, History, Outcome, Transaction};
 pub use rate::{Rate, Step};
 pub use totals::{Totals, duration_ms};
-pub use walk::{End, EndReason, LaterBlocks, Walk};
+pub use walk::{End, EndReason, FIRST_BLOCK, LaterBlocks, Walk};

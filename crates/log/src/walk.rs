@@ -2,10 +2,13 @@
 
 use format::Lsn;
 use format::log::block::{self, MAX_BYTES, SECTOR_BYTES};
-use format::log::{Block, BlockFault};
+use format::log::{Block, BlockFault, vlf};
 
 use crate::error::LogError;
 use crate::file::{Log, PlacedVlf};
+
+/// The number of the first block of a VLF.
+pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 
 /// Bytes read at once: as much as stays in a core's cache.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -53,6 +56,20 @@ pub struct End {
     pub block: u32,
     /// Why.
     pub reason: EndReason,
+}
+
+impl End {
+    /// Where its next record would be.
+    pub fn lsn(&self) -> Lsn {
+        Lsn { vlf: self.at.vlf.sequence, block: self.block, slot: 1 }
+    }
+
+    /// Whether the log was read up to `ends_at`, where its backups say that it ends.
+    pub fn reaches(&self, ends_at: Lsn) -> bool {
+        let next_vlf = Lsn { vlf: self.lsn().vlf.saturating_add(1), block: FIRST_BLOCK, slot: 1 };
+        let is_full = self.offset >= self.at.vlf.end();
+        self.lsn() >= ends_at || is_full && next_vlf >= ends_at
+    }
 }
 
 /// Why the log ends.

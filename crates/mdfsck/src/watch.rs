@@ -358,7 +358,8 @@ impl Watcher<'_> {
     fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
-        let left = if arguments.on_event.is_some() { self.history.events_left().map_err(failed)? } else { 0 };
+        let left =
+            if arguments.on_event.is_some() { self.history.events_left(self.holder).map_err(failed)? } else { 0 };
         if left > 0 {
             warn(format!("{left} events could not be passed on; the next run tries again"));
             self.status |= Failure::UNABLE;

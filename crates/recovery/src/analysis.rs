@@ -12,7 +12,7 @@ use log::{End, EndReason, Log, LogError, Walk};
 use source::PageSource;
 
 use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
-use crate::start::{FIRST_BLOCK, Start};
+use crate::start::Start;
 use crate::stop::{Search, Stop};
 
 /// Transactions that are followed at a time.
@@ -307,7 +307,7 @@ impl Analysis {
             Ok(ControlFlow::Continue(()))
         })?;
         if let (Some(end), Some(ends_at)) = (end, log.ends_at()) {
-            reaches(end, ends_at)?;
+            reaches(&end, ends_at)?;
         }
         if let Some(at) = end.and_then(|end| log.cut_at(&end)) {
             return Err(Refusal::CutOff { at });
@@ -403,13 +403,10 @@ pub(crate) fn each_block(
 }
 
 /// Whether the log of backups was read up to where they say that it ends.
-fn reaches(end: End, ends_at: Lsn) -> Result<(), Refusal> {
-    let reached = Lsn { vlf: end.at.vlf.sequence, block: end.block, slot: 1 };
-    let next_vlf = Lsn { vlf: reached.vlf.saturating_add(1), block: FIRST_BLOCK, slot: 1 };
-    let is_full = end.offset >= end.at.vlf.end();
-    match reached >= ends_at || is_full && next_vlf >= ends_at {
+fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
+    match end.reaches(ends_at) {
         true => Ok(()),
-        false => Err(Refusal::Incomplete { reached, ends_at }),
+        false => Err(Refusal::Incomplete { reached: end.lsn(), ends_at }),
     }
 }
 

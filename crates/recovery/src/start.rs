@@ -1,15 +1,12 @@
 //! Where recovery starts, and whether a log is that of the data files.
 
 use format::boot::Boot;
-use format::log::{Operation, SECTOR_BYTES, vlf};
+use format::log::Operation;
 use format::{Lsn, Page, PageId, PageType};
-use log::{EndReason, Log, LogError, Walk};
+use log::{EndReason, FIRST_BLOCK, Log, LogError, Walk};
 use source::PageSource;
 
 use crate::analysis::{Refusal, readable};
-
-/// The number of the first block of a VLF.
-pub(crate) const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 
 /// Where recovery starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

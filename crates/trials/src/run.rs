@@ -23,6 +23,9 @@ pub(crate) enum Until {
 
 /// Runs a campaign from `first` on; failures are printed as they come.
 pub(crate) fn run(campaign: Campaign, bench: &Bench, first: u64, until: Until, threads: usize, tell: bool) -> Tally {
+    if campaign.runs_program() {
+        bench.program();
+    }
     let start = Instant::now();
     let next = AtomicU64::new(first);
     let tally = Mutex::new(Tally::default());

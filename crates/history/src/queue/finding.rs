@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use crate::error::Result;
 use crate::file::History;
 use crate::identity::storable;
-use crate::queue::Looked;
+use crate::queue::{Looked, Seen};
 use crate::time;
 
 /// What a backup holds.
@@ -164,10 +164,12 @@ struct Known {
 
 /// Size and version of each file.
 fn versions(paths: &[String], files: &HashMap<String, Looked>) -> String {
-    let one = |path: &String| {
-        files.get(path).map_or_else(String::new, |file| format!("{} {}", file.seen.size, file.seen.version))
-    };
-    list(&paths.iter().map(one).collect::<Vec<_>>())
+    versions_of(paths.iter().map(|path| files.get(path).map(|file| &file.seen)))
+}
+
+pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> String {
+    let one = |seen: Option<&Seen>| seen.map_or_else(String::new, |seen| format!("{} {}", seen.size, seen.version));
+    list(&files.map(one).collect::<Vec<_>>())
 }
 
 /// Whether a backup that was left out for this reason was not there any more.
@@ -275,7 +277,7 @@ fn update(
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
     }
-    if has_changed && row.state == "ready" {
+    if has_changed && matches!(row.state.as_str(), "ready" | "waiting") {
         let at_once = "UPDATE backup SET tries = 0, not_before = NULL WHERE id = ?1";
         transaction.execute(at_once, [row.id])?;
     }
@@ -287,7 +289,8 @@ fn update(
         _ => false,
     };
     if is_moved {
-        let moved = "UPDATE backup SET state = ?2, reason = ?3, reported_at = CASE WHEN ?2 = 'ready' THEN NULL ELSE reported_at END,
+        let moved = "UPDATE backup SET state = ?2, reason = ?3, 
+             reported_at = CASE WHEN ?2 = 'ready' AND tries = 0 THEN NULL ELSE reported_at END,
              started = NULL, first_seen = coalesce(first_seen, ?4) WHERE id = ?1";
         transaction.execute(moved, params![row.id, state, reason, now])?;
     }

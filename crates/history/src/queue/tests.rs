@@ -274,9 +274,10 @@ fn what_waits_for_long_is_reported_now_and_then() {
     let again = history.unreported("9999-01-01T00:00:00Z", "9999-01-01T00:00:00Z").unwrap();
     assert_eq!(again.len(), 1);
     history.reported(&again, true).unwrap();
-    let told = history.take_event(&Holder::new("H1")).unwrap();
+    let holder = Holder::new("H1");
+    let told = history.take_event(&holder).unwrap();
     assert_eq!(told.map(|message| message.event).as_deref(), Some("failed"));
-    assert_eq!(history.events_left().unwrap(), 1, "once");
+    assert_eq!(history.events_left(&holder).unwrap(), 1, "once");
 }
 
 #[test]

@@ -59,18 +59,30 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
             "The history names no file of this machine by its whole path. By hand: {by_hand}"
         ));
     };
-    if AT_WORK.fetch_add(1, Ordering::AcqRel) >= MOST {
-        AT_WORK.fetch_sub(1, Ordering::AcqRel);
-        return Printed::Busy;
-    }
+    let Some(_place) = Place::take() else { return Printed::Busy };
     let printed = match other_family(&found.family, sets, &paths) {
         Some(other) => Err(format!("These files are of another database now: its family guid is {other}.")),
         None => print(&address, sets, &paths),
     };
-    AT_WORK.fetch_sub(1, Ordering::AcqRel);
     match printed {
         Ok(text) => Printed::Page(text),
         Err(why) => Printed::Nothing(format!("{why} By hand: {by_hand}")),
+    }
+}
+
+/// One of the [`MOST`] pages that are read at once, until it is dropped.
+struct Place;
+
+impl Place {
+    fn take() -> Option<Self> {
+        let place = Self;
+        (AT_WORK.fetch_add(1, Ordering::AcqRel) < MOST).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        AT_WORK.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -134,8 +146,13 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
     let mut child = started.map_err(|cause| format!("mdfsck cannot be started: {cause}."))?;
     let (out, said) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
-        let out = scope.spawn(move || read(out));
-        let said = scope.spawn(move || read(said));
+        let out = thread::Builder::new().spawn_scoped(scope, move || read(out));
+        let said = thread::Builder::new().spawn_scoped(scope, move || read(said));
+        let (Ok(out), Ok(said)) = (out, said) else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err("The system grants no thread to read what it prints.".to_owned());
+        };
         let ended = wait(&mut child);
         let text = |reader: thread::ScopedJoinHandle<'_, (String, bool)>| reader.join().unwrap_or_default();
         let ((mut text, is_cut), (said, _)) = (text(out), text(said));

@@ -65,6 +65,10 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+        // Of other files the verdict would be that of another backup. The next look finds them.
+        if !item.is_as_found(files.get(..paths.len()).unwrap_or_default()) {
+            return history.give_back(claim, "its files have changed since they were found");
+        }
         let has_no_checksums = self.watch.require_checksum && !item.found.has_checksums;
         let doubt = has_no_checksums.then(|| "taken without WITH CHECKSUM (--require-checksum)".to_owned());
         let mark = Arc::new(Mark {
@@ -141,20 +145,31 @@ impl<'a> Checker<'a> {
     /// A log backup: all its blocks are read.
     fn log(&self, history: &mut History, item: &Item, mark: &Arc<Mark>) -> Result<(), Failure> {
         let paths: Vec<PathBuf> = item.found.paths.iter().map(PathBuf::from).collect();
-        let log = Log::of_backups(BackupLog::open(&paths, &[item.found.position])?)?;
+        let backups = BackupLog::open(&paths, &[item.found.position])?;
+        if let Some(failed) = backups.read_faults().failed.first() {
+            return Err(Failure::unable(failed.text()));
+        }
+        let unplaced = backups.unusable_parts();
+        let log = Log::of_backups(backups)?;
         let mut walk = Walk::new(&log);
         while walk.next_block()?.is_some() {}
-        let damaged = walk.end().filter(|end| matches!(end.reason, EndReason::Damaged { .. })).map(|end| {
-            let reached = format::Lsn { vlf: end.at.vlf.sequence, block: end.block, slot: 1 };
-            format!("its log cannot be read from {} on", lsn_text(reached))
-        });
+        let damaged = walk
+            .end()
+            .filter(|end| matches!(end.reason, EndReason::Damaged { .. }))
+            .map(|end| format!("its log cannot be read from {} on", lsn_text(end.lsn())));
+        // What is not there is not sound.
+        let gap = log.gaps().first();
+        let gap = gap.map(|gap| format!("log is missing between {} and {}", lsn_text(gap.from), lsn_text(gap.to)));
+        let unplaced = (unplaced > 0).then(|| format!("{unplaced} parts of its log cannot be placed"));
+        let short = walk.end().zip(log.ends_at()).filter(|(end, ends_at)| !end.reaches(*ends_at));
+        let short = short.map(|(_, ends_at)| format!("its log ends before {}", lsn_text(ends_at)));
         let lost =
             (walk.lost_bytes() > 0).then(|| format!("{} bytes of log before its first block", walk.lost_bytes()));
         let labels = item.found.is_damaged.then(|| "its labels are damaged".to_owned());
         if !mark.stands(false) {
             return Ok(());
         }
-        match damaged.or(lost).or(labels).or_else(|| mark.doubt.clone()) {
+        match damaged.or(gap).or(unplaced).or(short).or(lost).or(labels).or_else(|| mark.doubt.clone()) {
             Some(doubt) => finish(history, mark, Verdict::Unknown, &doubt),
             None => finish(history, mark, Verdict::Sound, ""),
         }
@@ -199,7 +214,13 @@ fn finish(history: &mut History, mark: &Mark, verdict: Verdict, message: &str) -
 fn restore(item: &Item, paths: &[PathBuf], base: &[PathBuf]) -> Result<Result<Vec<ChainSet>, String>, Failure> {
     let mut media = Vec::new();
     for path in base.iter().chain(paths) {
-        media.push(backup::media(path)?);
+        let read = backup::media(path)?;
+        if let Some(failed) = read.read_faults.failed.first()
+            && (read.sets.is_empty() || !read.damage.is_empty())
+        {
+            return Err(Failure::unable(failed.text()));
+        }
+        media.push(read);
     }
     let plans = backup::plan(&media, &SetChoice::All, Until::End, &|_: &Path| false);
     let is_it = |sets: &Vec<ChainSet>| {

@@ -36,10 +36,7 @@ impl<'a> Deliverer<'a> {
 
     /// Passes on what there is, until the watcher has ended.
     pub(super) fn work(&self, has_ended: &AtomicBool) {
-        let mut history = match History::open_or_create(&self.arguments.history) {
-            Ok(history) => history,
-            Err(error) => return warn(error),
-        };
+        let Some(mut history) = self.history(has_ended) else { return };
         // Whatever an earlier run could not pass on is tried again at once.
         if let Err(error) = history.retry_events(self.holder) {
             warn(error);
@@ -52,10 +49,22 @@ impl<'a> Deliverer<'a> {
             if is_last {
                 return;
             }
-            let begun = Instant::now();
-            while begun.elapsed() < PAUSE && !has_ended.load(Ordering::Relaxed) {
-                thread::sleep(TICK);
+            wait(PAUSE, has_ended);
+        }
+    }
+
+    /// Opens the history; what is in the way of that may pass.
+    fn history(&self, has_ended: &AtomicBool) -> Option<History> {
+        loop {
+            let is_last = has_ended.load(Ordering::Relaxed);
+            match History::open_or_create(&self.arguments.history) {
+                Ok(history) => return Some(history),
+                Err(error) => warn(error),
             }
+            if is_last {
+                return None;
+            }
+            wait(LIMIT, has_ended);
         }
     }
 
@@ -119,4 +128,12 @@ fn input(lines: &str) -> io::Result<Stdio> {
     file.write_all(lines.as_bytes())?;
     file.rewind()?;
     Ok(file.into())
+}
+
+/// Waits for `length`, or until the watcher has ended.
+fn wait(length: Duration, has_ended: &AtomicBool) {
+    let begun = Instant::now();
+    while begun.elapsed() < length && !has_ended.load(Ordering::Relaxed) {
+        thread::sleep(TICK);
+    }
 }

@@ -175,6 +175,7 @@ mod tests {
             not_verified: 0,
             run: None,
             reported_at: None,
+            versions: String::new(),
         }
     }
 

@@ -141,7 +141,7 @@ fn of_group(group: &Group<'_>, all: &BTreeMap<Key<'_>, Group<'_>>) -> Found {
         paths: group.paths(),
         set_guid: set.guid.clone(),
         position: set.position,
-        size: group.files.values().map(|(_, size)| size).sum(),
+        size: group.files.values().fold(0, |sum: u64, (_, size)| sum.saturating_add(*size)),
         has_checksums: set.has_checksums,
         is_damaged: group.is_damaged,
         base,
@@ -208,7 +208,7 @@ pub(super) fn data(listed: &[DataFiles], states: &[FileState], settle: Duration,
         Found {
             family: data.name.clone(),
             name: data.name.clone(),
-            size: files.iter().map(|state| state.seen.size).sum(),
+            size: files.iter().fold(0, |sum: u64, state| sum.saturating_add(state.seen.size)),
             waits_for: waits_for.map(str::to_owned),
             ..unnamed(identity, data.files.clone(), Kind::Data)
         }

@@ -16,8 +16,11 @@ const span = seconds => {
   return counted(Math.floor(Math.max(value, 0)), one, many);
 };
 const ago = text => `${span(secondsAgo(text))} ago`;
-const duration = seconds => seconds < 60 ? `${seconds.toFixed(1)} s` : seconds < 3600 ? `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
-  : `${Math.floor(seconds / 3600)} h ${Math.round(seconds % 3600 / 60)} min`;
+const duration = seconds => {
+  const whole = Math.round(seconds), minutes = Math.round(seconds / 60);
+  return seconds < 59.95 ? `${seconds.toFixed(1)} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+};
 const link = (target, ...children) => {
   const made = element('a', '', ...children);
   made.href = target;

@@ -82,11 +82,13 @@ const title = (name, origin, ...way) => {
 };
 const tones = {sound: 'good', corrupt: 'bad', failed: 'bad', unknown: 'doubtful'};
 const showEstate = () => {
-  const {sound, corrupt, unknown} = model.estate;
+  const {sound, corrupt, unknown, failed} = model.estate;
+  const isDoubtful = unknown || failed.length;
   const all = sound + corrupt + unknown;
   title('All databases', counted(all, 'database', 'databases'));
-  const parts = [corrupt ? `${grouped(corrupt)} corrupt` : '', unknown ? `${grouped(unknown)} unknown` : '', `${grouped(sound)} sound`].filter(Boolean);
-  verdict(corrupt ? 'bad' : unknown || !all ? 'doubtful' : 'good', corrupt ? 'DAMAGE FOUND' : unknown ? 'NOT ALL VERIFIED' : all ? 'ALL SOUND' : 'NOTHING CHECKED',
+  const parts = [corrupt ? `${grouped(corrupt)} corrupt` : '', unknown ? `${grouped(unknown)} unknown` : '', `${grouped(sound)} sound`,
+    failed.length ? 'some runs failed' : ''].filter(Boolean);
+  verdict(corrupt ? 'bad' : isDoubtful || !all ? 'doubtful' : 'good', corrupt ? 'DAMAGE FOUND' : isDoubtful ? 'NOT ALL VERIFIED' : all ? 'ALL SOUND' : 'NOTHING CHECKED',
     parts.join(', '));
   return estateView();
 };

@@ -118,6 +118,11 @@ impl Campaign {
         }
     }
 
+    /// Whether its trials run the program: it is found, and built, before the time of the first one counts.
+    pub(crate) fn runs_program(self) -> bool {
+        matches!(self, Self::Ways | Self::Resources | Self::Catalogs | Self::Crashes | Self::Logs)
+    }
+
     /// Trials of the short run.
     pub(crate) fn short(self) -> u64 {
         match self {
