@@ -21,7 +21,7 @@ TABLES = ["database", "source", "image", "run", "coverage", "object", "relation"
 
 
 def estate(path, count, seed=1):
-    """Makes the databases of a history `count`, of many ages; the first ones stay as they are."""
+    """Copies the databases of a history until there are `count`, of many ages; the first ones stay as they are."""
     history = sqlite3.connect(path)
     pick = random.Random(seed)
     columns = {table: [row[1] for row in history.execute(f"PRAGMA table_info({table})")] for table in TABLES}
@@ -37,7 +37,7 @@ def estate(path, count, seed=1):
     copies = 0
     while len(known) + copies < count:
         copies += 1
-        # Most databases of an estate are sound: the last one is copied mostly.
+        # Most databases of an estate are sound: most copies are of the last one.
         model = known[-1] if pick.random() < 0.9 else pick.choice(known)
         days = pick.choice([0, 0, 0, 1, 1, 2, 3, 5, 9, 20])
         for table in TABLES:
@@ -75,13 +75,13 @@ def memory(pid):
 
 
 def processor(pid):
-    """Seconds of processor time of a process."""
+    """Processor time of a process in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def load(port, end, counts, at):
-    """Asks for the estate page until the end, on one connection as long as it lasts."""
+    """Requests the estate page until the end, on one connection as long as it lasts."""
     request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
     connection, count = None, 0
     while time.monotonic() < end:
@@ -121,7 +121,7 @@ def main():
         for name in ["hurt", "hurt", "sound"]:
             run("check", name, "--history", "h.db", stderr=subprocess.DEVNULL)
         estate(Path(folder) / "h.db", arguments.databases)
-        # The server has one core, whoever asks another.
+        # The server has one core, the clients another.
         cores = sorted(os.sched_getaffinity(0))
         server = subprocess.Popen([program, "serve", "--history", "h.db", "--listen", "127.0.0.1:0"], cwd=folder, stdout=subprocess.PIPE,
                                   preexec_fn=lambda: os.sched_setaffinity(0, cores[:1]))

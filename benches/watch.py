@@ -51,7 +51,7 @@ def make(folder):
 
 
 def arrive(backups, target, done):
-    """Brings all backups into the folder, several at a time."""
+    """Puts all backups into the folder, several at a time."""
 
     def copy(file, to, pause):
         with open(file, "rb") as source, open(to, "wb") as out:
@@ -174,7 +174,7 @@ def metrics(folder):
         subprocess.run(rewrite, check=False, capture_output=True)
     stop.set()
     thread.join()
-    how = "promtool agrees" if promtool else "promtool is not here: skipped"
+    how = "promtool agrees" if promtool else "promtool is not installed: skipped"
     print(f"metrics: {options.rewrites} times rewritten, {read[0]} times read, {len(broken)} broken; {how}")
     if broken:
         print(broken[:3])

@@ -116,7 +116,7 @@ def writes(arguments, folder):
     for name in ("sound", "hurt", "striped"):
         expected = results(run(arguments.program, "check", name, "--json", "--maxdop", "1", may_have=17)[0])
         strace = ["strace", "-f", "-qq", "-o", "calls", "-e", f"trace={WRITES}"]
-        # One that closes the image, and one that leaves ranges to the next.
+        # One window that closes the image, and one that leaves ranges to the next.
         for most in ("1000", "3"):
             command = window(arguments, name, "--range", "1MB", "--most-ranges", most, "--progress", "none")
             subprocess.run([*strace, *command], capture_output=True)
@@ -135,7 +135,7 @@ def writes(arguments, folder):
                     if line is None:
                         sys.exit(f"{name}, call {number}: {done.returncode}: {done.stderr.decode()}")
                 wrong += without_window(done) != expected
-                # One that was killed when its image was closed is followed by another cycle.
+                # A window that was killed when its image was closed is followed by another cycle.
                 twice += recorded() % tasks != 0
                 forget()
             print(f"{name}: killed before each of {calls} calls; so far {wrong} differ, {twice} with a range recorded twice",

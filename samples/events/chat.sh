@@ -1,7 +1,7 @@
 #!/bin/sh
 # Posts an event to a chat by its incoming webhook (Slack, Mattermost, Rocket.Chat; Teams: a workflow that takes a JSON body):
 #   WEBHOOK_FILE=/etc/mdfsck/webhook mdfsck watch ... --on-event samples/events/chat.sh
-# The address is in a file, so that it is in no list of processes. jq writes the text as JSON, whatever is in it.
+# The address is in a file, so that it does not show in the process list. jq writes the text as JSON, whatever is in it.
 set -eu
 webhook=${WEBHOOK_FILE:?file with the address of the webhook}
 head -n 20 | jq -s --arg event "$MDFSCK_EVENT" --arg database "$MDFSCK_DATABASE" --arg count "$MDFSCK_COUNT" '

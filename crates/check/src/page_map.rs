@@ -7,14 +7,14 @@ use format::allocation::EXTENT_PAGES;
 pub const MAX_RUNS: usize = 1 << 20;
 /// Indexes and heaps that are named; the extents of smaller ones have [`MapRun::UNNAMED`].
 pub const MAX_OWNERS: usize = (1 << 12) - 1;
-/// Bytes per run while they are made: a growing list exists twice for a moment.
+/// Bytes per run while runs are collected: a growing list exists twice for a moment.
 const BYTES_PER_RUN: u64 = 2 * size_of::<MapRun>() as u64;
 /// Bytes for each unit, to find those with the most extents.
 const BYTES_PER_UNIT: u64 = 96;
 /// Counters of the states of one cell.
 const BYTES_FOR_COUNTERS: u64 = ((MAX_OWNERS + 2) * MapState::ALL.len() * 12) as u64;
 
-/// The most bytes of the grant that a map takes, by the number of pages and allocation units.
+/// The most bytes of the grant that a map takes, given the number of pages and allocation units.
 pub(crate) fn bytes(pages: u64, units: u64) -> u64 {
     let extents = pages / u64::from(EXTENT_PAGES) + 1;
     extents.min(MAX_RUNS as u64) * BYTES_PER_RUN + units * BYTES_PER_UNIT + BYTES_FOR_COUNTERS

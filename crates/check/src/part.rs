@@ -161,7 +161,7 @@ impl Sweeper<'_, '_> {
         cut::tile(self.context, ranges)
     }
 
-    /// Writes what is common to the maps of all ranges, for processes that read nothing else of them. Only a reader that knows
+    /// Writes what the maps of all ranges have in common, for processes that read nothing else of them. Only a reader that knows
     /// `head` can read it.
     ///
     /// # Errors

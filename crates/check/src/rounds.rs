@@ -1,5 +1,5 @@
-//! Rounds: a second look that is too large for one process is taken by tasks, each at its own range. What they find answers a
-//! question: the merge asks it, and goes on as if it had looked by itself once all have answered.
+//! Rounds: a second look that is too large for one process is divided into tasks, each with its own range. The results of the
+//! tasks answer a question: the merge asks it, and once all tasks have answered, goes on as if it had looked by itself.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// Questions of a round at most.
 const MOST_QUESTIONS: usize = 256;
-/// A round that has reached this number of tasks takes no further question.
+/// A round with this number of tasks takes no further question.
 const MOST_TASKS: usize = 100_000;
 
 /// What tasks are to look for.
@@ -65,7 +65,7 @@ impl Question {
         }
     }
 
-    /// Writes it. Only a reader that knows `head` can read it.
+    /// Writes the round. Only a reader that knows `head` can read it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -93,7 +93,7 @@ impl Question {
         Self { of, taken: Arc::clone(taken) }
     }
 
-    /// The question without what is known: the reader of its answers knows that.
+    /// The question without what is already known: the reader of its answers knows that.
     #[must_use]
     pub fn without_known(self) -> Self {
         Self { taken: Arc::default(), ..self }

@@ -12,7 +12,7 @@ use crate::survey;
 /// Names that one line lists at most.
 const MOST_NAMES: usize = 5;
 
-/// The id of the warning that a backup file has more sets than those that are checked.
+/// The id of the warning that a backup file has more sets than the checked ones.
 pub const OTHER_SETS: &str = "backup.other-sets";
 
 fn warning(id: &'static str, text: impl Into<String>) -> Warning {

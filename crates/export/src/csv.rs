@@ -47,7 +47,7 @@ impl RowText for Csv {
             match values.get(*source).unwrap_or(&Value::Null) {
                 Value::Null => {}
                 Value::Text(value) => text(out.bytes(), value.as_bytes()),
-                // The most common ones are asked for once only.
+                // The most common kinds come first, and are matched only once.
                 Value::Integer(n) => digits::signed(out.bytes(), *n),
                 Value::Decimal { unscaled, scale } => digits::decimal(out.bytes(), *unscaled, *scale),
                 Value::DateTime(moment) => digits::date_time(out.bytes(), *moment, b'T'),
@@ -93,7 +93,7 @@ pub(crate) fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Texts up to this length are looked at and copied at once, without a call that copies.
+/// Texts up to this length are searched and copied in one pass, without a call to copy.
 const SHORT_BYTES: usize = 64;
 
 #[inline]
@@ -101,7 +101,7 @@ fn needs_quotes(byte: u8) -> bool {
     (byte == b',') | (byte == b'"') | (byte == b'\r') | (byte == b'\n')
 }
 
-/// Copies a text; false as soon as it needs quotes.
+/// Copies a text; returns false as soon as the text turns out to need quotes.
 #[inline]
 fn short(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let are_plain = |chunk: &[u8; 8]| !chunk.iter().fold(false, |needs, byte| needs | needs_quotes(*byte));
@@ -117,7 +117,7 @@ fn short(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     if rest.is_empty() {
         return true;
     }
-    // The last eight reach back to those before; what is beyond a shorter text is cut off again.
+    // The last eight bytes overlap the ones before them; what was copied beyond the end of a shorter text is cut off again.
     let last = match bytes.last_chunk() {
         Some(last) => {
             out.truncate(end - 8);

@@ -11,7 +11,7 @@ use self::table::{eight, first_of, four};
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const NEGATIVE_ZERO: &[u8] = b"-0.0";
-/// Numbers below it have eight digits, which are made at once.
+/// Numbers below this have at most eight digits, which are made at once.
 const E8: u64 = 100_000_000;
 /// The most digits of which every number is a `u64`.
 const E19: u128 = 10_000_000_000_000_000_000;
@@ -22,7 +22,7 @@ fn last_of(out: &mut Vec<u8>, digits: u64, length: usize) {
     first_of(out, digits >> (8 * (8 - length)), length);
 }
 
-/// How many digits a number below 10,000 has. Where what follows is written does not wait for the digits.
+/// The number of digits of a number below 10,000. It is calculated, so that writing what follows need not wait for the digits.
 #[inline]
 fn digits_below_10_000(n: u64) -> usize {
     1 + usize::from(n > 9) + usize::from(n > 99) + usize::from(n > 999)
@@ -43,7 +43,7 @@ pub(crate) fn unsigned(out: &mut Vec<u8>, n: u64) {
     }
 }
 
-/// The same of a number of nine digits or more.
+/// The same for a number of nine digits or more.
 fn long_unsigned(out: &mut Vec<u8>, n: u64) {
     let (upper, lower) = (n / E8, n % E8);
     match upper {
@@ -81,7 +81,7 @@ pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
     let power = power_of_ten(scale).unwrap_or(1);
     match (u64::try_from(unscaled.unsigned_abs()), u64::try_from(power)) {
         (Ok(magnitude), Ok(power)) => {
-            // What is known when this is compiled is divided by in a fraction of the time.
+            // Division by a constant takes a fraction of the time of division by a variable.
             let (whole, rest) = match scale {
                 2 => (magnitude / 100, magnitude % 100),
                 4 => (magnitude / 10_000, magnitude % 10_000),
@@ -224,7 +224,7 @@ pub(crate) fn real(out: &mut Vec<u8>, n: f32) {
 mod tests {
     use super::*;
 
-    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    pub(super) fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()

@@ -21,7 +21,7 @@ pub struct Field {
 pub enum Kind {
     /// bit.
     Bit,
-    /// An integer of so many bits; 8 bits have no sign.
+    /// An integer of `bits` bits; 8 bits have no sign.
     Integer {
         /// 8, 16, 32 or 64.
         bits: u8,

@@ -89,7 +89,7 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// Runs `work` in so many threads until there is none left.
+/// Runs `work` in `threads` threads until no work is left.
 ///
 /// # Errors
 /// The first failure.

@@ -17,7 +17,7 @@ use crate::query::Filter;
 use crate::scope::Asked;
 use crate::time;
 
-/// What a run in a window has read, and when: its report has what earlier windows read, too.
+/// What a run in a window has read, and when: its report also contains what earlier windows read.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindow<'a> {
     /// When each range of the image was read, in this window or an earlier one: by file and first page.
@@ -26,8 +26,8 @@ pub struct InWindow<'a> {
     pub lease: Option<&'a Lease>,
 }
 
-/// Writes which ranges a run read, and when. What is older than what is known already changes nothing. What was read after `now` has
-/// the date of a clock that was wrong.
+/// Writes which ranges a run read, and when. A date older than the known one changes nothing. A date after `now` came from a
+/// clock that was wrong.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     (report, window): (&Report, Option<&InWindow<'_>>),
@@ -35,7 +35,7 @@ pub(crate) fn write(
     ids: Ids,
     (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
-    // A backup is of the moment that it holds, however late it is read.
+    // A backup dates from the moment that it holds, however late it is read.
     let date = |range: &check::RangeRead| match window {
         _ if !range.is_read => None,
         None => Some(taken_at),
@@ -193,7 +193,7 @@ pub(crate) fn write_relations(
             damaged.insert(owner.object_id);
         }
     }
-    // A window that has not read all pages compares nothing: what was proven before stays.
+    // A window that has not read all pages compares nothing: earlier proofs stay.
     let is_open = objects::is_open(report);
     let known = match is_open {
         true => "NOTHING",
@@ -292,7 +292,7 @@ impl Coverage {
     }
 }
 
-/// A range of pages, and when it was read last.
+/// A range of pages, and when it was last read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Range {
     /// File.
@@ -303,9 +303,9 @@ pub struct Range {
     pub pages: u32,
     /// Those of them that are in use.
     pub in_use: u32,
-    /// When it was read last; `None` if it never was.
+    /// When it was last read; `None` if never.
     pub read_at: Option<String>,
-    /// What that rests on.
+    /// The evidence for that.
     pub(crate) evidence: String,
 }
 
@@ -326,7 +326,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// How old what was read and proven of one database is.
+    /// The age of the reads and proofs of one database.
     pub(crate) fn coverage_of(
         &self,
         (id, family, name): (i64, String, String),
@@ -338,8 +338,8 @@ impl History {
         Ok(one)
     }
 
-    /// Gives each range of a database to `take`, by file and first page. Of both depths the newer counts: every page was read and judged
-    /// by itself.
+    /// Passes each range of a database to `take`, by file and first page. The newer of both depths counts: either way, every page
+    /// was read and judged by itself.
     pub(crate) fn each_range(&self, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
         let mut statement = self.connection().prepare_cached(
             "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),

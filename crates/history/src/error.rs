@@ -49,12 +49,12 @@ pub enum HistoryError {
         /// Who uses it.
         by: String,
     },
-    /// Another process works on this database, or on the whole history.
+    /// Another process is using this database, or the whole history.
     #[error("{}: the history is in use by {by}; try again later", path.display())]
     Leased {
         /// The file.
         path: PathBuf,
-        /// Who works on it.
+        /// The process that is using it.
         by: String,
     },
     /// It cannot be written.

@@ -1,4 +1,4 @@
-//! All databases in one look, worst first; and one database or run with what belongs to it, as much as is asked for.
+//! All databases at a glance, worst first; and one database or run with its details, as many as are asked for.
 
 use std::time::SystemTime;
 
@@ -20,19 +20,19 @@ pub struct DatabaseRow {
     pub id: i64,
     /// Its name.
     pub name: String,
-    /// It with all its copies.
+    /// The family: the database with all its copies.
     pub family: String,
-    /// What is known of it, and why not more.
+    /// Its state, and why it is not better.
     pub state: DatabaseState,
     /// Its last run.
     pub run: Option<RunRow>,
     /// Its open findings.
     pub open: OpenFindings,
-    /// How old what was read and proven is.
+    /// The age of its reads and proofs.
     pub coverage: Coverage,
     /// Its last runs, the oldest first.
     pub trend: Vec<TrendPoint>,
-    /// Who works on it.
+    /// The process that is checking it now.
     pub under_way: Option<UnderWay>,
 }
 
@@ -43,7 +43,7 @@ pub struct OpenFindings {
     pub new: u64,
     /// Seen again.
     pub confirmed: u64,
-    /// Known, and may stay for now.
+    /// Known and accepted for now.
     pub acknowledged: u64,
 }
 
@@ -61,29 +61,29 @@ pub struct TrendPoint {
     pub started: String,
     /// Its findings.
     pub findings: u64,
-    /// Whether all that was asked for was verified.
+    /// Whether everything that was asked for was verified.
     pub complete: bool,
 }
 
-/// A check that goes on.
+/// A check that is under way.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UnderWay {
     /// The machine.
     pub host: String,
     /// When it began.
     pub started: String,
-    /// Seconds that the window may take, if it is one, and what it has done: ranges, bytes.
+    /// If it is a window: the seconds that it may take, and the ranges and bytes done so far.
     pub window: Option<(f64, u64, u64)>,
 }
 
-/// How many databases are in which state, as [`DatabaseState`] has them.
+/// How many databases are in each state, see [`DatabaseState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct States {
-    /// All copies were checked whole, and nothing is open.
+    /// All copies were checked in full, and nothing is open.
     pub sound: u64,
-    /// They have findings.
+    /// Databases with findings.
     pub corrupt: u64,
-    /// Something was not verified, or they were not checked whole.
+    /// Something was not verified, or a copy was not checked in full.
     pub unknown: u64,
 }
 
@@ -111,19 +111,19 @@ pub struct PageOfFinding {
     pub name: String,
     /// File and page.
     pub page: Option<(u16, u32)>,
-    /// The files in which it was seen last, as the run names them.
+    /// The files in which it was last seen, as the run names them.
     pub paths: String,
-    /// When it was seen last.
+    /// When it was last seen.
     pub last_seen: String,
     /// The machine on which these files are.
     pub host: String,
-    /// Numbers of the backup sets in them, none for data files; `None` if several of several files were one database.
+    /// Numbers of the backup sets in the files, none for data files; `None` if the database consisted of several sets from several files.
     pub sets: Option<Vec<u16>>,
-    /// The database with all its copies: it begins with their guid, if they have one.
+    /// The database with all its copies: this begins with their GUID, if they have one.
     pub family: String,
 }
 
-/// The numbers of the sets in the identity of an image of a backup: its guid, the numbers, its end.
+/// The set numbers in the identity of a backup's image: its GUID, the numbers, its end.
 fn sets_of(identity: &str) -> Option<Vec<u16>> {
     if identity.contains(" + ") {
         return None;
@@ -132,8 +132,8 @@ fn sets_of(identity: &str) -> Option<Vec<u16>> {
 }
 
 impl History {
-    /// Gives the databases of a filter to `take`, the worst first, until it returns false; each with at most `runs` runs of its trend.
-    /// Returns the states of all.
+    /// Passes the databases of a filter to `take`, the worst first, until it returns false; each with at most `runs` runs for its
+    /// trend. Returns how many databases are in each state.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -141,7 +141,7 @@ impl History {
         let now = time::text(SystemTime::now());
         let mut read = || {
             let mut states = States::default();
-            // What was found in one copy is not gone because another one is sound.
+            // What was found in one copy is not gone because another copy is sound.
             let mut statement = self.connection().prepare_cached(&format!(
                 "WITH {}, opened AS (
                      SELECT s.database, count(*) AS open, sum(f.life = 'new' AND NOT (f.ack_by IS NOT NULL
@@ -197,7 +197,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// The same of a database whose state is known already: to ask for it looks at the runs of all.
+    /// The same for a database whose state is already known: finding it takes a look at all runs.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -252,7 +252,7 @@ impl History {
         })
     }
 
-    /// Who works on a database, if it was heard of lately.
+    /// The process that works on a database, if it has renewed its lease lately.
     fn under_way(&self, database: i64) -> rusqlite::Result<Option<UnderWay>> {
         let Some((host, started)) = lease::worker(self.connection(), database, SystemTime::now())? else {
             return Ok(None);
@@ -276,7 +276,7 @@ impl History {
         })
     }
 
-    /// Gives each range of a database to `take`, by file and first page.
+    /// Passes each range of a database to `take`, by file and first page.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -293,7 +293,7 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], run)
     }
 
-    /// The newest runs that failed, newest first; not those whose files were run later.
+    /// The newest runs that failed, newest first; without those whose files were checked later.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -317,7 +317,7 @@ impl History {
         Ok(found.map(|run| (run, database)))
     }
 
-    /// How many runs a database has, and how many findings that are open or gone.
+    /// The number of runs of a database, and of findings that are open or gone.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -328,7 +328,7 @@ impl History {
         counts.map_err(|error| self.failed(&error))
     }
 
-    /// Findings of a database, at most `most`: the open ones first, by object.
+    /// The findings of a database, at most `most`: the open ones first, by object.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -339,7 +339,7 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], finding)
     }
 
-    /// Findings that came or went in a run, at most `most`, each with what became of it.
+    /// Findings that appeared or disappeared in a run, at most `most`, each with what became of it.
     ///
     /// # Errors
     /// If the history cannot be read.

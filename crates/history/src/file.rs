@@ -29,7 +29,7 @@ const HEADER_BYTES: usize = 100;
 pub struct History {
     connection: Connection,
     path: PathBuf,
-    /// Dropped after the connection.
+    /// Must be dropped after the connection.
     _own: Own,
 }
 
@@ -94,7 +94,7 @@ impl History {
         &self.path
     }
 
-    /// Keeps everything from being changed through this value.
+    /// Makes this connection read-only.
     ///
     /// # Errors
     /// If the library refuses.
@@ -104,7 +104,7 @@ impl History {
         Ok(self)
     }
 
-    /// A number that differs after another connection has changed the history.
+    /// A number that changes when another connection changes the history.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -113,12 +113,12 @@ impl History {
         version.map_err(|error| self.failed(&error))
     }
 
-    /// Answers questions about one moment, whoever writes meanwhile.
+    /// Answers several questions from one snapshot, even while other processes write.
     ///
     /// # Errors
     /// Those of `ask`, and if the history cannot be read.
     pub fn at_one_moment<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
-        // It ends when it is dropped.
+        // The transaction ends when it is dropped.
         let moment = self.connection.unchecked_transaction().map_err(|error| self.failed(&error))?;
         let answer = ask();
         drop(moment);
@@ -252,7 +252,7 @@ fn create(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".mdfsck-history.");
-    // Whoever may read other new files there may read it.
+    // The same permissions as for any other new file in this folder.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder
@@ -260,7 +260,7 @@ fn create(path: &Path) -> Result<()> {
         .map_err(|cause| of_io(path, &std::io::Error::new(cause.kind(), cause.kind().to_string()), true))?;
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
-    // Closed before it has its name, under which other threads open it.
+    // Closed before it gets its name, under which other threads open it.
     match file.into_temp_path().persist_noclobber(path) {
         Ok(_) => Ok(()),
         // Another process was faster.

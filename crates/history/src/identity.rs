@@ -40,8 +40,9 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
-/// The database with all its copies, by its family guid if there is one. Databases that every server has may have the guid of their
-/// template: they are told apart by their place, as are those without one. Of a backup that is its server and its database.
+/// The database with all its copies, by its family GUID if there is one. Databases that exist on every server may share the GUID
+/// of their template: their place distinguishes them, as it does databases without a GUID. The place of a backup is its server
+/// and its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
     match guid {
@@ -149,7 +150,7 @@ fn first_path(source: &dyn PageSource) -> String {
     shown(&path)
 }
 
-/// A path that means the same in every folder, without what may be secret in it.
+/// A path that means the same in every folder, without any secrets.
 pub(crate) fn whole(path: &Path) -> String {
     let is_other = path.as_os_str() == "-" || path.to_string_lossy().contains("://");
     let whole = if is_other { None } else { std::path::absolute(path).ok() };

@@ -35,7 +35,7 @@ impl History {
     /// Takes the lease on a database (its id), or on the whole history (0).
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] with who holds it.
+    /// [`HistoryError::Leased`] with the holder.
     pub fn lease(&mut self, scope: i64, host: &str) -> Result<Lease> {
         let now = SystemTime::now();
         match self.transaction(|transaction| take(transaction, scope, (host, now)))? {
@@ -107,7 +107,7 @@ fn is_gone(holder: &Lease, host: &str) -> bool {
     holder.host == host && is_former && sees_processes() || has_ended(&holder.host, holder.pid, host)
 }
 
-/// Whether a process of this machine has ended, as far as that can be seen.
+/// Whether a process of this machine has ended, as far as can be seen.
 pub(crate) fn has_ended(host: &str, pid: u32, own: &str) -> bool {
     host == own && sees_processes() && !is_seen(pid)
 }
@@ -120,7 +120,7 @@ fn is_seen(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Whether a holder says nothing any more. A renewal in the future came from a clock that was wrong.
+/// Whether a holder has stopped renewing. A renewal in the future came from a clock that was wrong.
 pub(crate) fn is_silent(heartbeat: &str, now: SystemTime) -> bool {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
@@ -133,7 +133,7 @@ fn began() -> &'static str {
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
 }
 
-/// Who works on a database, and since when.
+/// The process that works on a database, and since when.
 pub(crate) fn worker(
     connection: &Connection,
     database: i64,
@@ -143,7 +143,7 @@ pub(crate) fn worker(
     Ok(lease.map(|lease| (lease.host, lease.started)))
 }
 
-/// Who holds a lease that covers `scope`. A renewal in the future came from a clock that was wrong.
+/// The holder of a lease that covers `scope`. A renewal in the future came from a clock that was wrong.
 pub(crate) fn holder(connection: &Connection, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));

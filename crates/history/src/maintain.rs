@@ -63,7 +63,7 @@ impl History {
                 forgotten.databases += 1;
                 forgotten.runs += runs;
             }
-            // A watcher may know of backups of it, and none was checked.
+            // A watcher may know of backups of this database although none was checked.
             let mut queued = transaction.prepare(
                 "SELECT DISTINCT family FROM backup
                  WHERE state <> 'running' AND family <> '' AND (name = ?1 COLLATE NOCASE OR family = ?1 COLLATE NOCASE)",
@@ -134,7 +134,7 @@ impl History {
     }
 }
 
-/// Forgets the queue of a family. A backup that is still there is found and checked again.
+/// Forgets the queue of a family. Backups that are still there are found and checked again.
 fn forget_backups(transaction: &Transaction<'_>, family: &str) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM backup WHERE family = ?1 AND state <> 'running'", [family])?;
     transaction.execute("DELETE FROM alarm WHERE family = ?1", [family]).map(drop)

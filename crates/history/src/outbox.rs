@@ -1,4 +1,5 @@
-//! Events that somebody is to be told of: written with what caused them, passed on until that has worked once.
+//! Events for the program of `--on-event`: recorded in the transaction of their cause, and passed on until the program has succeeded
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -12,11 +13,11 @@ use crate::identity::storable;
 use crate::queue::Holder;
 use crate::{lease, time};
 
-/// Lines of one call at most; the count says how many there are.
+/// The most lines per call; the count includes those left out.
 pub(crate) const MOST_LINES: usize = 1000;
-/// A process that passes an event on has this long.
+/// Time that a process has to pass an event on.
 const DELIVERY: Duration = Duration::from_secs(180);
-/// Events that were passed on are kept for so long.
+/// How long events are kept after they were passed on.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// What happened, the most urgent first.
@@ -26,15 +27,15 @@ pub enum Event {
     FindingNew,
     /// A backup could not be checked.
     Failed,
-    /// There is no backup that is new enough.
+    /// There is no recent enough backup.
     BackupMissing,
     /// Not everything was read and proven within the promised time.
     PromiseBroken,
     /// A finding was seen again for the first time.
     FindingConfirmed,
-    /// What was promised is kept again.
+    /// A broken promise is kept again.
     PromiseKeptAgain,
-    /// A finding was looked for again and is gone.
+    /// A finding was looked for again, and is gone.
     FindingGone,
 }
 
@@ -86,7 +87,7 @@ struct Line<'a> {
     text: String,
 }
 
-/// An event that is to be passed on: one call for one database and one run.
+/// An event to be passed on: one call per database and run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     /// Its number.
@@ -95,13 +96,13 @@ pub struct Message {
     pub event: String,
     /// The database.
     pub database: String,
-    /// How many events it stands for.
+    /// The number of events that it stands for.
     pub count: u64,
     /// A JSON object per line.
     pub lines: String,
 }
 
-/// Which database an event is about.
+/// The database that an event is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
     pub(crate) database: &'a str,
@@ -109,7 +110,7 @@ pub(crate) struct About<'a> {
     pub(crate) paths: &'a str,
 }
 
-/// Something of a family that is not as it was promised.
+/// A promise about a family that is broken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Raised {
     /// The family.
@@ -159,7 +160,7 @@ pub(crate) fn findings(
                 })
             })
             .optional()?;
-        // Nobody is woken for what is acknowledged.
+        // Acknowledged findings raise no event.
         let Some(line) = line else { continue };
         count += 1;
         worst = worst.or(Some(event));
@@ -212,8 +213,8 @@ fn put(
 }
 
 impl History {
-    /// Notes of which families something is not as it was promised, and puts into the outbox what has changed of that, if somebody
-    /// listens. Returns the families of which that is new.
+    /// Records for which families a promise is broken, and with a listener puts what has changed into the outbox. Returns the
+    /// families whose promise was not broken before.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -240,7 +241,7 @@ impl History {
                     let name: Option<String> = transaction
                         .query_row("SELECT name FROM database WHERE family = ?1", [family], |row| row.get(0))
                         .optional()?;
-                    let text = "what was promised is kept again";
+                    let text = "the promise is kept again";
                     alarm(transaction, Event::PromiseKeptAgain, (family, &name.unwrap_or_default(), text), &now)?;
                 }
             }
@@ -248,7 +249,7 @@ impl History {
         })
     }
 
-    /// Takes the oldest event that is to be passed on now.
+    /// Takes the oldest event that is due.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -280,7 +281,7 @@ impl History {
         })
     }
 
-    /// Notes that an event was passed on, or why not: it is tried again, later each time.
+    /// Records that an event was passed on, or why not: then it is tried again, after a longer time each time.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -302,7 +303,7 @@ impl History {
         .map(drop)
     }
 
-    /// Makes all events due that were not passed on, but for those that another process passes on now.
+    /// Makes all events due that were not passed on yet, except those that another process is passing on now.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -343,7 +344,7 @@ fn alarm(
 }
 
 impl Holder {
-    /// Whether the process of another token has ended, as far as that can be seen.
+    /// Whether the process with another token has ended, as far as can be seen.
     fn outlives(&self, token: &str) -> bool {
         let mut words = token.rsplitn(3, ' ');
         let (_, pid, host) = (words.next(), words.next(), words.next().unwrap_or_default());

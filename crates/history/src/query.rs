@@ -79,8 +79,8 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// What it says of that which it was asked for: `sound`, `corrupt`, `unknown`, or `failed`. What is known of the whole database,
-    /// [`DatabaseState`](crate::state::DatabaseState) says.
+    /// The verdict on what the run was asked for: `sound`, `corrupt`, `unknown`, or `failed`. For the verdict on the whole
+    /// database, see [`DatabaseState`](crate::state::DatabaseState).
     pub fn verdict(&self) -> &'static str {
         match self {
             Self { error: Some(_), .. } => "failed",
@@ -196,7 +196,8 @@ pub(crate) const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host,
     f.ack_until
     FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
 
-/// As [`RUN`], for pages: texts are cut, so that many rows are little memory, and a number that cannot be is the nearest that can.
+/// Like [`RUN`], for pages: texts are cut, so that many rows take little memory, and a number out of range becomes the nearest
+/// one in range.
 pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), substr(d.family, 1, 1000), s.kind, substr(r.host, 1, 1000),
     substr(r.paths, 1, 1000), substr(r.command, 1, 100), substr(r.started, 1, 40), substr(r.ended, 1, 40), substr(i.taken_at, 1, 40),
     r.exit_status & 255, r.complete, substr(r.error, 1, 1000), max(r.findings, 0), max(r.findings_new, 0), max(r.findings_gone, 0),
@@ -204,7 +205,7 @@ pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), subs
     min(max(r.cpu_seconds, 0.0), 1e12), max(r.memory_peak, 0)
     FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
 
-/// As [`FINDING`], for pages of one database: without its name and its copies.
+/// Like [`FINDING`], for pages of one database: without its name and its copies.
 pub(crate) const FINDING_OF_PAGE: &str = "SELECT f.id, '', '', '', '', '', f.life, substr(f.check_id, 1, 100), f.msg & 65535, f.state & 255,
     substr(f.object_name, 1, 1000), min(max(f.object_id, -2147483648), 2147483647), min(max(f.index_id, -2147483648), 2147483647),
     CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END, CASE WHEN f.page BETWEEN 0 AND 4294967295 THEN f.page END,

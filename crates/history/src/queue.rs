@@ -1,4 +1,4 @@
-//! Backups that a watcher has found: which wait, which are to be checked, what came of them. All of it outlives the watcher.
+//! Backups that a watcher has found: which are waiting, which are to be checked, and their results. All of it outlives the watcher.
 
 mod claim;
 mod finding;
@@ -27,29 +27,29 @@ pub struct Seen {
     pub path: String,
     /// Its length in bytes.
     pub size: u64,
-    /// What changes when it is written: the time of its last change, or its ETag.
+    /// Changes when the file is written: its time of last change, or its ETag.
     pub version: String,
 }
 
-/// A file as a look has found it.
+/// A file as found by a look.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Looked {
-    /// As it is.
+    /// The file as it is.
     pub seen: Seen,
-    /// Whether it is known what it is: it stands still, and its labels were read.
+    /// Whether its content is known: it has settled, and its labels were read.
     pub is_known: bool,
 }
 
-/// A file that was seen, and since when it is as it is.
+/// A file that was seen, and since when it has not changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileState {
-    /// As it is.
+    /// The file as it is.
     pub seen: Seen,
-    /// When it was seen first (milliseconds since 1970).
+    /// When it was first seen (milliseconds since 1970).
     pub first_seen: i64,
-    /// Since when size and version are these (milliseconds since 1970).
+    /// Since when size and version have not changed (milliseconds since 1970).
     pub since: i64,
-    /// What its labels say, if they were read in this state of the file.
+    /// The content of its labels, if they were read in this state of the file.
     pub labels: Option<String>,
 }
 
@@ -58,25 +58,25 @@ pub struct FileState {
 pub struct Item {
     /// Its number.
     pub id: i64,
-    /// As it was found; `waits_for` is why it is not ready.
+    /// The backup as found; `waits_for` is why it is not ready.
     pub found: Found,
-    /// When it was found first.
+    /// When it was first found.
     pub first_seen: String,
     /// `waiting`, `ready`, `running`, `done`, `skipped`.
     pub state: String,
-    /// Why it waits, was skipped or could not be checked; the first thing that is wrong with it.
+    /// Why it is waiting, was skipped or could not be checked; or the first thing that is wrong with it.
     pub reason: String,
-    /// How often it could not be checked.
+    /// How many attempts to check it have failed.
     pub tries: u32,
-    /// How often the process that checked it was killed.
+    /// How many times the process that was checking it was killed.
     pub losses: u32,
     /// When it may be tried again.
     pub not_before: Option<String>,
     /// When its check began.
     pub started: Option<String>,
-    /// When it ended.
+    /// When its check ended.
     pub ended: Option<String>,
-    /// What came of it.
+    /// Its verdict.
     pub verdict: Option<String>,
     /// Findings.
     pub findings: u64,
@@ -84,7 +84,7 @@ pub struct Item {
     pub not_verified: u64,
     /// The run that checked it.
     pub run: Option<i64>,
-    /// When it was reported last.
+    /// When it was last reported.
     pub reported_at: Option<String>,
     /// Size and version of each file when it was put into the queue.
     pub versions: String,
@@ -144,8 +144,8 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
 }
 
 impl History {
-    /// Notes which files there are at `now` (milliseconds since 1970), and returns since when each is as it is. Others are gone of which
-    /// `is_listed` says that they would be among these if they were there.
+    /// Records which files exist at `now` (milliseconds since 1970), and returns since when each has not changed. A known file
+    /// that is not in `seen` is gone if `is_listed` is true for it: a look would have found it.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -157,7 +157,7 @@ impl History {
             for seen in seen {
                 let state = match known.get(&seen.path).cloned() {
                     Some(state) if state.seen == *seen && state.since <= now => state,
-                    // The clock was wrong then.
+                    // The clock was wrong at that time.
                     Some(state) if state.seen == *seen => {
                         let again = "UPDATE watched_file SET since = ?2 WHERE path = ?1";
                         transaction.prepare_cached(again)?.execute(params![seen.path, now])?;
@@ -185,7 +185,7 @@ impl History {
         })
     }
 
-    /// Keeps what the labels of a file say, if it is still as it was.
+    /// Keeps the content of a file's labels, if the file has not changed.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -207,7 +207,7 @@ impl History {
         self.items("WHERE state IN ('waiting', 'ready', 'running') ORDER BY id")
     }
 
-    /// All backups that are known, newest last.
+    /// All known backups, newest last.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -225,7 +225,7 @@ impl History {
         self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// Whether something came to an end or could not be checked since it was reported last.
+    /// Whether a check has ended or failed since its backup was last reported.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -235,8 +235,8 @@ impl History {
         self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// The families whose newest full or differential backup is older than `most`. Only those count that are there, are whole, and are not
-    /// known to be corrupt.
+    /// The families whose newest full or differential backup is older than `most`. Only backups count that exist, are whole, and
+    /// are not known to be corrupt.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -244,7 +244,7 @@ impl History {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
-            // A policy leaves out backups that are whole.
+            // A policy also leaves out whole backups.
             let mut statement = self.connection().prepare(
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
@@ -255,8 +255,8 @@ impl History {
             let rows = statement.query_map([oldest], |row| {
                 let (family, name, newest): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
                 let text = match newest {
-                    Some(newest) => format!("the newest backup is of {newest}"),
-                    None => "no backup is there that is whole and not corrupt".to_owned(),
+                    Some(newest) => format!("the newest backup is from {newest}"),
+                    None => "there is no backup that is whole and not corrupt".to_owned(),
                 };
                 Ok(Raised { family, name, text })
             })?;
@@ -274,7 +274,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// When the last whole check of each family ended, of backups or data files.
+    /// When the last full check of each family ended, of backups or data files.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -294,7 +294,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Leaves backups out that are ready, with the reason for each.
+    /// Skips backups that are ready, with the reason for each.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -312,8 +312,8 @@ impl History {
         })
     }
 
-    /// What is to be reported: what came to an end or could not be checked since it was reported last; and what has waited for longer than
-    /// `patience`, or still could not be checked, and was not reported since `reminded`.
+    /// The backups to report: those whose check has ended or failed since they were last reported; and those that have waited for
+    /// longer than `patience`, or still could not be checked, and were not reported since `reminded`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -330,7 +330,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Notes that these were reported. Whoever listens is told the first time that one has waited for too long.
+    /// Records that these were reported. The first time that a backup has waited for too long is an event, if there is a listener.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -338,7 +338,7 @@ impl History {
         let now = time::now();
         self.transaction(|transaction| {
             for item in items {
-                // What came meanwhile is reported the next time.
+                // What has changed meanwhile is reported the next time.
                 let noted = transaction.execute(
                     "UPDATE backup SET reported_at = ?2 WHERE id = ?1 AND state = ?3 AND tries = ?4",
                     params![item.id, now, item.state, item.tries],
@@ -354,7 +354,7 @@ impl History {
     /// Minutes since midnight, in the time zone of this machine.
     ///
     /// # Errors
-    /// If the library cannot say.
+    /// If the library does not know.
     pub fn minute_of_day(&self) -> Result<u16> {
         let query = "SELECT CAST(strftime('%H', 'now', 'localtime') AS INTEGER) * 60
              + CAST(strftime('%M', 'now', 'localtime') AS INTEGER)";

@@ -38,9 +38,9 @@ pub struct Run<'a> {
     pub exit_status: u8,
     /// The window that it was, if it was one.
     pub window: Option<InWindow<'a>>,
-    /// The backup of a watcher that is done with it.
+    /// The watcher's backup that this run completes.
     pub watched: Option<Watched<'a>>,
-    /// Somebody is to be told what became of findings.
+    /// Whether what became of findings is recorded as events.
     pub has_listener: bool,
 }
 
@@ -57,9 +57,9 @@ pub struct FailedRun<'a> {
     pub exit_status: u8,
     /// Why.
     pub error: &'a str,
-    /// The backup of a watcher that could not be checked.
+    /// The watcher's backup that could not be checked.
     pub watched: Option<&'a Claim>,
-    /// Somebody is to be told.
+    /// Whether the failure is recorded as an event.
     pub has_listener: bool,
 }
 
@@ -82,11 +82,11 @@ impl History {
     /// Records a run.
     ///
     /// # Errors
-    /// If the history cannot be written, or another process works on this database. It is then as before.
+    /// If the history cannot be written, or another process is using this database. The history is then unchanged.
     pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
         let now = SystemTime::now();
         let ended = time::text(now);
-        // Pages of files may change as soon as they are read: what is known of them is as old as the run.
+        // Pages of data files may change right after they are read: what is known of them is as old as the run.
         let started = time::text(run.started);
         let identity = Identity::of(&run.report.database, run.source, run.database, (run.host, &started));
         let done = self.transaction(|transaction| {
@@ -100,7 +100,7 @@ impl History {
             if let Some(Watched { claim, .. }) = run.watched
                 && !queue::holds(transaction, claim)?
             {
-                // Whoever has taken it records it.
+                // The process that has taken the backup over records its run.
                 return Ok(Err(queue::ANOTHER.to_owned()));
             }
             let recorded = write(transaction, run, &identity, ids, &ended)?;
@@ -121,7 +121,7 @@ impl History {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
         let paths = paths.join(", ");
-        // As runs that could look have them: so it is seen which database could not be looked at.
+        // In the form of runs that succeeded, so that the database that could not be checked is recognized.
         let whole_paths: Vec<String> = run.paths.iter().map(|path| whole(path)).collect();
         let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {

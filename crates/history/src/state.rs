@@ -1,4 +1,4 @@
-//! What is known of a database in one word, and why it is not more. Everything that says such a word takes it from here.
+//! The state of a database in one word, and why it is not better. All outputs take the word from here.
 
 use check::registry::limits::WINDOW_OPEN;
 use rusqlite::Row;
@@ -14,29 +14,29 @@ pub struct SourceRow {
     pub location: String,
 }
 
-/// What is known of a database: of its copies, that of the worst.
+/// The state of a database: that of its worst copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseState {
-    /// `corrupt`: there are open findings, or findings in the newest run of a copy. `sound`: of every copy, the newest run that looked
-    /// at the whole database in full depth was complete, and nothing that came later says otherwise. Else `unknown`.
+    /// `corrupt`: there are open findings, or findings in the newest run of a copy. `sound`: for every copy, the newest run that
+    /// covered the whole database in full depth was complete, and nothing later contradicts it. Otherwise `unknown`.
     pub word: &'static str,
     /// Why it is unknown.
     pub why: Option<String>,
-    /// Which copy it is, if there are several.
+    /// The copy that this is about, if there are several.
     pub copy: Option<SourceRow>,
 }
 
-/// The first columns that [`read`] reads, of `worst AS c`.
+/// The first columns that [`read`] reads, from `worst AS c`.
 pub(crate) const COLUMNS: &str = "c.rank, c.copies, substr(n.command, 1, 40), instr(n.options, '\"physical_only\":true') > 0,
     instr(n.options, '\"no_index\":true') > 0, substr(e.error, 1, 400), s.kind, substr(s.host, 1, 400), substr(s.location, 1, 400)";
-/// What they come from.
+/// The tables that they come from.
 pub(crate) const JOINS: &str =
     "LEFT JOIN worst c ON c.database = d.id AND c.place = 1 LEFT JOIN source s ON s.id = c.source
     LEFT JOIN run n ON n.id = c.run LEFT JOIN run e ON e.id = c.failure";
-/// Of `c`: 0 is corrupt, 1 unknown, 2 sound.
+/// The rank of `c`: 0 is corrupt, 1 unknown, 2 sound.
 pub(crate) const CLASS: &str = "CASE c.rank WHEN 0 THEN 0 WHEN 9 THEN 2 ELSE 1 END";
 
-/// Whether one of the files of a run is the one that is named in `failed`.
+/// Whether one of the files of a run is the one named in `failed`.
 fn has_file(run: &str, failed: &str) -> String {
     format!("instr(', ' || {run} || ', ', ', ' || {failed} || ', ') > 0")
 }
@@ -47,14 +47,14 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
     format!("({has_file} OR substr({run}, 1, length({failed}) + 1) IN ({failed} || '/', {failed} || '\\'))")
 }
 
-/// The parts of a query (after WITH) that end with `worst`: the copies of each database, those in place 1 being the worst.
+/// The parts of a query (after WITH) that end with `worst`: the copies of each database, ordered so that place 1 is the worst.
 ///
 /// A window that has not read all of an image yet neither proves nor doubts anything, unless something could not be read. A run that
 /// failed belongs to the copy whose newest run has the same machine and files, while it is newer.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
-    // What a window says of the ranges that are left.
+    // The limit that a window reports for the ranges that are left.
     let open = WINDOW_OPEN.id;
     let is_full = "r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
         AND instr(r.options, '\"no_index\":true') = 0";
@@ -134,7 +134,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
         }
         Some(3) => Some("the last whole check was incomplete".to_owned()),
         Some(4) => Some("a run after the last whole check was incomplete".to_owned()),
-        Some(_) => Some("the whole was not checked again after its findings were gone".to_owned()),
+        Some(_) => Some("the whole database was not checked again after its findings were gone".to_owned()),
     };
     let copy = match copies {
         Some(2..) => Some(SourceRow {
@@ -147,7 +147,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     Ok(DatabaseState { word, why, copy })
 }
 
-/// What a copy that was never checked whole was checked for.
+/// What a copy that was never checked in full was checked for.
 fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
     match command {
         "CHECKTABLE" => "the last run was of tables only, and the whole was never checked".to_owned(),
@@ -214,7 +214,7 @@ mod tests {
             .unwrap();
     }
 
-    /// The word and its reason, which a row of the estate and a row of its own have alike, as the counts have.
+    /// The word and its reason; the row of the estate, the row of the database and the counts must agree.
     fn state(folder: &Path) -> (&'static str, String, Option<String>) {
         let history = History::open(&folder.join("h.db")).unwrap();
         let mut rows = Vec::new();

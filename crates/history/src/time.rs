@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// This moment as text.
+/// The current time as text.
 pub fn now() -> String {
     text(SystemTime::now())
 }
@@ -58,7 +58,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     };
     match number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)) {
         Some(seconds @ 1..=3_155_760_000) => Ok(Duration::from_secs(seconds)),
-        _ => Err("a number with s, min, h, d or w is wanted, such as 3h or 14d".to_owned()),
+        _ => Err("expected a number with s, min, h, d or w, such as 3h or 14d".to_owned()),
     }
 }
 

@@ -1,17 +1,17 @@
-//! What is known of all databases in few numbers, for metrics.
+//! A few figures for each database, for metrics.
 
 use crate::error::Result;
 use crate::file::History;
 use crate::{state, time};
 
-/// Numbers of a database.
+/// Figures of a database.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Vital {
     /// Its name.
     pub name: String,
     /// The database with all its copies.
     pub family: String,
-    /// What is known of it, as [`DatabaseState`](crate::state::DatabaseState) has it: `sound`, `corrupt` or `unknown`.
+    /// Its state, see [`DatabaseState`](crate::state::DatabaseState): `sound`, `corrupt` or `unknown`.
     pub state: String,
     /// Open findings that are new.
     pub new: u64,
@@ -19,21 +19,21 @@ pub struct Vital {
     pub confirmed: u64,
     /// Open findings that are acknowledged.
     pub acknowledged: u64,
-    /// When a check last found nothing and verified everything, at least of the pages (seconds since 1970).
+    /// When a check last found nothing and verified everything that it covers, pages at least (seconds since 1970).
     pub verified_physical: Option<i64>,
-    /// The same of all.
+    /// The same for a check in full depth.
     pub verified_full: Option<i64>,
     /// Share of the pages in use that were ever read.
     pub coverage: Option<f64>,
     /// Pages that all its runs read.
     pub pages_read: u64,
-    /// When the newest full backup that is sound was taken.
+    /// When the newest sound full backup was taken.
     pub backup_full: Option<i64>,
-    /// The same of differential backups.
+    /// The same for differential backups.
     pub backup_differential: Option<i64>,
 }
 
-/// Numbers of all databases, and of the queue.
+/// Figures of all databases, and of the queue.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Vitals {
     /// The databases, by name.
@@ -67,7 +67,7 @@ const DATABASES: &str = r#"SELECT l.database, l.family, CASE c.rank WHEN 0 THEN 
 const ACKNOWLEDGED: &str = "f.ack_by IS NOT NULL AND (f.ack_until IS NULL OR f.ack_until > ?1)";
 
 impl History {
-    /// The numbers of all databases.
+    /// The figures of all databases.
     ///
     /// # Errors
     /// If the history cannot be read.

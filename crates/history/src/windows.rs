@@ -1,5 +1,5 @@
-//! Windows of time: a check that takes longer than a night goes on in the next one. What was swept, what can be used again, how fast,
-//! and the age of reads and proofs.
+//! Windows of time: a check that takes longer than a night goes on in the next one. What was swept, what can be used again, the
+//! speed, and the age of reads and proofs.
 
 pub mod pace;
 pub mod promise;
@@ -25,9 +25,9 @@ use promise::Range;
 
 /// Open findings that are given a second look first.
 const MOST_DOUBTED: u32 = 100_000;
-/// The time between two windows while nothing else is known.
+/// The time between two windows until it is known.
 const A_DAY: Duration = Duration::from_secs(86_400);
-/// Least and most seconds between windows.
+/// The least and the most seconds between windows.
 const RHYTHM_SECONDS: [i64; 2] = [43_200, 31 * 86_400];
 
 /// What a window is about.
@@ -46,7 +46,7 @@ pub struct Opening<'a> {
     pub is_full: bool,
 }
 
-/// An open window: no other process works on its database.
+/// An open window: no other process may use its database.
 #[derive(Debug)]
 pub struct Window {
     id: i64,
@@ -75,7 +75,7 @@ pub struct PartRow {
     pub is_read: bool,
     /// What its pages with findings held, as a fingerprint; `None` if it has no findings.
     pub held: Option<String>,
-    /// When the window began that swept it.
+    /// When the window that swept it began.
     pub started: String,
 }
 
@@ -132,7 +132,7 @@ impl History {
     /// Opens a window.
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] if another process works on this database; if the history cannot be written.
+    /// [`HistoryError::Leased`] if another process is using this database; if the history cannot be written.
     pub fn open_window(&mut self, opening: &Opening<'_>) -> Result<Window> {
         let now = SystemTime::now();
         let (now_text, started) = (time::text(now), time::text(opening.started));
@@ -155,7 +155,7 @@ impl History {
         opened.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
-    /// Cuts what is known of a database into ranges that hold all of its pages, and says what that is.
+    /// Divides what is known of a database into ranges that cover all of its pages, and returns it.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -193,7 +193,7 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])).map(drop)
     }
 
-    /// Forgets the parts of all plans but these: the others are no more.
+    /// Forgets the parts of all plans but these: the others are gone.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -208,8 +208,8 @@ impl History {
         })
     }
 
-    /// Records that a range was swept, in one transaction. One with findings is dated with them, by [`History::record`], so that a run
-    /// killed before that leaves no date that hides them.
+    /// Records that a range was swept, in one transaction. A range with findings gets its date together with them, from
+    /// [`History::record`]: if the run is killed before, no date hides them.
     ///
     /// # Errors
     /// [`HistoryError::Leased`] if another process has taken the lease meanwhile; if the history cannot be written.
@@ -271,7 +271,7 @@ impl History {
         })
     }
 
-    /// What the last windows over a copy of a database swept, the newest first. Nothing is recorded of it.
+    /// What the last windows over a copy of a database swept, the newest first. This changes nothing.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -290,7 +290,7 @@ fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     Identity::of(&summary, opening.source, opening.database, (opening.host, now))
 }
 
-/// What is known now. A date in the future came from a clock that was wrong, and says nothing.
+/// What is known now. A date in the future came from a clock that was wrong, and does not count.
 fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str, now: &str) -> rusqlite::Result<Known> {
     let now_seconds = time::seconds(now).unwrap_or(i64::MAX);
     let first_seen: String =
@@ -338,7 +338,7 @@ fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str, now: &str) -> rus
     })
 }
 
-/// The pages of a copy on which a finding is new: once it was seen again, its range is read in its turn.
+/// The pages of a copy on which a finding is new: once it is confirmed, its range is read in its normal turn.
 fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16, u32)>> {
     let mut statement = connection.prepare(
         "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life = 'new' AND file IS NOT NULL AND page IS NOT NULL

@@ -70,7 +70,7 @@ pub(crate) fn set_up(
     html::refuse_results(arguments)?;
     // A history is an aid: whatever is wrong with it, the check runs.
     let (history, unkept) = match arguments.estimate_only {
-        // It records nothing.
+        // An estimate records nothing.
         true => (arguments.results.history.clone(), 0),
         false => keep::usable(arguments.results.history.as_deref()),
     };

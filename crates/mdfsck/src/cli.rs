@@ -177,17 +177,17 @@ pub(crate) enum Command {
 
     /// Serve what 'mdfsck history' shows as pages for a browser
     ///
-    /// All databases, worst first; each with the age of its last reads, its findings, its runs, and a check that is under way. Reads
-    /// only: a page is shown only of files that the history names, and findings are acknowledged only with --allow-ack and its token.
-    /// Listens on this machine alone unless asked otherwise. Ctrl+C ends it.
+    /// All databases, worst first; each with the age of its last reads, its findings, its runs, and any check that is under way.
+    /// Read-only: it shows pages only from files that the history names, and acknowledges findings only with --allow-ack and its
+    /// token. Listens on this machine alone unless told otherwise. Ctrl+C ends it.
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
 
     /// Find new backups and check each of them once
     ///
-    /// Looks at folders, patterns and URLs, waits until a backup is whole, and checks it. The queue is in the history: a watcher that is
-    /// killed loses nothing, and no backup is checked twice, under whatever name. Prints a line per backup: sound, corrupt, unknown or
-    /// skipped. Runs until it gets SIGTERM or Ctrl+C, or with --once until everything that is there is done.
+    /// Looks at folders, patterns and URLs, waits until a backup is whole, and checks it. The queue is in the history: a watcher
+    /// that is killed loses nothing, and no backup is checked twice, even under another name. Prints a line per backup: sound,
+    /// corrupt, unknown or skipped. Runs until SIGTERM or Ctrl+C; with --once, until everything that is there has been checked.
     #[command(after_long_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
 

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
         return Err(Failure::usage("--csv is for runs, findings and objects; --json is for all"));
     }
     if matches!(arguments.verb, Some(HistoryVerb::Html { .. })) && (arguments.json || arguments.since.is_some()) {
-        return Err(Failure::usage("html: a page has no --json and no --since"));
+        return Err(Failure::usage("html cannot be combined with --json or --since"));
     }
     let mut history = History::open(&arguments.file).map_err(|error| Failure::from(&error))?;
     let filter = Filter { database: arguments.database.clone(), since: arguments.since.clone() };
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
 fn html(history: &History, filter: &Filter, path: &Path) -> Result<u8, Failure> {
     output::refuse_standard_output("--output", path)?;
     if place(path) == place(history.path()) {
-        return Err(Failure::usage(format!("--output {}: is the history; name another file", path.display())));
+        return Err(Failure::usage(format!("--output {}: this is the history; name another file", path.display())));
     }
     let target = Target::at(path)?;
     let now = history::time::text(SystemTime::now());

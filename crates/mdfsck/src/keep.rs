@@ -70,7 +70,7 @@ pub(crate) fn checked(
 /// Records a run that failed.
 pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
     let Some(path) = &arguments.results.history else { return 0 };
-    // The reader of its output is gone: nothing about the database. An estimate records nothing.
+    // If the reader of its output is gone, the failure is not about the database. An estimate records nothing.
     if failure.text.is_empty() || arguments.estimate_only {
         return 0;
     }
@@ -101,7 +101,7 @@ fn say(recorded: &Recorded) {
     warn(format!("history: {new} new, {confirmed} confirmed, {gone} gone{rest}"));
 }
 
-/// Says why a run is not recorded; returns the bits of the exit status.
+/// Reports why a run is not recorded; returns the bits of the exit status.
 pub(crate) fn unkept(error: &HistoryError) -> u8 {
     let failure = Failure::from(error);
     warn(format!("{}; the run is not recorded", failure.text));

@@ -121,7 +121,7 @@ fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("its symbolic links lead in a circle"))
 }
 
-/// The whole path of the file that is written for `path`, which may not be there yet.
+/// The full path of the file that is written for `path`, which may not exist yet.
 pub(crate) fn place(path: &Path) -> PathBuf {
     let file = replaceable(path).ok().flatten();
     let path = file.as_deref().unwrap_or(path);
@@ -204,7 +204,7 @@ pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A page is no text for a terminal: it goes to a file of its own.
+/// A page is not meant for a terminal: it goes to a file of its own.
 ///
 /// # Errors
 /// If `path` is standard output.
@@ -216,7 +216,7 @@ pub(crate) fn refuse_standard_output(option: &str, path: &Path) -> Result<(), Fa
     Ok(())
 }
 
-/// Whether a path names what standard output is, such as `/dev/stdout`.
+/// Whether a path leads to standard output, such as `/dev/stdout`.
 #[cfg(unix)]
 fn is_standard_output(path: &Path) -> bool {
     use std::os::fd::AsFd;

@@ -1,7 +1,7 @@
 //! `mdfsck serve`: the pages of a history for a browser.
 //!
-//! Reads only. Each of a fixed number of threads takes one connection at a time, for a limited time; the others wait with the system. No
-//! text of a request ever becomes a path: a request names numbers, and the history says which files they stand for.
+//! Read-only. Each of a fixed number of threads handles one connection at a time, for a limited time; the system queues the
+//! others. No text of a request ever becomes a path: a request holds numbers, and the history maps them to files.
 
 mod http;
 mod page_view;
@@ -24,11 +24,11 @@ use token::Token;
 
 /// Connections at a time.
 const THREADS: usize = 32;
-/// Room for the calls of a thread.
+/// Stack of a thread, in bytes.
 const STACK_BYTES: usize = 1 << 20;
 /// Time for the next request on a connection.
 const IDLE: Duration = Duration::from_secs(3);
-/// Time for the head and the body of a request, and while more than half of the threads are at work.
+/// Time for the head and the body of a request; the second one applies while more than half of the threads are busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -55,14 +55,14 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
     say(address, token.filter(|_| arguments.token_file.is_none()))?;
     let server = Server { listener, site, hosts: Hosts::of(ip, &arguments.name), open: AtomicUsize::new(0) };
     let server = &server;
-    // With fewer threads there are fewer connections at a time.
+    // With fewer threads, the server handles fewer connections at a time.
     let started = thread::scope(|scope| {
         let start = || thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || server.work());
         (0..THREADS).filter(|_| start().is_ok()).count()
     });
     match started {
         0 => Err(Failure::unable(
-            "the system starts no thread to answer with; end other programs, or allow more threads",
+            "the system cannot start a thread for requests; end other programs, or allow more threads",
         )),
         _ => Ok(0),
     }
@@ -76,7 +76,7 @@ fn say(address: SocketAddr, token: Option<Token>) -> Result<(), Failure> {
     crate::output::print(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// By which names this server may be called: another one is that of a page elsewhere whose name was made to lead here.
+/// The names under which this server answers: a request for any other name comes from a foreign page whose name was made to resolve here.
 struct Hosts {
     is_loopback: bool,
     names: Vec<String>,
@@ -93,7 +93,7 @@ impl Hosts {
         Self { is_loopback, names }
     }
 
-    /// Whether `host`, with or without a port, may be asked. An address is no name that leads elsewhere first.
+    /// Whether requests for `host`, with or without a port, are answered. An IP address cannot be made to resolve elsewhere.
     fn has(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -110,11 +110,11 @@ struct Server {
     listener: TcpListener,
     site: Site,
     hosts: Hosts,
-    /// Connections that are open.
+    /// Open connections.
     open: AtomicUsize,
 }
 
-/// A connection that is open, counted until it is dropped.
+/// An open connection, counted until it is dropped.
 struct Open<'a>(&'a AtomicUsize);
 
 impl<'a> Open<'a> {
@@ -131,16 +131,16 @@ impl Drop for Open<'_> {
 }
 
 impl Server {
-    /// Takes connections, one after another, for ever.
+    /// Accepts connections, one after another, forever.
     fn work(&self) {
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let _open = Open::new(&self.open);
-                    // The other side is gone or too slow: nothing to do about it.
+                    // The client is gone or too slow: there is nothing to do about it.
                     let _ = self.serve(stream);
                 }
-                // Such as too many open files.
+                // For example, too many open files.
                 Err(_) => thread::sleep(Duration::from_millis(50)),
             }
         }

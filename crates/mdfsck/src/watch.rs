@@ -33,9 +33,9 @@ use deliver::Deliverer;
 pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
 
-/// How often the watcher looks whether something is to be said.
+/// How often the watcher looks for something to report.
 const TICK: Duration = Duration::from_millis(100);
-/// How many failures one after another a service bears.
+/// How many failures in a row a service tolerates.
 const MOST_FAILURES: u32 = 10;
 
 pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
@@ -45,9 +45,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         return Ok(status);
     }
     if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(Failure::usage(
-            "-: watch looks again and again at what there is; name a folder, a pattern or a URL",
-        ));
+        return Err(Failure::usage("-: watch cannot read standard input; name a folder, a pattern or a URL"));
     }
     arguments.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let history = open(arguments)?;
@@ -76,7 +74,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         let beating = scope.spawn(|| beat(arguments, (&holder, &shared), &has_ended));
         let delivering = deliverer.as_ref().map(|deliverer| scope.spawn(|| deliverer.work(&has_ended)));
         let ended = if arguments.once { watcher.once(&workers) } else { watcher.serve(&is_stopped) };
-        // A signal does not wait for checks: what they have claimed is ready again.
+        // After a signal, the watcher does not wait for checks: the backups that they have claimed become ready again.
         if is_stopped() || ended.is_err() {
             let _ = watcher.history.release_all(&holder);
             let status = match ended {
@@ -97,7 +95,7 @@ fn open(arguments: &WatchArguments) -> Result<History, Failure> {
     History::open_or_create(&arguments.history).map_err(|error| Failure::from(&error))
 }
 
-/// The files that a watcher itself writes.
+/// The files that the watcher itself writes.
 fn own(arguments: &WatchArguments) -> Vec<PathBuf> {
     let beside = |suffix: &str| {
         let mut name = arguments.history.clone().into_os_string();
@@ -123,7 +121,7 @@ fn milliseconds() -> i64 {
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Bears some failures one after another: the history may be on a disk that is full for a while. Returns whether there was none.
+/// Tolerates some failures in a row: the disk of the history may be full for a while. Returns whether there was no failure.
 fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> {
     match done {
         Ok(()) => *failures = 0,
@@ -136,16 +134,16 @@ fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> 
     Ok(*failures == 0)
 }
 
-/// The thread that finds backups and says what came of them.
+/// The thread that finds backups and reports results.
 struct Watcher<'a> {
     arguments: &'a WatchArguments,
     history: History,
     holder: &'a Holder,
     shared: &'a Shared,
     format: WatchFormat,
-    /// Problems that were said.
+    /// Problems that were already reported.
     warned: BTreeSet<String>,
-    /// Backups that could not be checked, and were reported, with how often that was.
+    /// Backups that could not be checked and were reported, with the number of failed attempts.
     said: HashSet<(i64, u32)>,
     counts: Counts,
     status: u8,
@@ -172,7 +170,7 @@ impl Watcher<'_> {
     /// Looks at what is there, checks it, and ends.
     fn once(&mut self, workers: &[thread::ScopedJoinHandle<'_, ()>]) -> Result<(), Failure> {
         let is_stopped = windows::signals::is_raised;
-        // What is new is looked at again when it has stood still for long enough.
+        // New files are looked at again once they have settled.
         if let Some(left) = self.look()? {
             let begun = Instant::now();
             while begun.elapsed() < left && !is_stopped() {
@@ -190,13 +188,12 @@ impl Watcher<'_> {
                 self.report(false)?;
             }
         }
-        // A result that could not be noted leaves its backup ready.
+        // If a result could not be recorded, its backup is ready again.
         self.reclaim().map_err(|error| Failure::from(&error))?;
         self.report(true)
     }
 
-    /// Looks at what is there and puts it into the queue. Returns how long the file has still to stand still that has to for the
-    /// longest time.
+    /// Looks at what exists and puts it into the queue. Returns the time until the last file has settled; `None` if all have.
     fn look(&mut self) -> Result<Option<Duration>, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.reclaim().map_err(failed)?;
@@ -245,7 +242,7 @@ impl Watcher<'_> {
         Ok(since.map(|since| settle.saturating_sub(passed(since))))
     }
 
-    /// Makes ready again what nobody works on any more.
+    /// Makes abandoned backups ready again.
     fn reclaim(&mut self) -> history::Result<usize> {
         let working = self.shared.working();
         self.history.reclaim(self.holder, &working)
@@ -257,7 +254,7 @@ impl Watcher<'_> {
         self.history.has_unreported().unwrap_or(false) && self.history.unreported("", "").is_ok_and(is_own)
     }
 
-    /// Reads what the labels of a file say and keeps it. A file that changes meanwhile is read again when it stands still.
+    /// Reads the labels of a file and keeps their content. A file that changes meanwhile is read again once it has settled.
     fn read_labels(&mut self, state: &mut FileState) -> io::Result<()> {
         let path = Path::new(&state.seen.path);
         let labels = labels::read(path)?;
@@ -270,7 +267,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Says what there is to say; at the end also what is not as it was promised, with the metrics.
+    /// Reports what is due; at the end also broken promises, and the metrics.
     fn report(&mut self, is_end: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
@@ -279,7 +276,7 @@ impl Watcher<'_> {
             history::time::text(now.checked_sub(span).unwrap_or(UNIX_EPOCH))
         };
         let patience = ago(self.arguments.patience);
-        // A scheduler hears of it in each run, a log each time that the patience ends.
+        // A scheduler gets a reminder in each run, a log each time the patience has passed.
         let reminded = if self.arguments.once { history::time::now() } else { patience.clone() };
         let is_reminder = is_end || !self.arguments.once;
         let (patience, reminded) = if is_reminder { (patience.as_str(), reminded.as_str()) } else { ("", "") };
@@ -287,7 +284,7 @@ impl Watcher<'_> {
         let mut reported = reported.map_err(failed)?;
         reported.retain(|item| self.shared.is_own(item));
         if self.arguments.once {
-            // What could not be checked in this run was said when that was known.
+            // A failure in this run was already reported when it happened.
             reported.retain(|item| item.state != "ready" || self.said.insert((item.id, item.tries)));
         }
         let format = self.format;
@@ -315,14 +312,14 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// The status has it that a worker could not use the history.
+    /// Adds to the exit status that a worker could not use the history.
     fn note_unable(&mut self) {
         if self.shared.is_unable.load(Ordering::Relaxed) {
             self.status |= Failure::UNABLE;
         }
     }
 
-    /// What is not as it was promised.
+    /// The promises that are broken.
     fn alarms(&mut self) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         let mut all = Vec::new();
@@ -335,7 +332,7 @@ impl Watcher<'_> {
             let broken = coverage.iter().filter(|one| !one.is_kept()).map(|one| Raised {
                 family: one.family.clone(),
                 name: one.database.clone(),
-                text: "not every page was read and not every relation proven within the promised time".to_owned(),
+                text: "not every page was read, or not every relation proven, within the promised time".to_owned(),
             });
             all.push((Event::PromiseBroken, broken.collect()));
         }

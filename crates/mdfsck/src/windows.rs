@@ -49,13 +49,13 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
 
 /// What came of a window.
 pub(crate) struct Windowed {
-    /// What was found, of all or of the ranges read so far.
+    /// What was found, in the whole image or in the ranges read so far.
     pub(crate) report: Report,
     /// `None` if it was a whole check, as of an encrypted database.
     pub(crate) outcome: Option<Box<Outcome>>,
 }
 
-/// When the window of a database ends: databases share it, and later ones get what the earlier ones left.
+/// When the window of a database ends: databases share the window, and later ones get what earlier ones left.
 fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instant {
     let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
@@ -67,8 +67,8 @@ fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instan
     now.checked_add(mine).unwrap_or(all).min(all)
 }
 
-/// Checks as much as fits into the window. `before` is what the files were before they were opened. `whole` checks a database that cannot be
-/// divided.
+/// Checks as much as fits into the window. `before` describes the files before they were opened. `whole` checks a database that
+/// cannot be divided.
 ///
 /// # Errors
 /// If it cannot be checked.
@@ -265,7 +265,7 @@ impl Said {
                 report::windows::lines(&shown).iter().for_each(warn);
                 Ok(())
             }
-            // A broken promise is not just information.
+            // A broken promise is more than information.
             Format::Text if arguments.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
             Format::Text => report::windows::write(&shown, out),
         }
@@ -274,7 +274,7 @@ impl Said {
 
 /// How fast the last windows over a database were, for an estimate.
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
-    // An estimate makes no history, and starts no promise.
+    // An estimate neither makes a history nor starts a promise.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
     let host = keep::host();
     let opening = opening(arguments, (source, database, SystemTime::now()), &host);

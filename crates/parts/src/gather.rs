@@ -99,7 +99,7 @@ impl Folder {
         }
     }
 
-    /// The parts of these tasks, which are known to be there.
+    /// The parts of these tasks, which are known to exist.
     pub fn gather_some<O>(&self, plan: &Plan<O>, tasks: impl Iterator<Item = Task>) -> Gathered {
         let part = |task: Task| Part { path: self.part_path(plan, &task), task };
         Gathered { parts: tasks.map(part).collect() }

@@ -12,7 +12,7 @@ use crate::plan::{Plan, PlanId, Task, VERSION};
 
 /// Rounds of a plan at most.
 pub const MOST_ROUNDS: u32 = 100;
-/// No question takes more bytes.
+/// The most bytes of a question.
 const MOST_QUESTION_BYTES: u64 = 1 << 24;
 
 /// What one task of a round does.

@@ -43,7 +43,7 @@ struct Shared {
     numbers: AtomicU32,
     stores: Mutex<HashMap<Client, Arc<OnceCell<Opened>>>>,
     looked: Mutex<HashMap<String, Arc<OnceCell<Looked>>>>,
-    /// Objects that were forgotten: they need not be opened again if they are as they were.
+    /// Objects that were forgotten: they need not be opened again if they have not changed.
     former: Mutex<HashMap<String, Arc<Remote>>>,
     opening: Semaphore,
 }
@@ -176,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// An object that was forgotten, if it is as it was.
+    /// A forgotten object, if it has not changed.
     async fn unchanged(&self, url: &str, location: &Location) -> Option<Arc<Remote>> {
         let remote = self.former.lock().unwrap_or_else(PoisonError::into_inner).remove(url)?;
         if remote.failed.get().is_some() {
@@ -184,7 +184,7 @@ impl Shared {
         }
         let _turn = self.opening.acquire().await;
         let store = self.store(url, &location.place, Patience::Little).await.ok()?;
-        // Where that is not allowed, it is opened.
+        // If the request is not allowed, the object is opened anew.
         let answer = store.get_opts(&remote.path, GetOptions { head: true, ..GetOptions::default() }).await.ok()?;
         Version::of(&answer.meta).is_same(&remote.version).then_some(remote)
     }
@@ -341,7 +341,7 @@ impl ObjectStorage for Objects {
                 former.insert(url.clone(), Arc::clone(remote));
                 false
             }
-            // It is open, or just being looked up.
+            // It is open, or being looked up right now.
             Some(Ok(There::Object(_))) | None => true,
             Some(_) => false,
         });

@@ -96,7 +96,7 @@ impl Pool {
         waits(&mut state, |waiting| waiting.saturating_add(1));
         let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         waits(&mut state, |waiting| waiting.saturating_sub(1));
-        // A piece that is no longer waited for may make room for another.
+        // A piece that is no longer awaited may make room for another.
         let is_free = |piece: &Piece| piece.waiting == 0 && piece.content.is_some();
         if key.and_then(|key| state.pieces.get(&key)).is_some_and(is_free) {
             self.changed.notify_all();

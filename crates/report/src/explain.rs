@@ -109,7 +109,7 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// A check as a page has it.
+/// A check as a page shows it.
 #[derive(Serialize)]
 pub(crate) struct Explained {
     id: &'static str,

@@ -25,7 +25,7 @@ const MOST_RUNS: usize = 100;
 pub struct State {
     /// Its last run.
     pub run: RunRow,
-    /// The one word, and why not more.
+    /// The state in one word, and why it is not better.
     pub state: DatabaseState,
     /// Findings that are open.
     pub open: u64,

@@ -1,7 +1,7 @@
 //! A history as pages: the estate, worst first; a database with the age of its last reads, its findings and runs; a run.
 //!
-//! As one file that loads and sends nothing, with as many databases as there is room for; or page by page for a server, which sends
-//! style and script by themselves. What comes from a history goes into a page as JSON, and the script shows it as text only.
+//! Either one file that loads and sends nothing, with as many databases as fit; or separate pages for a server, which sends style
+//! and script separately. What comes from a history goes into a page as JSON, and the script shows it only as text.
 
 mod details;
 mod estate;
@@ -25,7 +25,7 @@ pub struct HistoryPages<'a> {
     pub file: &'a str,
     /// Version of the program.
     pub version: &'a str,
-    /// When the page is made: UTC, as the history has times.
+    /// When the page is made: UTC, in the form of the history's times.
     pub now: &'a str,
 }
 
@@ -35,31 +35,31 @@ struct Head<'a> {
     file: String,
     version: &'a str,
     now: &'a str,
-    /// Whether a server sends it: then other pages are a click away.
+    /// Whether a server sends it: then links lead to other pages.
     is_live: bool,
     /// Whether findings can be acknowledged.
     can_acknowledge: bool,
 }
 
-/// Bytes of a page at most.
+/// The most bytes of a page.
 const MOST_BYTES: usize = 8_000_000;
-/// Bytes of rows of the estate.
+/// The most bytes of the estate's rows.
 const ROW_BYTES: usize = 3_000_000;
-/// Bytes that are kept for the end of a page.
+/// Bytes reserved for the end of a page.
 const END_BYTES: usize = 100_000;
-/// Names of what a server sends beside its pages.
+/// Names of what a server sends besides its pages.
 const STYLE_NAME: &str = "/style.css";
 const SCRIPT_NAME: &str = "/script.js";
 /// The elements that the script fills.
 const BODY: &str = include_str!("history_page/page.html");
 const CSS: &str = include_str!("history_page/page.css");
 
-/// The style that pages of a server name.
+/// The style sheet that a server's pages link to.
 pub fn style() -> String {
     style_of_served(CSS)
 }
 
-/// The script that pages of a server name.
+/// The script that a server's pages link to.
 pub fn script() -> String {
     scripts().concat()
 }
@@ -69,7 +69,7 @@ fn scripts() -> [&'static str; 4] {
 }
 
 impl HistoryPages<'_> {
-    /// One file: the estate, and the details of as many databases as there is room for, the worst first; or one database.
+    /// One file: either the estate with the details of as many databases as fit, the worst first; or one database.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -99,7 +99,7 @@ impl HistoryPages<'_> {
                 {
                     push(&mut one, &format!("{separator}\"{id}\":"), &details);
                 }
-                // The worst come first: after the first for which there is no room, nothing else has a place.
+                // The worst come first: after the first database that does not fit, none of the rest is added.
                 if one.is_empty() || out.len() + one.len() > room {
                     left_out += 1;
                     continue;
@@ -126,7 +126,7 @@ impl HistoryPages<'_> {
         })
     }
 
-    /// The page of a database, for a server; `None` if there is none of this number.
+    /// The page of a database, for a server; `None` if no database has this number.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -137,7 +137,7 @@ impl HistoryPages<'_> {
         })
     }
 
-    /// The page of a run, for a server; `None` if there is none of this number.
+    /// The page of a run, for a server; `None` if no run has this number.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -162,7 +162,7 @@ impl HistoryPages<'_> {
     }
 }
 
-/// A page with text as it was printed, for a server: of a database page, or of an error.
+/// A page with plain text, for a server: a printed database page, or an error.
 pub fn plain(title: &str, back: &str, about: &[&str], text: &str) -> Vec<u8> {
     const LINE_CHARS: usize = 4000;
     let line = |text: &str| escape(&shown_to(text, LINE_CHARS));
@@ -187,14 +187,14 @@ pub fn plain(title: &str, back: &str, about: &[&str], text: &str) -> Vec<u8> {
 fn push(out: &mut Vec<u8>, before: &str, value: &impl Serialize) {
     out.extend_from_slice(before.as_bytes());
     let start = out.len();
-    // Numbers and strings into memory: nothing that can fail.
+    // Numbers and strings are written to memory: this cannot fail.
     if serde_json::to_writer(Escaped(out), value).is_err() {
         out.truncate(start);
         out.extend_from_slice(b"null");
     }
 }
 
-/// A time of a history as a page has it.
+/// A time of a history in the form of a page.
 fn date(text: &str) -> String {
     shown_to(text, 20)
 }

@@ -46,7 +46,7 @@ pub fn head(title: &str) -> String {
     format!("{}<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>", start(""))
 }
 
-/// Colors and forms of pages with a script, beside those of all pages.
+/// Colors and forms of pages with a script, in addition to those of all pages.
 const SCRIPTED: &str = include_str!("html/page.css");
 /// What the scripts of pages share: elements made of text, lists, tables, sizes.
 pub(crate) const ELEMENTS: &str = include_str!("html/elements.js");
@@ -62,7 +62,7 @@ pub(crate) fn head_of_script(style: &str) -> String {
     format!("{}<title>mdfsck</title><style>{STYLE}{SCRIPTED}{style}</style>", start(POLICY))
 }
 
-/// The start of a page whose style, and script if it has one, a server sends by themselves under these names.
+/// The start of a page whose style, and script if any, are sent separately by a server under these names.
 pub(crate) fn head_of_served(title: &str, style: &str, script: Option<&str>) -> String {
     let script = script.map_or_else(String::new, |script| format!("<script defer src={script}></script>"));
     format!(
@@ -72,7 +72,7 @@ pub(crate) fn head_of_served(title: &str, style: &str, script: Option<&str>) -> 
     )
 }
 
-/// The style of such a page.
+/// The style sheet of such a page.
 pub(crate) fn style_of_served(style: &str) -> String {
     format!("{STYLE}{SCRIPTED}{style}")
 }

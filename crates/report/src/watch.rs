@@ -1,4 +1,4 @@
-//! What `mdfsck watch` says of backups: a line for each.
+//! The output of `mdfsck watch`: a line per backup.
 
 use std::io;
 
@@ -9,21 +9,21 @@ use crate::json::watch::{WatchAlarm, WatchLine, WatchSummary, Watched};
 use crate::json::{VERSION, line};
 use crate::text_table::{padded, printable};
 
-/// Whether a backup is sound.
+/// The status of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Nothing was found, and everything was verified.
     Sound,
     /// Corruption was found.
     Corrupt,
-    /// It could not be verified whole, or not be read, or is not whole yet.
+    /// It could not be verified in full, could not be read, or is not whole yet.
     Unknown,
     /// It was left out.
     Skipped,
 }
 
 impl Status {
-    /// That of a backup.
+    /// The status of a backup in the queue.
     pub fn of(item: &Item) -> Self {
         match (item.state.as_str(), item.verdict.as_deref()) {
             ("skipped", None) => Self::Skipped,
@@ -33,7 +33,7 @@ impl Status {
         }
     }
 
-    /// As programs have it.
+    /// The word for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -49,9 +49,9 @@ impl Status {
 pub enum WatchFormat {
     /// Aligned, for people.
     Text,
-    /// An object per line.
+    /// A JSON object per line.
     Json,
-    /// With a heading.
+    /// CSV, with a heading.
     Csv,
 }
 
@@ -139,7 +139,7 @@ pub fn write(item: &Item, format: WatchFormat, out: &mut dyn io::Write) -> io::R
     }
 }
 
-/// Writes what is not as it was promised.
+/// Writes the promises that are broken.
 ///
 /// # Errors
 /// Those of `out`.
@@ -162,14 +162,14 @@ pub fn write_alarm(event: Event, raised: &Raised, format: WatchFormat, out: &mut
     }
 }
 
-/// Counts of lines, and of the backups that are left.
+/// Counts of lines, and of remaining backups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Backups that are sound.
     pub sound: u64,
     /// Backups with corruption.
     pub corrupt: u64,
-    /// Backups of which that is not known.
+    /// Backups whose state is unknown.
     pub unknown: u64,
     /// Backups that were left out.
     pub skipped: u64,

@@ -17,7 +17,7 @@ use crate::summary::lines::counted;
 pub struct Done<'a> {
     /// How long it took.
     pub used: Duration,
-    /// The time it was allowed.
+    /// The time that it was allowed.
     pub allowed: Duration,
     /// Ranges that it read.
     pub ranges: u64,
@@ -109,7 +109,7 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
-        // Without relations that are compared, no image is closed.
+        // If no relations are compared, no image is closed.
         (0, _) if view.closed.is_none() => "all of it is read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {

@@ -51,7 +51,7 @@ pub(crate) enum Absent<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) columns: Vec<ColumnPlan<'a>>,
-    /// A record with this number of columns and of bytes of fixed columns has all of them.
+    /// A record with this number of columns and this many bytes of fixed columns has all of them.
     column_count: u16,
     fixed_end: u16,
     /// What a row may have that was written before columns were added, in bytes.
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
         Self { columns, column_count, fixed_end, default_bytes }
     }
 
-    /// Whether all records have all columns, which only those lack that were written before a column was added.
+    /// Whether all records have all columns; records written before a column was added lack it.
     pub(crate) fn are_complete(&self, records: &[Record<'_>]) -> bool {
         let is_complete =
             |record: &Record<'_>| record.column_count() >= self.column_count && record.fixed_end() >= self.fixed_end;
@@ -106,8 +106,8 @@ impl<'a> Plan<'a> {
 }
 
 impl ColumnPlan<'_> {
-    /// Puts what complete records without complex columns hold for the column into the places `first`, `first + width` and so on.
-    /// `nulls` are their null bits 1 to 64. False if the layout has to be asked for each of them.
+    /// Puts the values that complete records without complex columns hold for the column into the places `first`, `first + width`
+    /// and so on. `nulls` are their null bits 1 to 64. Returns false if each record has to be asked for its layout.
     pub(crate) fn put<'b>(
         &self,
         records: &[Record<'b>],
@@ -131,10 +131,10 @@ impl ColumnPlan<'_> {
     }
 }
 
-/// Records, and the null bits of each with the bit of the column.
+/// Records, and for each the null bits with the bit of the column.
 type Nullable<'r, 'b> = (&'r [Record<'b>], (&'r [u64], u64));
 
-// Loops of their own: a processor has registers for what one of them needs, not for all of them together.
+// Separate loops: the registers of a processor suffice for each of them, not for all together.
 #[inline(never)]
 fn put_fixed<'b>(
     kind: Kind,

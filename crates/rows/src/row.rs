@@ -254,7 +254,7 @@ fn off_row<'v, 's>(
 /// Defaults of this many bytes in all are short enough to be in memory once for each row.
 const SHORT_BYTES: usize = 256;
 
-/// Values held at once: 16 KB of them, half of what the nearest cache of a processor has.
+/// Values held at once: 16 KB of them, half of a typical first-level cache.
 const HELD_VALUES: usize = 512;
 
 /// A row holds this many bytes of values off the row; further ones are handed out in pieces, as long values are.

@@ -176,8 +176,8 @@ pub(crate) fn put<'p>(kind: &Kind, bytes: &'p [u8], column: usize, work: &mut Wo
     }
 }
 
-/// Puts the values of a column into the places `first`, `first + width` and so on; where a row has none, NULL stays. What kind it is is
-/// asked once for all of them where it is a common one.
+/// Puts the values of a column into the places `first`, `first + width` and so on; where a row has none, NULL stays. For the
+/// common kinds, the kind is decided once for all rows.
 #[inline(always)]
 pub(crate) fn put_all<'p>(
     kind: Kind,

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Objects by their URLs.
 pub trait ObjectStorage: Send + Sync {
-    /// Opens an object. Whoever opens it again gets the same bytes, or an error, until [`Self::forget`].
+    /// Opens an object. Opening it again yields the same bytes, or an error, until [`Self::forget`].
     ///
     /// # Errors
     /// If it cannot be read; the text says why and what to do, and no secret.
@@ -32,7 +32,7 @@ pub trait ObjectStorage: Send + Sync {
     /// Announces that these will be opened soon.
     fn announce(&self, urls: &[&str]);
 
-    /// Forgets which objects there are and why some could not be opened: each is looked up again. Those that are open stay as they were.
+    /// Forgets which objects exist and why some could not be opened: each is looked up again. Open objects stay as they were.
     fn forget(&self);
 
     /// The most that is kept of objects in memory, in bytes.
@@ -108,7 +108,7 @@ pub fn held_bytes() -> u64 {
     STORAGE.get().map_or(0, |storage| storage.held_bytes())
 }
 
-/// Forgets which objects there are, for those who look again and again: see [`ObjectStorage::forget`].
+/// Forgets which objects exist, for callers that look again and again: see [`ObjectStorage::forget`].
 pub fn forget() {
     if let Some(storage) = STORAGE.get() {
         storage.forget();

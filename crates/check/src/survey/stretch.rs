@@ -1,4 +1,4 @@
-//! What a process that sweeps stretches of files must know of the survey: what is common to all of them, and the maps of each.
+//! What a process that sweeps stretches of files must know of the survey: what all stretches have in common, and the maps of each.
 
 use format::AllocUnitId;
 use format::allocation::INTERVAL_PAGES;

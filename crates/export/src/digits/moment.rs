@@ -4,7 +4,7 @@ use rows::{DateTime, TimeOfDay};
 
 use super::table::{ZEROS, eight, first_of, four};
 
-/// Ticks (100 ns) of a second.
+/// Ticks (100 ns) per second.
 const TICKS_PER_SECOND: u64 = 10_000_000;
 const MINUTES_PER_DAY: i64 = 24 * 60;
 const TICKS_PER_MINUTE: u64 = 60 * TICKS_PER_SECOND;
@@ -14,7 +14,7 @@ fn pair(n: u64) -> [u8; 2] {
     [b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8]
 }
 
-/// `2005-01-31` of a day number.
+/// A day number as `2005-01-31`.
 #[inline]
 pub(crate) fn date(out: &mut Vec<u8>, day: u32) {
     out.extend_from_slice(&date_text(day));
@@ -33,7 +33,7 @@ fn date_digits(day: u32) -> u64 {
     u64::from(four(year.into())) | digits_of([month, day, 0, 0]) << 32
 }
 
-/// The digits of four numbers below 100.
+/// The digits of four numbers, each below 100.
 #[inline]
 fn digits_of([a, b, c, d]: [u32; 4]) -> u64 {
     let pairs = u64::from(a | b << 16) | u64::from(c | d << 16) << 32;
@@ -43,8 +43,8 @@ fn digits_of([a, b, c, d]: [u32; 4]) -> u64 {
 
 /// Year, month and day of the day `number`, 0 for 0001-01-01.
 fn civil(number: u32) -> (u32, u32, u32) {
-    // Days since 0000-03-01, so that a leap day is the last of its year. The numbers are those of Neri and Schneider, "Euclidean affine
-    // functions and their application to calendar algorithms".
+    // Days since 0000-03-01, so that a leap day is the last day of its year. The constants come from Neri and Schneider,
+    // "Euclidean affine functions and their application to calendar algorithms".
     let quarters = 4 * (number + 306) + 3;
     let (century, of_century) = (quarters / 146_097, quarters % 146_097 / 4);
     let scaled = 2_939_745 * u64::from(4 * of_century + 3);
@@ -63,14 +63,14 @@ pub(crate) fn time(out: &mut Vec<u8>, time: TimeOfDay) {
     fraction(out, time);
 }
 
-/// `23:59:59` of a time.
+/// A time as `23:59:59`.
 #[inline]
 fn clock(time: TimeOfDay) -> [u8; 8] {
     let [h1, h2, m1, m2, s1, s2, ..] = clock_digits(time).to_le_bytes();
     [h1, h2, b':', m1, m2, b':', s1, s2]
 }
 
-/// The six digits of a time to the second, and others.
+/// The six digits of a time to the second, followed by two zeros.
 #[inline]
 fn clock_digits(time: TimeOfDay) -> u64 {
     let seconds = (time.ticks / TICKS_PER_SECOND) as u32;
@@ -78,7 +78,7 @@ fn clock_digits(time: TimeOfDay) -> u64 {
     digits_of([minutes / 60, minutes % 60, seconds % 60, 0])
 }
 
-/// The digits after the second, with the point before them.
+/// The fraction of a second, with the point before it.
 #[inline]
 fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
     let digits = usize::from(time.digits.min(7));
@@ -90,7 +90,7 @@ fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
 
 /// Date, `between`, time.
 pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
-    // Eight bytes at a time, as words: single bytes that are read together have to be waited for.
+    // Works on words of eight bytes: a word that is read just after its bytes were written one by one stalls the processor.
     let (date, clock) = (date_digits(moment.day), clock_digits(moment.time));
     let byte = |byte: u8, at: u32| u64::from(byte) << (8 * at);
     let year_and_month = date & 0xFFFF_FFFF | byte(b'-', 4) | (date >> 32 & 0xFFFF) << 40 | byte(b'-', 7);
@@ -109,7 +109,7 @@ pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
     out.truncate(end);
 }
 
-/// The local moment with its distance from UTC: `2005-01-31T23:59:59+01:00`.
+/// The local time with its offset from UTC: `2005-01-31T23:59:59+01:00`.
 pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes: i16, between: u8) {
     date_time(out, local(utc, offset_minutes), between);
     out.push(if offset_minutes < 0 { b'-' } else { b'+' });
@@ -118,7 +118,7 @@ pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes:
     out.extend_from_slice(&[h1, h2, b':', m1, m2]);
 }
 
-/// A moment in UTC as it is so many minutes east of it. Beyond the calendar's ends it stays at them.
+/// The local time of a moment in UTC, `offset_minutes` east of UTC. Limited to the first and the last moment of the calendar.
 fn local(utc: DateTime, offset_minutes: i16) -> DateTime {
     const LAST_DAY: i64 = 3_652_058;
     let minutes =
@@ -131,12 +131,7 @@ fn local(utc: DateTime, offset_minutes: i16) -> DateTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
-        let mut out = Vec::new();
-        write(&mut out);
-        String::from_utf8(out).unwrap()
-    }
+    use crate::digits::tests::text;
 
     #[test]
     fn days_are_those_of_the_calendar() {

@@ -1,10 +1,10 @@
-//! Digits of small numbers, which all others are made of.
+//! The digits of small numbers, from which all other numbers are put together.
 
-/// The digits of all numbers below 10,000 with leading zeros, as words with the first digit in the lowest byte: a look-up takes less than
-/// half the time of calculating them.
+/// The digits of all numbers below 10,000 with leading zeros, as words with the first digit in the lowest byte: a lookup takes
+/// less than half the time of a calculation.
 static FOURS: [u32; 10_000] = fours();
 
-// Each index is below the length; this runs when it is compiled.
+// Each index is below the length; this runs at compile time.
 #[allow(clippy::indexing_slicing)]
 const fn fours() -> [u32; 10_000] {
     let mut all = [0; 10_000];

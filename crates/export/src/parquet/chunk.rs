@@ -1,7 +1,7 @@
-//! A column of a row group as it stands in the file.
+//! A column of a row group as it is stored in the file.
 //!
-//! The library writes one value after the other, each of them an object of its own. Here the values stand from the start as a page
-//! has them, so that a page is copied; the library describes pages and columns.
+//! The library writes values one at a time, each as an object of its own. Here, values have the form of a page from the start, so
+//! that a page is a plain copy; the library only describes pages and columns.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -17,20 +17,20 @@ use super::{hybrid, range};
 
 /// Bytes of values at which a page ends, so that it stays in the processor's cache.
 const PAGE_BYTES: usize = 256 << 10;
-/// Rows at which a page ends, a multiple of eight.
+/// Rows at which a page ends; a multiple of eight.
 const PAGE_ROWS: usize = 128 << 10;
-/// Bytes of a column that say whether it is worth compressing.
+/// Bytes of a column that decide whether compression is worthwhile.
 const SAMPLE_BYTES: usize = 16 << 10;
 
 /// A column of a row group.
 pub(super) struct Chunk {
     /// Its pages.
     pub(super) bytes: Vec<u8>,
-    /// What the end of the file says of it, with the places of pages in `bytes`.
+    /// What the footer of the file records about the column, with page offsets into `bytes`.
     pub(super) described: ColumnChunkMetaData,
 }
 
-/// Encodes columns; keeps what it allocates.
+/// Encodes columns; reuses what it has allocated.
 pub(super) struct ChunkEncoder {
     snappy: snap::raw::Encoder,
     compressed: Vec<u8>,
@@ -45,12 +45,12 @@ struct Place {
 }
 
 impl ChunkEncoder {
-    /// Without anything that is kept.
+    /// An encoder that has allocated nothing yet.
     pub(super) fn new() -> Self {
         Self { snappy: snap::raw::Encoder::new(), compressed: Vec::new() }
     }
 
-    /// The column with these values.
+    /// Encodes these values as a column.
     pub(super) fn encode(&mut self, column: &FileColumn, plain: &Plain, presence: &Presence) -> Result<Chunk> {
         let dictionary = if column.part == Part::Bool { None } else { Dictionary::of(plain) };
         let mut pages = Pages { out: TrackedWrite::new(Vec::new()), encoder: self, codec: None, uncompressed: 0 };
@@ -120,7 +120,7 @@ impl ChunkEncoder {
     }
 }
 
-/// Where the page that begins at `from` ends: at a multiple of eight rows, so that its bits are whole bytes, or with the last row.
+/// The end of the page that begins at `from`: a multiple of eight rows, so that its bits are whole bytes, or the last row.
 fn page_end(from: Place, plain: &Plain, presence: &Presence) -> Place {
     let mut to = from;
     while to.row < presence.rows() && to.byte - from.byte < PAGE_BYTES && to.row - from.row < PAGE_ROWS {
@@ -141,8 +141,8 @@ struct Pages<'e> {
 }
 
 impl Pages<'_> {
-    /// Decides by the first page whether the column is compressed: if that takes off a quarter at least. With less it costs more time
-    /// than everything else that is done for the file.
+    /// Decides by the first page whether the column is compressed: only if that saves at least a quarter. With less, compression
+    /// costs more time than everything else that is done for the file.
     fn choose(&mut self, body: &[u8]) {
         let sample = body.get(..SAMPLE_BYTES).unwrap_or(body);
         let is_compressible = self.encoder.compress(sample).is_ok_and(|bytes| bytes.len() * 4 <= sample.len() * 3);

@@ -1,4 +1,4 @@
-//! Columns of few different values: each stands once, and the rows say which it is.
+//! Columns with few distinct values: each is stored once, and the rows refer to it by number.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,21 +7,21 @@ use foldhash::fast::RandomState;
 
 use super::plain::Plain;
 
-/// Bytes of different values at which a dictionary is given up.
+/// Bytes of distinct values at which a dictionary is given up.
 const MOST_BYTES: usize = 64 << 10;
-/// Values that say whether it is worth going on.
+/// Number of values after which it is decided whether to go on.
 const SAMPLE: usize = 1024;
 
-/// The different values of a column, in the order in which they come.
+/// The distinct values of a column, in order of first appearance.
 pub(super) struct Dictionary {
     pub(super) values: Plain,
     pub(super) count: u16,
-    /// Which of them each value is.
+    /// For each value, its number in the dictionary.
     pub(super) numbers: Vec<u16>,
 }
 
 impl Dictionary {
-    /// A dictionary of the values, if each comes twice on average, in the first of them and in all.
+    /// A dictionary of the values, if each appears at least twice on average, both among the first values and among all.
     pub(super) fn of(plain: &Plain) -> Option<Self> {
         let mut bytes = Vec::new();
         let mut numbers = Vec::new();
@@ -47,7 +47,7 @@ impl Dictionary {
         (count > 0).then_some(Self { values: Plain { bytes, length: plain.length }, count, numbers })
     }
 
-    /// Bits of the largest number of a value.
+    /// Bits of the largest number in the dictionary.
     pub(super) fn width(&self) -> u32 {
         self.count.saturating_sub(1).checked_ilog2().map_or(1, |bits| bits + 1)
     }

@@ -1,9 +1,9 @@
-//! Small numbers as runs: the hybrid of run lengths and packed bits that Parquet has for levels and for places in a dictionary.
+//! Small numbers in the hybrid of run lengths and packed bits that Parquet uses for levels and dictionary indexes.
 
-/// Equal numbers that are worth a run of their own.
+/// The number of equal numbers that is worth a run of its own.
 const LEAST_RUN: usize = 8;
 
-/// Appends which of `rows` rows have a value, with the length of it before. `bits` has a bit for each row; `None` if all have one.
+/// Appends which of `rows` rows have a value, preceded by its length. `bits` has one bit per row; `None` if all rows have a value.
 pub(super) fn levels(out: &mut Vec<u8>, bits: Option<&[u8]>, rows: usize) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -35,7 +35,7 @@ pub(super) fn numbers(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
             rest = rest.get(run..).unwrap_or_default();
             continue;
         }
-        // Eight at a time, until eight are equal.
+        // Packs eight at a time, until eight in a row are equal.
         let is_run =
             |group: &[u16]| group.len() == LEAST_RUN && group.iter().all(|number| group.first() == Some(number));
         let groups = rest.chunks(8).take_while(|group| !is_run(group)).count().max(1);
@@ -63,7 +63,7 @@ fn pack(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
     out.resize(end, 0);
 }
 
-/// Appends a bit for each byte, 0 or 1, as boolean values stand in a page.
+/// Appends one bit per byte, 0 or 1, as boolean values are stored in a page.
 pub(super) fn booleans(out: &mut Vec<u8>, values: &[u8]) {
     let byte = |eight: &[u8]| eight.iter().rev().fold(0, |bits, value| bits << 1 | value & 1);
     out.extend(values.chunks(8).map(byte));

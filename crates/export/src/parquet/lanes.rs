@@ -85,7 +85,7 @@ impl Lanes {
             }
             lane.presence.null(*rows);
             *bytes += 1;
-            // What a second column has of the value is missing for the same reason.
+            // What a second column takes from the value is missing for the same reason.
             if let Some(Err(why)) = added
                 && !matches!(lane.part, Part::Rest | Part::Offset)
             {
@@ -176,7 +176,7 @@ fn push<const N: usize>(to: &mut Vec<u8>, value: [u8; N]) -> usize {
     N
 }
 
-/// A date, a time or an offset as the integer that the column has of it.
+/// A date, a time or an offset as the integer that its column stores.
 fn number(value: &Value<'_>, part: Part) -> Option<i64> {
     match (value, part) {
         (Value::Date(day), Part::Date) => Some(i64::from(*day) - EPOCH_DAY),
@@ -206,7 +206,7 @@ fn micros(moment: DateTime) -> i64 {
 fn decimal(to: &mut Vec<u8>, length: usize, unscaled: i128) -> Option<usize> {
     let bytes = unscaled.to_be_bytes();
     let (sign, digits) = bytes.split_at_checked(bytes.len().checked_sub(length)?)?;
-    // What is cut off must say no more than the sign.
+    // The bytes that are cut off must only repeat the sign.
     let is_negative = digits.first().is_some_and(|byte| byte & 0x80 != 0);
     let fill = if is_negative { 0xFF } else { 0 };
     if sign.iter().any(|byte| *byte != fill) {

@@ -1,19 +1,19 @@
-//! Values of a column as they stand in a page of encoding PLAIN, and which rows have one.
+//! The values of a column as a page of encoding PLAIN stores them, and which rows have one.
 
 use super::schema::Part;
 
-/// Bytes of the length before each value of a type without a length of its own.
+/// Bytes of the length before each value of a type with variable length.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Values one behind the other, without those that are NULL. A bit has a byte here.
+/// Values one after another, without NULLs. A bit takes a byte here.
 pub(super) struct Plain {
     pub(super) bytes: Vec<u8>,
-    /// How long each is; `None` where its length is before it.
+    /// The length of each value; `None` if each value is preceded by its length.
     pub(super) length: Option<usize>,
 }
 
 impl Plain {
-    /// Without values.
+    /// A column without values.
     pub(super) fn new(part: Part) -> Self {
         let length = match part {
             Part::Bool => Some(1),
@@ -26,7 +26,7 @@ impl Plain {
         Self { bytes: Vec::new(), length }
     }
 
-    /// Forgets the values; what long ones took is given back.
+    /// Removes all values; gives back the memory of long ones.
     pub(super) fn clear(&mut self) {
         match self.length {
             Some(_) => self.bytes.clear(),
@@ -34,7 +34,7 @@ impl Plain {
         }
     }
 
-    /// Each value as it stands, with its length if that is before it.
+    /// Each value as stored, with its length if the length precedes it.
     pub(super) fn values(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
@@ -44,7 +44,7 @@ impl Plain {
         })
     }
 
-    /// Bytes of the first `count` values at `offset` and behind it.
+    /// Bytes of the first `count` values from `offset` on.
     pub(super) fn extent_of(&self, offset: usize, count: usize) -> usize {
         if let Some(length) = self.length {
             return length * count;
@@ -66,7 +66,7 @@ fn extent(bytes: &[u8], length: Option<usize>) -> Option<usize> {
     }
 }
 
-/// Which rows of a column have a value: a bit for each, from the lowest. Nothing is kept before the first NULL.
+/// Which rows of a column have a value: one bit per row, from the lowest. Nothing is stored until the first NULL.
 #[derive(Default)]
 pub(super) struct Presence {
     bits: Vec<u8>,
@@ -76,7 +76,7 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// The row has no value. All rows before it are known.
+    /// Records that the row has no value. All rows before it are known.
     pub(super) fn null(&mut self, row: usize) {
         if self.bits.len() <= row / 8 {
             self.bits.resize(row / 8 + 1, 0xFF);
@@ -87,7 +87,7 @@ impl Presence {
         self.nulls += 1;
     }
 
-    /// There are so many rows.
+    /// Sets the number of rows.
     pub(super) fn end(&mut self, rows: usize) {
         self.rows = rows;
         if self.nulls > 0 {
@@ -107,12 +107,12 @@ impl Presence {
         self.rows
     }
 
-    /// Bits of these rows, which begin with a multiple of eight; `None` if all have a value.
+    /// The bits of these rows, which begin at a multiple of eight; `None` if all have a value.
     pub(super) fn bits(&self, rows: std::ops::Range<usize>) -> Option<&[u8]> {
         self.bits.get(rows.start / 8..rows.end.div_ceil(8)).filter(|_| self.nulls > 0)
     }
 
-    /// How many of the eight rows from `row` on, a multiple of eight, have a value.
+    /// The number of rows with a value among the eight rows from `row` on, a multiple of eight.
     pub(super) fn present(&self, row: usize) -> usize {
         match self.bits.get(row / 8) {
             Some(byte) if self.nulls > 0 => byte.count_ones() as usize,

@@ -1,4 +1,4 @@
-//! The least and the greatest value of a column, by which readers leave out row groups.
+//! The smallest and the largest value of a column, by which readers skip row groups.
 
 use format::bytes::unsigned;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
@@ -7,10 +7,10 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use super::plain::{LENGTH_BYTES, Plain};
 use super::schema::Part;
 
-/// Values that are longer are no help to a reader.
+/// Longer values do not help a reader.
 const MOST_BYTES: usize = 64;
 
-/// What the end of the file says of the values of a column, each of which is in `values` at least once.
+/// What the footer of the file records about the values of a column; `values` holds each of them at least once.
 pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics {
     let nulls = Some(nulls as u64);
     match part {
@@ -41,7 +41,7 @@ pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics
             Statistics::Double(ValueStatistics::new(least, most, None, nulls, false).with_nan_count(Some(nans)))
         }
         Part::Fixed(_) | Part::Guid => {
-            // A decimal has its sign in the highest bit.
+            // The sign of a decimal is its highest bit.
             let flip = if part == Part::Guid { 0 } else { 0x80 };
             let ordered = |value: &[u8]| {
                 let mut key = [0; 16];
@@ -64,7 +64,7 @@ pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics
 }
 
 fn of_bytes<'b>(values: impl Iterator<Item = &'b [u8]>) -> Option<(&'b [u8], &'b [u8])> {
-    // The first eight bytes as a number decide nearly always.
+    // The first eight bytes, as a number, nearly always decide.
     let mut keyed = values.map(|value| (unsigned(value.get(..8).unwrap_or(value)).swap_bytes(), value));
     let first = keyed.next()?;
     let (mut least, mut most) = (first, first);

@@ -1,4 +1,4 @@
-//! What the library reads of a file is what was written, however the values are spread over rows, pages and dictionaries.
+//! The library reads back what was written, however the values are spread over rows, pages and dictionaries.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
@@ -8,7 +8,7 @@ use rows::Value;
 use crate::layout::{Field, Kind, Layout};
 use crate::table::{Destination, Form, write_rows};
 
-/// More than a page has of most types.
+/// More rows than a page holds for most types.
 const ROWS: usize = 50_000;
 
 /// The texts that columns have.
@@ -90,7 +90,7 @@ fn a_reader_gets_the_values_that_were_written_however_they_are_spread() {
     }
 }
 
-/// What the end of the file says of each column is true.
+/// Asserts that what the footer of the file records about each column is true.
 fn ranges_are_true(file: &SerializedFileReader<std::fs::File>, rows: usize, texts: &Texts) {
     for (at, (_, value)) in COLUMNS.iter().enumerate() {
         let read = || (0..rows).map(|row| value(row, texts).1);

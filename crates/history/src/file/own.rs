@@ -1,15 +1,15 @@
-//! To which files this process has connections.
+//! The files to which this process has connections.
 //!
-//! The system forgets all locks of a process on a file as soon as the process closes any descriptor of it (`fcntl`, POSIX). The library
-//! keeps its own descriptors open until no lock needs them; no other code may open and close the file meanwhile. (SQLite, "How To Corrupt
-//! An SQLite Database File", 2.2.)
+//! The system drops all locks of a process on a file as soon as the process closes any descriptor of it (`fcntl`, POSIX). The
+//! library keeps its own descriptors open until no lock needs them; no other code may open and close the file meanwhile. (SQLite,
+//! "How To Corrupt An SQLite Database File", 2.2.)
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many connections there are, by file.
+/// The number of connections, by file.
 static CONNECTIONS: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
 
 fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u64>> {

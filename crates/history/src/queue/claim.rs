@@ -1,4 +1,4 @@
-//! Who checks a backup: the claim of a process on it, which ends with the process.
+//! The claim of a process on a backup that it is checking; it ends with the process.
 
 use std::collections::BTreeSet;
 use std::process;
@@ -14,7 +14,7 @@ use crate::{lease, time};
 /// A process that checks backups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holder {
-    /// Tells it from all others, also from one that had its number before.
+    /// Distinguishes it from all others, including an earlier process with the same number.
     pub(crate) token: String,
     host: String,
     pid: u32,
@@ -62,7 +62,7 @@ impl History {
         Ok((taken == 1).then(|| Claim { id, token: holder.token.clone() }))
     }
 
-    /// Says that this process still works on these backups, if it has claimed them.
+    /// Records that this process is still working on these backups, if it has claimed them.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -77,8 +77,8 @@ impl History {
         })
     }
 
-    /// Makes ready again what nobody works on any more: what processes have left that were killed, and what this one has claimed, but for
-    /// the backups that it is `working` on. Returns how many those are.
+    /// Makes abandoned backups ready again: those claimed by processes that were killed, and those claimed by this process that
+    /// are not among the backups that it is `working` on. Returns the number of the latter.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -113,7 +113,7 @@ impl History {
         })
     }
 
-    /// Gives back what this process has claimed: it is ready again.
+    /// Gives back what this process has claimed; it becomes ready again.
     ///
     /// # Errors
     /// If the history cannot be written; the claims then end by themselves.
@@ -127,7 +127,7 @@ impl History {
         .map(drop)
     }
 
-    /// Gives a backup back that cannot be checked yet; it waits for what `reason` says.
+    /// Gives back a backup that cannot be checked yet; it waits for what `reason` names.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -142,7 +142,7 @@ impl History {
         .map(drop)
     }
 
-    /// Leaves a backup out whose files have vanished.
+    /// Skips a backup whose files have vanished.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -159,12 +159,12 @@ impl History {
     }
 }
 
-/// After how long a backup is tried again that could not be checked, by how often that was.
+/// The time until the next attempt at a backup that could not be checked, by the number of failed attempts.
 pub(super) fn backoff(tries: u32) -> Duration {
     Duration::from_secs(match tries {
         0 | 1 => 60,
         2 => 240,
-        // A share may be away for a while, and a disk stays broken.
+        // A share may be away for a while; a broken disk stays broken.
         more => 3600 * (1_u64 << (more - 3).min(3)).min(6),
     })
 }

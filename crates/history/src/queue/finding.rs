@@ -1,4 +1,4 @@
-//! From what was found to the queue.
+//! Puts the backups that a look has found into the queue.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ impl Kind {
         (Self::Unknown, "unknown"),
     ];
 
-    /// As the history has it.
+    /// The word for it in the history.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("unknown", |(_, name)| name)
     }
@@ -53,7 +53,7 @@ impl Kind {
 /// A backup that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// What it is, wherever it lies.
+    /// Its identity, wherever it is stored.
     pub identity: String,
     /// The database with all its copies.
     pub family: String,
@@ -63,9 +63,9 @@ pub struct Found {
     pub name: String,
     /// What it holds.
     pub kind: Kind,
-    /// When it was finished: in the local time of this machine for what is found, in UTC for what the queue has.
+    /// When it was finished: in the local time of this machine for a backup just found, in UTC for one in the queue.
     pub taken_at: Option<String>,
-    /// Its files: one of each stripe.
+    /// Its files: one per stripe.
     pub paths: Vec<String>,
     /// Identifies the backup set.
     pub set_guid: Option<String>,
@@ -85,12 +85,12 @@ pub struct Found {
 
 const OF_FILE: &str = "file ";
 
-/// The identity of a file of which it is not known yet which backup it is.
+/// The identity of a file while the backup in it is not known yet.
 pub fn of_file(path: &str) -> String {
     format!("{OF_FILE}{path}")
 }
 
-/// Whether an identity is that of such a file.
+/// Whether an identity is that of a file with an unknown backup.
 pub fn is_of_file(identity: &str) -> bool {
     identity.starts_with(OF_FILE)
 }
@@ -104,8 +104,8 @@ fn list(paths: &[String]) -> String {
 }
 
 impl History {
-    /// Puts what was found into the queue. `files` are all that there are. Backups are gone of which none is there, if `is_listed` says
-    /// that all of their files would be among these.
+    /// Puts the backups that were found into the queue. `files` are all files that exist. A backup is gone if none of its files
+    /// exists, and `is_listed` is true for all of them: a look would have found them.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -132,10 +132,10 @@ impl History {
                 let mut there = row.paths.iter().filter_map(|path| files.get(path)).peekable();
                 let is_there = there.peek().is_some();
                 if is_there && is_of_file(&identity) {
-                    // It is known now what it is.
+                    // The backup in this file is known now.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
                 } else if is_there && there.all(|file| file.is_known) {
-                    // All of them are something else now.
+                    // All of its files now hold something else.
                     gone(transaction, &row, OVERWRITTEN, &now)?;
                 } else if is_there && row.state == "ready" {
                     let reason = "its files are being written";
@@ -150,7 +150,7 @@ impl History {
     }
 }
 
-/// A backup of which files were there the last time.
+/// A backup whose files were there the last time.
 struct Known {
     id: i64,
     state: String,
@@ -158,7 +158,7 @@ struct Known {
     paths: Vec<String>,
     base: Vec<String>,
     size: u64,
-    /// Of each file, when it was put into the queue.
+    /// For each file, when it was put into the queue.
     versions: String,
 }
 
@@ -172,7 +172,7 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether a backup that was left out for this reason was not there any more.
+/// Whether a backup was skipped for this reason because it was gone.
 pub(super) fn is_lost(reason: &str) -> bool {
     [GONE, OVERWRITTEN].contains(&reason)
 }
@@ -210,7 +210,7 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (versions, now): (&str, 
     let query = format!("SELECT {KNOWN} FROM backup WHERE identity = ?1");
     let before = transaction.query_row(&query, [storable(&found.identity)], |row| known_row(row, 0)).optional()?;
     if let Some(row) = before {
-        // It was gone and is there again.
+        // It was gone and is back.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
         return update(transaction, found, (&row, true), (versions, now));
     }
@@ -250,7 +250,7 @@ fn update(
 ) -> rusqlite::Result<()> {
     let has_ended = matches!(row.state.as_str(), "done" | "skipped");
     let is_lost = row.state == "skipped" && is_lost(&row.reason);
-    // Of what was checked whole it is not kept how a part of it is now.
+    // A backup that was checked while it was whole keeps the versions of its files when only some of them are there now.
     if row.state == "running" || has_ended && !is_lost && found.waits_for.is_some() {
         return Ok(());
     }
@@ -271,7 +271,7 @@ fn update(
     let has_changed = match row.paths == found.paths {
         // Sets are appended to files that grow.
         true => row.versions != versions && found.size <= row.size,
-        // A copy, or another name. What another watcher has found stays where it is.
+        // A copy, or another name. A backup that another watcher has found keeps its place.
         false => is_own && found.size != row.size,
     };
     if is_lost || has_ended && has_changed {
@@ -310,9 +310,9 @@ fn again(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) -
         .map(drop)
 }
 
-/// Why a backup was left out that vanished before it was checked.
+/// Reason for a backup that vanished before it was checked.
 pub(super) const GONE: &str = "gone";
-/// Why a backup was left out whose files are something else since.
+/// Reason for a backup whose files now hold something else.
 const OVERWRITTEN: &str = "overwritten";
 
 fn gone(transaction: &Transaction<'_>, row: &Known, reason: &str, now: &str) -> rusqlite::Result<()> {

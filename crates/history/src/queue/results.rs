@@ -1,4 +1,4 @@
-//! What came of the check of a backup, in the transaction of its run.
+//! The result of a backup's check, in the transaction of its run.
 
 use std::time::SystemTime;
 
@@ -13,24 +13,24 @@ use crate::identity::storable;
 use crate::outbox::{self, About};
 use crate::time;
 
-/// How often a backup is tried that cannot be checked before its message says so.
+/// Number of failed attempts after which the message mentions them.
 const FEW_TRIES: u32 = 3;
-/// Letters of a reason that are kept.
+/// The most characters of a reason that are kept.
 const MOST_LETTERS: usize = 500;
 
-/// Who uses the history if a claim has ended.
+/// The user of the history after a claim has ended.
 pub(crate) const ANOTHER: &str = "another watcher, which has taken this backup";
 
 /// What a run means to a watcher.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
-    /// The backup that is done with this run.
+    /// The backup that this run completes.
     pub claim: &'a Claim,
-    /// Why it is unknown whether it is sound, although nothing was found.
+    /// Why the backup is unknown although nothing was found.
     pub doubt: Option<&'a str>,
 }
 
-/// What came of the check of a backup.
+/// The verdict on a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Nothing was found, and everything was verified.
@@ -42,7 +42,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As the history has it.
+    /// The word for it in the history.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -59,18 +59,18 @@ pub(crate) struct Outcome {
     message: String,
     findings: u64,
     not_verified: u64,
-    /// Something could not be read, which another time may be.
+    /// Something could not be read; another attempt may succeed.
     is_passing: bool,
 }
 
 impl Outcome {
-    /// Of a report.
+    /// The result that follows from a report.
     pub(crate) fn of(report: &Report, doubt: Option<&str>) -> Self {
         let findings = report.findings.len() as u64;
         let not_verified = (report.not_verified.len() + report.demoted.len()) as u64;
         let first = report.findings.iter().next();
         let (verdict, message) = match (first, doubt) {
-            // What was found is corruption, even where it cannot be read again.
+            // A finding is corruption, even if its text can no longer be read.
             (None, _) if findings > 0 => (Verdict::Corrupt, format!("{findings} findings, which cannot be read again")),
             (Some(finding), _) => {
                 let text = format!("{}, state {}: {}", finding.check.msg, finding.state, finding.text(&report.names()));
@@ -80,7 +80,7 @@ impl Outcome {
             (None, None) if report.complete() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
-        // That a file ends too early is a warning, and no passing trouble.
+        // A file that ends too early is a warning, not a passing trouble.
         let is_new = |error: &String| report.warnings.iter().all(|warning| warning.text != *error);
         let is_passing = verdict == Verdict::Unknown && report.read_errors.iter().any(is_new);
         Self { verdict, message, findings, not_verified, is_passing }
@@ -95,7 +95,7 @@ fn why_incomplete(report: &Report) -> String {
 }
 
 impl History {
-    /// Notes the result of a backup that has no run of its own, for somebody who is to be told if there is a listener.
+    /// Records the result of a backup that has no run of its own; with a listener, an unknown one is an event.
     ///
     /// # Errors
     /// If it is not claimed any more, or the history cannot be written.
@@ -133,7 +133,7 @@ pub(crate) fn finish(
 ) -> rusqlite::Result<bool> {
     if outcome.is_passing {
         let tries = fail(transaction, claim, run, &outcome.message)?;
-        // Once for each backup.
+        // Once per backup.
         if has_listener && tries == Some(1) {
             tell(transaction, claim.id, &outcome.message, now)?;
         }
@@ -159,7 +159,7 @@ pub(crate) fn finish(
     Ok(done == 1)
 }
 
-/// Writes that nobody knows whether a backup is sound.
+/// Records an event: it is unknown whether a backup is sound.
 pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &str) -> rusqlite::Result<()> {
     let query = "SELECT name, family, paths FROM backup WHERE id = ?1";
     let (database, family, paths): (String, String, String) =
@@ -168,8 +168,8 @@ pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &
     outbox::failed(transaction, About { database: &database, family: &family, paths: &paths }, message, now)
 }
 
-/// Notes that a backup could not be checked: it is tried again later, as long as it is there. Returns how often it was tried; `None` if it
-/// is not claimed any more.
+/// Records that a backup could not be checked: it is tried again later, as long as it exists. Returns the number of failed
+/// attempts; `None` if the backup is no longer claimed.
 pub(crate) fn fail(
     transaction: &Transaction<'_>,
     claim: &Claim,

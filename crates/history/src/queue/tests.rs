@@ -31,7 +31,7 @@ fn put(history: &mut History, all: &[Found]) {
     put_as(history, all, "1");
 }
 
-/// The same with files of this version.
+/// The same, with files of this version.
 fn put_as(history: &mut History, all: &[Found], version: &str) {
     let file = |(found, path): (&Found, &String)| {
         let seen = Seen { path: path.clone(), size: found.size, version: version.to_owned() };
@@ -109,7 +109,7 @@ fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
     history.connection().execute("UPDATE backup SET heartbeat = ?1", [old]).unwrap();
     history.beat(&one, &working).unwrap();
     assert_eq!(history.reclaim(&other, &none).unwrap(), 0, "it said that it works");
-    // The same process number on the same machine: the former one is gone.
+    // The same process number on the same machine: the earlier process is gone.
     assert_eq!(history.reclaim(&Holder::new("H1"), &none).unwrap(), 1);
     assert!(history.finish(&claim, Verdict::Sound, "", false).is_err(), "it is not its any more");
     let again = history.queued().unwrap();
@@ -168,7 +168,7 @@ fn a_backup_that_was_overwritten_is_left_out_until_it_is_there_again() {
     assert_eq!(states(&history), [overwritten, ("ready".to_owned(), String::new())]);
     put(&mut history, &[found("A", "old.bak"), found("B", "a.bak")]);
     assert!(states(&history).iter().all(|(state, _)| state == "ready"));
-    // It is something else than a backup now.
+    // The file is no longer a backup.
     let files = HashMap::from([file("old.bak", true), file("a.bak", false)]);
     history.enqueue(&[], &files, &|_| true).unwrap();
     let reasons: Vec<String> = states(&history).into_iter().map(|(_, reason)| reason).collect();

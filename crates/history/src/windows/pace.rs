@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Windows that say how fast a source is read.
 pub const WINDOWS: usize = 5;
-/// From here on, in seconds of sweeping, what a window has measured itself counts.
+/// After this number of seconds of sweeping, a window uses its own measured speed.
 const MEASURED_SECONDS: f64 = 10.0;
 
 /// Bytes that were swept, and how long that took.

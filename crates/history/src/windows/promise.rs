@@ -15,7 +15,7 @@ pub struct Range {
     pub read_at: Option<i64>,
     /// Since when it is known: what was never read is no older than that.
     pub known_since: i64,
-    /// A finding on one of its pages is new: it gets a second look first.
+    /// A finding on one of its pages is new: the range comes first, for a second look.
     pub is_doubted: bool,
 }
 
@@ -26,7 +26,7 @@ impl Range {
     }
 }
 
-/// Puts ranges in the order in which they are to be read: those with new findings, those never read, then the oldest.
+/// Puts ranges in the order in which they are read: those with new findings, those never read, then the oldest.
 pub fn put_in_order(ranges: &mut [Range]) {
     ranges.sort_by_key(|range| (!range.is_doubted, range.read_at, range.id));
 }
@@ -61,9 +61,9 @@ pub enum Kept {
     Yes,
     /// It is not: the oldest proof is of this moment, in seconds since 1970.
     Broken(i64),
-    /// It will not be at the present speed: a cycle takes this number of windows.
+    /// It will be broken at the present speed: a cycle takes this number of windows.
     Never(u64),
-    /// The image changes before all of it is read: one window would have to read it whole, and it takes this number.
+    /// The image changes before all of it is read: one window would have to read it all, and that takes this number of windows.
     Moves(u64),
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn prepare<'i>(
     let mut recovered = recovered?;
     let pages = recovered.pages_or(source);
     let (database, catalog) = if recovered.pages.is_some() { load(pages) } else { (as_stored, of_stored) };
-    // A watcher checks the other sets by themselves.
+    // A watcher checks the other sets separately.
     let is_watched = arguments.results.watched.is_some();
     let warnings = check::warnings(pages, &database);
     let told = warnings.iter().filter(|warning| !(is_watched && warning.id == check::OTHER_SETS));

@@ -17,7 +17,7 @@ use crate::watch::Mark;
 
 /// Ranges below this size cost more than they are worth.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
-/// Larger ranges divide nothing.
+/// A larger range would divide nothing.
 const MOST_RANGE_BYTES: u64 = 1 << 40;
 /// The default of `--spool-limit`.
 const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
@@ -84,11 +84,11 @@ pub(crate) struct CheckArguments {
 pub(crate) struct WindowArguments {
     /// Check for this long at most, such as 3h, and go on in the next run; needs --history
     ///
-    /// Reads as many ranges of the files as fit: those with new findings first, then those never read, then the oldest. What
-    /// was read stays beside the history, in FILE.parts. A backup, files that were shut down cleanly and did not change, or a
-    /// snapshot (--image) are continued in the next run until all of it was read; then the report is that of one check. Anything
-    /// else is a new image each time. Ctrl+C ends the window after the range that is being read; on Windows it ends the run at once, and what was read is
-    /// kept. Several databases share the window.
+    /// Reads as many ranges of the files as fit: those with new findings first, then those never read, then the oldest. The
+    /// results are kept beside the history, in FILE.parts. For a backup, for files that were shut down cleanly and have not
+    /// changed, and for a snapshot (--image), the next run goes on where this one ended, until everything was read; then the
+    /// report is that of one check. Anything else is a new image each time. Ctrl+C ends the window after the current range; on
+    /// Windows it ends the run at once, and what was read is kept. Several databases share the window.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,
@@ -100,14 +100,14 @@ pub(crate) struct WindowArguments {
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "estimate_only"])]
     pub(crate) within: Option<Duration>,
 
-    /// Size of the ranges of a window; a range that was being read when the run was killed is read again
+    /// Size of the ranges of a window; if the run is killed, the range being read is read again
     #[arg(long, value_name = "SIZE", value_parser = range, default_value = "1GB", help_heading = WINDOWS, requires = "window")]
     pub(crate) range: RangeBytes,
 
-    /// Name the storage snapshot that is checked, so that later windows go on with it although it was not shut down cleanly
+    /// Name the storage snapshot to be checked, so that later windows continue it although it was not shut down cleanly
     ///
-    /// Only for files to which nothing writes, such as a mounted snapshot of a LUN. They are still a new image if the name is another
-    /// one, or if size, times or header pages of a file have changed.
+    /// Only for files to which nothing writes, such as a mounted snapshot of a LUN. A different name begins a new image, as does
+    /// a file whose size, times or header pages have changed.
     #[arg(long, value_name = "NAME", value_parser = image_name, help_heading = WINDOWS, requires = "window")]
     pub(crate) image: Option<String>,
 
@@ -341,7 +341,7 @@ pub(crate) struct ResultArguments {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
-    /// The backup of a watcher that is checked.
+    /// The watcher's backup that this checks.
     #[arg(skip)]
     pub(crate) watched: Option<Arc<Mark>>,
 }

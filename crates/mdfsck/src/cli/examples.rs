@@ -84,9 +84,9 @@ Examples:
           for other machines too; put a TLS proxy with authentication in front of it";
 
 pub(super) const WATCH_EXAMPLES: &str = "\
-Exit status with --once: 0 all that came to an end is sound, 1 corruption, 4 something could not be read, checked or passed on, 8 wrong \
+Exit status with --once: 0 every backup whose check ended is sound, 1 corruption, 4 something could not be read, checked or passed on, 8 wrong \
 usage, 16 unknown: not everything could be verified, a backup is still not whole after --patience, --max-age or --within is broken. Bits \
-add. What an earlier run has reported counts no more. Without --once the status is 0 after a signal.
+add. What an earlier run has reported does not count again. Without --once the status is 0 after a signal.
 
 Examples:
   mdfsck watch /backups --history checks.db --once
@@ -94,11 +94,11 @@ Examples:
   mdfsck watch /backups s3://sql/prod --history checks.db --jobs 4 --memory 4GB --during 22:00-05:00
           as a service: four at a time, at night
   mdfsck watch /backups --history checks.db --policy sample:7d --max-age 26h --metrics mdfsck.prom
-          one backup of each database a week; says when one has no new backup; metrics for Prometheus
+          one backup of each database per week; reports databases without a new backup; metrics for Prometheus
   mdfsck watch /backups --history checks.db --on-event ./mail --event-argument dba@example.com
           runs a program for each event
   mdfsck watch databases.txt --history checks.db --once --csv
-          data files, by a list with lines NAME PATH...";
+          data files, from a list with lines NAME PATH...";
 
 pub(super) const PLAN_EXAMPLES: &str = "\
 Exit status: 0 the plan is made, 4 a file cannot be read, or the plan cannot be written, 8 wrong usage.

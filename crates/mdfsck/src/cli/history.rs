@@ -62,9 +62,9 @@ pub(crate) enum HistoryVerb {
     Baselines,
     /// Write all databases as one page, worst first, each with the age of its last reads, its findings and its runs
     ///
-    /// One file of at most 8 MB that loads and sends nothing. With --database, the page is about that one.
+    /// One file of at most 8 MB that loads and sends nothing. With --database, the page is about that database.
     Html {
-        /// The file; one that is there is replaced when the page is whole
+        /// The file to write; an existing one is replaced once the page is complete
         #[arg(short, long, value_name = "FILE.html")]
         output: PathBuf,
     },

@@ -15,10 +15,9 @@ const CHOICE: &str = "Which backups";
 pub(crate) struct WatchArguments {
     /// Folders with backups (and their subfolders), patterns, URLs, or a text file with lines NAME PATH... for data files
     ///
-    /// Backups are known by content. Names that begin with a dot are left out; a symbolic link to a file is followed, and folders behind
-    /// symbolic links are not searched. A line of a text file names a database and its data
-    /// files, or the folder that holds them; paths with blanks stand in double quotes. Data files are checked whenever they have changed
-    /// and stand still.
+    /// Backups are recognized by content. Names that begin with a dot are left out. A symbolic link to a file is followed; one to
+    /// a folder is not. A line of a text file names a database and its data files, or the folder that holds them; put paths with
+    /// blanks in double quotes. Data files are checked whenever they have changed and then settled.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -28,7 +27,7 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) history: PathBuf,
 
-    /// Check what is there and end, for a scheduler; takes --settle at least if there are new files
+    /// Check what is there and end, for a scheduler; with new files this takes at least as long as --settle
     #[arg(long)]
     pub(crate) once: bool,
 
@@ -36,21 +35,21 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
     pub(crate) every: Duration,
 
-    /// A file is whole only after its size and time stood still for this long; objects in object storage are whole at once
+    /// A file counts as whole only after its size and time have not changed for this long; objects in object storage are whole at once
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
     pub(crate) settle: Duration,
 
-    /// Report a backup as unknown that is still not whole after this time: without its end, or without all its stripes
+    /// Report a backup as unknown if it is still not whole after this time: its end or one of its stripes is missing
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "24h")]
     pub(crate) patience: Duration,
 
-    /// Start checks only between these times of the day (local time of this machine); checks that run go on
+    /// Start checks only between these times of day (local time of this machine); checks already running go on
     #[arg(long, value_name = "HH:MM-HH:MM")]
     pub(crate) during: Option<During>,
 
-    /// all, newest (of each database only the newest full backup), or sample:SPAN such as sample:7d
+    /// all, newest (only the newest full backup of each database), or sample:SPAN such as sample:7d
     ///
-    /// With sample:7d the labels of each backup are read, and in 7 days one backup of each database is checked.
+    /// With sample:7d, one backup of each database is checked every 7 days; of the others, only the labels are read.
     #[arg(long, value_name = "POLICY", default_value = "all", help_heading = CHOICE)]
     pub(crate) policy: Policy,
 
@@ -60,13 +59,13 @@ pub(crate) struct WatchArguments {
 
     /// The newest full or differential backup of each database must not be older than this, such as 26h
     ///
-    /// Bit 16 of the exit status, and the event backup-missing. Times in backups are taken as local time of this machine.
+    /// If broken: bit 16 of the exit status, and the event backup-missing. Times in backups are taken as local time of this machine.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) max_age: Option<Duration>,
 
     /// Every page of each database must have been read and every relation proven within this time, such as 14d
     ///
-    /// Bit 16 of the exit status, and the events promise-broken and promise-kept-again.
+    /// If broken: bit 16 of the exit status, and the event promise-broken; later, promise-kept-again.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) within: Option<Duration>,
 
@@ -104,19 +103,19 @@ pub(crate) struct WatchArguments {
     #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) csv: bool,
 
-    /// Run PROGRAM when a finding is new, confirmed or gone, when a promise is broken or kept again, when a backup is missing or a check
+    /// Run PROGRAM when a finding is new, confirmed or gone, a promise is broken or kept again, a backup is missing, or a check has
     /// failed
     ///
-    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. No shell starts it.
-    /// It has 60 seconds; until it has ended with status 0 it is called again, later each time.
+    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. It is started
+    /// without a shell and has 60 seconds. Until it ends with status 0, it is called again, after a longer time each time.
     #[arg(long, value_name = "PROGRAM", help_heading = EVENTS)]
     pub(crate) on_event: Option<PathBuf>,
 
-    /// An argument of that program; repeatable
+    /// An argument for that program; repeatable
     #[arg(long, value_name = "ARG", requires = "on_event", allow_hyphen_values = true, help_heading = EVENTS)]
     pub(crate) event_argument: Vec<std::ffi::OsString>,
 
-    /// Write metrics of all databases to FILE for Prometheus; it is replaced whole
+    /// Write metrics of all databases to FILE for Prometheus; the file is always replaced as a whole
     #[arg(long, value_name = "FILE", help_heading = EVENTS)]
     pub(crate) metrics: Option<PathBuf>,
 }

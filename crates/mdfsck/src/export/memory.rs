@@ -47,7 +47,7 @@ pub(super) fn fixed_bytes(
         + database.objects.values().filter(|object| object.type_code == "U").count() as u64 * TABLE_BYTES
 }
 
-/// The memory that reading takes with `sets` sets of pages, in bytes.
+/// The memory for reading with `sets` sets of pages, in bytes.
 fn reading_bytes(pages: &dyn PageSource, database: &Database, sets: u64) -> u64 {
     let held = pages.backup().map_or(0, BackupPages::held_bytes);
     BASE_BYTES + database.bytes() + held + sets * PageSet::bytes_for(pages)

@@ -58,7 +58,7 @@ pub(crate) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     }
 }
 
-/// Whether `path` is what a pattern stands for, or below it.
+/// Whether `path` matches a pattern, or is below a match.
 pub(crate) fn is_below(pattern: &Path, path: &Path) -> bool {
     let mut path = path.components();
     pattern.components().all(|wanted| match (wanted, path.next()) {
@@ -67,7 +67,7 @@ pub(crate) fn is_below(pattern: &Path, path: &Path) -> bool {
     })
 }
 
-/// The folder that holds all that a pattern stands for.
+/// The folder that holds everything that a pattern can match.
 pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
     if let Some(url) = storage::url(pattern) {
         let fixed = url.split('/').take_while(|name| !is_pattern(name.as_ref())).collect::<Vec<_>>();

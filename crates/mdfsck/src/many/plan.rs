@@ -526,7 +526,7 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     extensions.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-/// Whether a file is named like one of a database or a backup of one.
+/// Whether the name of a file is that of a database file or a backup.
 pub(crate) fn has_database_name(path: &Path) -> bool {
     has_extension(path, &EXTENSIONS)
 }

@@ -1,19 +1,19 @@
-//! Requests and answers on a connection: HTTP/1.1 as far as a browser needs it, with a limit on everything that is sent.
+//! Requests and answers on a connection: the part of HTTP/1.1 that a browser needs, with a limit on everything that is received.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of the head of a request, its header lines, and bytes of its body.
+/// The most bytes of a request's head, its most header lines, and the most bytes of its body.
 const HEAD_BYTES: usize = 8 << 10;
 const MOST_HEADERS: usize = 64;
 const BODY_BYTES: usize = 8 << 10;
 /// Bytes that are read or sent at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// Time for an answer to be taken.
+/// Time for the client to receive an answer.
 const SENDING: Duration = Duration::from_secs(30);
-/// Bytes and time that are given to what is still being sent to a connection that ends.
+/// Bytes and time granted for what the client still sends on a connection that is being closed.
 const REST_BYTES: usize = 256 << 10;
 const REST_TIME: Duration = Duration::from_millis(250);
 
@@ -23,12 +23,12 @@ pub(super) struct Request {
     pub(super) method: String,
     pub(super) target: String,
     pub(super) host: Option<String>,
-    /// Where it came from, as a browser says: `same-origin`, `cross-site`.
+    /// The origin, as reported by the browser: `same-origin`, `cross-site`.
     pub(super) fetch_site: Option<String>,
-    /// What for, as a browser says: `navigate` if somebody follows a link.
+    /// The purpose, as reported by the browser: `navigate` when a user follows a link.
     pub(super) fetch_mode: Option<String>,
     pub(super) body: Vec<u8>,
-    /// Whether another may follow on this connection.
+    /// Whether another request may follow on this connection.
     pub(super) may_go_on: bool,
 }
 
@@ -41,13 +41,13 @@ impl Request {
 /// Why there is no request.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// The other side is gone.
+    /// The client is gone.
     Gone,
-    /// It gets this status.
+    /// The client gets this status.
     Answer(u16),
 }
 
-/// What is sent.
+/// An answer to a request.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -88,13 +88,13 @@ pub(super) fn words(status: u16) -> &'static str {
     }
 }
 
-/// A connection, with what was received and is not used yet.
+/// A connection, with what was received but not used yet.
 pub(super) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
 }
 
-/// The head of a request, and how many bytes it and its body have.
+/// The head of a request, and the lengths of head and body in bytes.
 struct Head {
     request: Request,
     head_bytes: usize,
@@ -107,7 +107,7 @@ impl Connection {
         Ok(Self { stream, received: Vec::new() })
     }
 
-    /// The next request; `None` if there is no other within `wait`. Once it has begun, it must be here within `patience`.
+    /// The next request; `None` if none comes within `wait`. Once begun, it must be complete within `patience`.
     pub(super) fn request(&mut self, wait: Option<Duration>, patience: Duration) -> Result<Option<Request>, Refused> {
         if let Some(wait) = wait.filter(|_| self.received.is_empty())
             && !self.receive(Instant::now() + wait).unwrap_or(false)
@@ -116,7 +116,7 @@ impl Connection {
         }
         let deadline = Instant::now() + patience;
         let slow = |error: Refused, has_begun: bool| match error {
-            // One that never began gets no answer.
+            // A request that never began gets no answer.
             Refused::Answer(408) if !has_begun => Refused::Gone,
             error => error,
         };
@@ -143,7 +143,7 @@ impl Connection {
         Ok(Some(Request { body, ..head.request }))
     }
 
-    /// Receives more; whether there was any.
+    /// Receives more; returns whether there was any.
     fn receive(&mut self, deadline: Instant) -> Result<bool, Refused> {
         let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
         let left = left.ok_or(Refused::Answer(408))?;
@@ -206,7 +206,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the connection. What the other side still sends is taken for a moment, or it might never see the answer.
+    /// Closes the connection. Reads for a moment what the client still sends; otherwise the client might never see the answer.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
         let deadline = Instant::now() + REST_TIME;
@@ -219,7 +219,7 @@ impl Connection {
     }
 }
 
-/// The head at the start of `received`; `None` if it is not whole yet, the status of the answer if it is none.
+/// The head at the start of `received`; `None` if it is not complete yet, and the status of the answer if it is not valid.
 fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -242,7 +242,7 @@ fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
         match (all.next(), all.next()) {
             (None, _) => Ok(None),
             (Some(header), None) => text(header.value).map(Some),
-            // Whoever is in between may have read another one.
+            // A proxy in between may have read the other one.
             (Some(_), Some(_)) => Err(400),
         }
     };

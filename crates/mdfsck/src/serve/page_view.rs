@@ -1,6 +1,6 @@
 //! What `mdfsck page` prints of the page of a finding.
 //!
-//! A process of its own reads the files, so that whatever they hold costs this one neither memory nor time.
+//! A separate process reads the files, so that whatever they hold costs this process neither memory nor time.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use history::estate::PageOfFinding;
 
 use crate::keep;
 
-/// Such processes at a time.
+/// The most such processes at a time.
 const MOST: usize = 2;
 /// Time for one of them.
 const TIME: Duration = Duration::from_secs(20);
-/// Bytes of what it prints that are shown.
+/// The most bytes of its output that are shown.
 const SHOWN_BYTES: u64 = 1 << 20;
-/// Memory that it may use for recovery with the log.
+/// Memory that the process may use for recovery with the log.
 const MEMORY: &str = "256MB";
 
-/// The page that says which database it is.
+/// The page that identifies the database.
 const BOOT_PAGE: &str = "1:9";
 
-/// How many are at work.
+/// The number of processes that are running.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// What was printed, or why nothing was.
+/// What was printed, or why there is nothing.
 pub(super) enum Printed {
     Page(String),
     Nothing(String),
@@ -38,7 +38,7 @@ pub(super) enum Printed {
 /// Shows a page of the files that the history names, if they are on this machine.
 pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     let address = format!("{file}:{page}");
-    // The first set is what `page` takes by itself.
+    // `page` takes the first set by default.
     let sets = found.sets.as_deref();
     let sets = sets.map(|sets| if sets.iter().any(|set| *set != 1) { sets } else { Default::default() });
     let by_hand = by_hand(&address, sets.unwrap_or_default(), &names(&found.paths));
@@ -50,7 +50,7 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
         Some(sets) if sets.len() <= 1 => sets,
         _ => {
             return Printed::Nothing(format!(
-                "The run took several backup sets together, or other ones than the first. Add --set. By hand: {by_hand}"
+                "The run took several backup sets together, or a set other than the first. Add --set. By hand: {by_hand}"
             ));
         }
     };
@@ -119,7 +119,7 @@ fn by_hand(address: &str, sets: &[u16], names: &[String]) -> String {
     command
 }
 
-/// A name as a shell takes it.
+/// A name, quoted for a shell if necessary.
 fn quoted(name: &str) -> String {
     let is_plain =
         |letter: char| letter.is_alphanumeric() || "/._-:=@%+,".contains(letter) || cfg!(windows) && letter == '\\';
@@ -163,7 +163,7 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
         if !said.is_empty() {
             text = format!("{}\n{text}", said.trim_end());
         }
-        // What is cut ends early.
+        // When output is cut, the process ends early.
         if is_cut {
             text.push_str("\ncut after 1 MB\n");
         } else if !status.success() {
@@ -178,7 +178,7 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
 fn read(from: Option<impl Read>) -> (String, bool) {
     let mut bytes = Vec::new();
     if let Some(from) = from {
-        // What could be read is shown.
+        // Shows whatever could be read.
         let _ = from.take(SHOWN_BYTES + 1).read_to_end(&mut bytes);
     }
     let is_cut = bytes.len() as u64 > SHOWN_BYTES;
@@ -186,7 +186,7 @@ fn read(from: Option<impl Read>) -> (String, bool) {
     (String::from_utf8_lossy(&bytes).into_owned(), is_cut)
 }
 
-/// How it ended, if that was in time; if not, it is ended.
+/// How the process ended, if it did in time; otherwise it is killed.
 fn wait(child: &mut Child) -> Option<ExitStatus> {
     let deadline = Instant::now() + TIME;
     while Instant::now() < deadline {
@@ -207,7 +207,7 @@ fn names(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for part in text.split(", ") {
         match names.last_mut() {
-            // A comma in a name.
+            // A comma within a name.
             Some(last) if Path::new(last.as_str()).is_absolute() && !Path::new(part).is_absolute() => {
                 last.push_str(", ");
                 last.push_str(part);
@@ -218,7 +218,7 @@ fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// They, if all of them are named by their whole path.
+/// The files, if all of them are named by their full path.
 fn paths(text: &str) -> Option<Vec<PathBuf>> {
     let paths: Vec<PathBuf> = names(text).into_iter().map(PathBuf::from).collect();
     paths.iter().all(|path| path.is_absolute()).then_some(paths)

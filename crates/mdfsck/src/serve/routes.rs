@@ -11,13 +11,13 @@ pub(super) enum Route {
     Run(i64),
     /// The page that a finding is on.
     Page(i64),
-    /// A finding is acknowledged.
+    /// Acknowledge a finding.
     Acknowledge(i64),
     Style,
     Script,
 }
 
-/// What a target names; `None` if there is nothing of that name.
+/// The route of a target; `None` if there is none.
 pub(super) fn route(target: &str) -> Option<Route> {
     let path = target.split(['?', '#']).next()?;
     match path {

@@ -17,12 +17,12 @@ use crate::cli::VERSION;
 use crate::error_log;
 use crate::failure::Failure;
 
-/// The page of the estate is not made more often, and not less often: a check that was killed is no longer under way.
+/// The page of the estate is made at most once in `FRESH`, and anew after `STALE`: a check that was killed must not stay under way.
 const FRESH: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(10);
-/// Characters of a reason.
+/// The most characters of a reason.
 const REASON_CHARS: usize = 1000;
-/// What a wrong token costs.
+/// The delay after a wrong token.
 const DELAY: Duration = Duration::from_millis(250);
 
 pub(super) struct Site {
@@ -33,21 +33,21 @@ pub(super) struct Site {
     style: Arc<Vec<u8>>,
     script: Arc<Vec<u8>>,
     state: Mutex<State>,
-    /// The page of the estate that was made last.
+    /// The latest page of the estate.
     estate: Mutex<Option<Estate>>,
-    /// The history for whoever makes that page: nobody else waits for it.
+    /// A connection to the history for making that page: no other request waits for it.
     maker: Mutex<Option<State>>,
 }
 
 struct State {
     history: History,
-    /// Which file it is: another may be put in its place.
+    /// Identifies the file: another one may take its place.
     identity: Option<(u64, u64)>,
 }
 
 struct Estate {
     page: Arc<Vec<u8>>,
-    /// Of the history before it was made; `None` if it is known to be old.
+    /// The version of the history before the page was made; `None` if the page is known to be outdated.
     version: Option<i64>,
     identity: Option<(u64, u64)>,
     made: Instant,
@@ -70,7 +70,7 @@ impl Site {
         })
     }
 
-    /// What a request is answered with.
+    /// The answer to a request.
     pub(super) fn answer(&self, request: &Request) -> Answer {
         let is_reading = matches!(request.method.as_str(), "GET" | "HEAD");
         match (route(&request.target), is_reading) {
@@ -86,7 +86,7 @@ impl Site {
             (Some(Route::Database(id)), _) => self
                 .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
             (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
-            // A page elsewhere that names it as a picture would start a process here.
+            // A foreign page that embeds it as a picture would start a process here.
             (Some(Route::Page(_)), _)
                 if request.fetch_site.as_deref() == Some("cross-site")
                     && request.fetch_mode.as_deref() != Some("navigate") =>
@@ -123,9 +123,10 @@ impl Site {
         make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now })
     }
 
-    /// The page of the estate, which is made again only after the history has changed. While one request makes it, others get the last.
+    /// The page of the estate, made again only after the history has changed. While one request makes it, other requests get the
+    /// previous one.
     fn estate(&self) -> Result<Arc<Vec<u8>>, HistoryError> {
-        // Before it is made: what is written meanwhile makes it old.
+        // Asked before the page is made: anything written meanwhile makes it outdated.
         let (version, identity) = {
             let state = self.state()?;
             (state.history.data_version()?, state.identity)
@@ -204,20 +205,23 @@ impl Site {
         let field = |name: &str| fields.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value.trim());
         if !token.is(field("token")) {
             thread::sleep(DELAY);
-            return refused(403, "The token is not that of this server.");
+            return refused(403, "The token is wrong.");
         }
         let because: String = field("because").chars().take(REASON_CHARS).collect();
         let until = match field("until") {
             "" => Ok(None),
             text => history::time::seconds(text).map(history::time::text_of_seconds).map(Some).ok_or(()),
         };
-        // One that is over would say that nobody knows of it.
+        // An acknowledgement that has expired would have no effect.
         let until = until.and_then(|until| match until {
             Some(until) if until <= history::time::text(SystemTime::now()) => Err(()),
             until => Ok(until),
         });
         let (false, Ok(until)) = (because.is_empty(), until) else {
-            return refused(400, "A reason is wanted, and a date to come such as 2026-12-01 or none.");
+            return refused(
+                400,
+                "A reason is required. The date may be left out, or must be in the future, such as 2026-12-01.",
+            );
         };
         let who = format!("{}, by mdfsck serve", error_log::who());
         let done = History::open(&self.path).and_then(|mut history| {
@@ -245,14 +249,14 @@ impl State {
     }
 }
 
-/// Which file a path leads to.
+/// Identifies the file that a path leads to.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// A file that is open stays in its place.
+/// An open file stays in its place.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|_| (0, 0))

@@ -1,4 +1,4 @@
-//! The word that whoever acknowledges findings must have.
+//! The token that is needed to acknowledge findings.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Characters of a token at least, and bytes of its file at most.
+/// The fewest characters of a token, and the most bytes of its file.
 const LEAST_CHARS: usize = 16;
 const MOST_BYTES: u64 = 4096;
 
@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 4096;
 pub(super) struct Token(String);
 
 impl Token {
-    /// One that nobody can guess.
+    /// A new token that cannot be guessed.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -26,7 +26,7 @@ impl Token {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// That of a file.
+    /// The token in a file.
     ///
     /// # Errors
     /// If it cannot be read or is too short.
@@ -37,7 +37,7 @@ impl Token {
         let token = text.trim();
         if token.chars().count() < LEAST_CHARS || token.lines().count() > 1 {
             let text =
-                format!("--token-file {}: one line of at least {LEAST_CHARS} characters is wanted", path.display());
+                format!("--token-file {}: must be one line of at least {LEAST_CHARS} characters", path.display());
             return Err(Failure::usage(text));
         }
         Ok(Self(token.to_owned()))
@@ -47,7 +47,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether `other` is it, in a time that says nothing about where they differ.
+    /// Whether `other` is the token, in a time that does not reveal where they differ.
     pub(super) fn is(&self, other: &str) -> bool {
         let (own, other) = (self.0.as_bytes(), other.as_bytes());
         let mut difference = u8::from(own.len() != other.len());

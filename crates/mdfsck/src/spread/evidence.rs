@@ -38,7 +38,7 @@ pub(crate) struct Evidence {
     headers: String,
 }
 
-/// A file, and all that the system says of it that changes when something writes to it; or an object.
+/// A file, with everything that the system reports about it that changes when it is written to; or an object.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileIdentity {
@@ -56,7 +56,7 @@ struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// What there is now; an error also for an object that others may look like.
+    /// What exists now; an error also for an object that another one could be mistaken for.
     fn of(path: &Path) -> io::Result<Self> {
         if let Some(object) = storage::version(path) {
             let storage::Version { bytes, name, is_strong } = object?;
@@ -83,8 +83,8 @@ fn identity(_: &Metadata) -> (i64, u64) {
     (0, 0)
 }
 
-/// Files as they were before they were opened. If one is replaced, the window still has the old one open, but the evidence is of the
-/// new one.
+/// Files as they were before they were opened. If a file is replaced, the window still has the old one open, but the evidence
+/// describes the new one.
 pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
@@ -130,8 +130,8 @@ impl Before {
 }
 
 impl Evidence {
-    /// What there is, as it is now; `None` if a later window may have other bytes before it: data files that were not shut down cleanly
-    /// and are not said to be an `image`, an object without a strong tag.
+    /// What exists now; `None` if a later window may see other bytes: data files that were not shut down cleanly and are not
+    /// declared to be an `image`, or an object without a strong tag.
     ///
     /// # Errors
     /// If a file cannot be asked for.
@@ -175,8 +175,8 @@ impl Evidence {
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
     }
 
-    /// Whether a file is another one now, or gone. One that the system cannot be asked about may still be the same, as may one whose
-    /// folder is empty or gone: a share that is not mounted looks like that. No storage is asked about objects of other checks.
+    /// Whether a file has been replaced or is gone. A file that the system cannot report on may still be the same, as may one
+    /// whose folder is empty or gone: a share that is not mounted looks like that. Objects of other checks are not looked up.
     pub(super) fn is_stale(&self) -> bool {
         let mut of_system = self.files.iter().filter(|file| file.version.is_none());
         of_system.any(|file| match FileIdentity::of(&file.path) {

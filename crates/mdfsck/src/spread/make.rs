@@ -148,7 +148,7 @@ fn write_maps(
     Ok(maps)
 }
 
-/// Refuses more tasks than are of use.
+/// Refuses more tasks than are useful.
 ///
 /// # Errors
 /// If there are more than [`MOST_TASKS`].

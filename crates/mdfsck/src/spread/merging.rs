@@ -84,7 +84,7 @@ impl Merge {
             })
         };
         let asked = rounds::asked(&self.opened, &self.answers)?;
-        // After the last round, merge takes all looks by itself.
+        // After the last round, merge takes all second looks by itself.
         let local_limit = self.local_limit.filter(|_| self.opened.rounds.len() < MOST_ROUNDS as usize);
         let rounds = local_limit.map(|limit| Rounds::new(limit, asked));
         let merged = match (left, &rounds) {

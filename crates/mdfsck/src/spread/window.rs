@@ -44,7 +44,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) ends: Instant,
     /// How long it is.
     pub(crate) allowed: Duration,
-    /// Whether the window is to end early.
+    /// Whether the window should end early.
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
 }
 
@@ -54,11 +54,11 @@ pub(crate) struct Outcome {
     pub(crate) report: Report,
     /// The ranges that this window has read.
     pub(crate) swept: Swept,
-    /// How many these are.
+    /// The number of ranges.
     pub(crate) ranges: u64,
     /// Bytes of the image.
     pub(crate) all_bytes: u64,
-    /// Bytes of its ranges that are read, in this window and earlier ones.
+    /// Bytes of the ranges read so far, in this window and earlier ones.
     pub(crate) done_bytes: u64,
     /// Whether the next window can go on.
     pub(crate) is_fixed: bool,
@@ -101,7 +101,7 @@ impl Outcome {
         let mut history = History::open_or_create(history)?;
         let forgotten: Result<(), HistoryError> = closed.map_or(Ok(()), |(path, plan)| {
             history.forget_parts(&plan)?;
-            // While no other process may work on it.
+            // While no other process may use it.
             remove(&path);
             Ok(())
         });
@@ -177,7 +177,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
             let Some(sweeper) = sweeper else { return Ok(Err(WindowEnd::NoRanges)) };
             let sweep = Sweep { terms, subject, source };
             let keeper = Keeper::open(&sweep)?;
-            // Another process may work on what is kept, unless the database is this one's.
+            // Another process may be using what is kept, unless this process holds the database.
             let mut former = former.filter(|_| keeper.is_open());
             let of_former = former.as_ref().map(|former| usable(former, source, recorded(terms.history, former)));
             let mut parts = match of_former {
@@ -236,8 +236,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None };
     let mut report =
         throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
-    // A range is read if its task is done and every page of it could be read. Also when the image closes, ranges are those of the
-    // windows, each with its own date.
+    // A range is read if its task is done and every page of it could be read. When the image closes, too, the ranges are those of
+    // the windows, each with its own date.
     let is_read = |(tile, place): (RangeRead, &(u16, u32))| {
         let is_unread = keeper.unread.contains(place) || !read.contains_key(place);
         RangeRead { is_read: tile.is_read && !is_unread, ..tile }
@@ -266,7 +266,7 @@ struct RangesDone {
     opened: Opened,
     /// The tasks that have parts.
     done: BTreeSet<u32>,
-    /// When each of their ranges was read.
+    /// When each of these ranges was read.
     read: BTreeMap<(u16, u32), String>,
     keeper: Keeper,
     pace: Pace,

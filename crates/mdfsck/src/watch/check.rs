@@ -25,9 +25,9 @@ use crate::spread::Spread;
 /// What the checks of a watcher have in common.
 pub(super) struct Checker<'a> {
     watch: &'a WatchArguments,
-    /// All that may be used together.
+    /// The resources of all checks together.
     whole: CheckArguments,
-    /// What one of several checks may use.
+    /// The resources of one of several checks.
     share: CheckArguments,
     /// Write-locked by a check that needs all the memory.
     alone: RwLock<()>,
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
         Self { watch, share: side_by_side::share(&several, usize::from(watch.jobs)), whole, alone: RwLock::default() }
     }
 
-    /// Checks a backup. Whatever comes of it is in the history afterwards.
+    /// Checks a backup. The history then has the result, whatever it is.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -57,7 +57,7 @@ impl<'a> Checker<'a> {
         for path in paths.iter().chain(&base) {
             match find::seen(path) {
                 Ok(Some(seen)) => files.push(seen),
-                // It may be there under another name: the next look finds it.
+                // It may exist under another name: the next look finds it.
                 Ok(None) if paths.contains(path) => return history.is_gone(claim),
                 Ok(None) => return history.give_back(claim, "waits for the full backup that it is based on"),
                 Err(cause) => {
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
         if mark.has_changed.load(Ordering::Relaxed) {
             return history.give_back(claim, "its files changed while they were read");
         }
-        // What is recorded is not claimed any more; what is left could neither be checked nor recorded.
+        // A recorded backup is no longer claimed; one that is could be neither checked nor recorded.
         match failed {
             Some(failure) => self.failed(history, item, claim, &failure),
             None if history.is_claimed(claim)? => {
@@ -138,11 +138,11 @@ impl<'a> Checker<'a> {
             }
             done => done,
         };
-        // It was recorded where it failed.
+        // The failure was already recorded.
         done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
     }
 
-    /// A log backup: all its blocks are read.
+    /// Checks a log backup: all its blocks are read.
     fn log(&self, history: &mut History, item: &Item, mark: &Arc<Mark>) -> Result<(), Failure> {
         let paths: Vec<PathBuf> = item.found.paths.iter().map(PathBuf::from).collect();
         let backups = BackupLog::open(&paths, &[item.found.position])?;
@@ -180,7 +180,7 @@ impl<'a> Checker<'a> {
         self.note_failure(history, item, claim, failure)
     }
 
-    /// Notes that a backup could not be checked.
+    /// Records that a backup could not be checked.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -210,7 +210,7 @@ fn finish(history: &mut History, mark: &Mark, verdict: Verdict, message: &str) -
     history.finish(&mark.claim, verdict, message, mark.has_listener).map_err(|error| Failure::from(&error))
 }
 
-/// The sets to restore for a backup; the inner error says why that can never be done.
+/// The sets to restore for a backup; the inner error is why there never can be any.
 fn restore(item: &Item, paths: &[PathBuf], base: &[PathBuf]) -> Result<Result<Vec<ChainSet>, String>, Failure> {
     let mut media = Vec::new();
     for path in base.iter().chain(paths) {

@@ -19,10 +19,10 @@ use crate::windows::signals;
 
 /// How long the program may take.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How often it is looked for events.
+/// How often it looks for events.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What passes events on.
+/// What is needed to pass events on.
 pub(super) struct Deliverer<'a> {
     arguments: &'a WatchArguments,
     program: &'a Path,
@@ -34,7 +34,7 @@ impl<'a> Deliverer<'a> {
         Self { arguments, program, holder }
     }
 
-    /// Passes on what there is, until the watcher has ended.
+    /// Passes events on until the watcher has ended.
     pub(super) fn work(&self, has_ended: &AtomicBool) {
         let Some(mut history) = self.history(has_ended) else { return };
         // Whatever an earlier run could not pass on is tried again at once.
@@ -68,7 +68,7 @@ impl<'a> Deliverer<'a> {
         }
     }
 
-    /// Passes on one event after another until one fails: the next would as well.
+    /// Passes on one event after another until one fails: the next one would fail, too.
     fn pass_on(&self, history: &mut History) -> history::Result<()> {
         while !signals::is_raised() {
             let Some(message) = history.take_event(self.holder)? else { return Ok(()) };
@@ -83,10 +83,10 @@ impl<'a> Deliverer<'a> {
         Ok(())
     }
 
-    /// Calls the program once; the inner error says why that was of no use.
+    /// Calls the program once; the inner error is why the call failed.
     fn call(&self, message: &Message) -> io::Result<Result<(), String>> {
         let mut command = Command::new(self.program);
-        // Whatever it starts ends with it.
+        // Its child processes end with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command
@@ -112,7 +112,7 @@ impl<'a> Deliverer<'a> {
     }
 }
 
-/// Ends a program, with all that it has started where the system knows that.
+/// Kills a program, together with its child processes where the system keeps track of them.
 fn end(child: &mut Child) -> io::Result<()> {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
@@ -122,7 +122,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// The lines as a file without a name: whether and when they are read is the program's matter.
+/// The lines as a file without a name: whether and when they are read is up to the program.
 fn input(lines: &str) -> io::Result<Stdio> {
     let mut file: File = tempfile::tempfile()?;
     file.write_all(lines.as_bytes())?;

@@ -1,4 +1,4 @@
-//! What there is: files in folders, by listing. Events of file systems say nothing of what other machines write.
+//! Finds files by listing folders. File system events do not cover what other machines write.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::many::{patterns, plan};
 
 /// Levels of folders that are searched.
 const MAX_DEPTH: usize = 32;
-/// A list of data files is no larger.
+/// The most bytes of a list of data files.
 const MOST_LIST_BYTES: u64 = 16 << 20;
 
 /// The data files of a database, named by a line of a list.
@@ -29,25 +29,26 @@ pub(super) struct DataFiles {
 /// What was found.
 #[derive(Default)]
 pub(super) struct Listed {
-    /// The files in folders and those that were named.
+    /// The files in folders, and those named one by one.
     pub(super) files: BTreeMap<String, Seen>,
-    /// Data files that were named by lists.
+    /// Data files named by lists.
     pub(super) data: Vec<DataFiles>,
-    /// The files of these.
+    /// The files of `data`.
     pub(super) data_files: Vec<Seen>,
-    /// What cannot be read: what is there is not known.
+    /// Places that cannot be read: what they hold is not known.
     pub(super) problems: Vec<String>,
-    /// Files that are passed over, whatever is in them.
+    /// Files that are skipped, whatever they hold.
     pub(super) warnings: Vec<String>,
-    /// One of these is named like a backup.
+    /// One of the skipped files is named like a backup.
     pub(super) is_unable: bool,
-    /// Where all of these are looked for.
+    /// The places where all of these are looked for.
     pub(super) roots: Roots,
-    /// Names and folders of the files that the watcher itself writes: who opens and closes a file of SQLite loses its locks on it.
+    /// Names and folders of the files that the watcher itself writes: opening and closing a SQLite file drops the locks of this
+    /// process on it.
     own: Vec<(OsString, PathBuf)>,
 }
 
-/// Lists what `paths` lead to, but for the files that the watcher itself writes.
+/// Lists what `paths` lead to, without the files that the watcher itself writes.
 pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
     storage::forget();
     let own = own.iter().filter_map(|path| Some((path.file_name()?.to_owned(), folder_of(path)?)));
@@ -60,7 +61,7 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
                 expanded.paths.iter().for_each(|path| listed.any(path, false));
             }
             Ok(None) => listed.any(path, true),
-            // Nothing has such a name yet, if the folder for it is there.
+            // No match yet, which is fine if the folder can be listed.
             Err(_) => {
                 listed.roots.add_pattern(path);
                 let folder = patterns::fixed_folder(path);
@@ -109,7 +110,7 @@ impl Listed {
             match (is_folder, depth.checked_sub(1)) {
                 (true, Some(depth)) => self.folder(&path, depth),
                 (true, None) => {
-                    let text = format!("{}: is more than {MAX_DEPTH} folders deep; name it too", path.display());
+                    let text = format!("{}: is more than {MAX_DEPTH} folders deep; name it as well", path.display());
                     self.problems.push(text);
                 }
                 (false, _) => self.file(&path),
@@ -122,8 +123,7 @@ impl Listed {
             return;
         }
         if path.to_str().is_none() {
-            self.warnings
-                .push(format!("{}: its name is not UTF-8, so that it is passed over; rename it", path.display()));
+            self.warnings.push(format!("{}: its name is not UTF-8, so it is skipped; rename it", path.display()));
             self.is_unable |= plan::has_backup_name(path);
             return;
         }
@@ -146,7 +146,7 @@ impl Listed {
         storage::url(path).is_none() && (self.own.iter().any(is_it) || is_link() && history::is_open(path))
     }
 
-    /// The files of a folder, or a file, which need not be there.
+    /// The files in a folder, or a file, which need not exist.
     fn data_files_at(&mut self, path: &Path) -> Vec<PathBuf> {
         let listed = match storage::kind(path) {
             Ok(Kind::Folder) => storage::list(path),
@@ -157,7 +157,7 @@ impl Listed {
             self.unread(path, &cause);
             Vec::new()
         });
-        // Of a folder without files it is said that they are not there.
+        // A folder without files stands for its files: they are reported as missing.
         if files.is_empty() { vec![path.to_owned()] } else { files }
     }
 
@@ -177,11 +177,8 @@ impl Listed {
             let words = words(text);
             let Some((name, paths)) = words.split_first() else { continue };
             if paths.is_empty() {
-                let text = format!(
-                    "{}, line {}: a name and the paths of its data files are wanted",
-                    path.display(),
-                    number + 1
-                );
+                let text =
+                    format!("{}, line {}: expected a name and the paths of its data files", path.display(), number + 1);
                 self.problems.push(text);
                 continue;
             }
@@ -193,7 +190,7 @@ impl Listed {
             }
             for file in &files {
                 match seen(Path::new(file)) {
-                    // What is not there is waited for.
+                    // Waits for what does not exist.
                     Ok(seen) => self.data_files.extend(seen),
                     Err(cause) => self.unread(Path::new(file), &cause),
                 }
@@ -210,7 +207,7 @@ fn folder_of(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(folder).ok()
 }
 
-/// The words of a line; those with blanks stand in double quotes. What follows a `#` at the start is a comment.
+/// The words of a line; those with blanks are in double quotes. A line that begins with `#` is a comment.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut is_quoted, mut has_word) = (Vec::new(), String::new(), false, false);
     for letter in line.trim().chars() {
@@ -234,12 +231,12 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a file that was named is a list: text, and no name of a database file.
+/// Whether a named file is a list: it is text, and its name is not that of a database file.
 fn is_list(path: &Path) -> bool {
     storage::url(path).is_none() && !plan::has_database_name(path) && plan::is_text(path)
 }
 
-/// A file as it is now; `None` if it is no file, or gone.
+/// A file as it is now; `None` if it is gone or not a regular file.
 ///
 /// # Errors
 /// If that cannot be known.
@@ -260,7 +257,7 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
         Err(cause) if is_gone(&cause) => return Ok(None),
         Err(cause) => return Err(cause),
     };
-    // Before 1970 it is another time too.
+    // A time before 1970 is still a time that differs.
     let modified = metadata.modified()?;
     let nanoseconds = match modified.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_nanos().to_string(),

@@ -1,4 +1,4 @@
-//! What the labels of a backup file say, as the history keeps it: they are read once in each state of the file.
+//! The content of a backup file's labels, as the history keeps it: they are read once per state of the file.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use source::backup::{self, BackupMedia, BackupSet, DamageKind, SetKind};
 
 use crate::many::plan;
 
-/// What a file is.
+/// The type of a file.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Labels {
-    /// No backup.
+    /// Not a backup.
     Other,
-    /// Named like a backup, and none: its start is damaged or not written yet.
+    /// Named like a backup but not one: its start is damaged or not written yet.
     Lost(String),
     /// A backup.
     Backup(Media),
@@ -44,13 +44,13 @@ pub(super) struct Set {
     pub(super) finished: Option<String>,
     pub(super) bytes: u64,
     pub(super) has_checksums: bool,
-    /// The file ends before it does.
+    /// The file ends before the set does.
     pub(super) is_cut: bool,
     /// Something else is wrong with the labels of the file.
     pub(super) is_damaged: bool,
-    /// Of a differential: the full backup that it is based on.
+    /// For a differential: the full backup that it is based on.
     pub(super) base: Option<String>,
-    /// The same by its checkpoint.
+    /// The same, by its checkpoint.
     pub(super) base_lsn: Option<String>,
     /// The checkpoint that this backup made.
     pub(super) checkpoint: Option<String>,

@@ -1,4 +1,4 @@
-//! What a check of a watcher carries with it: which backup it is, and how its files were before.
+//! What a watcher's check carries with it: which backup it is, and the state of its files before.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,30 +9,30 @@ use history::queue::{Claim, Seen, Watched};
 
 use super::find;
 
-/// The backup that a check is of.
+/// The backup that is being checked.
 #[derive(Debug)]
 pub(crate) struct Mark {
     /// The right to check it.
     pub(crate) claim: Claim,
-    /// Why it is unknown whether it is sound, although nothing was found.
+    /// Why the backup is unknown although nothing was found.
     pub(crate) doubt: Option<String>,
-    /// Somebody is to be told what became of findings.
+    /// Whether what becomes of findings is recorded as events.
     pub(crate) has_listener: bool,
-    /// Its files as they were before.
+    /// Its files before the check.
     pub(crate) files: Vec<Seen>,
-    /// How long files must stand still.
+    /// How long files must not change before they count as whole.
     pub(crate) settle: Duration,
-    /// They have changed.
+    /// Whether the files have changed.
     pub(crate) has_changed: AtomicBool,
 }
 
 impl Mark {
-    /// What the history is to note.
+    /// What the history is to record.
     pub(crate) fn watched(&self) -> Watched<'_> {
         Watched { claim: &self.claim, doubt: self.doubt.as_deref() }
     }
 
-    /// Whether the files are as they were before the check. What was found counts only if they stand still once more: then nothing of it
+    /// Whether the files are the same as before the check. If anything was found, they must settle once more: then no finding
     /// comes from a file that was being written.
     pub(crate) fn stands(&self, has_findings: bool) -> bool {
         let is_settled = |seen: &Seen| source::storage::url(Path::new(&seen.path)).is_some();

@@ -1,4 +1,4 @@
-//! What is known of all databases as a file for Prometheus: node_exporter and windows_exporter read it.
+//! The state of all databases as a file for Prometheus, which node_exporter and windows_exporter read.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -9,15 +9,15 @@ use history::vitals::{Vital, Vitals};
 
 use crate::cli::VERSION;
 
-/// Writes the file beside its place and renames it: who reads it reads the one before or this one.
+/// Writes the file beside its place and renames it: a reader sees either the previous or the new one.
 ///
 /// # Errors
-/// If it cannot be written, or the history not be read.
+/// If it cannot be written, or the history cannot be read.
 pub(super) fn write(path: &Path, history: &History, status: u8) -> io::Result<()> {
     let text = text(&history.vitals().map_err(io::Error::other)?, status);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // A collector reads files that end in .prom.
+    // A collector reads files whose names end in .prom.
     builder.prefix(".mdfsck-metrics.").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
@@ -39,7 +39,7 @@ impl Series {
         let _ = writeln!(self.0, "mdfsck_{name}{labels} {value}");
     }
 
-    /// A series of each database for which there is a value.
+    /// A series for each database that has a value.
     fn of_each<V: std::fmt::Display>(
         &mut self,
         (name, kind, help): (&str, &str, &str),
@@ -64,7 +64,7 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// All series: twelve for each database at most.
+/// All series: at most twelve per database.
 fn text(vitals: &Vitals, status: u8) -> String {
     let mut out = Series(String::new());
     out.head("build_info", "gauge", "The release that wrote this.");

@@ -13,11 +13,11 @@ const MINUTES_PER_DAY: u16 = 24 * 60;
 /// Which backups of a database are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
-    /// Each.
+    /// Every backup.
     All,
-    /// The newest full backup.
+    /// Only the newest full backup.
     Newest,
-    /// One in this time.
+    /// One per span of time.
     Sample(Duration),
 }
 
@@ -29,12 +29,12 @@ impl FromStr for Policy {
             ("all", _) => Ok(Self::All),
             ("newest", _) => Ok(Self::Newest),
             (_, Some(span)) => time::span(span).map(Self::Sample),
-            _ => Err("all, newest or sample:SPAN is wanted, such as sample:7d".to_owned()),
+            _ => Err("expected all, newest or sample:SPAN, such as sample:7d".to_owned()),
         }
     }
 }
 
-/// Hours of the day; they may cross midnight.
+/// Hours of the day; may cross midnight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct During {
     from: u16,
@@ -55,12 +55,12 @@ impl FromStr for During {
         let parsed = text.split_once('-').and_then(|(from, to)| Some(Self { from: minute(from)?, to: minute(to)? }));
         parsed
             .filter(|during| during.from != during.to)
-            .ok_or_else(|| "two times of the day are wanted, such as 22:00-05:30".to_owned())
+            .ok_or_else(|| "expected two times of day, such as 22:00-05:30".to_owned())
     }
 }
 
 impl During {
-    /// Whether a minute of the day is between them.
+    /// Whether a minute of the day is within them.
     pub(crate) fn has(self, minute: u16) -> bool {
         match self.from < self.to {
             true => (self.from..self.to).contains(&minute),
@@ -69,7 +69,7 @@ impl During {
     }
 }
 
-/// The backups that are left out, and why. `checked` says when the last whole check of each family ended.
+/// The backups that are skipped, and why. `checked` has the end of the last full check of each family.
 pub(crate) fn left_out(
     policy: Policy,
     queued: &[Item],
@@ -81,7 +81,7 @@ pub(crate) fn left_out(
     match policy {
         Policy::All => Vec::new(),
         Policy::Newest => {
-            // A newer one that is not whole yet, or done already, is the newest all the same.
+            // A newer backup counts even if it is not whole yet, or already done.
             let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
             let mut newest: HashMap<&str, (Option<&str>, i64)> = HashMap::new();
             for item in fulls {
@@ -109,24 +109,24 @@ pub(crate) fn left_out(
                 *known = age.max(*known);
             }
             let is_chosen = |item: &Item| {
-                // What is damaged is looked at.
+                // A damaged backup is always checked.
                 item.found.is_damaged
                     || item.tries > 0
                     || candidates.get(item.found.family.as_str()).is_some_and(|(_, chosen)| *chosen == item.id)
             };
-            let reason = "not chosen: its labels are sound, and another backup of this database is the sample";
+            let reason = "not chosen: its labels are sound, and another backup of this database is checked";
             ready().filter(|item| !is_chosen(item)).map(|item| (item.id, reason.to_owned())).collect()
         }
     }
 }
 
-/// Whether a check of it is a check of all of the database.
+/// Whether a check of this backup covers the whole database.
 fn is_sample(item: &Item) -> bool {
     matches!(item.found.kind, Kind::Full | Kind::Differential)
 }
 
-/// The backups that are to be checked now, in order: of families that were never checked, then of those checked longest ago, and the
-/// largest first. What ended with its process before comes last.
+/// The backups to check now, in order: families that were never checked, then those checked longest ago, largest first within
+/// each. A backup whose last check was killed comes last.
 pub(crate) fn order(queued: &[Item], checked: &HashMap<String, String>, now: &str) -> Vec<i64> {
     let is_due = |item: &&Item| item.state == "ready" && item.not_before.as_deref().is_none_or(|moment| moment <= now);
     let mut due: Vec<&Item> = queued.iter().filter(is_due).collect();

@@ -1,4 +1,4 @@
-//! Which backups there are, and whether each is whole: its files stand still, it has its end, and all its stripes are there.
+//! Which backups exist, and whether each is whole: its files have settled, it has its end, and all its stripes exist.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::find::DataFiles;
 use super::labels::{Labels, Set};
 use crate::many::plan;
 
-/// Whether a file has stood still for long enough at `now` (milliseconds since 1970). An object is there whole or not at all.
+/// Whether a file has settled at `now` (milliseconds since 1970). An object either exists as a whole or not at all.
 pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool {
     let settle = i64::try_from(settle.as_millis()).unwrap_or(i64::MAX);
     storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle
 }
 
-/// A set with the stripes of it that were found.
+/// A set, with those of its stripes that were found.
 struct Group<'a> {
-    /// That of the first stripe.
+    /// The labels of the first stripe.
     set: &'a Set,
     media_set: Option<&'a str>,
     stripes: u16,
@@ -37,7 +37,7 @@ impl Group<'_> {
         };
         match self.stripes {
             1 => format!("{set} {bytes}"),
-            // Its size is known only with all stripes.
+            // The size is known only once all stripes are.
             _ => format!("{set} of {}", self.media_set.unwrap_or_default()),
         }
     }
@@ -58,7 +58,7 @@ impl Group<'_> {
     }
 }
 
-/// The backups of all files, at `now` (milliseconds since 1970).
+/// The backups in all files, at `now` (milliseconds since 1970).
 pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
     let mut unknown = Vec::new();
     let mut read: Vec<(&FileState, Labels)> = Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
     all
 }
 
-/// Which set it is: its GUID and media set, or whatever else there is; and its position.
+/// Identifies a set: by its GUID and media set, or whatever else there is; and its position.
 type Key<'a> = (&'a str, &'a str, String, u16);
 
 fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'a>>, Vec<&'a FileState>) {
@@ -100,7 +100,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
         for set in media.sets.iter().filter(|set| !set.is_cut) {
             let rest = match &set.guid {
                 Some(_) if media.stripes > 1 => String::new(),
-                // A copy that has another size is another backup.
+                // A copy of another size is another backup.
                 Some(_) => set.bytes.to_string(),
                 None => format!("{} {} {:?} {}", set.server, set.database, set.finished, set.bytes),
             };
@@ -114,7 +114,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
                 is_damaged: false,
             });
             group.is_damaged |= set.is_damaged;
-            // Of copies the first by name counts.
+            // Among copies, the first by name counts.
             group.files.entry(media.stripe).or_insert((&state.seen.path, state.seen.size));
         }
     }
@@ -159,7 +159,7 @@ fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a G
     all.values().find(is_base)
 }
 
-/// A file of which it is not known yet which backup it is.
+/// A file whose backup is not known yet.
 fn file(state: &FileState, reason: &str) -> Found {
     let Seen { path, size, .. } = &state.seen;
     Found {
@@ -188,7 +188,7 @@ fn unnamed(identity: String, paths: Vec<String>, kind: Kind) -> Found {
     }
 }
 
-/// Data files that were listed by name: a state of theirs is what a backup is elsewhere.
+/// Data files named by a list: each state of theirs counts as a backup.
 pub(super) fn data(listed: &[DataFiles], states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
     let states: HashMap<&str, &FileState> = states.iter().map(|state| (state.seen.path.as_str(), state)).collect();
     let one = |data: &DataFiles| {

@@ -1,18 +1,18 @@
-//! Which files a watcher looks for. Others may use the same history: their files are none of its business.
+//! The files that a watcher looks for. Other watchers may use the same history: their files are none of its business.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::many::patterns;
 
-/// What the paths of a watcher lead to, whether it is there or not.
+/// The places that the paths of a watcher lead to, whether they exist or not.
 #[derive(Clone, Default)]
 pub(super) struct Roots {
-    /// Files, and folders with all that is below them.
+    /// Files, and folders with everything below them.
     named: Vec<PathBuf>,
-    /// What they stand for, with all that is below it.
+    /// Patterns, with everything below their matches.
     patterns: Vec<PathBuf>,
-    /// Data files, and folders of them.
+    /// Data files, and folders that hold data files.
     data: HashSet<PathBuf>,
 }
 
@@ -25,12 +25,12 @@ impl Roots {
         self.patterns.push(pattern.to_owned());
     }
 
-    /// A data file, or a folder of them without what is in its subfolders.
+    /// A data file, or a folder of data files without its subfolders.
     pub(super) fn add_data(&mut self, path: &Path) {
         self.data.insert(path.to_owned());
     }
 
-    /// Whether a file of this path would be found if it was there.
+    /// Whether a file with this path would be found if it existed.
     pub(super) fn has(&self, path: &str) -> bool {
         let path = Path::new(path);
         self.named.iter().any(|root| path.starts_with(root))

@@ -1,4 +1,4 @@
-//! The threads that check what is ready, and what they share with the one that looks.
+//! The threads that check ready backups, and what they share with the thread that looks for backups.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,22 +17,22 @@ use crate::cli::WatchArguments;
 use crate::failure::{Failure, warn};
 use crate::windows;
 
-/// How often it says that it works on what it has claimed.
+/// How often the claims are renewed.
 const BEAT: Duration = Duration::from_secs(20);
-/// How long it waits before it writes to the history again what could not be written, and how often.
+/// How long to wait before writing to the history again after a failure, and how many times.
 const PAUSE: Duration = Duration::from_secs(2);
 const MOST_NOTES: u32 = 15;
 
 /// What the threads of a watcher share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Where it looks: nothing is known to be there before.
+    /// The places to look; nothing is known to exist before they are set.
     pub(super) roots: RwLock<Roots>,
-    /// The backups that are being checked. Held while one is claimed.
+    /// The backups that are being checked. Locked while one is claimed.
     working: Mutex<BTreeSet<i64>>,
-    /// The history could not be used when it was to be.
+    /// The history could not be used when needed.
     pub(super) is_unable: AtomicBool,
-    /// No more backups come.
+    /// No more backups will come.
     pub(super) closing: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ impl Shared {
         self.working.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a backup is of this watcher and not of another that uses the same history.
+    /// Whether a backup belongs to this watcher, not to another one that uses the same history.
     pub(super) fn is_own(&self, item: &Item) -> bool {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
     }
@@ -50,7 +50,7 @@ impl Shared {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Waits, but not for longer than the watcher works.
+    /// Waits, but not longer than the watcher runs.
     fn pause(&self, pause: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < pause && !self.is_closing() && !windows::signals::is_raised() {
@@ -58,7 +58,7 @@ impl Shared {
         }
     }
 
-    /// Says that the history cannot be used.
+    /// Records that the history cannot be used.
     fn unable(&self, cause: impl std::fmt::Display) {
         self.is_unable.store(true, Ordering::Relaxed);
         warn(cause);
@@ -100,8 +100,8 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
     }
 }
 
-/// Notes that a backup could not be checked, when the history can be written again. If it cannot for long, the next look finds the claim
-/// that nobody works on.
+/// Records that a backup could not be checked, once the history can be written again. If it cannot for a long time, the next look
+/// finds the abandoned claim.
 fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&Item, &Claim), failure: &Failure) {
     for _ in 0..MOST_NOTES {
         let is_noted = match history.is_claimed(claim) {
@@ -116,7 +116,7 @@ fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&I
     }
 }
 
-/// The next backup that is to be checked, which is then claimed.
+/// Claims the next backup to be checked.
 fn next(
     arguments: &WatchArguments,
     history: &mut History,
@@ -150,7 +150,7 @@ fn next(
     Ok(None)
 }
 
-/// Says that this process works, as long as it does.
+/// Renews the claims of this process, as long as it works.
 pub(super) fn beat(arguments: &WatchArguments, (holder, shared): (&Holder, &Shared), has_ended: &AtomicBool) {
     let mut last = Instant::now();
     while !has_ended.load(Ordering::Relaxed) {

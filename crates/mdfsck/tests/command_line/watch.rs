@@ -536,7 +536,7 @@ fn chains(folder: &Path) -> Result<(), Failed> {
 
 fn refusals(folder: &Path) -> Result<(), Failed> {
     fs::create_dir(folder.join("backups"))?;
-    refused(&mdfsck(folder, &["watch", "-", "--history", "h.db"]), 8, &["looks again and again"])?;
+    refused(&mdfsck(folder, &["watch", "-", "--history", "h.db"]), 8, &["cannot read standard input"])?;
     fs::write(folder.join("other"), "text")?;
     refused(&mdfsck(folder, &["watch", "backups", "--history", "other"]), 8, &["other", "is not a history"])?;
     for wrong in [

@@ -2,7 +2,7 @@
 const NOW = Date.parse(model.head.now);
 const DAY = 86400;
 const {is_live: isLive, can_acknowledge: canAcknowledge} = model.head;
-// Ages in days, each class up to its own.
+// Classes of age in days, each up to its limit.
 const AGES = [1, 3, 7, 14, 30];
 const AGE_NAMES = ['within a day', 'within 3 days', 'within 7 days', 'within 14 days', 'within 30 days', 'longer ago', 'never read', 'not in use'];
 const AGE_COLORS = ['age0', 'age1', 'age2', 'age3', 'age4', 'age5', 'unknown', 'free'];
@@ -27,7 +27,7 @@ const link = (target, ...children) => {
   return made;
 };
 const section = (title, ...children) => element('section', '', element('h2', '', title), ...children);
-// The namespace is a name, and nothing is loaded from it.
+// The namespace is only a name; nothing is loaded from it.
 const shape = (tag, attributes, ...children) => {
   const made = document.createElementNS('http:/' + '/www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -128,7 +128,7 @@ const oneFinding = (found, row) => {
   if (isLive && canAcknowledge && found.life !== 'gone' && row) made.append(acknowledge(found.key));
   return made;
 };
-// Findings by object, and there by check.
+// Findings by object, and within each by check.
 const findingList = ({count, shown, checks}, title, row) => {
   if (!count) return null;
   const place = section(title);

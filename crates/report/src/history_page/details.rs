@@ -10,7 +10,7 @@ use super::ranges::{self, File};
 use super::run::{NotVerified, Run, not_verified};
 use crate::html::{Budget, shown_to};
 
-/// How much of a database a page has.
+/// How much of a database fits into a page.
 pub(super) struct Limits {
     findings: u32,
     runs: u32,
@@ -20,9 +20,9 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// In a page of its own.
+    /// On a page of its own.
     pub(super) const ONE: Self = Self { findings: 2000, runs: 400, ranges: 20_000, text_bytes: 2 << 20 };
-    /// Beside others.
+    /// On a page with other databases.
     pub(super) const MANY: Self = Self { findings: 300, runs: 60, ranges: 2000, text_bytes: 1 << 18 };
 }
 
@@ -50,7 +50,7 @@ struct Source {
     location: String,
 }
 
-/// What is known of a database, and its state if that is known already; `None` if there is none of this number.
+/// The details of a database; `state` if that is already known. `None` if no database has this number.
 pub(super) fn details(
     history: &History,
     (id, state): (i64, Option<DatabaseState>),

@@ -37,7 +37,7 @@ pub(super) struct Row {
     pub(super) id: i64,
     pub(super) name: String,
     family: String,
-    /// `sound`, `corrupt` or `unknown`; why it is unknown; and which copy of several that is.
+    /// `sound`, `corrupt` or `unknown`; why it is unknown; and which copy that is about, if there are several.
     state: &'static str,
     why: Option<String>,
     copy: Option<String>,
@@ -47,13 +47,13 @@ pub(super) struct Row {
     new: u64,
     confirmed: u64,
     acknowledged: u64,
-    /// When the page was read that was read longest ago; `None` if one in use never was.
+    /// When the page in use whose last read is oldest was read; `None` if one was never read.
     oldest_read: Option<String>,
     never_read: u64,
-    /// When the relation was proven whose proof is oldest; `None` if one never was.
+    /// When the relation whose proof is oldest was proven; `None` if one was never proven.
     oldest_closed: Option<String>,
     relations: u64,
-    /// Findings of the last runs; -1 for a run that found none and was not complete.
+    /// Findings of the last runs; -1 for an incomplete run that found nothing.
     trend: Vec<i64>,
     under_way: Option<UnderWay>,
 }
@@ -62,7 +62,7 @@ pub(super) struct Row {
 struct UnderWay {
     host: String,
     started: String,
-    /// Seconds that it may take, ranges and bytes that are done.
+    /// Seconds that the window may take, and the ranges and bytes done so far.
     window: Option<(f64, u64, u64)>,
 }
 
@@ -76,7 +76,7 @@ struct Failed {
     error: String,
 }
 
-/// The rows of a filter that have room in `bytes`, the worst first, each with its state, and how many databases are in which state.
+/// The rows of a filter that fit into `bytes`, the worst first, each with its state, and how many databases are in each state.
 pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(Vec<(Row, DatabaseState)>, States)> {
     let (mut rows, mut left) = (Vec::new(), bytes);
     let states = history.estate(filter, TREND_RUNS, |row| {

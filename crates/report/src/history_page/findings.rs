@@ -1,4 +1,4 @@
-//! Findings of a history in a page, by object and check.
+//! Findings of a history on a page, by object and check.
 
 use check::registry::Check;
 use history::query::FindingRow;
@@ -15,7 +15,7 @@ const NAME_CHARS: usize = 160;
 /// Findings that are shown.
 #[derive(Default, Serialize)]
 pub(super) struct Findings {
-    /// How many there are, those that are gone included.
+    /// The number of findings, including those that are gone.
     count: u64,
     shown: Vec<Finding>,
     checks: Vec<Explained>,
@@ -25,7 +25,7 @@ pub(super) struct Findings {
 struct Finding {
     key: i64,
     object: Option<String>,
-    /// Number of the message, and its check among all, if this release has it.
+    /// Number of the message, and its check among all, if this release knows it.
     number: u16,
     check: Option<usize>,
     file: Option<u16>,
@@ -36,11 +36,11 @@ struct Finding {
     last_seen: String,
     last_looked: String,
     seen: u64,
-    /// Who knows of it, why it may stay, until when.
+    /// Who acknowledged it, why it may stay, and until when.
     acknowledged: Option<(String, String, Option<String>)>,
 }
 
-/// `found`, as far as there is room for their text, of `count`.
+/// Those of `found` whose text fits; `count` is the number of all.
 pub(super) fn findings(found: Vec<FindingRow>, count: u64, room: &mut Budget) -> Findings {
     let mut all = Findings { count, ..Findings::default() };
     let mut known: Vec<&'static str> = Vec::new();

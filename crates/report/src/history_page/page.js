@@ -3,7 +3,7 @@ const trend = values => {
   const most = Math.max(1, ...values);
   const svg = shape('svg', {class: 'trend', viewBox: '0 0 120 24', role: 'img'});
   values.forEach((value, at) => {
-    // Few findings are seen beside many.
+    // Small numbers must stay visible beside large ones.
     const height = value > 0 ? 5 + 19 * Math.log1p(value) / Math.log1p(most) : 5;
     const kind = value > 0 ? 'bar-hurt' : value < 0 ? 'bar-doubt' : 'bar-good';
     svg.append(shape('rect', {class: kind, x: 120 - 4 * (values.length - at), y: 24 - height, width: 3, height}));
@@ -25,7 +25,7 @@ const openFindings = ({new: fresh, confirmed, acknowledged}) => {
   return parts.length ? element('span', '', ...parts.flatMap((part, at) => at ? [', ', part] : [part])) : element('span', 'n', '–');
 };
 const HEADS = ['Database', 'State', 'Open findings', 'Oldest read', 'Oldest proof', 'Last run', 'Size', 'Findings by run'];
-// Why a database is not sound, and which copy of several that is.
+// Why a database is not sound, and which of several copies that is about.
 const reason = ({state, why, copy}) => state === 'sound' ? '' : [why, copy].filter(Boolean).join('; ');
 const estateRow = row => {
   const isThere = isLive || Object.hasOwn(model.databases, row.id);
@@ -118,7 +118,7 @@ const show = () => {
   byId('view').replaceChildren(...view.filter(Boolean));
   document.documentElement.dataset.ready = 'yes';
 };
-// What a server shows is read again: often while a check is under way; not while somebody types.
+// Pages from a server are read again, more often during a check, and never while the user is typing.
 const again = () => {
   const typed = [...document.querySelectorAll('input')].some(input => input === document.activeElement || input.type !== 'password' && input.value);
   if (!typed && !document.hidden) location.reload();

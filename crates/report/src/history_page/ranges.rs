@@ -8,8 +8,8 @@ use serde::Serialize;
 pub(super) struct File {
     id: u16,
     pages: u64,
-    /// Stretches, one after another from page 0: how many pages, and when they were read last in seconds since 1970; -1 if they never
-    /// were, -2 if nothing in them is in use.
+    /// Stretches, one after another from page 0: the number of pages, and when they were last read in seconds since 1970; -1 if
+    /// never, -2 if none of their pages is in use.
     ranges: Vec<(u64, i64)>,
 }
 
@@ -19,7 +19,8 @@ const UNUSED: i64 = -2;
 /// Files that are shown.
 const MOST_FILES: usize = 500;
 
-/// The ranges of the files of a database, and how many files more there are. Where there are more than `most`, two become one that is as old as the older.
+/// The ranges of the files of a database, and how many more files there are. Where there are more than `most` ranges, two are
+/// merged into one with the older date.
 pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Vec<File>, u64)> {
     let mut files: Vec<File> = Vec::new();
     let (mut count, mut more, mut last) = (0, 0, None);
@@ -42,7 +43,7 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
             Some(at) => time::seconds(at).unwrap_or(NEVER),
             None => NEVER,
         };
-        // Of pages between two ranges nothing is known.
+        // Nothing is known of pages between two ranges.
         if first > file.pages {
             count += file.push(first - file.pages, NEVER);
         }
@@ -56,7 +57,7 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
 }
 
 impl File {
-    /// Appends a stretch; how many there are more.
+    /// Appends a stretch; returns how many stretches that adds.
     fn push(&mut self, pages: u64, read_at: i64) -> usize {
         self.pages += pages;
         match self.ranges.last_mut() {

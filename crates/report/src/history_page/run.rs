@@ -14,13 +14,13 @@ use super::findings::{Findings, findings};
 use crate::html::{Budget, Cause, What, shown_to};
 use crate::not_verified::heading;
 
-/// Entries of what was not verified that are read, causes that are shown, and places of one cause.
+/// The most entries of what was not verified that are read, causes that are shown, and places per cause.
 const MOST_ENTRIES: u32 = 1000;
 const MOST_CAUSES: usize = 100;
 const MOST_PLACES: usize = 50;
 /// Characters of a place or reason.
 const PLACE_CHARS: usize = 200;
-/// New and gone findings that are shown, and bytes of their text.
+/// The most new and gone findings that are shown, and bytes of their text.
 const MOST_CHANGES: u32 = 1000;
 const CHANGE_BYTES: usize = 1 << 20;
 
@@ -83,11 +83,11 @@ pub(super) struct NotVerified {
     count: u64,
     causes: Vec<Cause>,
     more_causes: usize,
-    /// Entries that no cause here has.
+    /// Entries that belong to none of the causes shown.
     more: u64,
 }
 
-/// What a run could not verify, by causes, with as much text as there is room for.
+/// What a run could not verify, by cause, with as much text as fits.
 pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -> Result<NotVerified> {
     let rows = history.not_verified(run.id, MOST_ENTRIES)?;
     let mut causes: BTreeMap<(&str, &str), Vec<&NotVerifiedRow>> = BTreeMap::new();
@@ -107,7 +107,7 @@ pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -
         })
         .collect();
     shown.sort_by_key(|cause| cause.kind);
-    // The history keeps the first ones of very many, and counts all.
+    // The history keeps the first of very many entries, and the count of all.
     let count = run.not_verified.max(rows.len() as u64);
     Ok(NotVerified { count, causes: shown, more_causes, more: count.saturating_sub(covered) })
 }
@@ -146,7 +146,7 @@ pub(super) struct WholeRun {
     /// Number and name of its database.
     database: Option<(i64, String)>,
     run: Run,
-    /// Findings that came with it, and those that went.
+    /// Findings that appeared in this run, and those that disappeared.
     came: Findings,
     went: Findings,
     not_verified: NotVerified,

@@ -1,4 +1,4 @@
-//! Why something was not verified, as a page has it.
+//! Why something was not verified, as a page shows it.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(crate) struct Cause {
     pub(crate) action: &'static str,
     pub(crate) is_allowed: bool,
     pub(crate) what: Vec<What>,
-    /// What depends on it and is not listed.
+    /// The number of dependent places that are not listed.
     pub(crate) follows: usize,
     /// Findings that may have this cause.
     pub(crate) demoted: Vec<String>,

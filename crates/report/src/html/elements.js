@@ -3,7 +3,7 @@
 const model = JSON.parse(document.getElementById('data').textContent);
 const byId = id => document.getElementById(id);
 
-// An element of a class with children; strings become text.
+// An element with a class and children; strings become text.
 const element = (tag, className, ...children) => {
   const made = document.createElement(tag);
   if (className) made.className = className;
@@ -20,7 +20,7 @@ const definitions = (list, pairs) => {
   for (const [name, value] of pairs) list.append(element('dt', '', name), element('dd', '', value));
   return list;
 };
-// What is inside is made when it is opened.
+// The content is made when it is opened.
 const fold = (summary, fill, isOpen) => {
   const details = element('details', '', summary);
   let isFilled = false;
@@ -50,7 +50,7 @@ const dump = ({what, offset, hex}) => {
 };
 const size = bytes => bytes >= 1e12 ? `${(bytes / 1e12).toFixed(2)} TB` : bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
-// What a check means, as mdfsck explain has it.
+// What a check means, as in mdfsck explain.
 const explained = check => definitions(element('dl', 'explained'), [['Must be true', check.invariant], ['What breaks it', check.cause],
   ['What to do', check.action], ['Check', `${check.id}: ${check.message}`]]);
 

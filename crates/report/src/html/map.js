@@ -1,11 +1,12 @@
 // A map of a file: cells in the order of its extents, colored by a scheme, with marks drawn over them. A scheme has
-// `colors(runs)`, a list and which of it a run has; `names()` of these; `words(runs, run)` for a run; and `table(map)`, its heads and rows.
+// `colors(runs)`, a list of colors and the index of each run in it; `names()` of the colors; `words(runs, run)` for a run; and
+// `table(map)`, its heads and rows.
 const EXTENT_PAGES = 8;
 const BYTES_PER_EXTENT = EXTENT_PAGES * 8192;
 const [MAX_COLUMNS, MAX_HEIGHT, MARK, ZOOM, FEWEST] = [1024, 320, 6, 16, 32];
 const SIZES = [14, 12, 10, 8, 6, 5, 4, 3, 2];
 
-// A color of the style sheet, which a dark screen gives another value.
+// A color of the style sheet, which has another value in dark mode.
 const colorOf = name => {
   const style = getComputedStyle(document.documentElement);
   const hex = style.getPropertyValue(`--${name}`).trim().replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3');
@@ -51,7 +52,7 @@ class PageMap {
     return low;
   }
 
-  // How large cells are: as large as all of them have room for.
+  // The largest cell size at which all cells fit.
   layout() {
     const room = this.frame.clientWidth;
     const width = Math.max(120, Math.min(MAX_COLUMNS * 2, room));
@@ -67,7 +68,7 @@ class PageMap {
     return {room, side, columns, per, rows: Math.ceil(Math.ceil(count / per) / columns)};
   }
 
-  // Draws all anew; moving the cursor needs only show().
+  // Redraws everything; moving the cursor needs only show().
   draw() {
     if (!this.frame.clientWidth) return;
     const {side, columns, per, rows} = this.shape = this.layout();
@@ -147,7 +148,7 @@ class PageMap {
 
   marks(isFinding) { return this.runs.marks.filter(mark => mark.isFinding === isFinding); }
 
-  // Marks are drawn over the cells, at least so large that one page of any file is seen; damage last.
+  // Marks are drawn over the cells, large enough for a single page of any file to be seen; damage last.
   drawMarks(context, width, height) {
     const style = getComputedStyle(document.documentElement);
     const [hurt, doubt, halo] = ['--hurt', '--doubt', '--halo'].map(name => style.getPropertyValue(name).trim());
@@ -197,7 +198,7 @@ class PageMap {
     return marks.slice(0, most).map(place).join(', ') + (marks.length > most ? ` and ${grouped(marks.length - most)} more` : '');
   }
 
-  // How many places are marked, and what is not drawn of them.
+  // The number of marked places, and what is not drawn.
   amount(isFinding) {
     const marks = this.marks(isFinding);
     const beyond = marks.filter(mark => this.isBeyond(mark)).length;
@@ -276,7 +277,7 @@ class PageMap {
     const cell = Math.min(columns - 1, Math.floor(event.offsetX / side)) + Math.floor(event.offsetY / side) * columns;
     if (event.offsetX < 0 || event.offsetY < 0 || cell >= this.shownCells || cell === this.cursor) return;
     this.cursor = cell;
-    // A mark that is drawn over the cell is what is pointed at.
+    // If a mark is drawn over the cell, the pointer is on the mark.
     const near = this.near(event.offsetX, event.offsetY);
     if (near !== null) this.cursor = near;
     this.show();
@@ -341,7 +342,7 @@ class PageMap {
   }
 }
 
-// Draws anew for another screen, and for paper, which is light.
+// Redraws for another color scheme, and for paper, which is light.
 const redraw = draw => {
   matchMedia('(prefers-color-scheme:dark)').addEventListener('change', draw);
   addEventListener('beforeprint', () => { document.documentElement.classList.add('print'); draw(); });

@@ -1,4 +1,4 @@
-//! Records what a window does, and holds its database for it.
+//! Records what a window does, and holds the lease on its database.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -16,7 +16,7 @@ use crate::failure::{Failure, warn};
 /// How often the holder of a lease renews it.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// Records what was done; a failing history does not stop the window.
+/// Records what was done; a history that cannot be written does not stop the window.
 pub(super) struct Keeper {
     history: Option<History>,
     pub(super) window: Option<Window>,
@@ -24,16 +24,16 @@ pub(super) struct Keeper {
     pub(super) tiles: Vec<RangeRead>,
     /// Ranges in which a page could not be read.
     pub(super) unread: Vec<(u16, u32)>,
-    /// The bits of the exit status for what could not be recorded.
+    /// Bits of the exit status for what could not be recorded.
     pub(super) unkept: u8,
     pub(super) heart: Option<Heart>,
 }
 
 impl Keeper {
-    /// Takes the database for this window.
+    /// Takes the lease on the database for this window.
     ///
     /// # Errors
-    /// If another process has it.
+    /// If another process holds it.
     pub(super) fn open(sweep: &Sweep<'_>) -> Result<Self, Failure> {
         let mut keeper =
             Self { history: None, window: None, tiles: Vec::new(), unread: Vec::new(), unkept: 0, heart: None };
@@ -70,12 +70,12 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Whether no other process may work on the database, nor on what is kept of it.
+    /// Whether this process alone may use the database and what is kept of it.
     pub(super) fn is_open(&self) -> bool {
         self.window.is_some()
     }
 
-    /// Cuts what is known into these ranges; returns what that is.
+    /// Divides what is known into these ranges, and returns it.
     pub(super) fn tile(&mut self, tiles: Vec<RangeRead>) -> Option<Known> {
         self.tiles = tiles;
         let (history, window) = self.history.as_mut().zip(self.window.as_ref())?;
@@ -89,7 +89,7 @@ impl Keeper {
         }
     }
 
-    /// Records a range. Returns whether the window may go on: not if another process has taken the database, as after a long sleep.
+    /// Records a range. Returns whether the window may go on: not if another process has taken the lease, as after a long sleep.
     pub(super) fn done(&mut self, done: &Done<'_>) -> bool {
         let Some((history, window)) = self.history.as_mut().zip(self.window.as_ref()) else { return true };
         let Err(error) = history.range_done(window, done) else { return true };
@@ -116,20 +116,20 @@ impl Drop for Keeper {
     }
 }
 
-/// Says every 30 seconds that the window is still under way, until it is dropped.
+/// Renews the lease every 30 seconds, until it is dropped.
 pub(super) struct Heart {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Heart {
-    /// `None` if no thread can be had: then the lease is renewed after each range only.
+    /// `None` if no thread can be started: then the lease is renewed only after each range.
     fn start(path: &Path, lease: &Lease) -> Option<Self> {
         let (stop, stopped) = mpsc::channel();
         let (path, lease) = (path.to_owned(), lease.clone());
         let beat = move || {
             while stopped.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // What is wrong with the history is said elsewhere.
+                // Errors of the history are reported elsewhere.
                 let _ = History::open_or_create(&path).and_then(|mut history| history.renew(&lease));
             }
         };

@@ -21,22 +21,22 @@ use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
 use crate::spread::{Common, Opened, Planned};
 
-/// After so long a pause nobody goes on. Nothing else shows whether objects of other checks are still there.
+/// A plan is given up after a pause of this length. Nothing else shows whether objects of other checks still exist.
 const ABANDONED: Duration = Duration::from_secs(92 * 86_400);
 
-/// The plan that a former window has left, or nothing.
+/// The plan that an earlier window has left, or none.
 pub(crate) struct Stored {
     /// Where plans of this check are kept; `None` without a history.
     pub(super) path: Option<PathBuf>,
-    /// It is what was found.
+    /// The plan that was found.
     pub(super) opened: Option<Opened>,
     /// What a new plan begins with.
     fresh: Common,
 }
 
 impl Stored {
-    /// Looks for the plan of a former window over the same paths with the same options; `is_again` uses none. Nothing is removed: another
-    /// process may work on it.
+    /// Looks for the plan of an earlier window over the same paths with the same options; with `is_again`, none is used. Nothing
+    /// is removed: another process may be using it.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -53,7 +53,7 @@ impl Stored {
                 note("the plan of earlier windows is of another build of mdfsck, or damaged");
                 return None;
             };
-            // Known before anything is read: another image may need another comparison with its log.
+            // Checked before anything is read: another image may need another comparison with its log.
             let why = opened.changed_file();
             why.iter().for_each(|why| note(why));
             why.is_none().then_some(opened)
@@ -61,7 +61,7 @@ impl Stored {
         Ok(Self { path, opened, fresh })
     }
 
-    /// What this process has in common with those before it.
+    /// What this process has in common with earlier ones.
     pub(crate) fn common(&self) -> &Common {
         self.opened.as_ref().map_or(&self.fresh, |opened| &opened.common)
     }
@@ -92,7 +92,7 @@ fn beside(history: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether this is a folder, not a link to one, named as those of windows are.
+/// Whether this is a folder, not a link to one, with a name as windows give it.
 fn is_of_window(path: &Path) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -104,13 +104,13 @@ pub(super) fn remove(path: &Path) {
     if !is_of_window(path) {
         return;
     }
-    // Without plan.json, the rest is no plan.
+    // Without plan.json, what is left is not a plan.
     let _ = fs::remove_file(path.join("plan.json"));
     let _ = fs::remove_dir_all(path);
 }
 
-/// Removes the plans of windows beside a history whose files are not what they were: nothing of them will be used. Another build's plan
-/// is left to that build, which may work on it. Returns the plans that are left; `None` if not all of them are known.
+/// Removes the plans of windows beside a history whose files have changed: they will never be used. The plan of another build is
+/// left to that build, which may be using it. Returns the remaining plans; `None` if not all of them are known.
 pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     let mut left = Some(BTreeSet::new());
     for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {
@@ -134,7 +134,7 @@ fn is_useless(path: &Path, evidence: &Evidence) -> bool {
     evidence.is_stale() || (evidence.is_of_objects() && is_abandoned())
 }
 
-/// Says why a new image begins.
+/// Reports why a new image begins.
 pub(super) fn note(why: &str) {
     warn(format!("window: {why}: this window starts over with a new image; the dates of earlier reads remain"));
 }
@@ -150,7 +150,7 @@ pub(super) struct NewPlan<'n> {
 }
 
 impl NewPlan<'_> {
-    /// The former plan if its maps are these, else a new one; with the folder in which it is, if that is to vanish.
+    /// The earlier plan if it has these maps, otherwise a new one; with its folder, if that is temporary.
     pub(super) fn plan(
         &self,
         sweep: &Sweep<'_>,
@@ -177,7 +177,7 @@ impl NewPlan<'_> {
         let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &ranges);
         let common = Common { key: self.key.clone(), audit: Some(prepared.options.log_audit.clone()) };
         if let Some(place) = self.place {
-            // What is there is not used, and no other process may work on it.
+            // What is there is of no use, and no other process may be using it.
             remove(place);
             let made =
                 Folder::reserve(place).and_then(|()| Folder::create(place, &plan, self.key, bytes.as_deref(), None));

@@ -1,4 +1,4 @@
-//! What of earlier windows can be used.
+//! What can be used of earlier windows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::failure::Failure;
 use crate::spread::Opened;
 use crate::spread::evidence::Evidence;
 
-/// Pages with findings of a part that are read again.
+/// The most pages with findings of a part that are read again.
 const MOST_PAGES: usize = 1 << 20;
 
-/// Why a former window's parts cannot be used; `None` if they can.
+/// Why the parts of an earlier window cannot be used; `None` if they can.
 pub(super) fn differs(
     opened: &Opened,
     evidence: Option<&Evidence>,
@@ -34,16 +34,16 @@ pub(super) fn differs(
     .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
 }
 
-/// The parts of a plan that the history knows; without them all of it is read.
+/// The parts of a plan that the history knows; without them everything is read.
 pub(super) fn recorded(history: Option<&Path>, opened: &Opened) -> BTreeMap<u32, PartRow> {
     let parts = |path| History::open_or_create(path)?.parts(opened.plan.plan.as_str());
     history.and_then(|path| parts(path).ok()).unwrap_or_default()
 }
 
-/// Which parts of earlier windows can be used: those that can be read, if their pages with findings hold what they held.
+/// The parts of earlier windows that can be used: those that can be read, if their pages with findings have not changed.
 ///
 /// # Errors
-/// Why not: a text that names these pages.
+/// Why none can be used: a text that names these pages.
 pub(super) fn usable(
     opened: &Opened,
     source: &dyn PageSource,
@@ -68,7 +68,7 @@ pub(super) fn usable(
     Ok(usable)
 }
 
-/// The pages with findings of a part, and what they hold now.
+/// The pages with findings of a part, and their present content.
 pub(super) struct Held {
     first: PageId,
     last: PageId,
@@ -76,7 +76,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// They do not hold what they held.
+    /// Reports that their content has changed.
     fn differs(&self, opened: &Opened, source: &dyn PageSource) -> String {
         // The files that a backup names are on its server.
         let path = match source.backup() {
@@ -96,7 +96,7 @@ impl Held {
     }
 }
 
-/// What the pages with findings of a part hold now; `None` if it has none.
+/// The present content of the pages with findings of a part; `None` if it has none.
 ///
 /// # Errors
 /// If the part is missing, damaged or cannot be read.
