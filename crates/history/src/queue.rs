@@ -96,7 +96,7 @@ impl Item {
         finding::versions_of(files.iter().map(Some)) == self.versions
     }
 
-    /// Left out because it was not there any more.
+    /// Left out because it was gone.
     pub fn is_lost(&self) -> bool {
         self.state == "skipped" && finding::is_lost(&self.reason)
     }

@@ -133,7 +133,7 @@ impl History {
             if tries.is_none() {
                 return Ok(0);
             }
-            // Once for each backup.
+            // Once per backup.
             if run.has_listener && tries == Some(1) {
                 let of = run.watched.map_or(Ok(None), |claim| queue::names(transaction, claim.id))?;
                 let (database, family) = of.unwrap_or_default();

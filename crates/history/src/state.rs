@@ -49,8 +49,8 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
 
 /// The parts of a query (after WITH) that end with `worst`: the copies of each database, ordered so that place 1 is the worst.
 ///
-/// A window that has not read all of an image yet neither proves nor doubts anything, unless something could not be read. A run that
-/// failed belongs to the copy whose newest run has the same machine and files, while it is newer.
+/// A window that has not read all of an image yet neither proves nor disproves anything, unless something could not be read. A failed run
+/// belongs to the copy whose newest run has the same machine and files, until that copy is checked whole again.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");

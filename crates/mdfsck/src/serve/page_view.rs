@@ -86,7 +86,7 @@ impl Drop for Place {
     }
 }
 
-/// The family guid of the files, if it is another one. Of what has none, or no boot page that can be read, nothing is known.
+/// The family GUID of the files, if it is a different one. Without a GUID or a readable boot page, this is not known.
 fn other_family(family: &str, sets: &[u16], paths: &[PathBuf]) -> Option<String> {
     let known = family.split(' ').next().filter(|guid| is_guid(guid))?;
     let other = family_of(&print(BOOT_PAGE, sets, paths).ok()?)?;

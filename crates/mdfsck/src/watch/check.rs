@@ -160,7 +160,7 @@ impl<'a> Checker<'a> {
         // What is not there is not sound.
         let gap = log.gaps().first();
         let gap = gap.map(|gap| format!("log is missing between {} and {}", lsn_text(gap.from), lsn_text(gap.to)));
-        let unplaced = (unplaced > 0).then(|| format!("{unplaced} parts of its log cannot be placed"));
+        let unplaced = (unplaced > 0).then(|| format!("{unplaced} of the parts of its log cannot be placed"));
         let short = walk.end().zip(log.ends_at()).filter(|(end, ends_at)| !end.reaches(*ends_at));
         let short = short.map(|(_, ends_at)| format!("its log ends before {}", lsn_text(ends_at)));
         let lost =

@@ -37,7 +37,7 @@ impl<'a> Deliverer<'a> {
     /// Passes events on until the watcher has ended.
     pub(super) fn work(&self, has_ended: &AtomicBool) {
         let Some(mut history) = self.history(has_ended) else { return };
-        // Whatever an earlier run could not pass on is tried again at once.
+        // What an earlier run could not pass on is tried again at once.
         if let Err(error) = history.retry_events(self.holder) {
             warn(error);
         }

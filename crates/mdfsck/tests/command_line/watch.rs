@@ -28,6 +28,8 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch gives names of databases to no shell, and escapes them in metrics and CSV", hostile_names),
         ("watch checks data files of a list whenever they have changed", data_files),
         ("watch checks a differential with its full backup, and reads log backups", chains),
+        ("watch calls no log backup sound of which a part is missing", log_with_a_gap),
+        ("watch checks data files that are named twice", named_twice),
         ("watch refuses what makes no sense in one line", refusals),
     ]
 }
@@ -532,6 +534,31 @@ fn chains(folder: &Path) -> Result<(), Failed> {
     ensure(of("full") >= 1 && of("log") >= 1, format!("{all:?}"))?;
     ensure(all.iter().all(|line| line["kind"] != "watched" || line["status"] == "sound"), format!("{all:?}"))?;
     ensure(output.status.code() == Some(0), format!("{output:?}"))
+}
+
+/// A bit of what says where a part of the log is: that part is passed over, and the log without it is not sound.
+fn log_with_a_gap(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["chain", "c", "--transactions", "40"])?;
+    fs::create_dir(folder.join("backups"))?;
+    let mut bytes = fs::read(folder.join("c/05_log.trn"))?;
+    let descriptor = bytes.windows(4).position(|start| start == b"MSTL").ok_or("no descriptor")?;
+    bytes[descriptor + 72] ^= 1;
+    fs::write(folder.join("backups/log.trn"), bytes)?;
+    let output = watch(folder, &["--json"]);
+    ensure(reported(&output)? == ["unknown log.trn"], format!("{output:?}"))?;
+    ensure(text(&output.stdout).contains("of the parts of its log cannot be placed"), text(&output.stdout))?;
+    ensure(output.status.code() == Some(16), format!("{output:?}"))
+}
+
+/// A file that a list and a folder both name stands still all the same.
+fn named_twice(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "data", "--size", "5MB"])?;
+    fs::write(folder.join("list.txt"), "Sales data/orders.mdf\nCopy data/orders.mdf\n")?;
+    let options = ["watch", "data", "list.txt", "--history", "h.db", "--settle", "1s", "--once", "--json"];
+    let output = mdfsck(folder, &options);
+    let all = lines(&output)?;
+    ensure(all.iter().any(|line| line["status"] == "sound"), format!("{output:?}"))?;
+    ensure(all.last().is_some_and(|line| line["waiting"] == 0), format!("{output:?}"))
 }
 
 fn refusals(folder: &Path) -> Result<(), Failed> {
