@@ -118,11 +118,16 @@ impl Remote {
         }
     }
 
+    fn has_not_failed(&self) -> io::Result<()> {
+        self.failed.get().map_or(Ok(()), |text| Err(io::Error::other(text.clone())))
+    }
+
     fn read_at(self: &Arc<Self>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let end = offset.saturating_add(buffer.len() as u64).min(self.version.length);
         if offset >= end {
             return Ok(0);
         }
+        self.has_not_failed()?;
         let mut streams = self.streams();
         let stream = streams.note(offset, end - offset);
         let mut state = self.pool.state();
@@ -145,9 +150,7 @@ impl Remote {
         }
         drop(streams);
         loop {
-            if let Some(text) = self.failed.get() {
-                return Err(io::Error::other(text.clone()));
-            }
+            self.has_not_failed()?;
             match state.find(self.number, offset) {
                 Found::Here(bytes) => {
                     drop(state);
