@@ -1,5 +1,7 @@
 //! How old what was read and proven is: pages have an age, relations have an image.
 
+mod tiles;
+
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
@@ -16,6 +18,7 @@ use crate::objects;
 use crate::query::Filter;
 use crate::scope::Asked;
 use crate::time;
+pub(crate) use tiles::{Row, depth_of, mark, promised, retile};
 
 /// What a run in a window has read, and when: its report also contains what earlier windows read.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +29,7 @@ pub struct InWindow<'a> {
     pub lease: Option<&'a Lease>,
 }
 
-/// Writes which ranges a run read, and when. A date older than the known one changes nothing. A date after `now` came from a
-/// clock that was wrong.
+/// Writes which ranges a run read, and when.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     (report, window): (&Report, Option<&InWindow<'_>>),
@@ -41,134 +43,17 @@ pub(crate) fn write(
         None => Some(taken_at),
         Some(window) => window.read.get(&(range.file_id, range.first)).map(|at| at.as_str().min(taken_at)),
     };
-    let depth = depth_of(asked.is_full());
-    if !report.ranges.is_empty() {
-        retile(transaction, (ids.database, depth), &report.ranges, taken_at)?;
-    }
-    let mut put = transaction.prepare(
-        "INSERT INTO coverage (database, file, first, depth, pages, pages_in_use, read_at, image, evidence)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'read')
-         ON CONFLICT (database, file, first, depth) DO UPDATE SET
-         pages = excluded.pages, pages_in_use = excluded.pages_in_use,
-         image = CASE WHEN excluded.read_at IS NULL THEN image ELSE excluded.image END,
-         read_at = coalesce(excluded.read_at, read_at)
-         WHERE read_at IS NULL OR read_at <= ?9 OR read_at > ?10",
-    )?;
-    for range in &report.ranges {
-        let read_at = date(range);
-        let image = read_at.map(|_| ids.image);
-        let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
-        let known_by = read_at.unwrap_or(taken_at);
-        put.execute(params![ids.database, file, first, depth, pages, in_use, read_at, image, known_by, now])?;
-    }
     if report.ranges.is_empty() {
         return Ok(());
     }
-    // What is beyond the end of a file is not there any more.
-    let mut cut = transaction.prepare(
-        "DELETE FROM coverage WHERE database = ?1 AND file = ?2 AND first >= ?3
-         AND (read_at IS NULL OR read_at <= ?4 OR read_at > ?5)",
-    )?;
-    for file in &report.database.files {
-        cut.execute(params![ids.database, file.file_id, file.pages, taken_at, now])?;
+    let of = (ids.database, depth_of(asked.is_full()));
+    retile(transaction, of, &report.ranges, (taken_at, now))?;
+    for range in &report.ranges {
+        if let Some(read_at) = date(range) {
+            mark(transaction, of, range, (read_at, ids.image), now)?;
+        }
     }
     Ok(())
-}
-
-/// How deeply pages were looked at.
-pub(crate) fn depth_of(is_full: bool) -> &'static str {
-    if is_full { "full" } else { "physical" }
-}
-
-/// What is known of a range.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Row {
-    pub(crate) file: u16,
-    pub(crate) first: u32,
-    pub(crate) pages: u32,
-    pub(crate) in_use: u32,
-    pub(crate) read_at: Option<String>,
-    pub(crate) known_since: Option<String>,
-    image: Option<i64>,
-    evidence: String,
-}
-
-/// What is known of the ranges of a database, in their order.
-pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> rusqlite::Result<Vec<Row>> {
-    let mut statement = connection.prepare(
-        "SELECT file, first, pages, pages_in_use, read_at, known_since, image, evidence FROM coverage
-         WHERE database = ?1 AND depth = ?2 ORDER BY file, first",
-    )?;
-    let rows = statement.query_map(params![database, depth], |row| {
-        Ok(Row {
-            file: row.get(0)?,
-            first: row.get(1)?,
-            pages: row.get(2)?,
-            in_use: row.get(3)?,
-            read_at: row.get(4)?,
-            known_since: row.get(5)?,
-            image: row.get(6)?,
-            evidence: row.get(7)?,
-        })
-    })?;
-    rows.collect()
-}
-
-/// Cuts what is known into other ranges, which hold all pages. Each is as old as the oldest of those that it was part of.
-pub(crate) fn retile(
-    transaction: &Transaction<'_>,
-    (database, depth): (i64, &str),
-    ranges: &[check::RangeRead],
-    now: &str,
-) -> rusqlite::Result<()> {
-    let known = rows(transaction, (database, depth))?;
-    let cut: Vec<Row> = ranges.iter().map(|range| cut(&known, range, now)).collect();
-    if cut == known {
-        return Ok(());
-    }
-    transaction.execute("DELETE FROM coverage WHERE database = ?1 AND depth = ?2", params![database, depth])?;
-    let mut put = transaction.prepare(
-        "INSERT INTO coverage (database, file, first, depth, pages, pages_in_use, read_at, image, evidence, known_since)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    )?;
-    for Row { file, first, pages, in_use, read_at, known_since, image, evidence } in cut {
-        put.execute(params![database, file, first, depth, pages, in_use, read_at, image, evidence, known_since])?;
-    }
-    Ok(())
-}
-
-/// What is known of a range, by the ranges that it overlaps. Pages by which a file has grown are as old as those before them.
-fn cut(known: &[Row], range: &check::RangeRead, now: &str) -> Row {
-    let RangeValues { file, first, pages, in_use } = RangeValues::of(range);
-    let (start, end) = (u64::from(first), u64::from(first) + u64::from(pages));
-    let from = known.partition_point(|row| (row.file, u64::from(row.first) + u64::from(row.pages)) <= (file, start));
-    let over = || known.iter().skip(from).take_while(|row| row.file == file && u64::from(row.first) < end);
-    // One that was never read is older than all others.
-    let oldest = over().min_by(|one, other| one.read_at.cmp(&other.read_at));
-    let known_since = over().filter_map(|row| row.known_since.clone()).min();
-    Row {
-        file,
-        first,
-        pages,
-        in_use,
-        read_at: oldest.and_then(|row| row.read_at.clone()),
-        known_since: if oldest.is_none() { Some(now.to_owned()) } else { known_since },
-        image: oldest.and_then(|row| row.image),
-        evidence: oldest.map_or_else(|| "read".to_owned(), |row| row.evidence.clone()),
-    }
-}
-
-struct RangeValues {
-    file: u16,
-    first: u32,
-    pages: u32,
-    in_use: u32,
-}
-
-impl RangeValues {
-    fn of(range: &check::RangeRead) -> Self {
-        Self { file: range.file_id, first: range.first, pages: range.pages, in_use: range.in_use }
-    }
 }
 
 /// Writes which relations a run proved. `objects` are the rows of the report's objects.
@@ -333,37 +218,9 @@ impl History {
         from: &str,
     ) -> rusqlite::Result<Coverage> {
         let mut one = Coverage { database: name, family, ..Coverage::default() };
-        self.each_range(id, |range| one.add(range, from))?;
+        each_range(self.connection(), id, |range| one.add(range, from))?;
         self.relations(id, from, &mut one)?;
         Ok(one)
-    }
-
-    /// Passes each range of a database to `take`, by file and first page. The newer of both depths counts: either way, every page
-    /// was read and judged by itself.
-    pub(crate) fn each_range(&self, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),
-                 min(max(pages_in_use, 0), 4294967295), substr(read_at, 1, 40), evidence FROM coverage WHERE database = ?1
-             ORDER BY file, first, read_at DESC",
-        )?;
-        let mut rows = statement.query([database])?;
-        let mut last = None;
-        while let Some(row) = rows.next()? {
-            let place: (u16, u32) = (row.get(0)?, row.get(1)?);
-            if last == Some(place) {
-                continue;
-            }
-            last = Some(place);
-            take(Range {
-                file: place.0,
-                first: place.1,
-                pages: row.get(2)?,
-                in_use: row.get(3)?,
-                read_at: row.get(4)?,
-                evidence: row.get(5)?,
-            });
-        }
-        Ok(())
     }
 
     fn relations(&self, database: i64, from: &str, into: &mut Coverage) -> rusqlite::Result<()> {
@@ -379,32 +236,30 @@ impl History {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(file: u16, first: u32, pages: u32, read_at: Option<&str>) -> Row {
-        let (read_at, evidence) = (read_at.map(str::to_owned), "read".to_owned());
-        Row { file, first, pages, in_use: pages, read_at, known_since: Some("0".to_owned()), image: None, evidence }
+/// Passes each range of a database to `take`, by file and first page. The newer of both depths counts: either way, every page
+/// was read and judged by itself.
+pub(crate) fn each_range(connection: &Connection, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),
+             min(max(pages_in_use, 0), 4294967295), substr(read_at, 1, 40), evidence FROM coverage WHERE database = ?1
+         ORDER BY file, first, read_at DESC",
+    )?;
+    let mut rows = statement.query([database])?;
+    let mut last = None;
+    while let Some(row) = rows.next()? {
+        let place: (u16, u32) = (row.get(0)?, row.get(1)?);
+        if last == Some(place) {
+            continue;
+        }
+        last = Some(place);
+        take(Range {
+            file: place.0,
+            first: place.1,
+            pages: row.get(2)?,
+            in_use: row.get(3)?,
+            read_at: row.get(4)?,
+            evidence: row.get(5)?,
+        });
     }
-
-    fn range(file_id: u16, first: u32, pages: u32) -> check::RangeRead {
-        check::RangeRead { file_id, first, pages, in_use: pages, is_read: true }
-    }
-
-    #[test]
-    fn a_range_is_as_old_as_the_oldest_that_it_was_part_of() {
-        let known =
-            [row(1, 0, 100, Some("5")), row(1, 100, 100, Some("3")), row(1, 200, 50, None), row(3, 0, 10, Some("4"))];
-        let date = |file, first, pages| cut(&known, &range(file, first, pages), "9").read_at;
-        assert_eq!(date(1, 0, 50).as_deref(), Some("5"));
-        assert_eq!(date(1, 99, 1).as_deref(), Some("5"));
-        assert_eq!(date(1, 50, 51).as_deref(), Some("3"));
-        assert_eq!(date(1, 100, 100).as_deref(), Some("3"));
-        assert_eq!(date(1, 0, 1000), None, "some of it was never read");
-        assert_eq!(date(3, 5, 500).as_deref(), Some("4"), "a file that has grown");
-        assert_eq!(date(2, 0, 10), None);
-        assert_eq!(cut(&known, &range(2, 0, 10), "9").known_since.as_deref(), Some("9"));
-        assert_eq!(cut(&known, &range(1, 200, 10), "9").known_since.as_deref(), Some("0"));
-    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params};
 
-use crate::coverage::{Coverage, Range};
+use crate::coverage::{Coverage, Range, each_range};
 use crate::error::Result;
 use crate::file::History;
 use crate::lease;
@@ -281,7 +281,7 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn ranges(&self, database: i64, take: impl FnMut(Range)) -> Result<()> {
-        self.each_range(database, take).map_err(|error| self.failed(&error))
+        each_range(self.connection(), database, take).map_err(|error| self.failed(&error))
     }
 
     /// The newest runs of a database, at most `most`, newest first.

@@ -13,7 +13,7 @@ use format::page::PAGE_BYTES;
 use rusqlite::{Connection, Transaction, params};
 use source::PageSource;
 
-use crate::coverage::{self, Row, depth_of};
+use crate::coverage::{self, Row, depth_of, promised};
 use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::identity::{Identity, Ids};
@@ -161,10 +161,10 @@ impl History {
     /// If the history cannot be written.
     pub fn known_of(&mut self, window: &Window, tiles: &[RangeRead]) -> Result<Known> {
         let now = time::text(SystemTime::now());
-        let Window { ids, depth, .. } = window;
+        let Window { ids, depth, taken_at, .. } = window;
         self.transaction(|transaction| {
-            coverage::retile(transaction, (ids.database, depth), tiles, &now)?;
-            known(transaction, *ids, depth, &now)
+            coverage::retile(transaction, (ids.database, depth), tiles, (taken_at, &now))?;
+            known(transaction, *ids, (depth, tiles), &now)
         })
     }
 
@@ -221,12 +221,7 @@ impl History {
                 return Ok(false);
             }
             if done.is_read && !done.has_findings {
-                transaction.execute(
-                    "UPDATE coverage SET read_at = ?5, image = ?6, evidence = 'read'
-                     WHERE database = ?1 AND file = ?2 AND first = ?3 AND depth = ?4
-                     AND (read_at IS NULL OR read_at <= ?5 OR read_at > ?7)",
-                    params![ids.database, done.range.file_id, done.range.first, depth, taken_at, ids.image, now],
-                )?;
+                coverage::mark(transaction, (ids.database, depth), done.range, (taken_at, ids.image), &now)?;
             }
             if let Some((plan, task)) = done.part {
                 transaction.execute(
@@ -258,16 +253,16 @@ impl History {
         self.release(&window.lease)
     }
 
-    /// What is known of a database now.
+    /// What is known of a database now, in the ranges that a run of it had, if it had any.
     ///
     /// # Errors
     /// If the history cannot be read or written.
-    pub fn known(&mut self, opening: &Opening<'_>) -> Result<Known> {
+    pub fn known(&mut self, opening: &Opening<'_>, ranges: &[RangeRead]) -> Result<Known> {
         let now = time::text(SystemTime::now());
         let identity = identity(opening, &time::text(opening.started));
         self.transaction(|transaction| {
             let ids = identity.ids(transaction, &now)?;
-            known(transaction, ids, depth_of(opening.is_full), &now)
+            known(transaction, ids, (depth_of(opening.is_full), ranges), &now)
         })
     }
 
@@ -291,11 +286,16 @@ fn identity(opening: &Opening<'_>, now: &str) -> Identity {
 }
 
 /// What is known now. A date in the future came from a clock that was wrong, and does not count.
-fn known(transaction: &Transaction<'_>, ids: Ids, depth: &str, now: &str) -> rusqlite::Result<Known> {
+fn known(
+    transaction: &Transaction<'_>,
+    ids: Ids,
+    (depth, tiles): (&str, &[RangeRead]),
+    now: &str,
+) -> rusqlite::Result<Known> {
     let now_seconds = time::seconds(now).unwrap_or(i64::MAX);
     let first_seen: String =
         transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
-    let rows = coverage::rows(transaction, (ids.database, depth))?;
+    let rows = promised(transaction, (ids.database, depth), tiles, now)?;
     let doubted = doubted(transaction, ids)?;
     // Files are taken to be of the moment in which they are looked at: each window moves it.
     let closed: Option<String> = transaction.query_row(

@@ -5,7 +5,7 @@ pub(crate) mod signals;
 use std::time::{Duration, Instant, SystemTime};
 
 use catalog::Database;
-use check::Report;
+use check::{RangeRead, Report};
 use history::windows::promise::{Judge, Kept, Rhythm};
 use history::windows::{Known, Opening, pace::Pace};
 use history::{History, HistoryError};
@@ -158,7 +158,7 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
         bits |= keep::unkept(&error);
     }
     let (report, source, database) = (ended.report, ended.source, ended.database);
-    match known(path, arguments, (source, database, ended.started)) {
+    match known(path, arguments, (source, database, ended.started), &report.ranges) {
         Ok(known) => {
             let view = judged(arguments, report, outcome, known, changed);
             let is_kept = view.read.is_kept() && view.closed.is_none_or(Kept::is_kept);
@@ -177,9 +177,10 @@ fn known(
     path: &std::path::Path,
     arguments: &CheckArguments,
     (source, database, started): (&dyn PageSource, &Database, SystemTime),
+    ranges: &[RangeRead],
 ) -> Result<Known, HistoryError> {
     let host = keep::host();
-    History::open_or_create(path)?.known(&opening(arguments, (source, database, started), &host))
+    History::open_or_create(path)?.known(&opening(arguments, (source, database, started), &host), ranges)
 }
 
 fn opening<'a>(
@@ -211,7 +212,9 @@ fn judged(
     let is_left = |range: &history::windows::promise::Range| {
         // A range begins at 0 or where its task does.
         known.places.get(range.id as usize).is_some_and(|(file, first, pages)| {
-            left.iter().any(|(of, at)| of == file && (*first..first.saturating_add(*pages)).contains(at))
+            // By file and page, as tasks are.
+            let next = left.partition_point(|place| *place < (*file, *first));
+            left.get(next).is_some_and(|place| *place < (*file, first.saturating_add(*pages)))
         })
     };
     let read = judge.read(&known.ranges, is_left);

@@ -28,6 +28,7 @@ pub(super) fn with_windows() -> Vec<(&'static str, Test)> {
         ("several databases share a window", several),
         ("a range is as old as the window that read it, although later ones report its findings", dates),
         ("an image is checked again by a window after it was closed", again),
+        ("each page counts once, read in full or as a page, in ranges of any size", depths),
     ]
 }
 
@@ -537,4 +538,31 @@ fn dates(folder: &Path) -> Result<(), Failed> {
     let (last, ..) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
     let last = line(&last)?;
     ensure(last["read"]["oldest_at"] == first["read"]["oldest_at"], format!("closed: {first}\n{last}"))
+}
+
+fn depths(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "sound", "--size", "5MB"])?;
+    let coverage = || -> Result<Value, Failed> {
+        let output = mdfsck(folder, &["history", "h.db", "coverage", "--within", "1d", "--json"]);
+        ensure(output.status.code() == Some(0), text(&output.stdout))?;
+        Ok(serde_json::from_str(&text(&output.stdout))?)
+    };
+    line(&window(folder, &["sound"], "1000", &["--json", "--range", "1MB", "--physical-only"]))?;
+    let pages_only = coverage()?;
+    let count = &pages_only["pages_in_use"];
+    ensure(count.as_u64() > Some(100) && pages_only["pages_within"] == *count, pages_only.to_string())?;
+    // Some of it is read in full, too.
+    let full = line(&window(folder, &["sound"], "1", &["--json", "--range", "3MB"]))?;
+    ensure(
+        full["never_read_bytes"].as_u64() > Some(0),
+        format!("what was read as pages was not read in full: {full}"),
+    )?;
+    let both = coverage()?;
+    ensure(both["pages_in_use"] == *count && both["pages_within"] == *count, format!("{pages_only}\n{both}"))?;
+    // The plan of the image that was not closed stays.
+    let _ = forget(folder);
+    ensure(mdfsck(folder, &["check", "sound", "--history", "h.db"]).status.code() == Some(0), "sound")?;
+    let physical = line(&window(folder, &["sound"], "0", &["--json", "--range", "1MB", "--physical-only"]))?;
+    ensure(physical["never_read_bytes"] == 0, format!("what was read in full was read as pages: {physical}"))?;
+    ensure(coverage()?["pages_in_use"] == *count, "once each")
 }

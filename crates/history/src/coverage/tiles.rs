@@ -1,0 +1,247 @@
+//! The ranges of a database and the age of each, in either depth.
+//!
+//! Checks cut a database differently: in ranges of 1 GB, of `--range`, by tasks. What was read keeps its date all the same: where
+//! the dates within a range of the newest cut differ, the range is kept in pieces. Both depths have the same pieces, so that the
+//! newer date of the two is known for each page.
+
+use std::collections::BTreeMap;
+
+use check::RangeRead;
+use rusqlite::{Connection, Transaction, params};
+
+use crate::record::stored;
+
+/// How deeply pages were looked at.
+pub(crate) fn depth_of(is_full: bool) -> &'static str {
+    if is_full { FULL } else { PHYSICAL }
+}
+
+const FULL: &str = "full";
+const PHYSICAL: &str = "physical";
+const DEPTHS: [&str; 2] = [FULL, PHYSICAL];
+
+/// What is known of a piece.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Row {
+    pub(crate) file: u16,
+    pub(crate) first: u32,
+    pub(crate) pages: u32,
+    pub(crate) in_use: u32,
+    pub(crate) read_at: Option<String>,
+    pub(crate) known_since: Option<String>,
+    image: Option<i64>,
+    evidence: String,
+}
+
+impl Row {
+    fn end(&self) -> u64 {
+        u64::from(self.first) + u64::from(self.pages)
+    }
+
+    /// Whether a cut between them would tell nothing apart.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.read_at, self.image, &self.evidence) == (&other.read_at, other.image, &other.evidence)
+            && (self.read_at.is_some() || self.known_since == other.known_since)
+    }
+}
+
+/// What is known in one depth, in the order of the pages.
+pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> rusqlite::Result<Vec<Row>> {
+    let mut statement = connection.prepare(
+        "SELECT file, first, pages, pages_in_use, read_at, known_since, image, evidence FROM coverage
+         WHERE database = ?1 AND depth = ?2 ORDER BY file, first",
+    )?;
+    let rows = statement.query_map(params![database, depth], |row| {
+        Ok(Row {
+            file: row.get(0)?,
+            first: row.get(1)?,
+            pages: row.get(2)?,
+            in_use: row.get(3)?,
+            read_at: row.get(4)?,
+            known_since: row.get(5)?,
+            image: row.get(6)?,
+            evidence: row.get(7)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// What a promise of one depth rests on, by `tiles`, or by the pieces if there are none. Pages that were read in full were read as
+/// pages, too.
+pub(crate) fn promised(
+    connection: &Connection,
+    (database, depth): (i64, &str),
+    tiles: &[RangeRead],
+    now: &str,
+) -> rusqlite::Result<Vec<Row>> {
+    let mut known = rows(connection, (database, depth))?;
+    if depth == PHYSICAL {
+        let full = rows(connection, (database, FULL))?;
+        if known.is_empty() {
+            known = full;
+        } else if !full.is_empty() {
+            for row in &mut known {
+                let other = cut(&full, row.clone(), now);
+                // Without one it is known as long as the database is.
+                let known_since =
+                    row.known_since.clone().zip(other.known_since.clone()).map(|(own, other)| own.min(other));
+                if other.read_at > row.read_at {
+                    *row = other;
+                }
+                row.known_since = known_since;
+            }
+        }
+    }
+    Ok(match tiles {
+        [] => known,
+        tiles => tiles.iter().map(|tile| cut(&known, unknown(tile), now)).collect(),
+    })
+}
+
+/// Cuts what is known into pieces of `tiles`, which hold all pages of an image of the moment `taken_at`. What is known of pages
+/// beyond them stays only if it is newer.
+pub(crate) fn retile(
+    transaction: &Transaction<'_>,
+    (database, depth): (i64, &str),
+    tiles: &[RangeRead],
+    (taken_at, now): (&str, &str),
+) -> rusqlite::Result<()> {
+    let [full, physical] = DEPTHS.map(|depth| rows(transaction, (database, depth)));
+    let known = [full?, physical?];
+    let mut tiles: Vec<Row> = tiles.iter().map(unknown).collect();
+    tiles.extend(beyond(&tiles, &known, (taken_at, now)));
+    let pieces: Vec<Row> = tiles.iter().flat_map(|tile| pieces(tile, &known)).collect();
+    for (of, known) in DEPTHS.into_iter().zip(&known) {
+        // A depth in which nothing was ever read promises nothing.
+        if known.is_empty() && of != depth {
+            continue;
+        }
+        let cut: Vec<Row> = pieces.iter().map(|piece| cut(known, piece.clone(), now)).collect();
+        if cut != *known {
+            replace(transaction, (database, of), cut)?;
+        }
+    }
+    Ok(())
+}
+
+fn replace(transaction: &Transaction<'_>, (database, depth): (i64, &str), rows: Vec<Row>) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM coverage WHERE database = ?1 AND depth = ?2", params![database, depth])?;
+    let mut put = transaction.prepare(
+        "INSERT INTO coverage (database, file, first, depth, pages, pages_in_use, read_at, image, evidence, known_since)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for Row { file, first, pages, in_use, read_at, known_since, image, evidence } in rows {
+        put.execute(params![database, file, first, depth, pages, in_use, read_at, image, evidence, known_since])?;
+    }
+    Ok(())
+}
+
+/// Sets the date of a range that [`retile`] was given. A date older than the known one changes nothing. A date after `now` came from
+/// a clock that was wrong.
+pub(crate) fn mark(
+    transaction: &Transaction<'_>,
+    (database, depth): (i64, &str),
+    range: &RangeRead,
+    (read_at, image): (&str, i64),
+    now: &str,
+) -> rusqlite::Result<()> {
+    let mut set = transaction.prepare_cached(
+        "UPDATE coverage SET read_at = ?6, image = ?7, evidence = 'read'
+         WHERE database = ?1 AND file = ?2 AND first >= ?3 AND first < ?4 AND depth = ?5
+         AND (read_at IS NULL OR read_at <= ?6 OR read_at > ?8)",
+    )?;
+    let end = u64::from(range.first) + u64::from(range.pages);
+    set.execute(params![database, range.file_id, range.first, stored(end), depth, read_at, image, now]).map(drop)
+}
+
+/// A range of which nothing is known.
+fn unknown(tile: &RangeRead) -> Row {
+    let RangeRead { file_id: file, first, pages, in_use, .. } = *tile;
+    let evidence = "read".to_owned();
+    Row { file, first, pages, in_use, read_at: None, known_since: None, image: None, evidence }
+}
+
+/// The pages beyond the ends of all files that were read in a newer image: this image is an old one.
+fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -> Vec<Row> {
+    let mut ends: BTreeMap<u16, u64> = BTreeMap::new();
+    for tile in tiles {
+        let end = ends.entry(tile.file).or_default();
+        *end = tile.end().max(*end);
+    }
+    let is_newer = |row: &&Row| row.read_at.as_deref().is_some_and(|at| at > taken_at && at <= now);
+    let mut newer: Vec<&Row> = known.iter().flatten().filter(is_newer).collect();
+    newer.sort_by_key(|row| (row.file, row.first));
+    let mut beyond = Vec::new();
+    for row in newer {
+        let end = ends.entry(row.file).or_default();
+        let first = u32::try_from((*end).max(row.first.into())).unwrap_or(u32::MAX);
+        let pages = u32::try_from(row.end().saturating_sub(first.into())).unwrap_or(u32::MAX);
+        if pages > 0 {
+            *end = row.end();
+            beyond.push(Row { first, pages, in_use: row.in_use.min(pages), ..row.clone() });
+        }
+    }
+    beyond
+}
+
+/// The rows that a range overlaps. `rows` are in the order of their pages.
+fn over<'r>(rows: &'r [Row], range: &Row) -> impl Iterator<Item = &'r Row> + use<'r> {
+    let (file, first, end) = (range.file, u64::from(range.first), range.end());
+    let from = rows.partition_point(|row| (row.file, row.end()) <= (file, first));
+    rows.iter().skip(from).take_while(move |row| row.file == file && u64::from(row.first) < end)
+}
+
+/// A range in pieces, at whose bounds what is known differs in either depth. Which pages of the range are in use is not known: each
+/// piece has a share of them, and at least one. If there are fewer of them than pieces, it stays whole.
+fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
+    let mut bounds = vec![tile.first];
+    for rows in known {
+        let mut before: Option<&Row> = None;
+        for row in over(rows, tile) {
+            if before.is_some_and(|before| !before.is_like(row)) && row.first > tile.first {
+                bounds.push(row.first);
+            }
+            before = Some(row);
+        }
+    }
+    bounds.sort_unstable();
+    bounds.dedup();
+    let count = u32::try_from(bounds.len()).unwrap_or(u32::MAX);
+    if tile.in_use < count {
+        return vec![tile.clone()];
+    }
+    let ends = bounds.iter().skip(1).map(|bound| u64::from(*bound)).chain([tile.end()]);
+    let (shared, most) = (u64::from(tile.in_use - count), u64::from(tile.pages.saturating_sub(count)).max(1));
+    let (mut passed, mut given) = (0, 0);
+    let piece = |(first, end): (&u32, u64)| {
+        let pages = end.saturating_sub(u64::from(*first));
+        passed += pages.saturating_sub(1);
+        let share = shared.saturating_mul(passed) / most;
+        let in_use = 1 + share - given;
+        given = share;
+        let [pages, in_use] = [pages, in_use].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        Row { first: *first, pages, in_use, ..tile.clone() }
+    };
+    bounds.iter().zip(ends).map(piece).collect()
+}
+
+/// What is known of a range, by the pieces that it overlaps: it is as old as the oldest of them. Pages by which a file has grown
+/// are as old as those before them.
+fn cut(known: &[Row], range: Row, now: &str) -> Row {
+    // One that was never read is older than all others.
+    let Some(oldest) = over(known, &range).min_by(|one, other| one.read_at.cmp(&other.read_at)) else {
+        return Row {
+            read_at: None,
+            known_since: Some(now.to_owned()),
+            image: None,
+            evidence: "read".to_owned(),
+            ..range
+        };
+    };
+    let known_since = over(known, &range).filter_map(|row| row.known_since.clone()).min();
+    let Row { read_at, image, evidence, .. } = oldest.clone();
+    Row { read_at, known_since, image, evidence, ..range }
+}
+
+#[cfg(test)]
+mod tests;
