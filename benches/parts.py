@@ -2,6 +2,7 @@
 """One check over many processes: what it costs, whether its results are those of one, and whether kills change them.
 
 cost   parts, tasks and merge of a database that is built: bytes of the parts, processor time beside that of one check
+workers  time that the tasks of a database take one worker, and two side by side, over runs that take turns
 large  the same of a database that is mostly empty space: memory and time of plan, of a task, of merge
 same   real files: merged results of 1, 2, 7, 64 tasks and one per megabyte, in random order, against those of a check
 kill   a driver whose tasks are killed at random instants, again and again, until no part is missing
@@ -12,6 +13,7 @@ import json
 import os
 import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -71,6 +73,29 @@ def cost(arguments, folder):
     print(f"processor time: check {one:.2f} s; plan {planned[1]:.3f}, tasks {sum(swept):.2f}, merge {merged[1]:.3f}: "
           f"{(planned[1] + sum(swept) + merged[1]) / one - 1:+.1%}; {(sum(swept) - one) / tasks * 1000:.1f} ms more per task; "
           f"merge {merged[2]:.2f} s of time")
+
+
+def workers(arguments, folder):
+    program, data = arguments.program, Path(arguments.data) if arguments.data else folder / "data"
+    if not arguments.data:
+        run(program, "lab", "new", data, "--size", arguments.size, "--schema", arguments.schema)
+    total = sum(file.stat().st_size for file in data.iterdir())
+    tasks = made(program, folder / "plan", [data], f"{max(-(-total // arguments.tasks) >> 20, 1)}MB")
+    took = {1: [], 2: []}
+    for turn in range(2 * arguments.repeat):
+        count = 1 + turn % 2
+        for part in (folder / "plan/parts").iterdir():
+            part.unlink()
+        begun = time.monotonic()
+        # Every second task each, so that neither gets the smaller ones.
+        lists = (",".join(map(str, range(first, tasks, count))) for first in range(count))
+        for started in [subprocess.Popen([program, "task", folder / "plan", some, "--maxdop", "1"]) for some in lists]:
+            if started.wait():
+                sys.exit(f"a task ended with {started.returncode}")
+        took[count].append(time.monotonic() - begun)
+    one, two = (statistics.median(took[count]) for count in (1, 2))
+    print(f"{total >> 20} MB, {tasks} tasks: one worker {one:.2f} s, two {two:.2f} s, {one / two:.2f} times as fast "
+          f"(spread {max(took[1]) - min(took[1]):.2f}, {max(took[2]) - min(took[2]):.2f})")
 
 
 def large(arguments, folder):
@@ -153,11 +178,11 @@ def kill(arguments, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cost", "large", "same", "kill"])
+    parser.add_argument("what", choices=["cost", "workers", "large", "same", "kill"])
     parser.add_argument("paths", nargs="*", help="for same: data files or backups, each a database of its own")
     parser.add_argument("--program", default="target/tests/mdfsck", help="the executable")
     parser.add_argument("--size", default="4GB", help="size of the database that is built")
-    parser.add_argument("--data", help="for cost: a folder with a database, instead of one that is built")
+    parser.add_argument("--data", help="for cost and workers: a folder with a database, instead of one that is built")
     parser.add_argument("--schema", default="orders")
     parser.add_argument("--tasks", type=int, default=64)
     parser.add_argument("--to-gigabytes", type=int, default=64, help="for large: size of the largest database")
@@ -166,7 +191,7 @@ def main():
     arguments = parser.parse_args()
     arguments.program = os.path.abspath(arguments.program)
     with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
-        sys.exit(1 if {"cost": cost, "large": large, "same": same, "kill": kill}[arguments.what](arguments, Path(folder)) else 0)
+        sys.exit(1 if {"cost": cost, "workers": workers, "large": large, "same": same, "kill": kill}[arguments.what](arguments, Path(folder)) else 0)
 
 
 if __name__ == "__main__":
