@@ -105,21 +105,23 @@ pub(crate) trait CheckList: Sync {
     /// Writes out what a thread may not keep of its sums.
     fn bound(&self, context: &Context<'_>, sums: &mut Self::Sums);
 
-    /// Hands the rows of a page to the checks of rows; whether all that want them have handled all.
+    /// Hands the rows of a page to the checks of rows; and whether all that want them have handled all that are plain, and all
+    /// that have a complex column.
     fn rows(
         &self,
         context: &Context<'_>,
         page: &RowPage<'_>,
         wanted: u32,
         local: (&mut Self::Sums, &mut Self::Scratch),
-    ) -> (Self::Handled, bool);
+    ) -> (Self::Handled, [bool; 2]);
 
-    /// Hands a row to the checks that want it; with what was done with its page, if it is no exception there.
+    /// Hands a row to the checks that want it; with what was done with the rows of its page, if it was among them, and whether
+    /// it has a complex column.
     fn row(
         &self,
         context: &Context<'_>,
         row: &Row<'_>,
-        wanted: (u32, Option<&Self::Handled>),
+        wanted: (u32, Option<(&Self::Handled, bool)>),
         local: (&mut Self::Sums, &mut Self::Scratch),
         findings: &mut Vec<Finding>,
     );
@@ -336,19 +338,21 @@ macro_rules! check_list {
                 page: &$crate::row_check::RowPage<'_>,
                 mut wanted: u32,
                 (sums, scratch): (&mut $sums, &mut $scratch),
-            ) -> ($handled, bool) {
-                use $crate::row_check::{Handled, RowCheck};
-                let mut is_done = true;
+            ) -> ($handled, [bool; 2]) {
+                use $crate::row_check::{Done, Handled, RowCheck};
+                let mut are_done = [true; 2];
                 $(
                     let $of_rows = match wanted & 1 {
-                        0 => Handled::All,
+                        0 => Handled::ALL,
                         _ => self.$of_rows.page(context, page, &mut sums.$of_rows, &mut scratch.$of_rows),
                     };
-                    is_done &= matches!($of_rows, Handled::All);
+                    for (is_done, done) in are_done.iter_mut().zip([&$of_rows.plain, &$of_rows.complex]) {
+                        *is_done &= matches!(done, Done::All);
+                    }
                     wanted >>= 1;
                 )*
                 let _ = wanted;
-                ($handled { $($of_rows,)* }, is_done)
+                ($handled { $($of_rows,)* }, are_done)
             }
 
             #[inline]
@@ -356,14 +360,17 @@ macro_rules! check_list {
                 &self,
                 context: &$crate::context::Context<'_>,
                 row: &$crate::row_check::Row<'_>,
-                (mut wanted, handled): (u32, Option<&$handled>),
+                (mut wanted, handled): (u32, Option<(&$handled, bool)>),
                 (sums, scratch): (&mut $sums, &mut $scratch),
                 findings: &mut Vec<$crate::finding::Finding>,
             ) {
                 use $crate::row_check::RowCheck;
                 $(
                     if wanted & 1 != 0
-                        && let Some(rest) = handled.map_or(Some(Default::default()), |handled| handled.$of_rows.rest())
+                        && let Some(rest) = match handled {
+                            Some((handled, is_complex)) => handled.$of_rows.rest(is_complex),
+                            None => Some(Default::default()),
+                        }
                     {
                         let local = (&mut sums.$of_rows, &mut scratch.$of_rows);
                         self.$of_rows.row(context, row, rest, local, findings);

@@ -122,7 +122,7 @@ impl CheckSums for Sums {
 impl RowCheck for Plans {
     type Sums = Sums;
     type Scratch = ();
-    type Rest = ();
+    type Rest = Part;
 
     fn bytes_per_thread(database: &Database) -> u64 {
         let types = [xtype::XML, xtype::SQL_VARIANT, xtype::CLR];
@@ -139,19 +139,19 @@ impl RowCheck for Plans {
         self.get(unit as usize).is_some() && context.units.get(unit).is_some_and(|unit| !context.leaves_out(unit))
     }
 
-    fn page(&self, context: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, (): &mut ()) -> Handled<()> {
-        if together::page(self, context, page.unit, page.rows, sums) { Handled::All } else { Handled::None }
+    fn page(&self, context: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, (): &mut ()) -> Handled<Part> {
+        together::page(self, context, page.unit, page.rows, sums)
     }
 
     fn row(
         &self,
         context: &Context<'_>,
         of_row: &Row<'_>,
-        (): (),
+        part: Part,
         (sums, ()): (&mut Sums, &mut ()),
         findings: &mut Vec<Finding>,
     ) {
-        row(self, context, of_row, sums, findings);
+        row(self, context, (of_row, part), sums, findings);
         doubts(self, context, of_row, sums, findings);
     }
 
@@ -163,29 +163,48 @@ impl RowCheck for Plans {
     }
 }
 
+/// What is checked of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Part {
+    #[default]
+    All,
+    /// Its variable columns: the rest was checked with that of other rows.
+    Variables,
+}
+
 /// Checks the columns of a row.
-fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+fn row(
+    plans: &Plans,
+    context: &Context<'_>,
+    (row, part): (&Row<'_>, Part),
+    sums: &mut Sums,
+    findings: &mut Vec<Finding>,
+) {
     let Row { unit, at, ref record, .. } = *row;
     let (Some(program), Some(tally)) = (plans.get(unit as usize), sums.units.get_mut(unit as usize)) else {
         return;
     };
     let is_forwarded = record.kind() == RecordKind::Forwarded;
-    tally.rows += 1;
-    tally.values += present(program, record.column_count());
+    if part == Part::All {
+        tally.rows += 1;
+        tally.values += present(program, record.column_count());
+    }
     let nulls = record.null_word(0);
     let mut check = RowLook { context, program, unit, at, record, nulls, sums, findings };
-    if record.is_versioned() {
-        check.version_tag();
-    }
-    if let Some(column) = &program.anti_matter {
-        check.anti_matter(column);
-    }
     // The last variable column of a forwarded row is its back pointer.
     let variable = record.variable_count() - u16::from(is_forwarded && record.variable_count() > 0);
-    check.shape(variable);
-    check.not_null();
-    if context.options.checks_purity() {
-        check.fixed();
+    if part == Part::All {
+        if record.is_versioned() {
+            check.version_tag();
+        }
+        if let Some(column) = &program.anti_matter {
+            check.anti_matter(column);
+        }
+        check.shape(variable);
+        check.not_null();
+        if context.options.checks_purity() {
+            check.fixed();
+        }
     }
     for (number, (bytes, complex)) in record.variables().take(variable.into()).enumerate() {
         // It comes after the columns that existed when the row was written: a column added later may have its number.

@@ -146,7 +146,7 @@ impl RowCheck for Plans {
     }
 
     fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, scratch: &mut Scratch) -> Handled<()> {
-        if together::page(self, page.unit, page.rows, sums, scratch) { Handled::All } else { Handled::None }
+        if together::page(self, page.unit, page.rows, sums, scratch) { Handled::ALL } else { Handled::NOTHING }
     }
 
     fn row(

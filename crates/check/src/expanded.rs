@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use catalog::Rowset;
-use format::Page;
-use format::compressed::{CdRecord, CompressionInfo, Doubt, Expansion, Scratch};
+use format::compressed::{CdKind, CdRecord, CompressionInfo, Doubt, ExpandedPage, ExpandedRow, Expansion, Scratch};
 use format::record::Record;
 use format::same_shape::{Rows, SameShapeRows};
-use format::slots::{MAX_SLOTS, Span};
+use format::slots::{MAX_SLOTS, SlotEntry, SlotOrder, Span};
+use format::{Page, PageType};
 
 /// A value that is not in the expanded record: its column's null bit, and why.
 pub(crate) type ColumnDoubt = (u16, Doubt);
@@ -20,6 +20,9 @@ pub(crate) struct ExpandedRows {
     /// By slot; empty where there is none, or none that can be read.
     rows: Vec<Range<u32>>,
     bytes: Vec<u8>,
+    /// The rows, instead, if they were expanded together.
+    together: ExpandedPage,
+    is_together: bool,
     /// In slot order.
     doubts: Vec<(u16, ColumnDoubt)>,
     /// Rows that could not be expanded.
@@ -45,8 +48,49 @@ pub(crate) fn first_record(page: Page<'_>) -> usize {
 impl ExpandedRows {
     /// Forgets the page before: rows are stored plainly on the page.
     pub(crate) fn clear(&mut self) {
-        self.is_loaded = false;
+        (self.is_loaded, self.is_together) = (false, false);
         self.failed = 0;
+    }
+
+    /// Audits and expands the records of a page together, and calls `place` with the kind and length of each. False, and
+    /// nothing is known, if one of them is not as usual.
+    pub(crate) fn load_together(
+        &mut self,
+        page: Page<'_>,
+        order: &SlotOrder,
+        expansion: &Expansion,
+        info: Option<&CompressionInfo<'_>>,
+        mut place: impl FnMut(SlotEntry, CdKind, usize),
+    ) -> bool {
+        self.clear();
+        self.doubts.clear();
+        self.together.clear();
+        self.rows.clear();
+        self.rows.resize(usize::from(page.header().slot_count.get()).min(MAX_SLOTS), 0..0);
+        let columns = expansion.of_page(info);
+        let is_index = page.header().kind() == Some(PageType::Index);
+        for (position, entry) in order.entries().iter().enumerate() {
+            let start = usize::from(entry.offset);
+            let space = start..start + order.space(page, position).len();
+            let row = self.together.add(page.bytes(), space, &columns);
+            let Some(ExpandedRow { place: of_row, kind, length }) =
+                row.filter(|row| matches!(row.kind, CdKind::Index | CdKind::GhostIndex) == is_index)
+            else {
+                return false;
+            };
+            place(*entry, kind, length);
+            if let Some(row) = self.rows.get_mut(usize::from(entry.slot)) {
+                *row = of_row;
+            }
+        }
+        (self.is_loaded, self.is_together) = (true, true);
+        self.is_same_shape = self.same_shape.load_expanded(self.together.bytes(), &self.rows);
+        true
+    }
+
+    /// The bytes of all rows.
+    fn bytes(&self) -> &[u8] {
+        if self.is_together { self.together.bytes() } else { &self.bytes }
     }
 
     /// Expands the rows of a page that passed its audit, and sees whether they are of one form unless each is to be looked at
@@ -72,7 +116,7 @@ impl ExpandedRows {
 
     /// The rows, if they are of one form.
     pub(crate) fn same_shape(&self) -> Option<Rows<'_>> {
-        self.is_same_shape.then(|| self.same_shape.of_bytes(&self.bytes))
+        self.is_same_shape.then(|| self.same_shape.of_bytes(self.bytes()))
     }
 
     fn add(&mut self, slot: u16, space: &[u8], info: Option<&CompressionInfo<'_>>, expansion: &Expansion) {
@@ -107,7 +151,7 @@ impl ExpandedRows {
     /// The row in a slot.
     pub(crate) fn row(&self, slot: usize) -> Option<Record<'_>> {
         let place = self.rows.get(slot).filter(|place| !place.is_empty())?;
-        Record::data(self.bytes.get(place.start as usize..place.end as usize)?).ok()
+        Record::data(self.bytes().get(place.start as usize..place.end as usize)?).ok()
     }
 
     /// The values of the row in a slot that are not in its record.

@@ -18,7 +18,7 @@ use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
 use crate::outcome::Results;
 use crate::registry::{Phase, limits};
-use crate::row_check::{Handled, Row, RowCheck, RowPage};
+use crate::row_check::{Done, Handled, Row, RowCheck, RowPage};
 use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
@@ -29,6 +29,7 @@ use crate::wire::wire;
 use hash::{HashScratch, IndexedAs, standing};
 pub(crate) use pinpoint::answer;
 pub(crate) use plan::Plans;
+use together::Together;
 
 /// The sums of one thread, or of all threads, by plan.
 #[derive(Default)]
@@ -107,10 +108,7 @@ impl RowCheck for Plans {
         sums: &mut Sums,
         desk: &mut HashScratch,
     ) -> Handled<Added> {
-        match page(self, context, of_page, sums, desk) {
-            (_, true) => Handled::All,
-            (added, false) => Handled::Except(added),
-        }
+        page(self, context, of_page, sums, desk)
     }
 
     fn row(
@@ -129,21 +127,21 @@ impl RowCheck for Plans {
     }
 }
 
-/// Adds the rows of a same-shape leaf page, all at once where possible. Returns for which indexes that was done, and
-/// whether for all.
+/// Adds the rows of a same-shape leaf page, all at once where possible.
 fn page(
     plans: &Plans,
     context: &Context<'_>,
     &RowPage { unit, id, rows }: &RowPage<'_>,
     sums: &mut Sums,
     desk: &mut HashScratch,
-) -> (Added, bool) {
-    let (mut added, mut is_whole) = (Added::default(), true);
+) -> Handled<Added> {
+    let mut handled = Handled::ALL;
+    let (mut plain, mut complex) = (Added::default(), Added::default());
     for (at, work) in plans.work(unit).iter().enumerate() {
         let together = work.together.as_ref().filter(|_| at < 64);
         let sum = together.and_then(|together| together.sum(&context.hash, id, rows, desk));
-        let Some((sum, indexed)) = sum else {
-            is_whole = false;
+        let Some(Together { sum, rows: indexed, has_complex }) = sum else {
+            handled = Handled { plain: Done::Except(plain), complex: Done::Except(complex) };
             continue;
         };
         let sums = sums.plans.get_mut(work.plan);
@@ -157,9 +155,15 @@ fn page(
                 sums.index_rows += indexed;
             }
         }
-        added.0 |= 1 << at;
+        plain.0 |= 1 << at;
+        match has_complex {
+            true => complex.0 |= 1 << at,
+            false => handled.complex = Done::Except(complex),
+        }
     }
-    (added, is_whole)
+    // What was left out of some indexes has been added to others by now.
+    let rest = |done, added| if matches!(done, Done::All) { done } else { Done::Except(added) };
+    Handled { plain: rest(handled.plain, plain), complex: rest(handled.complex, complex) }
 }
 
 /// Adds a row to the sums of its indexes, except those in `added`, which already have it.

@@ -6,6 +6,7 @@ use format::same_shape::Rows;
 use format::types::xtype;
 
 use crate::values::{Column, Formula};
+use crate::vectors::VectorColumn;
 
 /// What evaluations need; kept from page to page.
 pub(crate) use expr::IntegerScratch;
@@ -33,7 +34,7 @@ impl IntegerColumn {
 
     /// Reads the value of each row; false if it is NULL in some, or is not there.
     pub(crate) fn read(self, rows: Rows<'_>, values: &mut [i64]) -> bool {
-        if rows.nulls() & null_mask(self.null_bit) != 0 || !rows.has_fixed(self.offset, self.length) {
+        if rows.nulls_of(self.null_bit).is_some() || !rows.has_fixed(self.offset, self.length) {
             return false;
         }
         let values = values.iter_mut();
@@ -46,11 +47,6 @@ impl IntegerColumn {
         }
         true
     }
-}
-
-/// A column's bit in the null bitmaps that same-shape rows keep; none for a column without one.
-pub(crate) fn null_mask(null_bit: u16) -> u64 {
-    u32::from(null_bit).checked_sub(1).and_then(|bit| 1u64.checked_shl(bit)).unwrap_or_default()
 }
 
 #[inline(always)]
@@ -99,35 +95,37 @@ struct Operand {
     /// Place and length, if it is in the fixed part.
     fixed: Option<(u16, u16)>,
     integer: Option<IntegerColumn>,
-    /// Its values are in a vector, which plain rows do not have.
-    is_in_vector: bool,
+    /// If its values are in the vectors of rows.
+    vector: Option<VectorColumn>,
 }
 
 impl Operand {
     fn of(column: &Column) -> Option<Self> {
         let RowsetColumn { info, leaf_offset, leaf_null_bit: null_bit, .. } = column.column;
         if column.is_in_vector() {
-            return Some(Self { null_bit, fixed: None, integer: None, is_in_vector: true });
+            return Some(Self { null_bit, fixed: None, integer: None, vector: Some(VectorColumn::of(column)?) });
         }
         if column.column.is_sparse() || leaf_offset == 0 || null_bit == 0 {
             return None;
         }
         let fixed = (leaf_offset > 0).then_some((leaf_offset.unsigned_abs(), info.length));
-        Some(Self { null_bit, fixed, integer: IntegerColumn::of(column), is_in_vector: false })
+        Some(Self { null_bit, fixed, integer: IntegerColumn::of(column), vector: None })
     }
 
-    /// Whether it is NULL in each plain row; false if the null bitmap alone does not show it.
-    fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
-        if self.is_in_vector {
-            are_null.fill(true);
+    /// Whether it is NULL in each row; false if the null bitmap alone does not show it. `has_complex` becomes false if it is
+    /// known of plain rows only.
+    fn nulls(self, rows: Rows<'_>, are_null: &mut [bool], has_complex: &mut bool) -> bool {
+        if let Some(vector) = self.vector {
+            *has_complex &= vector.nulls(rows, are_null);
             return true;
         }
         if self.null_bit > rows.column_count() || self.fixed.is_some_and(|(at, length)| !rows.has_fixed(at, length)) {
             return false;
         }
-        let mask = null_mask(self.null_bit);
-        are_null.fill(false);
-        are_null.iter_mut().zip(rows.nulls_of_each()).for_each(|(is_null, nulls)| *is_null = nulls & mask != 0);
+        match rows.nulls_of(self.null_bit) {
+            None => are_null.fill(false),
+            Some((words, bit)) => are_null.iter_mut().zip(words).for_each(|(is_null, word)| *is_null = word & bit != 0),
+        }
         true
     }
 }
@@ -140,13 +138,18 @@ impl IntegerFilter {
         Some(Self { selection, operands })
     }
 
-    /// Which plain rows satisfy it; `None` if that is not certain of all.
-    pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<&'r [bool]> {
+    /// Which rows satisfy it, and whether that is certain also of rows with a complex column; `None` if it is not certain of all
+    /// plain ones.
+    pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<(&'r [bool], bool)> {
         let operand = |index: usize| self.operands.get(index).copied();
-        let nulls = |index, are_null: &mut [bool]| operand(index).is_some_and(|operand| operand.nulls(rows, are_null));
+        let mut has_complex = true;
+        let nulls = |index, are_null: &mut [bool]| {
+            operand(index).is_some_and(|operand| operand.nulls(rows, are_null, &mut has_complex))
+        };
         let values = |index, values: &mut [i64]| {
             operand(index).and_then(|operand| operand.integer).is_some_and(|integer| integer.read(rows, values))
         };
-        self.selection.evaluate(rows.count(), room, values, nulls)
+        let selected = self.selection.evaluate(rows.count(), room, values, nulls)?;
+        Some((selected, has_complex))
     }
 }

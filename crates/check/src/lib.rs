@@ -87,6 +87,7 @@ mod tree;
 mod units;
 mod unmatched;
 mod values;
+mod vectors;
 mod warnings;
 mod wire;
 mod witness;

@@ -127,8 +127,8 @@ impl RowCheck for Plans {
     }
 
     fn page(&self, _: &Context<'_>, _: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {
-        // All rows but exceptions have their values in the row.
-        Handled::All
+        // Plain rows have their values in the row.
+        Handled::PLAIN
     }
 
     fn row(

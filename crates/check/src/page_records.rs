@@ -28,9 +28,11 @@ impl PageRecords {
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
         self.expanded.clear();
-        let content = self.audit.page(page, id, unit, known, findings)?;
-        if let Some(expansion) = known.expansion
-            && content.records_are_audited
+        let content = self.audit.page(page, id, unit, known, (&mut self.expanded, findings))?;
+        if !content.records_are_audited {
+            self.expanded.clear();
+        } else if let Some(expansion) = known.expansion
+            && !self.expanded.is_loaded()
             && unit.shape.is_leaf(page)
         {
             self.expanded.load(page, self.audit.spans(), expansion, known.row_by_row);

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 
 use catalog::{Boundary, Stored};
 use format::key::compare_values;
+use format::same_shape::Rows;
 
 use crate::by_plan::ByPlan;
 use crate::context::Context;
@@ -19,11 +20,12 @@ use crate::coverage::Coverage;
 use crate::finding::{Finding, Value};
 use crate::outcome::Results;
 use crate::registry::{self, limits};
-use crate::row_check::{Row, RowCheck, Stage};
+use crate::row_check::{Handled, Row, RowCheck, RowPage, Stage};
 use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
+use crate::values::Column;
 use crate::wire::wire;
 
 pub(crate) use plan::Plans;
@@ -120,6 +122,17 @@ impl RowCheck for Plans {
         self.work(unit).is_some()
     }
 
+    fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, (): &mut ()) -> Handled<()> {
+        let Some(work) = self.work(page.unit) else { return Handled::ALL };
+        match together(work, page.rows) {
+            Some(seen) => {
+                sums.plans.get_mut(work.plan).add(seen);
+                Handled::ALL
+            }
+            None => Handled::NOTHING,
+        }
+    }
+
     fn row(
         &self,
         context: &Context<'_>,
@@ -138,6 +151,27 @@ impl RowCheck for Plans {
     fn proven(&self, context: &Context<'_>, sums: &Sums, finding: Finding, coverage: &mut Coverage) -> Option<Finding> {
         proven(self, context, sums, finding, coverage)
     }
+}
+
+/// What the live rows of a page add; `None` if a value is not in their fixed part, or some row is not certainly in its partition.
+fn together(work: &UnitPlan, rows: Rows<'_>) -> Option<Seen> {
+    let Column { column, fixed_length, .. } = &work.column;
+    let (offset, length, null_bit) = (column.leaf_offset.unsigned_abs(), (*fixed_length)?, column.leaf_null_bit);
+    let has_column = !(1..null_bit).contains(&rows.column_count()) && rows.has_fixed(offset, length);
+    if !has_column || rows.nulls_of(null_bit).is_some() {
+        return None;
+    }
+    let mut seen = Seen::default();
+    let are_live = rows.are_live().into_iter().flatten().copied().chain(std::iter::repeat(true));
+    for (value, _) in rows.slices(offset, length).zip(are_live).filter(|(_, is_live)| *is_live) {
+        match standing(work, Some(value))? {
+            Placement::Inside => seen.inside += 1,
+            Placement::OnLow => seen.on_low += 1,
+            Placement::OnHigh => seen.on_high += 1,
+            Placement::Outside(_) => return None,
+        }
+    }
+    Some(seen)
 }
 
 fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {

@@ -38,7 +38,8 @@ impl Row<'_> {
     }
 }
 
-/// The rows of a sound leaf page, all of one form but a few exceptions, which come one by one.
+/// The rows of a sound leaf page that have one form. Deleted ones are among them, which nobody wants, and some may have a
+/// complex column. What else is on the page comes one by one.
 pub(crate) struct RowPage<'p> {
     pub(crate) unit: UnitIndex,
     pub(crate) id: PageId,
@@ -52,25 +53,41 @@ pub(crate) struct TextPage<'p> {
     pub(crate) spans: &'p [Span],
 }
 
-/// What a check has done with the rows of a page, exceptions aside.
+/// What a check has done with rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Handled<Rest> {
+pub(crate) enum Done<Rest> {
     /// Nothing: it wants them one by one.
-    None,
+    Nothing,
     /// All that there is to do.
     All,
     /// A part: it wants them one by one, with this.
     Except(Rest),
 }
 
+/// What a check has done with the live rows of a page that have one form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Handled<Rest> {
+    /// With those that are plain.
+    pub(crate) plain: Done<Rest>,
+    /// With those that have a complex column.
+    pub(crate) complex: Done<Rest>,
+}
+
 impl<Rest: Copy + Default> Handled<Rest> {
-    /// What is left to do for a row of the page; `None` if nothing is.
+    /// It wants all of them one by one.
+    pub(crate) const NOTHING: Self = Self { plain: Done::Nothing, complex: Done::Nothing };
+    /// All that there is to do.
+    pub(crate) const ALL: Self = Self { plain: Done::All, complex: Done::All };
+    /// All that there is to do with plain rows.
+    pub(crate) const PLAIN: Self = Self { plain: Done::All, complex: Done::Nothing };
+
+    /// What is left to do for such a row of the page; `None` if nothing is.
     #[inline]
-    pub(crate) fn rest(self) -> Option<Rest> {
-        match self {
-            Self::None => Some(Rest::default()),
-            Self::All => None,
-            Self::Except(rest) => Some(rest),
+    pub(crate) fn rest(self, is_complex: bool) -> Option<Rest> {
+        match if is_complex { self.complex } else { self.plain } {
+            Done::Nothing => Some(Rest::default()),
+            Done::All => None,
+            Done::Except(rest) => Some(rest),
         }
     }
 }
@@ -117,7 +134,7 @@ pub(crate) trait RowCheck: Default + Sync {
         _sums: &mut Self::Sums,
         _scratch: &mut Self::Scratch,
     ) -> Handled<Self::Rest> {
-        Handled::None
+        Handled::NOTHING
     }
 
     /// Looks at a row.

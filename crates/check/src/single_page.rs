@@ -4,23 +4,24 @@ use catalog::Database;
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageId, PageType};
 
-use crate::audit::{Audit, AuditRules, identity, identity_finding, named_owner};
+use crate::audit::{AuditRules, identity, identity_finding, named_owner};
 use crate::context::VERSION_2019;
 use crate::expanded;
 use crate::finding::Finding;
+use crate::page_records::PageRecords;
 use crate::units::Units;
 
 /// Audits single pages of a database.
 pub struct SinglePages<'a> {
     database: &'a Database,
     units: Units,
-    audit: Audit,
+    records: PageRecords,
 }
 
 impl<'a> SinglePages<'a> {
     /// For the pages of `database`, or of copies of it.
     pub fn new(database: &'a Database) -> Self {
-        Self { database, units: Units::of(database), audit: Audit::default() }
+        Self { database, units: Units::of(database), records: PageRecords::default() }
     }
 
     /// What is wrong with a page as it is stored: its protection and page id, and, if it belongs to a unit of the catalog, its
@@ -49,7 +50,7 @@ impl<'a> SinglePages<'a> {
             row_by_row: false,
         };
         let mut findings = Vec::new();
-        self.audit.page(page, id, unit, rules, &mut findings);
+        self.records.audit(page, id, unit, rules, &mut findings);
         findings
     }
 }

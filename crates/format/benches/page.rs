@@ -59,7 +59,7 @@ impl Bench {
         let (page, rows) = full_page();
         let mut same_shape = SameShapeRows::default();
         assert!(
-            same_shape.load(Page::new(&page)) && same_shape.spans().len() == usize::from(rows),
+            same_shape.load(Page::new(&page), false) && same_shape.spans().len() == usize::from(rows),
             "the page has rows of one shape"
         );
         let column = |offset, length| {
@@ -99,7 +99,7 @@ fn records_one_by_one(bencher: Bencher<'_, '_>) {
 fn records_together(bencher: Bencher<'_, '_>) {
     let bench = Bench::new();
     let mut same_shape = SameShapeRows::default();
-    bencher.counter(bench.rows).bench_local(|| same_shape.load(black_box(Page::new(&bench.page))));
+    bencher.counter(bench.rows).bench_local(|| same_shape.load(black_box(Page::new(&bench.page)), false));
 }
 
 #[divan::bench]

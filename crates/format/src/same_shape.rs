@@ -1,12 +1,16 @@
-//! Pages whose records all have the same shape, audited in one go.
+//! Pages most of whose records have the same shape, audited in one go.
 //!
 //! Nearly all pages are like this: their records have the same status, fixed length and column count, so that each
 //! column has the same place in all of them. They differ only in where they start, which columns are NULL and how long
 //! the variable ones are. A few may be deleted, or have a value that is not stored plainly: these *exceptions* have the
-//! shape, but their columns are examined row by row. [`SameShapeRows::load`] proves everything that [`Record::data`] and
-//! [`Record::index`] would prove of each record, in one loop without look-ups; anything unusual makes it return false,
-//! and nothing is known then. Checks that read a column of all rows in turn need neither parse a record again nor look
-//! up the place of the column.
+//! shape, but their columns are examined row by row. On a data page, some slots may be empty, and some may have *others*:
+//! records of another shape, such as moved rows, what they left behind, and rows older than a column.
+//!
+//! [`SameShapeRows::load`] proves everything that [`Record::data`] and [`Record::index`] would prove of each record, in one
+//! loop without look-ups; anything unusual makes it return false, and nothing is known then. Checks that read a column of
+//! all rows in turn need neither parse a record again nor look up the place of the column.
+
+mod view;
 
 use std::ops::Range;
 
@@ -16,8 +20,11 @@ use crate::record::{COMPLEX, FIXED_AT, FIXED_END_AT, MIN_HEAP_RECORD_BYTES, Reco
 use crate::record::{VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 
-/// Columns whose null bits are kept; wider rows are not handled here.
-const MAX_COLUMNS: u16 = 64;
+pub use view::Rows;
+
+/// Columns whose null bits are kept, as words; wider rows are not handled here.
+const MAX_COLUMNS: u16 = 1024;
+const WORD_BITS: u16 = 64;
 
 /// Bits of the status byte in which records of one shape may differ.
 const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
@@ -26,6 +33,16 @@ const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
 /// records.
 const GHOST: u32 = (RecordKind::Primary as u32 ^ RecordKind::GhostData as u32) << 1;
 const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostIndex as u32) << 1);
+
+/// A record that is to be looked at by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exception {
+    /// Its slot.
+    pub slot: u16,
+    /// It is a live row of the shape, and has a complex column (off-row pointer, sparse vector). Others are deleted, or of another
+    /// shape.
+    pub is_complex: bool,
+}
 
 /// What the records of a page have in common.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -49,16 +66,32 @@ pub struct RowShape {
 #[derive(Default)]
 pub struct SameShapeRows {
     shape: RowShape,
-    /// By slot.
+    /// By row.
     spans: Vec<Span>,
-    /// By slot: the null bitmap; stale if the shape has none.
+    /// Its slot, by row; empty if all slots have rows of the shape.
+    slots: Vec<u16>,
+    /// Then, by slot: the place of whatever is there.
+    places: Vec<Span>,
+    /// Then, the slots of records that do not have the shape.
+    others: Vec<u16>,
+    /// The null bitmaps: the first word of each row, then the second one of each, and so on; stale if the shape has none.
     nulls: Vec<u64>,
-    /// By slot: variable columns stored.
+    /// By word: null bits that are set in some row.
+    any_nulls: Vec<u64>,
+    /// By row: variable columns stored.
     variables: Vec<u16>,
-    /// Slots of the exceptions.
-    exceptions: Vec<u16>,
-    /// Per slot: true unless the row is an exception; empty if the page has no exceptions.
+    /// Exceptions and others, by ascending slot.
+    exceptions: Vec<Exception>,
+    /// By row: true unless it is an exception; empty if the rows have no exceptions.
     are_plain: Vec<bool>,
+    /// By row: true unless it is deleted; empty if the rows have no exceptions.
+    are_live: Vec<bool>,
+    /// Rows that are no exceptions.
+    plain: usize,
+    /// Live rows that have a complex column.
+    complex: usize,
+    /// Variable columns that are complex in some live row, the first lowest; the highest bit stands for all from the 64th on.
+    complex_columns: u64,
     ghosts: u32,
     totals: Totals,
     order: SlotOrder,
@@ -67,8 +100,6 @@ pub struct SameShapeRows {
 /// Properties of all records together.
 #[derive(Clone, Copy, Default)]
 struct Totals {
-    /// Columns that are NULL in some record.
-    nulls: u64,
     fewest_variables: u16,
     most_variables: u16,
     has_versions: bool,
@@ -80,9 +111,9 @@ struct Totals {
 }
 
 impl SameShapeRows {
-    /// Audits the records of a page whose header was found possible: whether they are rows of one shape, in sequence,
-    /// each whole and inside its space. If not, nothing is known.
-    pub fn load(&mut self, page: Page<'_>) -> bool {
+    /// Audits the records of a page whose header was found possible: whether most of them are rows of one shape, in sequence,
+    /// and all are whole and inside their space. If not, nothing is known. Slots may be empty if `may_be_empty` says so.
+    pub fn load(&mut self, page: Page<'_>, may_be_empty: bool) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
         if count == 0 || count > MAX_SLOTS || header.flags.get() & page_flags::ALIGNED4 != 0 {
@@ -93,12 +124,70 @@ impl SameShapeRows {
             Some(PageType::Index) => true,
             _ => return false,
         };
-        if !self.spaces(page, count) {
+        self.slots.clear();
+        let Some(has_empty) = self.spaces(page, count) else { return false };
+        let index_fixed_end = is_index.then_some(header.pminlen.get());
+        let is_one = !has_empty && {
+            let first =
+                self.spans.first().and_then(|first| RowShape::of(bytes_of(page.bytes(), *first), index_fixed_end));
+            first.is_some_and(|shape| self.audit(page.bytes(), shape))
+        };
+        match is_one {
+            // An index row on a page of a table, or the reverse, is damage.
+            true => self.shape.is_index == is_index,
+            false if is_index || has_empty && !may_be_empty => false,
+            false => {
+                self.spaces(page, count);
+                self.audit_most(page.bytes()) && !self.shape.is_index
+            }
+        }
+    }
+
+    /// Audits the records in these spaces, by slot, if not all slots have a row of one shape.
+    fn audit_most(&mut self, bytes: &[u8]) -> bool {
+        std::mem::swap(&mut self.spans, &mut self.places);
+        let shape_of = |place: &Span| RowShape::of(bytes_of(bytes, *place), None);
+        let Some(mut shape) = self.places.iter().find_map(shape_of) else { return false };
+        self.gather(bytes, shape);
+        // The first row may be one of few.
+        if self.spans.len() <= self.others.len()
+            && let Some(second) = self.others.iter().find_map(|slot| shape_of(self.places.get(usize::from(*slot))?))
+        {
+            shape = second;
+            self.gather(bytes, shape);
+        }
+        if self.spans.len() <= self.others.len() || !self.audit(bytes, shape) {
             return false;
         }
-        let index_fixed_end = is_index.then_some(header.pminlen.get());
-        // An index row on a page of a table, or the reverse, is damage.
-        self.audit_spaces(page.bytes(), index_fixed_end) && self.shape.is_index == is_index
+        for (slot, span) in self.slots.iter().zip(&self.spans) {
+            if let Some(place) = self.places.get_mut(usize::from(*slot)) {
+                *place = *span;
+            }
+        }
+        for slot in &self.others {
+            let Some(place) = self.places.get_mut(usize::from(*slot)) else { return false };
+            let Ok(record) = Record::data(bytes_of(bytes, *place)) else { return false };
+            place.length = record.bytes().len() as u16;
+        }
+        self.exceptions.extend(self.others.iter().map(|slot| Exception { slot: *slot, is_complex: false }));
+        self.exceptions.sort_unstable_by_key(|exception| exception.slot);
+        true
+    }
+
+    /// Finds the rows that may have this shape, and others.
+    fn gather(&mut self, bytes: &[u8], shape: RowShape) {
+        let Self { spans, slots, others, places, .. } = self;
+        spans.clear();
+        slots.clear();
+        others.clear();
+        for (slot, space) in (0..).zip(places).filter(|(_, space)| space.length > 0) {
+            if shape.may_be_of(bytes_of(bytes, *space)) {
+                spans.push(*space);
+                slots.push(slot);
+            } else {
+                others.push(slot);
+            }
+        }
     }
 
     /// Like `load` for records in a buffer, at most 65,535 of them, with eight more bytes after the last: the expanded
@@ -108,18 +197,28 @@ impl SameShapeRows {
             return false;
         }
         let span = |place: &Range<u32>| Span { offset: place.start as u16, length: place.len() as u16 };
-        self.spans.clear();
-        self.spans.extend(places.iter().map(span));
-        self.audit_spaces(bytes, None)
+        let load = |this: &mut Self| {
+            this.slots.clear();
+            this.spans.clear();
+            this.spans.extend(places.iter().map(span));
+        };
+        load(self);
+        let first = self.spans.first().and_then(|first| RowShape::of(bytes_of(bytes, *first), None));
+        let is_one = !places.iter().any(Range::is_empty) && first.is_some_and(|shape| self.audit(bytes, shape));
+        is_one || {
+            load(self);
+            self.audit_most(bytes)
+        }
     }
 
-    /// Audits the records in their spaces; those of index pages have a fixed part of this length.
-    fn audit_spaces(&mut self, bytes: &[u8], index_fixed_end: Option<u16>) -> bool {
-        let first = self.spans.first().and_then(|first| RowShape::of(bytes_of(bytes, *first), index_fixed_end));
-        let Some(shape) = first else { return false };
+    /// Audits the records in their spaces.
+    fn audit(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         self.shape = shape;
-        self.nulls.resize(self.spans.len(), 0);
+        let words = usize::from(shape.column_count.div_ceil(WORD_BITS).max(1));
+        self.nulls.resize(words * self.spans.len(), 0);
         self.variables.resize(self.spans.len(), 0);
+        self.any_nulls.clear();
+        self.any_nulls.resize(words, 0);
         let totals = match (shape.has_length, shape.column_count) {
             (true, _) => self.records::<false, true>(bytes),
             (false, 0) => self.records::<true, false>(bytes),
@@ -128,33 +227,36 @@ impl SameShapeRows {
         self.totals = totals.unwrap_or_default();
         self.exceptions.clear();
         self.are_plain.clear();
-        self.ghosts = 0;
+        self.are_live.clear();
+        (self.ghosts, self.plain, self.complex, self.complex_columns) = (0, self.spans.len(), 0, 0);
         if self.totals.has_ghosts || self.totals.has_complex {
             self.find_exceptions(bytes);
         }
-        totals.is_some()
+        totals.is_some() && (1..words).all(|word| self.further_nulls(bytes, word))
     }
 
-    /// Loads the space of each record: to the next one by place, or to the end of used space. False if a slot is empty,
-    /// points into the header or beyond used space, or shares its place with another.
-    fn spaces(&mut self, page: Page<'_>, count: usize) -> bool {
+    /// Loads the space of each record: to the next one by place, or to the end of used space; and says whether slots are
+    /// empty. `None` if a slot points into the header or beyond used space, or shares its place with another.
+    fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<bool> {
         let free_data = page.header().free_data.get();
-        let Some(array) = page.bytes().get(PAGE_BYTES - 2 * count..) else { return false };
+        let array = page.bytes().get(PAGE_BYTES - 2 * count..)?;
         self.spans.resize(count, Span::default());
-        let mut is_ascending = true;
+        let (mut is_ascending, mut has_empty) = (true, false);
         let (mut next, mut lowest) = (free_data, u16::MAX);
         // From the last slot, which has the last record, to the first: the order of the array.
         for (entry, span) in array.as_chunks().0.iter().zip(self.spans.iter_mut().rev()) {
             let offset = u16::from_le_bytes(*entry);
+            if offset == 0 {
+                *span = Span::default();
+                has_empty = true;
+                continue;
+            }
             is_ascending &= offset < next;
             lowest = lowest.min(offset);
             *span = Span { offset, length: next.wrapping_sub(offset) };
             next = offset;
         }
-        if usize::from(lowest) < HEADER_BYTES {
-            return false;
-        }
-        is_ascending || self.sorted_spaces(page)
+        (usize::from(lowest) >= HEADER_BYTES && (is_ascending || self.sorted_spaces(page))).then_some(has_empty)
     }
 
     /// The same for records that are not in the order of their slots.
@@ -179,7 +281,7 @@ impl SameShapeRows {
         let shape = self.shape;
         let fixed_end = usize::from(shape.fixed_end);
         let variable_at = usize::from(shape.variable_at);
-        let columns = u64::MAX >> (64 - shape.column_count.clamp(1, MAX_COLUMNS));
+        let columns = mask(shape.column_count);
         // Few sums, so that all stay in registers.
         let (mut all_nulls, mut differences, mut all_ends) = (0, 0, 0);
         let rows = self.spans.iter_mut().zip(&mut self.nulls).zip(&mut self.variables);
@@ -236,8 +338,8 @@ impl SameShapeRows {
         }
         let bounds = |(least, most): (u16, u16), stored: &u16| (least.min(*stored), most.max(*stored));
         let (fewest_variables, most_variables) = self.variables.iter().fold((u16::MAX, 0), bounds);
+        *self.any_nulls.first_mut()? = all_nulls;
         Some(Totals {
-            nulls: all_nulls,
             fewest_variables,
             most_variables,
             has_versions: differences & u32::from(status::VERSION_TAG) != 0,
@@ -248,35 +350,70 @@ impl SameShapeRows {
         })
     }
 
+    /// Reads a word of the null bitmaps after the first; false if it is not certainly inside the page.
+    #[cold]
+    fn further_nulls(&mut self, page: &[u8], word: usize) -> bool {
+        let Self { shape, spans, nulls, any_nulls, .. } = self;
+        let at = usize::from(shape.fixed_end) + 2 + 8 * word;
+        let columns = mask(shape.column_count - WORD_BITS * word as u16);
+        let mut any = 0;
+        for (span, null) in spans.iter().zip(nulls.iter_mut().skip(word * spans.len())) {
+            let Some(bits) = page.get(usize::from(span.offset) + at..).and_then(|bits| bits.first_chunk()) else {
+                return false;
+            };
+            *null = u64::from_le_bytes(*bits) & columns;
+            any |= *null;
+        }
+        any_nulls.get_mut(word).map(|of_word| *of_word = any).is_some()
+    }
+
     /// Finds the exceptions among the records, which are now known to be whole.
     #[cold]
     fn find_exceptions(&mut self, bytes: &[u8]) {
-        let Self { shape, spans, variables, exceptions, are_plain, ghosts, .. } = self;
-        let variable_at = usize::from(shape.variable_at) + 2;
-        for ((slot, span), stored) in (0..).zip(spans).zip(variables) {
+        let variable_at = usize::from(self.shape.variable_at) + 2;
+        for ((row, span), stored) in (0..).zip(&self.spans).zip(&self.variables) {
             let record = bytes_of(bytes, *span);
             let ends = record.get(variable_at..variable_at + 2 * usize::from(*stored)).unwrap_or_default();
-            let is_complex = ends.as_chunks().0.iter().any(|end| u16::from_le_bytes(*end) & COMPLEX != 0);
-            let is_ghost = record.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
-            *ghosts += u32::from(is_ghost);
-            are_plain.push(!is_complex && !is_ghost);
-            if is_complex || is_ghost {
-                exceptions.push(slot);
+            let mut columns = 0;
+            for (number, end) in ends.as_chunks().0.iter().enumerate() {
+                columns |= u64::from(u16::from_le_bytes(*end) & COMPLEX != 0) << number.min(63);
             }
+            let is_ghost = record.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
+            let is_complex = columns != 0 && !is_ghost;
+            self.are_plain.push(!is_complex && !is_ghost);
+            self.are_live.push(!is_ghost);
+            if is_complex || is_ghost {
+                let slot = self.slots.get(usize::from(row)).copied().unwrap_or(row);
+                self.exceptions.push(Exception { slot, is_complex });
+                self.plain -= 1;
+            }
+            self.ghosts += u32::from(is_ghost);
+            self.complex += usize::from(is_complex);
+            self.complex_columns |= if is_complex { columns } else { 0 };
         }
     }
 
-    /// Places of the records, by slot.
+    /// Places of the records, others among them, by slot; length 0 for an empty slot.
     pub fn spans(&self) -> &[Span] {
-        &self.spans
+        if self.slots.is_empty() { &self.spans } else { &self.places }
     }
 
-    /// Number of deleted rows.
+    /// Number of rows of the shape, deleted ones among them.
+    pub fn count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Slots of records that have another shape. [`Record::data`] found each of them whole.
+    pub fn others(&self) -> &[u16] {
+        if self.slots.is_empty() { &[] } else { &self.others }
+    }
+
+    /// Number of deleted rows of the shape.
     pub fn ghosts(&self) -> u32 {
         self.ghosts
     }
 
-    /// Total length of the records in bytes.
+    /// Total length of the rows of the shape in bytes.
     pub fn bytes(&self) -> u32 {
         self.totals.bytes
     }
@@ -286,14 +423,14 @@ impl SameShapeRows {
         self.totals.padded_bytes
     }
 
-    /// The rows of `page`, the last one loaded.
+    /// The rows of the shape on `page`, the last one loaded.
     pub fn of<'a>(&'a self, page: Page<'a>) -> Rows<'a> {
         self.of_bytes(page.bytes())
     }
 
     /// The rows in `bytes`, the last ones loaded.
     pub fn of_bytes<'a>(&'a self, bytes: &'a [u8]) -> Rows<'a> {
-        Rows { rows: self, page: bytes }
+        Rows::new(self, bytes)
     }
 }
 
@@ -331,150 +468,25 @@ impl RowShape {
         let head = head & !u32::from(OPTIONAL) ^ if is_ghost { GHOST } else { 0 };
         Some(Self { head, is_index, has_length, fixed_end, column_count, variable_at })
     }
+
+    /// Whether a data record begins as one of this shape, and has its number of columns.
+    fn may_be_of(&self, space: &[u8]) -> bool {
+        let difference = space.first_chunk().map(|head| (u32::from_le_bytes(*head) ^ self.head) & !u32::from(OPTIONAL));
+        difference.is_some_and(|difference| difference == 0 || difference == GHOST)
+            && u16_at(space, self.fixed_end.into()) == Some(self.column_count)
+    }
+}
+
+/// The null bits of a word that has those of this many columns and of more words before it.
+fn mask(columns: u16) -> u64 {
+    u64::MAX >> (WORD_BITS - columns.clamp(1, WORD_BITS))
 }
 
 /// The bytes of a span; none if it ends outside.
+#[inline]
 fn bytes_of(bytes: &[u8], span: Span) -> &[u8] {
     let start = usize::from(span.offset);
     bytes.get(start..start + usize::from(span.length)).unwrap_or_default()
-}
-
-/// The rows of a page whose records have one shape.
-#[derive(Clone, Copy)]
-pub struct Rows<'a> {
-    rows: &'a SameShapeRows,
-    /// The page's bytes, or the buffer that holds the rows.
-    page: &'a [u8],
-}
-
-impl<'a> Rows<'a> {
-    /// Number of rows.
-    pub fn count(&self) -> usize {
-        self.rows.spans.len()
-    }
-
-    /// Slots of the exceptions: deleted rows, and rows with a complex column (off-row pointer, sparse vector).
-    pub fn exceptions(&self) -> &'a [u16] {
-        &self.rows.exceptions
-    }
-
-    /// Number of rows that are not exceptions.
-    pub fn plain_count(&self) -> usize {
-        self.count() - self.rows.exceptions.len()
-    }
-
-    /// Per slot: true unless the row is an exception; `None` if there are no exceptions.
-    pub fn are_plain(&self) -> Option<&'a [bool]> {
-        Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
-    }
-
-    /// Whether they are rows of an index.
-    pub fn is_index(&self) -> bool {
-        self.rows.shape.is_index
-    }
-
-    /// Columns counted by their null bitmaps; 0 if they have none.
-    pub fn column_count(&self) -> u16 {
-        self.rows.shape.column_count
-    }
-
-    /// End of their fixed part.
-    pub fn fixed_end(&self) -> u16 {
-        self.rows.shape.fixed_end
-    }
-
-    /// The largest number of variable columns stored in a row.
-    pub fn most_variables(&self) -> u16 {
-        self.rows.totals.most_variables
-    }
-
-    /// The smallest.
-    pub fn fewest_variables(&self) -> u16 {
-        self.rows.totals.fewest_variables
-    }
-
-    /// Whether some row ends with a version tag.
-    pub fn has_versions(&self) -> bool {
-        self.rows.totals.has_versions
-    }
-
-    /// The version tags of those that have one.
-    pub fn version_tags(&self) -> impl Iterator<Item = &'a [u8; VERSION_TAG_BYTES]> + 'a {
-        let page = self.page;
-        let records = self.rows.spans.iter().map(move |span| bytes_of(page, *span));
-        let has_tag = |record: &&[u8]| record.first().is_some_and(|status| status & status::VERSION_TAG != 0);
-        records.filter(has_tag).filter_map(|record| record.last_chunk())
-    }
-
-    /// Null bits, the first lowest, that are set in some row.
-    pub fn nulls(&self) -> u64 {
-        self.rows.totals.nulls
-    }
-
-    /// Null bits by slot; empty if none is set in any row.
-    pub fn nulls_of_each(&self) -> &'a [u64] {
-        if self.nulls() == 0 { &[] } else { &self.rows.nulls }
-    }
-
-    /// The row in a slot.
-    pub fn record(&self, slot: usize) -> Option<Record<'a>> {
-        let span = self.rows.spans.get(slot)?;
-        let bytes = bytes_of(self.page, *span);
-        match self.rows.shape.has_length {
-            true => Record::data(bytes).ok(),
-            false => Record::index(bytes, self.fixed_end()).ok(),
-        }
-    }
-
-    /// Whether all rows have `length` bytes at `offset` in their fixed part.
-    pub fn has_fixed(&self, offset: u16, length: u16) -> bool {
-        offset.checked_add(length).is_some_and(|end| end <= self.fixed_end())
-    }
-
-    /// The `N` bytes at `offset` of each row, by slot. They are inside the row if [`Self::has_fixed`] says so.
-    #[inline(always)]
-    pub fn fixed<const N: usize>(&self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
-        let page = self.page;
-        self.rows.spans.iter().map(move |span| {
-            let start = usize::from(span.offset) + usize::from(offset);
-            page.get(start..start + N).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or([0; N])
-        })
-    }
-
-    /// The `N` bytes at `offset` of the row in a slot.
-    #[inline(always)]
-    pub fn fixed_of<const N: usize>(&self, slot: usize, offset: u16) -> [u8; N] {
-        let start = self.rows.spans.get(slot).map_or(0, |span| usize::from(span.offset)) + usize::from(offset);
-        self.page.get(start..start + N).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or([0; N])
-    }
-
-    /// The `length` bytes at `offset` of each row, by slot.
-    pub fn slices(&self, offset: u16, length: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
-        let page = self.page;
-        self.rows.spans.iter().map(move |span| {
-            let start = usize::from(span.offset) + usize::from(offset);
-            page.get(start..start + usize::from(length)).unwrap_or_default()
-        })
-    }
-
-    /// Variable column `number`, counted from 1, of each row, by slot; empty if a row does not store it. For a complex
-    /// column, the bytes stored in the row.
-    #[inline(always)]
-    pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
-        let page = self.page;
-        let variable_at = usize::from(self.rows.shape.variable_at);
-        let entry = variable_at + 2 * usize::from(number);
-        self.rows.spans.iter().zip(&self.rows.variables).map(move |(span, &stored)| {
-            if number == 0 || number > stored {
-                return &[][..];
-            }
-            let start = usize::from(span.offset);
-            let read = |at: usize| u16_at(page, start + at).unwrap_or_default() & !COMPLEX;
-            // The entry before the first is the count.
-            let first = if number == 1 { variable_at + 2 + 2 * usize::from(stored) } else { read(entry - 2).into() };
-            page.get(start + first..start + usize::from(read(entry))).unwrap_or_default()
-        })
-    }
 }
 
 #[cfg(test)]

@@ -6,19 +6,19 @@ use format::{Page, PageId, PageType};
 
 use super::header::PageContent;
 use super::records::{MAX_FINDINGS_PER_PAGE, Records};
-use crate::expanded::first_record;
+use crate::expanded::{ExpandedRows, first_record};
 use crate::finding::{Finding, Owner};
 use crate::registry;
 
-/// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided.
+/// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided. If all can be audited
+/// and expanded together, `expanded` has them then.
 pub(super) fn audit(
-    records: &mut Records,
     page: Page<'_>,
     id: PageId,
     owner: Owner,
     expansion: &Expansion,
     order: &SlotOrder,
-    findings: &mut Vec<Finding>,
+    (records, expanded, findings): (&mut Records, Option<&mut ExpandedRows>, &mut Vec<Finding>),
 ) -> Option<PageContent> {
     let info = match CompressionInfo::of(page, first_record(page), expansion.columns()) {
         Ok(info) => info,
@@ -28,6 +28,11 @@ pub(super) fn audit(
             return None;
         }
     };
+    if let Some(content) =
+        expanded.and_then(|expanded| together(page, expansion, (order, info.as_ref()), records, expanded))
+    {
+        return Some(content);
+    }
     let mut content = records.classify(page, order, true);
     content.records_are_audited = true;
     let (mut sound, mut found) = (true, 0);
@@ -47,6 +52,23 @@ pub(super) fn audit(
         }
     }
     sound.then_some(content)
+}
+
+/// Audits all records, and expands them; `None` if one of them is not as usual.
+fn together(
+    page: Page<'_>,
+    expansion: &Expansion,
+    (order, info): (&SlotOrder, Option<&CompressionInfo<'_>>),
+    records: &mut Records,
+    expanded: &mut ExpandedRows,
+) -> Option<PageContent> {
+    records.start(page);
+    let mut content = PageContent { records_are_audited: true, ..PageContent::default() };
+    let place = |entry, kind: CdKind, length| {
+        records.place(entry, length);
+        *if kind.is_ghost() { &mut content.ghosts } else { &mut content.rows } += 1;
+    };
+    expanded.load_together(page, order, expansion, info, place).then_some(content)
 }
 
 /// The length of the record in `space`.

@@ -9,6 +9,7 @@ use format::{PAGE_BYTES, Page, PageId, PageType};
 
 use super::compressed;
 use super::records::{MAX_FINDINGS_PER_PAGE, Records};
+use crate::expanded::ExpandedRows;
 use crate::finding::{Finding, Owner};
 use crate::registry;
 use crate::units::{Shape, Unit};
@@ -74,14 +75,14 @@ impl Audit {
     }
 
     /// Audits the page at `id`, which belongs to `unit` and whose identity is right. Returns `None` if it fails;
-    /// `findings` then have the reason.
+    /// `findings` then have the reason. Compressed rows may be expanded on the way.
     pub(crate) fn page(
         &mut self,
         page: Page<'_>,
         id: PageId,
         unit: &Unit,
         AuditRules { clean, rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: AuditRules<'_>,
-        findings: &mut Vec<Finding>,
+        (expanded, findings): (&mut ExpandedRows, &mut Vec<Finding>),
     ) -> Option<PageContent> {
         self.is_same_shape = false;
         let kind = self.header(page, id, unit, findings)?;
@@ -92,7 +93,11 @@ impl Audit {
             _ if holds_versions => false,
             _ => unit.shape != Shape::Unknown && !unit.compressed,
         };
-        self.is_same_shape = auditable && !row_by_row && self.same_shape.load(page);
+        let of_same_shape = match auditable && !row_by_row && self.same_shape.load(page, may_be_empty(unit, kind)) {
+            true => self.records.of_same_shape(&self.same_shape, page, unit.owner),
+            false => None,
+        };
+        self.is_same_shape = of_same_shape.is_some();
         if !self.is_same_shape {
             self.order.load(page);
             if !self.slots(page, id, unit, kind, findings) {
@@ -101,11 +106,12 @@ impl Audit {
         }
         let is_leaf = unit.shape.is_leaf(page);
         let expansion = expansion.filter(|_| unit.compressed && is_leaf && unit.shape != Shape::Unknown);
-        let mut content = match expansion {
-            _ if self.is_same_shape => self.records.of_same_shape(&self.same_shape),
+        let mut content = match (of_same_shape, expansion) {
+            (Some(content), _) => content,
             _ if auditable => self.records.audit(page, id, unit.owner, kind, &self.order, findings)?,
-            Some(expansion) if !holds_versions => {
-                compressed::audit(&mut self.records, page, id, unit.owner, expansion, &self.order, findings)?
+            (None, Some(expansion)) if !holds_versions => {
+                let to = (&mut self.records, (!row_by_row).then_some(expanded), &mut *findings);
+                compressed::audit(page, id, unit.owner, expansion, &self.order, to)?
             }
             _ => self.records.classify(page, &self.order, unit.compressed),
         };
@@ -209,11 +215,7 @@ impl Audit {
         let free_data = header.free_data.get();
         let invalid =
             |check, slot: u16, offset: u16| Finding::new(check).owner(unit.owner).at(id, slot).number("offset", offset);
-        // A slot is empty after a deletion in a heap or on a LOB page; nowhere else
-        // (docs/format/page-header.md#slot-array).
-        let may_be_empty = matches!(kind, PageType::TextMix | PageType::TextTree)
-            || matches!(unit.shape, Shape::Heap | Shape::Unknown) && kind == PageType::Data;
-        if self.order.empty() > 0 && !may_be_empty {
+        if self.order.empty() > 0 && !may_be_empty(unit, kind) {
             let empty = (0..header.slot_count.get()).find(|&slot| page.slot_offset(slot) == Some(0));
             findings.push(invalid(&registry::SLOT_BEFORE_RECORDS, empty.unwrap_or_default(), 0));
         }
@@ -276,6 +278,12 @@ impl Audit {
         }
         true
     }
+}
+
+/// A slot is empty after a deletion in a heap or on a LOB page; nowhere else (docs/format/page-header.md#slot-array).
+fn may_be_empty(unit: &Unit, kind: PageType) -> bool {
+    matches!(kind, PageType::TextMix | PageType::TextTree)
+        || matches!(unit.shape, Shape::Heap | Shape::Unknown) && kind == PageType::Data
 }
 
 fn test(check: &'static registry::Check, owner: Owner, id: PageId, text: &str) -> Finding {

@@ -39,7 +39,7 @@ impl Records {
         if aligned { self.aligned_bytes } else { self.bytes }
     }
 
-    fn start(&mut self, page: Page<'_>) {
+    pub(super) fn start(&mut self, page: Page<'_>) {
         self.spans.clear();
         self.spans.resize(usize::from(page.header().slot_count.get()).min(format::slots::MAX_SLOTS), Span::default());
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (0, 0, 0);
@@ -49,23 +49,33 @@ impl Records {
         if let Some(span) = self.spans.get_mut(usize::from(entry.slot)) {
             *span = Span { offset: entry.offset, length: length as u16 };
         }
+        self.add(length);
+    }
+
+    /// Counts the bytes of a record.
+    fn add(&mut self, length: usize) {
         self.bytes += length as i64;
         self.aligned_bytes += length.next_multiple_of(4) as i64;
         self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
     }
 
-    /// Takes over the records of a page whose rows all have one form.
-    pub(super) fn of_same_shape(&mut self, rows: &SameShapeRows) -> PageContent {
+    /// Takes over the records of a page most of whose rows have one form; `None` if one has a kind that the page may not have.
+    pub(super) fn of_same_shape(&mut self, rows: &SameShapeRows, page: Page<'_>, owner: Owner) -> Option<PageContent> {
         // A page whose records start at multiples of 4 never counts as same-shape here.
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
-        PageContent {
-            rows: rows.spans().len() as u32 - rows.ghosts(),
+        let mut content = PageContent {
+            rows: rows.count() as u32 - rows.ghosts(),
             ghosts: rows.ghosts(),
             records_are_audited: true,
             lengths_are_known: true,
             ghosts_are_known: true,
             ..PageContent::default()
+        };
+        for span in rows.others().iter().filter_map(|slot| rows.spans().get(usize::from(*slot))) {
+            count(span.of(page), PageType::Data, owner.index_id == CLUSTERED, &mut content).ok()?;
+            self.add(usize::from(span.length));
         }
+        Some(content)
     }
 
     /// Audits every record; `None` if one fails.

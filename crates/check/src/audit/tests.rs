@@ -3,6 +3,7 @@ use format::page::page_flags;
 use format::{PageBytes, PageId, PageType};
 
 use super::*;
+use crate::expanded::ExpandedRows;
 use crate::test_pages::{PAGE, TestPage, ids, row, row_of_kind, unit};
 use crate::units::{Shape, Unit};
 
@@ -25,7 +26,10 @@ fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageC
     let [together, one_by_one] = [false, true].map(|row_by_row| {
         let mut findings = Vec::new();
         let known = AuditRules { row_by_row, ..known };
-        (Audit::default().page(Page::new(bytes), PAGE, unit, known, &mut findings), findings)
+        (
+            Audit::default().page(Page::new(bytes), PAGE, unit, known, (&mut ExpandedRows::default(), &mut findings)),
+            findings,
+        )
     });
     assert_eq!(together.0, one_by_one.0);
     assert_eq!(ids(&together.1), ids(&one_by_one.1));
@@ -64,7 +68,9 @@ fn spans_name_the_place_of_each_record_by_slot() {
     let (first, second) = (row(1, b"first"), row(2, b"second, longer"));
     let page = TestPage::new(PageType::Data).record(&first).slot(0).record(&second).finish();
     let mut audit = Audit::default();
-    audit.page(Page::new(&page), PAGE, &unit(Shape::Heap), KNOWN, &mut Vec::new()).unwrap();
+    audit
+        .page(Page::new(&page), PAGE, &unit(Shape::Heap), KNOWN, (&mut ExpandedRows::default(), &mut Vec::new()))
+        .unwrap();
     let bytes: Vec<&[u8]> = audit.spans().iter().map(|span| span.of(Page::new(&page))).collect();
     assert_eq!(bytes, [&first[..], &[], &second]);
 }

@@ -66,12 +66,14 @@ impl<const TOGETHER: bool> RowCheck for CountsRows<TOGETHER> {
 
     fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Seen<RecordId>, (): &mut ()) -> Handled<()> {
         if !TOGETHER {
-            return Handled::None;
+            return Handled::NOTHING;
         }
-        for slot in (0..page.rows.count() as u16).filter(|slot| !page.rows.exceptions().contains(slot)) {
+        let slots = |row: usize| page.rows.slots().map_or(row as u16, |slots| slots[row]);
+        let is_plain = |row: &usize| page.rows.are_plain().is_none_or(|are_plain| are_plain[*row]);
+        for slot in (0..page.rows.count()).filter(is_plain).map(slots) {
             *sums.0.entry(RecordId { page: page.id, slot }).or_default() += 1;
         }
-        Handled::All
+        Handled::PLAIN
     }
 
     fn row(

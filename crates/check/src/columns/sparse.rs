@@ -2,11 +2,12 @@
 
 use format::domain::Domain;
 use format::lob::Pointer;
+use format::same_shape::Rows;
 use format::sparse::{SparseValue, SparseVector};
 use format::types::{TypeInfo, fixed_length, xtype};
 
 use super::RowLook;
-use super::program::max_length;
+use super::program::{Program, max_length};
 
 /// What is checked of a sparse column's values.
 #[derive(Clone, Copy)]
@@ -40,9 +41,43 @@ impl SparseCheck {
         }
     }
 
+    /// Whether a value is certainly right.
+    fn holds(&self, value: SparseValue<'_>, checks_purity: bool) -> bool {
+        let length = value.bytes.len();
+        length <= usize::from(self.max_length)
+            && self.length.is_none_or(|exact| length == usize::from(exact))
+            && (!checks_purity || self.domain.and_then(|domain| domain.contains(value.bytes)) == Some(true))
+            && !self.is_off_row(value)
+    }
+
     /// Whether a value is not in the row, or may be a pointer to one.
     fn is_off_row(&self, value: SparseValue<'_>) -> bool {
         value.is_complex || self.may_be_off_row && Pointer::read(value.bytes) != Pointer::Undescribed
+    }
+}
+
+impl Program {
+    /// The number of values in the vectors of rows, if they are certainly right and the live rows of a page have no complex column
+    /// besides.
+    pub(super) fn values_in_vectors(&self, rows: Rows<'_>, checks_purity: bool) -> Option<u64> {
+        let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else { return Some(0) };
+        let is_vector_alone = |(check, number): (&Option<_>, u16)| check.is_none() || !rows.may_be_complex(number);
+        if !self.has_sparse || !self.variable.iter().zip(1..=rows.most_variables()).all(is_vector_alone) {
+            return None;
+        }
+        let (mut vectors, mut values) = (0, 0);
+        for ((bytes, is_complex), is_live) in rows.last_variables().zip(are_live) {
+            if is_complex && *is_live {
+                let vector = SparseVector::read(bytes).filter(|vector| vector.fault().is_none())?;
+                for value in vector.values() {
+                    let at = self.sparse.binary_search_by_key(&value.column, |check| check.id).ok()?;
+                    self.sparse.get(at).filter(|check| check.holds(value, checks_purity))?;
+                    values += 1;
+                }
+                vectors += 1;
+            }
+        }
+        (vectors == rows.live_count() - rows.plain_count()).then_some(values)
     }
 }
 

@@ -5,22 +5,36 @@ use format::domain::Domain;
 use format::same_shape::Rows;
 
 use super::program::{FixedCheck, Plans, Program, VariableCheck};
-use super::{Sums, is_possible, present};
+use super::{Part, Sums, is_possible, present};
 use crate::context::Context;
+use crate::row_check::{Done, Handled};
 use crate::units::UnitIndex;
 
-/// Whether there is nothing to report about the columns of the page's rows, exceptions aside; if so, the rows are
-/// counted.
-pub(super) fn page(plans: &Plans, context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
+/// Checks the columns of the page's live rows, and counts them if there is nothing to report. Of rows with a complex column, the
+/// variable columns may be left.
+pub(super) fn page(
+    plans: &Plans,
+    context: &Context<'_>,
+    unit: UnitIndex,
+    rows: Rows<'_>,
+    sums: &mut Sums,
+) -> Handled<Part> {
     let (Some(program), Some(tally)) = (plans.get(unit as usize), sums.units.get_mut(unit as usize)) else {
-        return true;
+        return Handled::ALL;
     };
-    if !program.fits(rows, context.options.checks_purity()) {
-        return false;
+    let checks_purity = context.options.checks_purity();
+    if !program.fits(rows, checks_purity) {
+        return Handled::NOTHING;
     }
-    tally.rows += rows.plain_count() as u64;
-    tally.values += rows.plain_count() as u64 * present(program, rows.column_count());
-    true
+    tally.rows += rows.live_count() as u64;
+    tally.values += rows.live_count() as u64 * present(program, rows.column_count());
+    match program.values_in_vectors(rows, checks_purity) {
+        Some(values) => {
+            tally.values += values;
+            Handled::ALL
+        }
+        None => Handled { plain: Done::All, complex: Done::Except(Part::Variables) },
+    }
 }
 
 impl Program {
@@ -29,7 +43,7 @@ impl Program {
         self.anti_matter.is_none()
             && (!rows.has_versions() || !self.version_tags_are_known || rows.version_tags().all(is_possible))
             && self.has_shape(rows)
-            && self.not_null.iter().all(|(word, mask)| *word > 0 || rows.nulls() & mask == 0)
+            && self.not_null.iter().all(|(word, mask)| rows.null_word(*word) & mask == 0)
             && self
                 .variable
                 .iter()
@@ -44,23 +58,37 @@ impl Program {
         (!rows.is_index() || count == 0 || count >= self.null_bits)
             && count <= self.max_null_bit
             && rows.most_variables() <= self.max_variable
-            && (self.fixed_reach..=self.max_fixed_end).contains(&rows.fixed_end())
+            && rows.fixed_end() <= self.max_fixed_end
+            && (self.fixed_reach <= rows.fixed_end() || self.has_no_column_after(rows))
+    }
+
+    /// Whether rows that are older than some columns have none that would lie after their fixed part.
+    #[cold]
+    fn has_no_column_after(&self, rows: Rows<'_>) -> bool {
+        self.columns.iter().filter(|column| column.offset > 0).all(|column| {
+            let end = column.offset.unsigned_abs().saturating_add(column.info.length);
+            end <= rows.fixed_end() || !(1..=rows.column_count()).contains(&column.null_bit)
+        })
     }
 }
 
-/// A column's bit in the null bitmaps, if it is NULL in some row.
-fn null_bit(rows: Rows<'_>, number: u16) -> Option<u64> {
-    let bit = 1u64.checked_shl(u32::from(number).checked_sub(1)?)?;
-    (rows.nulls() & bit != 0).then_some(bit)
-}
-
 impl VariableCheck {
-    /// Whether the values of all rows are valid for the column.
+    /// Whether the values of all plain rows are valid for the column; of all live rows if none has a complex one.
     fn holds(self, rows: Rows<'_>, number: u16, checks_purity: bool) -> bool {
         let domain = self.domain.filter(|_| checks_purity);
         let values = rows.variable(number);
-        if let Some(bit) = null_bit(rows, self.null_bit) {
-            return values.zip(rows.nulls_of_each()).all(|(value, nulls)| match nulls & bit {
+        let are_counted = if rows.may_be_complex(number) { rows.are_plain() } else { rows.are_live() };
+        if let Some(are_counted) = are_counted {
+            let (words, bit) = rows.nulls_of(self.null_bit).unwrap_or_default();
+            let nulls = words.iter().copied().chain(std::iter::repeat(0));
+            return values.zip(are_counted).zip(nulls).all(|((value, is_counted), nulls)| match nulls & bit {
+                _ if !is_counted => true,
+                0 => self.is_value(value, domain),
+                _ => value.is_empty() || self.is_text_pointer,
+            });
+        }
+        if let Some((words, bit)) = rows.nulls_of(self.null_bit) {
+            return values.zip(words).all(|(value, nulls)| match nulls & bit {
                 0 => self.is_value(value, domain),
                 _ => value.is_empty() || self.is_text_pointer,
             });
@@ -90,7 +118,7 @@ impl FixedCheck {
         {
             return true;
         }
-        let nulls = null_bit(rows, column.null_bit).map(|bit| (rows.nulls_of_each(), bit));
+        let nulls = rows.nulls_of(column.null_bit);
         // The most common domains have loops of their own.
         match (self.domain, self.length) {
             (Domain::DateTime, 8) => all(rows.fixed::<8>(self.offset), nulls, |v| Domain::DateTime.contains(&v)),

@@ -35,7 +35,7 @@ impl BatchPlan {
     }
 }
 
-/// Whether all computed columns of the page's rows are certainly right; if so, they are counted, exceptions aside.
+/// Whether all computed columns of the page's rows are certainly right; if so, they are counted, deleted ones aside.
 pub(super) fn page(plans: &Plans, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums, scratch: &mut Scratch) -> bool {
     let columns = plans.of(unit);
     let mut holds =
@@ -44,7 +44,7 @@ pub(super) fn page(plans: &Plans, unit: UnitIndex, rows: Rows<'_>, sums: &mut Su
         return false;
     }
     for column in columns {
-        sums.values.get_mut(column.counter).known += rows.plain_count() as u64;
+        sums.values.get_mut(column.counter).known += rows.live_count() as u64;
     }
     true
 }

@@ -43,6 +43,7 @@ pub(crate) struct HashScratch {
     /// For the rows of a page.
     pub(super) hashes: RowHashes,
     pub(super) integers: IntegerScratch,
+    pub(super) present: Vec<bool>,
     /// For off-row values.
     pub(crate) reader: Reader,
     /// Whether the current row has an off-row value.

@@ -1,6 +1,7 @@
 //! The hashes of all rows of a same-shape page at once: column by column, in place.
 
 use format::PageId;
+use format::bytes::unsigned;
 use format::same_shape::Rows;
 
 use super::form::Normalization;
@@ -9,6 +10,7 @@ use super::plan::{ComparedColumn, UnitPlan};
 use crate::hash::{FactHash, Hasher, RowHashes, Sum};
 use crate::integers::{IntegerFilter, IntegerFormula, IntegerScratch};
 use crate::values::Column;
+use crate::vectors::{InVector, VectorColumn};
 
 /// Where all rows have the value.
 #[derive(Clone, Debug)]
@@ -23,8 +25,8 @@ enum Place {
     Formed(Box<Place>, Normalization),
     /// Four bytes; 0 where they are not stored.
     Uniquifier { number: u16, null_bit: u16 },
-    /// A value in a sparse vector, which plain rows do not have: NULL.
-    InVector,
+    /// A value in a sparse vector, hashed in this form; NULL in plain rows, which have none.
+    InVector(VectorColumn, Normalization),
     /// The address of the row.
     Locator,
     /// A computed column that the table does not store.
@@ -35,7 +37,18 @@ enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPlan {
     filter: Option<IntegerFilter>,
+    /// The first place is in a vector, and rows where it is NULL are not in the index: that is the whole filter.
+    wants_first: bool,
     places: Vec<Place>,
+}
+
+/// What rows of a page add up to.
+pub(super) struct Together {
+    pub(super) sum: Sum,
+    /// Rows that the index has.
+    pub(super) rows: u64,
+    /// Rows with a complex column were among them; else, only plain ones.
+    pub(super) has_complex: bool,
 }
 
 impl BatchPlan {
@@ -51,39 +64,45 @@ impl BatchPlan {
             ComparedColumn::Locator => Some(Place::Locator),
             ComparedColumn::Computed(formula) => IntegerFormula::of(formula).map(Place::Computed),
         };
-        let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<_>>()?;
-        Some(Self { filter, places })
+        let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<Vec<_>>>()?;
+        let wants_first = work.wants_first && matches!(places.first(), Some(Place::InVector(..)));
+        Some(Self { filter, wants_first, places })
     }
 
-    /// The sum of the hashes of the rows that the index has, exceptions aside, and their number; `None` if some value
-    /// is not where it is expected.
+    /// The sum of the hashes of the live rows that the index has, or of the plain ones among them; `None` if some value is not
+    /// where it is expected.
     pub(super) fn sum(
         &self,
         hash: &FactHash,
         page: PageId,
         rows: Rows<'_>,
         desk: &mut HashScratch,
-    ) -> Option<(Sum, u64)> {
-        let HashScratch { hashes, integers, .. } = desk;
+    ) -> Option<Together> {
+        let HashScratch { hashes, integers, present, .. } = desk;
         hashes.start(hash, rows.count());
-        for place in &self.places {
-            place.add(page, rows, hashes, integers)?;
+        let mut has_complex = true;
+        for (at, place) in self.places.iter().enumerate() {
+            let present = (at == 0 && self.wants_first).then_some(&mut *present);
+            has_complex &= place.add(page, rows, (&mut *hashes, present), integers)?;
         }
-        match &self.filter {
-            None => Some(match rows.are_plain() {
-                None => (hashes.sum(), rows.count() as u64),
-                Some(are_plain) => hashes.sum_of(are_plain.iter().copied()),
-            }),
+        let selected = match &self.filter {
+            None => None,
+            Some(_) if self.wants_first => Some(&present[..]),
             Some(filter) => {
-                let selected = filter.select(rows, integers)?.iter().copied();
-                Some(match rows.are_plain() {
-                    None => hashes.sum_of(selected),
-                    Some(are_plain) => {
-                        hashes.sum_of(selected.zip(are_plain).map(|(is_selected, plain)| is_selected & plain))
-                    }
-                })
+                let (selected, is_known_of_complex) = filter.select(rows, integers)?;
+                has_complex &= is_known_of_complex;
+                Some(selected)
             }
-        }
+        };
+        let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
+        let (sum, rows) = match (selected, counted) {
+            (None, None) => (hashes.sum(), rows.count() as u64),
+            (Some(rows), None) | (None, Some(rows)) => hashes.sum_of(rows.iter().copied()),
+            (Some(selected), Some(counted)) => {
+                hashes.sum_of(selected.iter().zip(counted).map(|(is_selected, is_counted)| is_selected & is_counted))
+            }
+        };
+        Some(Together { sum, rows, has_complex })
     }
 }
 
@@ -91,7 +110,7 @@ impl Place {
     fn of(column: &Column) -> Option<Self> {
         let stored = &column.column;
         if column.is_in_vector() {
-            return Some(Self::InVector);
+            return Some(Self::InVector(VectorColumn::of(column)?, Normalization::AsStored));
         }
         // A computed zero is hashed without its sign.
         if column.is_computed && format::types::is_decimal(stored.info) {
@@ -110,7 +129,8 @@ impl Place {
     /// The place of values that are hashed in this form.
     fn formed(self, form: Normalization) -> Option<Self> {
         match (form, &self) {
-            (Normalization::AsStored, _) | (_, Self::InVector) => Some(self),
+            (Normalization::AsStored, _) => Some(self),
+            (form, Self::InVector(column, _)) => Some(Self::InVector(*column, form)),
             (Normalization::Trimmed(_) | Normalization::Decimal, Self::Fixed { .. } | Self::Variable { .. }) => {
                 Some(Self::Formed(Box::new(self), form))
             }
@@ -126,12 +146,19 @@ impl Place {
             | Self::Bit { null_bit, .. }
             | Self::Variable { null_bit, .. }
             | Self::Uniquifier { null_bit, .. } => null_bit,
-            Self::Computed(_) | Self::InVector | Self::Locator => 0,
+            Self::Computed(_) | Self::InVector(..) | Self::Locator => 0,
         }
     }
 
-    /// Adds the value of each row.
-    fn add(&self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes, integers: &mut IntegerScratch) -> Option<()> {
+    /// Adds the value of each row, and says whether also those of rows with a complex column are right. Of values in vectors,
+    /// `present` gets whether they are not NULL.
+    fn add(
+        &self,
+        page: PageId,
+        rows: Rows<'_>,
+        (hashes, present): (&mut RowHashes, Option<&mut Vec<bool>>),
+        integers: &mut IntegerScratch,
+    ) -> Option<bool> {
         // If the rows do not have the column yet, the bytes in its place may belong to another.
         if (1..self.null_bit()).contains(&rows.column_count()) {
             return None;
@@ -159,6 +186,7 @@ impl Place {
                 }
                 Self::Variable { number, null_bit } if is_told(rows, number, null_bit) => {
                     formed(rows, hashes, rows.variable(number), null_bit, form);
+                    return Some(!rows.may_be_complex(number));
                 }
                 _ => return None,
             },
@@ -174,13 +202,15 @@ impl Place {
                     return None;
                 }
                 long(rows, hashes, rows.variable(number), null_bit);
+                return Some(!rows.may_be_complex(number));
             }
-            Self::Uniquifier { null_bit, .. } if nulls(rows, null_bit).is_some() => return None,
+            Self::Uniquifier { null_bit, .. } if rows.nulls_of(null_bit).is_some() => return None,
             Self::Uniquifier { number, .. } => {
                 hashes.add(rows.variable(number), |hasher, bytes| match bytes {
                     [] => hasher.add_bytes(&[0; 4]),
                     bytes => hasher.add_bytes(bytes),
                 });
+                return Some(!rows.may_be_complex(number));
             }
             Self::Computed(ref formula) => {
                 let length = formula.length;
@@ -188,26 +218,64 @@ impl Place {
                 let values = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() & mask);
                 hashes.add_short(length.into(), values);
             }
-            Self::InVector => hashes.add_null(),
+            Self::InVector(column, form) => return in_vector(rows, (hashes, present), column, form),
             Self::Locator => {
-                let locators = (0..).map(|slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot })));
-                hashes.add_short(8, locators);
+                let locator = |slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot }));
+                match rows.slots() {
+                    None => hashes.add_short(8, (0..).map(locator)),
+                    Some(slots) => hashes.add_short(8, slots.iter().copied().map(locator)),
+                }
             }
         }
-        Some(())
+        Some(true)
     }
+}
+
+/// Adds values of vectors; false if some live row has none that is known. `None` if no vector has such values.
+fn in_vector(
+    rows: Rows<'_>,
+    (hashes, present): (&mut RowHashes, Option<&mut Vec<bool>>),
+    column: VectorColumn,
+    form: Normalization,
+) -> Option<bool> {
+    let mut none = Vec::new();
+    let present = present.unwrap_or(&mut none);
+    present.clear();
+    let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else {
+        present.resize(rows.count(), false);
+        hashes.add_null();
+        return Some(true);
+    };
+    let mut are_known = true;
+    let values = column.values(rows).zip(are_live).map(|(value, is_live)| {
+        present.push(value != InVector::Null);
+        match value {
+            InVector::Null => None,
+            InVector::Value(bytes) => Some(bytes),
+            InVector::Unknown => {
+                are_known &= !is_live;
+                None
+            }
+        }
+    });
+    match (form, column.length) {
+        (Normalization::AsStored, Some(length @ 1..=8)) => {
+            hashes.add_short_or_null(length.into(), values.map(|value| value.map(unsigned)));
+        }
+        (Normalization::Vardecimal(_), _) => return None,
+        _ => hashes.add(values, |hasher, value| match value {
+            // These forms accept all values.
+            Some(bytes) => _ = form.add(hasher, bytes),
+            None => hasher.add_null(),
+        }),
+    }
+    Some(are_known)
 }
 
 /// Whether all rows determine the value of a variable column. If it is not stored, only the null bitmap distinguishes
 /// an empty value from NULL.
 fn is_told(rows: Rows<'_>, number: u16, null_bit: u16) -> bool {
     null_bit <= rows.column_count() || number <= rows.fewest_variables()
-}
-
-/// The null bitmaps of the rows and the column's bit in them, if the column is NULL in some row.
-fn nulls(rows: Rows<'_>, null_bit: u16) -> Option<(&[u64], u64)> {
-    let bit = 1u64.checked_shl(u32::from(null_bit).checked_sub(1)?)?;
-    (rows.nulls() & bit != 0).then(|| (rows.nulls_of_each(), bit))
 }
 
 #[inline(always)]
@@ -224,7 +292,7 @@ fn short<const N: usize>(rows: Rows<'_>, hashes: &mut RowHashes, offset: u16, nu
 
 #[inline(always)]
 fn add_short(rows: Rows<'_>, hashes: &mut RowHashes, length: usize, values: impl Iterator<Item = u64>, null_bit: u16) {
-    match nulls(rows, null_bit) {
+    match rows.nulls_of(null_bit) {
         None => hashes.add_short(length, values),
         Some((nulls, bit)) => {
             let values = values.zip(nulls).map(|(value, nulls)| (nulls & bit == 0).then_some(value));
@@ -257,7 +325,7 @@ fn values_or_nulls<'a>(
     null_bit: u16,
     add: impl Fn(&mut Hasher<'_>, &[u8]),
 ) {
-    match nulls(rows, null_bit) {
+    match rows.nulls_of(null_bit) {
         None => hashes.add(values, add),
         Some((nulls, bit)) => hashes.add(values.zip(nulls), |hasher, (bytes, nulls)| match nulls & bit {
             0 => add(hasher, bytes),

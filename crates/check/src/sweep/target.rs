@@ -2,7 +2,7 @@
 
 use format::allocation::{FixedPage, PFS_PAGES};
 use format::protection::undo_torn_bits;
-use format::same_shape::Rows;
+use format::same_shape::{Exception, Rows};
 use format::{Page, PageBytes, PageHeader, PageId, PageType, RecordId};
 
 use crate::audit::{self, PageContent};
@@ -236,25 +236,42 @@ fn rows<C: CheckList>(
         return;
     }
     let before = findings.len();
-    // Batch processing pays only if most rows are not exceptions.
-    let same_shape = records.same_shape(page).filter(|rows| rows.plain_count() > rows.exceptions().len());
-    let handled = same_shape
-        .map(|rows| (checks.rows(context, &RowPage { unit, id, rows }, wanted, (&mut *sums, &mut *scratch)), rows));
-    let (all, exceptions) = match &handled {
-        Some(((_, true), rows)) => (0..0, rows.exceptions()),
-        _ => (0..spans.len() as u16, &[][..]),
-    };
-    for slot in all.chain(exceptions.iter().copied()) {
-        // Exceptions were not part of the batch.
-        let is_plain =
-            |rows: &Rows<'_>| rows.are_plain().and_then(|plain| plain.get(usize::from(slot))) != Some(&false);
-        let handled = handled.as_ref().filter(|(_, rows)| is_plain(rows)).map(|((handled, _), _)| handled);
+    // Batch processing pays only if it is for most rows.
+    let same_shape = records.same_shape(page).filter(|rows| 2 * rows.live_count() > spans.len());
+    let batch = same_shape.map(|rows| {
+        let page = RowPage { unit, id, rows };
+        let (handled, are_done) = checks.rows(context, &page, wanted, (&mut *sums, &mut *scratch));
+        (rows, handled, are_done)
+    });
+    let mut look = |slot: u16, handled: Option<(&C::Handled, bool)>| {
         let at = RecordId { page: id, slot };
-        let Some(record) = records.record(page, usize::from(slot)).filter(is_live) else { continue };
+        let Some(record) = records.record(page, usize::from(slot)).filter(is_live) else { return };
         let row = Row { unit, at, locator: locator_of(at, &record), record, expanded: records.expanded() };
         checks.row(context, &row, (wanted, handled), (&mut *sums, &mut *scratch), findings);
+    };
+    match &batch {
+        Some((rows, handled, [true, is_complex_done])) => {
+            for exception in rows.exceptions().iter().filter(|exception| !(exception.is_complex && *is_complex_done)) {
+                look(exception.slot, exception.is_complex.then_some((handled, true)));
+            }
+        }
+        _ => {
+            for slot in 0..spans.len() as u16 {
+                let handled = batch.as_ref().and_then(|(rows, handled, _)| match exception(rows, slot) {
+                    None => Some((handled, false)),
+                    Some(exception) => exception.is_complex.then_some((handled, true)),
+                });
+                look(slot, handled);
+            }
+        }
     }
     findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
+}
+
+/// What is to be known of a slot that has no plain row.
+fn exception(rows: &Rows<'_>, slot: u16) -> Option<Exception> {
+    let at = rows.exceptions().binary_search_by_key(&slot, |exception| exception.slot).ok()?;
+    rows.exceptions().get(at).copied()
 }
 
 /// Whether the survey has read a page: allocation maps and other pages at fixed places, and IAM pages.

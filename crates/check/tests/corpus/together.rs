@@ -1,6 +1,7 @@
 //! Rows of one form are looked at together, others one by one: both ways give the same facts, to the last bit of every sum,
 //! and the same report, of sound databases and of damaged ones.
 
+mod forms;
 mod heads;
 
 use std::path::Path;
@@ -36,11 +37,18 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     // A longer campaign: TOGETHER_SEEDS=400.
     let seeds = std::env::var("TOGETHER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
     for seed in 100..100 + seeds {
-        trials.push(Trial::test(format!("together: noise in lab, random shapes {seed}"), move || noise_in_built(seed)));
+        trials.push(Trial::test(format!("together: noise in lab, random shapes {seed}"), move || {
+            noise_in_built(&lab::shapes::random(seed))
+        }));
     }
     for version in [Version::V611, Version::V852] {
         let name = format!("together: lab, orders of {version:?}");
         trials.push(Trial::test(name, move || built(&lab::orders::orders(version, 3, 24 << 20))));
+    }
+    for description in forms::descriptions() {
+        let (name, copy) = (description.name.clone(), description.clone());
+        trials.push(Trial::test(format!("together: lab, {name}"), move || built(&copy)));
+        trials.push(Trial::test(format!("together: noise in lab, {name}"), move || noise_in_built(&description)));
     }
     trials.extend(heads::trials());
     trials
@@ -146,9 +154,9 @@ fn noise(files: &MemoryFiles) -> Result<(), Failed> {
 }
 
 /// Noise in rows of all kinds, compressed and deleted ones among them.
-fn noise_in_built(seed: u64) -> Result<(), Failed> {
+fn noise_in_built(description: &lab::Description) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    let written = lab::write(&lab::shapes::random(seed), folder.path())?;
+    let written = lab::write(description, folder.path())?;
     let read = |path: &std::path::PathBuf| Ok((path.clone(), std::fs::read(path)?));
     let files = written.files.iter().map(read).collect::<std::io::Result<Vec<_>>>()?;
     noise(&MemoryFiles::open(files)?)

@@ -3,12 +3,16 @@
 //! Code that reads records need not know of compression: an [`Expansion`] assigns places to the columns of a rowset
 //! once, and writes each row to a buffer as a FixedVar data record with its columns in those places.
 
+mod together;
+
 use super::fault::{CdFault, CdTest};
 use super::info::{Anchor, CompressionInfo};
 use super::record::{CdColumn, CdRecord, Descriptor};
 use super::value::{Codec, Doubt, decode_fixed, unicode, uniquifier};
 use crate::record::{COMPLEX, Record, RecordKind, status};
 use crate::types::TypeInfo;
+
+pub use together::{ExpandedPage, ExpandedRow, PageColumns};
 
 /// Where the fixed columns of a data record begin.
 const FIXED_START: u16 = 4;
@@ -251,13 +255,16 @@ fn put(slot: &Slot, stored: &[u8], image: &mut Vec<u8>, text: &mut Vec<u8>) -> R
     match slot.codec {
         Codec::Unicode => unicode(stored, image),
         Codec::Uniquifier => uniquifier(stored, image),
-        codec => {
-            let place = usize::from(slot.fixed)..usize::from(slot.fixed) + usize::from(slot.length);
-            match image.get_mut(place) {
-                Some(into) => decode_fixed(codec, slot.info, stored, into, text),
-                None => Ok(()),
-            }
-        }
+        _ => put_fixed(slot, stored, image, text),
+    }
+}
+
+/// Decodes a value of fixed length into its place.
+fn put_fixed(slot: &Slot, stored: &[u8], image: &mut [u8], text: &mut Vec<u8>) -> Result<(), Doubt> {
+    let place = usize::from(slot.fixed)..usize::from(slot.fixed) + usize::from(slot.length);
+    match image.get_mut(place) {
+        Some(into) => decode_fixed(slot.codec, slot.info, stored, into, text),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The compression information (CI) of a page under PAGE compression: anchor record and dictionary
 //! (docs/format/compression.md#compression-information).
 
+use std::ops::Range;
+
 use super::fault::{CdFault, CdIssue, CdTest};
 use super::record::{CdRecord, Descriptor};
 use crate::bytes::{u8_at, u16_at};
@@ -117,6 +119,18 @@ impl<'a> CompressionInfo<'a> {
 
     /// An entry of the dictionary.
     pub fn entry(&self, symbol: u8) -> Option<&'a [u8]> {
+        self.dictionary.get(self.entry_in_dictionary(symbol)?)
+    }
+
+    /// The place of an entry of the dictionary, from the start of the compression information.
+    pub(super) fn entry_place(&self, symbol: u8) -> Option<Range<usize>> {
+        let Range { start, end } = self.entry_in_dictionary(symbol)?;
+        let at = self.size() - self.dictionary.len();
+        (start <= end && end <= self.dictionary.len()).then_some(at + start..at + end)
+    }
+
+    #[inline]
+    fn entry_in_dictionary(&self, symbol: u8) -> Option<Range<usize>> {
         let symbol = usize::from(symbol);
         let entries = usize::from(self.entries);
         if symbol >= entries {
@@ -126,7 +140,7 @@ impl<'a> CompressionInfo<'a> {
             0 => 2 + 2 * entries,
             _ => u16_at(self.dictionary, 2 * symbol)?.into(),
         };
-        self.dictionary.get(start..u16_at(self.dictionary, 2 + 2 * symbol)?.into())
+        Some(start..u16_at(self.dictionary, 2 + 2 * symbol)?.into())
     }
 }
 

@@ -116,7 +116,7 @@ pub enum Descriptor {
 }
 
 impl Descriptor {
-    const fn of(nibble: u8) -> Option<Self> {
+    pub(super) const fn of(nibble: u8) -> Option<Self> {
         Some(match nibble {
             0 => Self::Null,
             1 => Self::Empty,
@@ -129,7 +129,7 @@ impl Descriptor {
     }
 
     /// Its bytes in the short region.
-    const fn short_bytes(self) -> usize {
+    pub(super) const fn short_bytes(self) -> usize {
         match self {
             Self::Short(bytes) => bytes as usize,
             Self::Symbol => 1,
@@ -172,6 +172,7 @@ impl fmt::Debug for CdRecord<'_> {
 impl<'a> CdRecord<'a> {
     /// The record at the start of `space`, of a rowset with `columns` columns. Rows written before a column was added
     /// have fewer.
+    #[inline]
     pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
         use CdTest::{ColumnCount, Compressed, Descriptors, ShortRegion};
         let length = space.len();
@@ -346,23 +347,19 @@ pub struct CdParts {
     pub long_at: usize,
 }
 
-/// Sums over the descriptors of some columns.
+/// Sums over the descriptors of some columns, at most the 30 of a cluster, so that nothing overflows: bytes in the short region,
+/// from bit 16 on values in the long one, from bit 24 on half-bytes that are no valid descriptor.
 #[derive(Clone, Copy, Default)]
-struct PairSum {
-    short_bytes: u16,
-    long_values: u8,
-    /// Half-bytes that are no valid descriptor.
-    invalid: u8,
-}
+struct PairSum(u32);
 
 impl PairSum {
     /// Sums of the two descriptors in each byte.
     #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
     const OF_BYTES: [Self; 256] = {
-        let mut sums = [Self { short_bytes: 0, long_values: 0, invalid: 0 }; 256];
+        let mut sums = [Self(0); 256];
         let mut byte = 0;
         while byte < 256 {
-            sums[byte] = Self::of(byte as u8 & 0xF).add(Self::of(byte as u8 >> 4));
+            sums[byte] = Self(Self::of(byte as u8 & 0xF) + Self::of(byte as u8 >> 4));
             byte += 1;
         }
         sums
@@ -374,27 +371,28 @@ impl PairSum {
         Self::OF_BYTES[usize::from(byte)]
     }
 
-    const fn of(nibble: u8) -> Self {
+    const fn of(nibble: u8) -> u32 {
         match Descriptor::of(nibble) {
-            Some(descriptor) => {
-                let long_values = matches!(descriptor, Descriptor::Long) as u8;
-                Self { short_bytes: descriptor.short_bytes() as u16, long_values, invalid: 0 }
-            }
-            None => Self { short_bytes: 0, long_values: 0, invalid: 1 },
+            Some(descriptor) => descriptor.short_bytes() as u32 | (matches!(descriptor, Descriptor::Long) as u32) << 16,
+            None => 1 << 24,
         }
     }
 
-    /// Adds at most the 30 columns of a cluster, so that nothing overflows.
-    const fn add(self, other: Self) -> Self {
-        Self {
-            short_bytes: self.short_bytes + other.short_bytes,
-            long_values: self.long_values + other.long_values,
-            invalid: self.invalid + other.invalid,
-        }
+    fn short_bytes(self) -> usize {
+        (self.0 & 0xFFFF) as usize
+    }
+
+    fn long_values(self) -> usize {
+        (self.0 >> 16 & 0xFF) as usize
+    }
+
+    fn is_valid(self) -> bool {
+        self.0 >> 24 == 0
     }
 }
 
 /// Bytes in the short region and values in the long one; clusters are proven to add up.
+#[inline]
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();
@@ -404,15 +402,15 @@ fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result
         for (at, &byte) in bytes.iter().enumerate() {
             // After the last column, half a byte may be unused.
             let byte = if 2 * at + 1 < columns { byte } else { byte & 0xF };
-            pairs = pairs.add(PairSum::of_byte(byte));
+            pairs.0 += PairSum::of_byte(byte).0;
         }
-        if pairs.invalid > 0 {
+        if !pairs.is_valid() {
             let nibbles = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns);
             let nibble = nibbles.into_iter().find(|nibble| Descriptor::of(*nibble).is_none()).unwrap_or_default();
             return Err(CdFault::new(CdTest::Descriptor, nibble.into(), 12).into());
         }
-        let cluster_short = usize::from(pairs.short_bytes);
-        long += usize::from(pairs.long_values);
+        let cluster_short = pairs.short_bytes();
+        long += pairs.long_values();
         if let Some(&stored) = clusters.next()
             && usize::from(stored) != cluster_short
         {

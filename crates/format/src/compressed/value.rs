@@ -138,20 +138,38 @@ pub(super) fn decode_fixed(
 
 /// A big-endian number of up to eight bytes, biased so that it is never negative.
 fn integer(stored: &[u8]) -> i64 {
-    if stored.is_empty() {
-        return 0;
+    let stored = stored.get(..stored.len().min(8)).unwrap_or_default();
+    biased(number(stored), stored.len())
+}
+
+/// The value of a number that is stored in this many bytes.
+#[inline]
+pub(super) fn biased(number: u64, length: usize) -> i64 {
+    match length {
+        0 => 0,
+        _ => number.wrapping_sub(1 << (8 * length - 1)).cast_signed(),
     }
-    let length = stored.len().min(8);
-    let stored = stored.get(..length).unwrap_or_default();
-    // The first and the last bytes of the number, which overlap.
-    let value = match (stored.first_chunk(), stored.last_chunk()) {
-        (Some(first), Some(last)) => {
-            u64::from(u32::from_be_bytes(*first)) << (8 * (length - 4)) | u64::from(u32::from_be_bytes(*last))
+}
+
+/// A big-endian number of up to eight bytes; 0 if they are more.
+#[inline]
+pub(super) fn number(bytes: &[u8]) -> u64 {
+    match (bytes, bytes.len()) {
+        (_, length @ 4..=8) => {
+            // The first and the last bytes, which overlap.
+            let [first, last] = [bytes.first_chunk(), bytes.last_chunk()]
+                .map(|four| four.map_or(0, |four| u64::from(u32::from_be_bytes(*four))));
+            first << (8 * (length - 4)) | last
         }
-        _ => stored.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)),
-    };
-    let bias = 1u64 << (8 * length - 1);
-    value.wrapping_sub(bias).cast_signed()
+        ([first, .., last], length @ 2..=3) => {
+            let middle = bytes.get(length / 2).copied().unwrap_or_default();
+            u64::from(*first) << (8 * (length - 1))
+                | u64::from(middle) << (8 * (length - 1 - length / 2))
+                | u64::from(*last)
+        }
+        ([only], _) => u64::from(*only),
+        _ => 0,
+    }
 }
 
 /// The bytes of a uniquifier; none for 0.

@@ -55,7 +55,9 @@ pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> 
     let groups = (8 * used).div_ceil(BITS_PER_GROUP);
     let mantissa = mantissa.get(..used).unwrap_or_default();
     let exponent = i32::from(first & !POSITIVE) - EXPONENT_BIAS;
-    let magnitude = match short(mantissa, groups, exponent, info) {
+    let mut word = [0; 8];
+    word.iter_mut().zip(mantissa).for_each(|(to, from)| *to = *from);
+    let magnitude = match short(u64::from_be_bytes(word), used, exponent, info) {
         Some(magnitude) => magnitude.into(),
         None => of_any_length(mantissa, groups, exponent, info)?,
     };
@@ -117,32 +119,57 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
     }
 }
 
-/// The value of up to five groups, enough for most decimals, if it is certainly a value of the type.
+/// Sign and magnitude of a value of at most eight bytes, given as a big-endian number, if it is certainly one of the type.
 #[inline]
-fn short(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
-    const MOST_GROUPS: usize = 5;
-    if groups == 0 || groups > MOST_GROUPS {
+pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool, u64)> {
+    let Some(unused) = 8usize.checked_sub(length).filter(|_| length > 0) else {
+        return (length == 0).then_some((false, 0));
+    };
+    let [first, ..] = (word << (8 * unused)).to_be_bytes();
+    let bits = word << (8 * unused) << 8;
+    let used = 8 - bits.trailing_zeros() as usize / 8;
+    let exponent = i32::from(first & !POSITIVE) - EXPONENT_BIAS;
+    Some((first & POSITIVE == 0, short(bits, used, exponent, info)?))
+}
+
+/// The value of up to five groups, enough for most decimals, if it is certainly a value of the type. They are the highest of
+/// these bits, of which so many bytes are used.
+#[inline]
+fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
+    const GROUPS: usize = 5;
+    const MOST_BYTES: usize = GROUPS * BITS_PER_GROUP / 8;
+    if used == 0 || used > MOST_BYTES {
         return None;
     }
-    let mut word = [0; 8];
-    word.get_mut(..mantissa.len())?.copy_from_slice(mantissa);
-    let bits = u64::from_be_bytes(word);
-    let (mut digits, mut is_valid) = (0, true);
-    for group in 0..groups {
+    // Groups that are not used are 0: digits after the last.
+    let (mut digits, mut is_valid) = (0, bits >> (64 - BITS_PER_GROUP) >= 100);
+    for group in 0..GROUPS {
         let value = bits << (BITS_PER_GROUP * group) >> (64 - BITS_PER_GROUP);
-        is_valid &= value <= 999 && (group > 0 || value >= 100);
+        is_valid &= value <= 999;
         digits = digits * 1000 + value;
     }
-    let shift = exponent - DIGITS_PER_GROUP * groups as i32 + 1 + i32::from(info.scale);
-    let power = 10u64.checked_pow(shift.unsigned_abs())?;
+    let shift = exponent - DIGITS_PER_GROUP * GROUPS as i32 + 1 + i32::from(info.scale);
+    let power = *POWERS_OF_TEN.get(shift.unsigned_abs() as usize)?;
     let magnitude = match shift {
         0.. => digits.checked_mul(power)?,
         _ if digits.is_multiple_of(power) => digits / power,
         _ => return None,
     };
-    let is_in_domain = 10u64.checked_pow(info.precision.into()).is_none_or(|limit| magnitude < limit);
+    let is_in_domain = POWERS_OF_TEN.get(usize::from(info.precision)).is_none_or(|limit| magnitude < *limit);
     (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
+
+/// All that 64 bits can hold.
+#[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
+const POWERS_OF_TEN: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut at = 1;
+    while at < 20 {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
 
 /// Ten bits, most significant first; beyond the end they are 0.
 fn group_at(mantissa: &[u8], group: usize) -> u16 {
@@ -236,7 +263,13 @@ mod tests {
             let used = mantissa.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             let groups = (8 * used).div_ceil(BITS_PER_GROUP);
             let (mantissa, exponent) = (&mantissa[..used], i32::from(first & !POSITIVE) - EXPONENT_BIAS);
-            let quick = short(mantissa, groups, exponent, info(precision, scale));
+            let mut word = [0; 8];
+            word.iter_mut().zip(mantissa).for_each(|(to, from)| *to = *from);
+            let quick = short(u64::from_be_bytes(word), used, exponent, info(precision, scale));
+            if let Ok(number) = <[u8; 8]>::try_from([&vec![0; 8usize.saturating_sub(stored.len())], &stored[..]].concat()) {
+                let expected = quick.map(|value| (first & POSITIVE == 0, value));
+                prop_assert_eq!(of_word(u64::from_be_bytes(number), stored.len(), info(precision, scale)), expected);
+            }
             let slow = of_any_length(mantissa, groups, exponent, info(precision, scale));
             match quick {
                 Some(value) => prop_assert_eq!(slow, Ok(value.into())),

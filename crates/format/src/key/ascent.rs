@@ -21,8 +21,11 @@ const SIGN: u64 = 1 << 63;
 
 impl Ascent {
     /// If each row's key is greater than the one before: the number of pairs whose order is uncertain. `None` if a pair
-    /// is equal or in the wrong order.
+    /// is equal or in the wrong order, or if the page has other records too.
     pub fn undecided(&mut self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
+        if rows.slots().is_some() {
+            return None;
+        }
         self.open.clear();
         self.open.extend(1..rows.count() as u16);
         for (at, column) in columns.iter().enumerate() {
@@ -40,11 +43,10 @@ impl Ascent {
     /// column is not ordered as an integer here: then not all pairs left are equal.
     fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
         let KeyColumn { order, offset, length, null_bit, .. } = *column;
-        let may_be_null = match null_bit.checked_sub(1) {
-            Some(bit) => rows.nulls().checked_shr(bit.into()).unwrap_or_default() & 1 != 0,
-            None => false,
-        };
-        if offset == 0 || may_be_null || offset > 0 && !rows.has_fixed(offset.unsigned_abs(), length) {
+        if offset == 0
+            || rows.nulls_of(null_bit).is_some()
+            || offset > 0 && !rows.has_fixed(offset.unsigned_abs(), length)
+        {
             return Some(false);
         }
         if offset < 0 {

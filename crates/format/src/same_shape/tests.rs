@@ -1,4 +1,4 @@
-//! Same-shape rows against the same rows read one by one.
+//! Rows of one shape against the same rows read one by one.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,13 @@ use super::*;
 use crate::PageBytes;
 use crate::key::{Ascent, KeyColumn, KeyOrder, compare};
 
+/// The bit of a moved row; of a stub, with that of an empty slot.
+const MOVED: u8 = 64;
+/// The bit of an empty slot.
+const EMPTY: u8 = 128;
+
 /// A page of rows of one shape: a small number, a date, and up to two variable columns; `null` says which are NULL. Its
-/// bit 16 makes the row a ghost, 32 its last variable column complex.
+/// bit 16 makes the row a ghost, 32 its last variable column complex; [`MOVED`] and [`EMPTY`] are for data pages.
 fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, if is_index { 2 } else { 1 });
@@ -18,10 +23,13 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
     page[22..24].copy_from_slice(&(rows.len() as u16).to_le_bytes());
     let mut end = HEADER_BYTES;
     let mut put = |slot: usize, (number, date, null, text): &(i16, u64, u8, Vec<u8>)| {
+        if null & (MOVED | EMPTY) == EMPTY {
+            return;
+        }
         let mut record = if is_index { vec![0x16] } else { vec![0x10, 0, fixed_end as u8, 0] };
         record.extend(number.to_le_bytes());
         record.extend(date.to_le_bytes());
-        record.extend([4, 0, *null]);
+        record.extend([4, 0, *null & 63]);
         let stored = text.len().min(2);
         if stored > 0 {
             record[0] |= 0x20;
@@ -36,6 +44,11 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
         }
         if null & 16 != 0 {
             record[0] ^= 0x0C;
+        }
+        match null & (MOVED | EMPTY) {
+            0 => {}
+            MOVED => record[0] = record[0] & !0x0E | 0x02,
+            _ => record = vec![4, 1, 0, 0, 0, 1, 0, 2, 0],
         }
         page[end..end + record.len()].copy_from_slice(&record);
         let at = PAGE_BYTES - 2 - 2 * slot;
@@ -52,26 +65,51 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
 }
 
 /// Every record by itself, and each of its columns, agrees with the page's rows.
-fn agrees(rows: Rows<'_>, page: Page<'_>) {
+fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
+    let rows = same_shape.of(page);
     let mut order = SlotOrder::default();
     order.load(page);
-    assert_eq!(order.entries().len(), rows.count());
+    assert_eq!(order.entries().len(), rows.count() + same_shape.others().len());
+    assert_eq!(rows.slots().is_some(), rows.count() < usize::from(page.header().slot_count.get()));
+    let is_empty = |slot: &u16| page.slot_offset(*slot) == Some(0);
+    let empty = (0..).zip(same_shape.spans()).filter(|(_, span)| span.length == 0).map(|(slot, _)| slot);
+    assert!(empty.eq((0..page.header().slot_count.get()).filter(is_empty)));
     for (position, entry) in order.entries().iter().enumerate() {
         let space = order.space(page, position);
-        let slot = usize::from(entry.slot);
+        let span = same_shape.spans()[usize::from(entry.slot)];
+        if same_shape.others().contains(&entry.slot) {
+            let record = Record::data(space).expect("the page was found sound");
+            assert_eq!((span.offset, usize::from(span.length)), (entry.offset, record.bytes().len()));
+            let exception = Exception { slot: entry.slot, is_complex: false };
+            assert!(rows.exceptions().contains(&exception) && !rows.slots().unwrap().contains(&entry.slot));
+            continue;
+        }
+        let slot = match rows.slots() {
+            Some(slots) => slots.iter().position(|slot| *slot == entry.slot).expect("a row or another"),
+            None => usize::from(entry.slot),
+        };
         let record = match rows.is_index() {
             true => Record::index(space, page.header().pminlen.get()),
             false => Record::data(space),
         };
         let record = record.expect("the page was found sound");
-        let span = rows.rows.spans[slot];
         assert_eq!((span.offset, usize::from(span.length)), (entry.offset, record.bytes().len()));
         assert_eq!((record.fixed_end(), record.column_count()), (rows.fixed_end(), rows.column_count()));
         assert!((rows.fewest_variables()..=rows.most_variables()).contains(&record.variable_count()));
-        let nulls = rows.nulls_of_each().get(slot).copied().unwrap_or_default();
-        assert_eq!(nulls, record.null_word(0));
-        let is_exception = record.kind().is_ghost() || record.variables().any(|(_, is_complex)| is_complex);
-        assert_eq!(rows.exceptions().contains(&entry.slot), is_exception);
+        for number in 0..=rows.column_count() + 1 {
+            let is_null = rows.nulls_of(number).is_some_and(|(words, bit)| words[slot] & bit != 0);
+            assert_eq!(is_null, record.null_bit(number) == Some(true));
+        }
+        let is_complex = !record.kind().is_ghost() && record.variables().any(|(_, is_complex)| is_complex);
+        let is_exception = record.kind().is_ghost() || is_complex;
+        let exception = rows.exceptions().iter().find(|exception| exception.slot == entry.slot);
+        assert_eq!(exception.map(|exception| exception.is_complex), is_exception.then_some(is_complex));
+        assert_eq!(rows.are_live().is_none_or(|are_live| are_live[slot]), !record.kind().is_ghost());
+        let last = record.variables().last().unwrap_or_default();
+        assert_eq!(rows.last_variables().nth(slot), Some(last));
+        for (number, (_, is_complex)) in (1..).zip(record.variables()) {
+            assert!(!is_complex || record.kind().is_ghost() || rows.may_be_complex(number));
+        }
         assert_eq!(rows.are_plain().is_none_or(|are_plain| are_plain[slot]), !is_exception);
         for number in 0..=rows.most_variables() + 1 {
             let (bytes, _) = record.variable(number).unwrap_or_default();
@@ -82,6 +120,11 @@ fn agrees(rows: Rows<'_>, page: Page<'_>) {
         assert_eq!(rows.fixed::<8>(start + 2).nth(slot).unwrap()[..], *record.fixed(start + 2, 8).unwrap());
         assert_eq!(rows.slices(start, 10).nth(slot), record.fixed(start, 10));
     }
+    let plain = rows.are_plain().map_or(rows.count(), |are_plain| are_plain.iter().filter(|plain| **plain).count());
+    assert_eq!(rows.plain_count(), plain);
+    assert_eq!(rows.live_count(), rows.count() - same_shape.ghosts() as usize);
+    assert_eq!(rows.has_complex(), rows.live_count() > plain);
+    assert!(rows.exceptions().is_sorted_by_key(|exception| exception.slot));
     let pairs = || (1..rows.count()).filter_map(|slot| Some((rows.record(slot - 1)?, rows.record(slot)?)));
     let start = rows.fixed_end() as i16 - 10;
     let column =
@@ -92,32 +135,37 @@ fn agrees(rows: Rows<'_>, page: Page<'_>) {
         [column(KeyOrder::DateTime, start + 2, 8, 0, false), column(KeyOrder::Signed, start, 2, 1, true)],
     ] {
         let orders: Vec<Option<Ordering>> = pairs().map(|(a, b)| compare(&a, &b, &keys)).collect();
-        let ascends = !orders.contains(&Some(Ordering::Greater)) && !orders.contains(&Some(Ordering::Equal));
+        let ascends = rows.slots().is_none()
+            && !orders.contains(&Some(Ordering::Greater))
+            && !orders.contains(&Some(Ordering::Equal));
         let undecided = orders.iter().filter(|order| order.is_none()).count() as u64;
         assert_eq!(Ascent::default().undecided(rows, &keys), ascends.then_some(undecided), "{keys:?}");
     }
 }
 
 /// Rows of a data page read the same after they are copied to a buffer.
-fn agrees_elsewhere(rows: Rows<'_>) {
+fn agrees_elsewhere(same_shape: &SameShapeRows, page: Page<'_>) {
+    let rows = same_shape.of(page);
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
-    for slot in 0..rows.count() {
+    for span in same_shape.spans() {
         let start = bytes.len() as u32;
-        bytes.extend_from_slice(rows.record(slot).expect("same_shape").bytes());
+        bytes.extend_from_slice(span.of(page));
         places.push(start..bytes.len() as u32);
     }
     bytes.extend_from_slice(&[0; 8]);
     let mut expanded = SameShapeRows::default();
     assert!(expanded.load_expanded(&bytes, &places));
+    assert_eq!(expanded.others(), same_shape.others());
     let others = expanded.of_bytes(&bytes);
-    assert_eq!((others.nulls(), others.nulls_of_each()), (rows.nulls(), rows.nulls_of_each()));
-    assert_eq!((others.exceptions(), others.are_plain()), (rows.exceptions(), rows.are_plain()));
+    assert_eq!((others.slots(), others.exceptions()), (rows.slots(), rows.exceptions()));
+    assert!((0..6).all(|number| others.nulls_of(number) == rows.nulls_of(number)));
+    assert_eq!((others.plain_count(), others.are_plain()), (rows.plain_count(), rows.are_plain()));
     assert!((0..4).all(|number| others.variable(number).eq(rows.variable(number))));
     assert!(others.fixed::<8>(6).eq(rows.fixed::<8>(6)) && others.version_tags().eq(rows.version_tags()));
 }
 
 fn row() -> impl Strategy<Value = (i16, u64, u8, Vec<u8>)> {
-    let null = prop_oneof![6 => Just(0u8), 1 => 0u8..64];
+    let null = prop_oneof![6 => Just(0u8), 1 => 0u8..64, 1 => any::<u8>()];
     (-3i16..3, 0u64..3, null, prop::collection::vec(any::<u8>(), 0..9))
 }
 
@@ -133,18 +181,26 @@ proptest! {
         if is_sorted {
             rows.sort();
         }
+        if is_index {
+            rows.iter_mut().for_each(|(_, _, null, _)| *null &= 63);
+        }
         let mut bytes = page(is_index, &rows, scattered);
         let mut same_shape = SameShapeRows::default();
-        assert!(same_shape.load(Page::new(&bytes)), "nothing is unusual");
-        agrees(same_shape.of(Page::new(&bytes)), Page::new(&bytes));
-        if !is_index {
-            agrees_elsewhere(same_shape.of(Page::new(&bytes)));
+        let of_shape = rows.iter().filter(|(_, _, null, _)| null & (MOVED | EMPTY) == 0).count();
+        let others = rows.iter().filter(|(_, _, null, _)| null & MOVED != 0).count();
+        let is_loaded = same_shape.load(Page::new(&bytes), true);
+        assert_eq!(is_loaded, of_shape > others, "most are of one shape");
+        if is_loaded {
+            agrees(&same_shape, Page::new(&bytes));
+        }
+        if is_loaded && !is_index {
+            agrees_elsewhere(&same_shape, Page::new(&bytes));
         }
         for (at, byte, in_slots) in changes {
             bytes[if in_slots { PAGE_BYTES - 1 - at } else { HEADER_BYTES + at }] = byte;
         }
-        if same_shape.load(Page::new(&bytes)) {
-            agrees(same_shape.of(Page::new(&bytes)), Page::new(&bytes));
+        if same_shape.load(Page::new(&bytes), true) {
+            agrees(&same_shape, Page::new(&bytes));
         }
     }
 
@@ -155,7 +211,7 @@ proptest! {
             bytes[at] = byte;
         }
         let mut same_shape = SameShapeRows::default();
-        if same_shape.load(Page::new(&bytes)) {
+        if same_shape.load(Page::new(&bytes), true) {
             let rows = same_shape.of(Page::new(&bytes));
             assert!(rows.count() > 0 && rows.variable(1).chain(rows.slices(7000, 7000)).count() == 2 * rows.count());
         }
@@ -205,7 +261,7 @@ proptest! {
             }
             page[30..32].copy_from_slice(&(end as u16).to_le_bytes());
             let mut same_shape = SameShapeRows::default();
-            assert!(same_shape.load(Page::new(&page)));
+            assert!(same_shape.load(Page::new(&page), false));
             let pairs = records.windows(2);
             let orders: Vec<_> = pairs.map(|pair| order_of(&pair[0], &pair[1])).collect();
             let ascends = orders.iter().all(|order| !matches!(order, Some(Ordering::Greater | Ordering::Equal)));
@@ -223,14 +279,23 @@ fn what_is_unusual_has_not_one_shape() {
     let load = |change: &dyn Fn(&mut PageBytes)| {
         let mut bytes = sound;
         change(&mut bytes);
-        SameShapeRows::default().load(Page::new(&bytes))
+        SameShapeRows::default().load(Page::new(&bytes), false)
     };
     assert!(load(&|_| {}));
     assert!(load(&|bytes| bytes[HEADER_BYTES] = 0x3C), "a ghost is an exception");
     assert!(load(&|bytes| bytes[HEADER_BYTES + 22] |= 0x80), "so is a row with a complex column");
-    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3E), "a ghost kept for its versions");
-    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3A), "a ghost of an index");
-    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x32), "a forwarded row");
+    let others = |change: &dyn Fn(&mut PageBytes)| {
+        let mut bytes = sound;
+        change(&mut bytes);
+        let mut same_shape = SameShapeRows::default();
+        same_shape.load(Page::new(&bytes), true).then(|| same_shape.others().to_vec())
+    };
+    assert_eq!(others(&|_| {}), Some(vec![]));
+    assert_eq!(others(&|bytes| bytes[HEADER_BYTES] = 0x3E), Some(vec![0]), "a ghost kept for its versions");
+    assert_eq!(others(&|bytes| bytes[HEADER_BYTES] = 0x32), Some(vec![0]), "a forwarded row");
+    assert_eq!(others(&|bytes| bytes[HEADER_BYTES + 14] = 5), Some(vec![0]), "a column more than in the other rows");
+    assert_eq!(others(&|bytes| bytes[HEADER_BYTES + 14] = 200), None, "with a null bitmap beyond its space");
+    assert_eq!(others(&|bytes| bytes[PAGE_BYTES - 4..PAGE_BYTES - 2].fill(0)), Some(vec![]), "an empty slot");
     let each = |change: fn(u8) -> u8| {
         move |bytes: &mut PageBytes| {
             for slot in 0..3 {
@@ -244,11 +309,37 @@ fn what_is_unusual_has_not_one_shape() {
     assert!(!load(&each(|status| status | 0x0A)), "ghosts of an index all of them");
     assert!(!load(&|bytes| bytes[HEADER_BYTES + 1] = 1), "the second status byte");
     assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x70), "a version tag without room");
-    assert!(!load(&|bytes| bytes[HEADER_BYTES + 14] = 5), "a column more than in the other rows");
     assert!(!load(&|bytes| bytes[PAGE_BYTES - 2] += 1), "an overlap");
-    assert!(!load(&|bytes| bytes[PAGE_BYTES - 4..PAGE_BYTES - 2].fill(0)), "an empty slot");
+    assert!(!load(&|bytes| bytes[PAGE_BYTES - 4..PAGE_BYTES - 2].fill(0)), "an empty slot where none may be");
     assert!(!load(&|bytes| bytes[30] -= 1), "used space ends inside the last record");
     assert!(!load(&|bytes| bytes[22] = 0), "no row");
     assert!(!load(&|bytes| bytes[4] = 2), "aligned records");
     assert!(!load(&|bytes| bytes[1] = 3), "a text page");
+}
+
+#[test]
+fn the_null_bits_of_wide_rows_are_those_of_their_records() {
+    for columns in [1u16, 8, 63, 64, 65, 128, 129, 1000, 1024] {
+        let mut page = [0; PAGE_BYTES];
+        (page[0], page[1], page[22]) = (1, 1, 5);
+        let mut end = HEADER_BYTES;
+        for slot in 0..5usize {
+            let mut record = vec![0x10, 0, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+            record.extend(columns.to_le_bytes());
+            record.extend((0..columns.div_ceil(8)).map(|byte| (usize::from(byte) * 37 * slot) as u8));
+            page[end..end + record.len()].copy_from_slice(&record);
+            let at = PAGE_BYTES - 2 - 2 * slot;
+            page[at..at + 2].copy_from_slice(&(end as u16).to_le_bytes());
+            end += record.len();
+        }
+        page[30..32].copy_from_slice(&(end as u16).to_le_bytes());
+        let mut same_shape = SameShapeRows::default();
+        assert!(same_shape.load(Page::new(&page), false), "{columns} columns");
+        agrees(&same_shape, Page::new(&page));
+        let rows = same_shape.of(Page::new(&page));
+        for word in 0..17 {
+            let any = (0..5).fold(0, |any, row| any | rows.record(row).unwrap().null_word(word));
+            assert_eq!(rows.null_word(word), any);
+        }
+    }
 }

@@ -27,6 +27,7 @@ const PAGES_OF_A_KIND: usize = 3;
 
 pub fn trials() -> Vec<Trial> {
     let mut descriptions: Vec<lab::Description> = [4, 9, 16, 25, 36, 49].map(lab::shapes::random).into();
+    descriptions.extend(super::forms::descriptions());
     descriptions.extend([Version::V611, Version::V852].map(|version| lab::orders::orders(version, 3, 9 << 20)));
     let share = flips() / descriptions.len();
     let mut trials = Vec::new();

@@ -1,0 +1,70 @@
+//! A sparse column of all rows of a page that have one form.
+
+use catalog::RowsetColumn;
+use format::same_shape::Rows;
+use format::sparse::SparseVector;
+use format::types::fixed_length;
+
+use crate::values::Column;
+
+/// A sparse column of a table, whose values are in the vectors of rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VectorColumn {
+    id: u16,
+    /// The length of its values, if its type fixes it.
+    pub(crate) length: Option<u16>,
+    is_bit: bool,
+}
+
+/// What a row has for a sparse column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InVector<'a> {
+    Null,
+    Value(&'a [u8]),
+    /// Nothing that is to be decided here.
+    Unknown,
+}
+
+impl VectorColumn {
+    /// `None` if it has a number that no vector can have.
+    pub(crate) fn of(column: &Column) -> Option<Self> {
+        let RowsetColumn { id, info, .. } = column.column;
+        Some(Self { id: u16::try_from(id).ok()?, length: fixed_length(info), is_bit: column.bit().is_some() })
+    }
+
+    /// What each row has.
+    pub(crate) fn values<'a>(self, rows: Rows<'a>) -> impl Iterator<Item = InVector<'a>> {
+        rows.last_variables().map(move |(bytes, is_complex)| match SparseVector::read(bytes).filter(|_| is_complex) {
+            Some(vector) => self.value(vector),
+            None => InVector::Null,
+        })
+    }
+
+    fn value(self, vector: SparseVector<'_>) -> InVector<'_> {
+        match vector.value(self.id) {
+            Ok(None) => InVector::Null,
+            Ok(Some(value)) if !value.is_complex && self.is_whole(value.bytes) => match value.bytes {
+                [byte] if self.is_bit => InVector::Value(if byte & 1 != 0 { &[1] } else { &[0] }),
+                bytes => InVector::Value(bytes),
+            },
+            Ok(Some(_)) | Err(_) => InVector::Unknown,
+        }
+    }
+
+    fn is_whole(self, bytes: &[u8]) -> bool {
+        self.length.is_none_or(|length| bytes.len() == usize::from(length))
+    }
+
+    /// Whether it is NULL in each row; false if that is not known of some live row.
+    pub(crate) fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
+        let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else {
+            are_null.fill(true);
+            return true;
+        };
+        let values = self.values(rows).zip(are_live).zip(are_null);
+        values.fold(true, |all, ((value, is_live), is_null)| {
+            *is_null = value == InVector::Null;
+            all & (!is_live || value != InVector::Unknown)
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Tables whose rows have the legal forms that are not those of a new table: moved rows, empty slots, deleted rows, versions,
+//! sparse values, many columns, compression, and several of them at once.
+
+use lab::Version;
+use lab::description::{
+    Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
+};
+use lab::{PageVerify, SqlType};
+
+const ROWS: u64 = 1_200;
+
+/// A database with a table of each form.
+pub fn descriptions() -> Vec<Description> {
+    vec![
+        database("heaps", vec![moved(), holes(), all_at_once(None)]),
+        database("sparse", vec![sparse(90), sparse(10), all_at_once(Some(40))]),
+        database("wide", vec![wide(false), wide(true)]),
+        database("row_compressed", vec![compressed(Compression::Row, false), compressed(Compression::Row, true)]),
+        database("page_compressed", vec![compressed(Compression::Page, false), compressed(Compression::Page, true)]),
+    ]
+}
+
+fn database(name: &str, tables: Vec<Table>) -> Description {
+    let tables = tables.into_iter().zip(0..).map(|(table, at)| Table { name: format!("{name}_{at}"), ..table });
+    Description {
+        name: name.to_owned(),
+        version: Version::V852,
+        collation: DEFAULT_COLLATION,
+        verify: PageVerify::Checksum,
+        seed: 7,
+        filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
+        tables: tables.collect(),
+        least_pages: 0,
+    }
+}
+
+fn uniform(low: i64, high: i64) -> Values {
+    Values::Uniform { low, high }
+}
+
+fn payments() -> Table {
+    Table {
+        columns: vec![
+            Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+            Column::new("customer", SqlType::INT, uniform(-900, 1_000_000)),
+            Column::new("amount", SqlType::decimal(12, 2), uniform(-5_000, 5_000_000)).nullable(10),
+            Column::new("paid", SqlType::DATETIME, Values::Serial { start: 40_000, step: 1 }).nullable(5),
+            Column::new("kind", SqlType::SMALLINT, uniform(-9, 9)),
+            Column::new("note", SqlType::varchar(40), Values::Text { least: 0, most: 20 }).nullable(20),
+            Column::new("text", SqlType::nvarchar(30), Values::Text { least: 0, most: 12 }).nullable(20),
+            Column::new("is_open", SqlType::BIT, uniform(0, 1)).nullable(20),
+            Column::computed("product", Expression::Product(0, 4), true),
+        ],
+        indexes: vec![
+            Index::on("customers", &[1]),
+            Index::on("notes", &[5, 4]).including(&[2, 7]),
+            Index::on("texts", &[6]).filtered(Filter::IsNotNull(6)),
+            Index::on("products", &[8]),
+        ],
+        rows: ROWS,
+        ..Table::default()
+    }
+}
+
+fn moved() -> Table {
+    Table { moved_every: 20, ..payments() }
+}
+
+fn holes() -> Table {
+    Table { hole_every: 9, ghost_every: 23, ..payments() }
+}
+
+/// Sparse columns, NULL in so many rows of a hundred.
+fn with_sparse(mut table: Table, nulls: u8) -> Table {
+    let first = table.columns.len();
+    table.columns.extend([
+        Column::new("fee", SqlType::INT, uniform(1, 9)).sparse(nulls),
+        Column::new("tag", SqlType::varchar(20), Values::Text { least: 0, most: 9 }).sparse(nulls),
+        Column::new("moment", SqlType::DATETIME, Values::Serial { start: 40_000, step: 1 }).sparse(95),
+        Column::new("size", SqlType::BIGINT, uniform(-3, 3)).sparse(nulls / 2),
+    ]);
+    table.indexes.extend([
+        Index::on("fees", &[first]).filtered(Filter::IsNotNull(first)),
+        Index::on("sizes", &[first + 3, 1]),
+        Index::on("kinds", &[4]).filtered(Filter::IsNotNull(first)),
+    ]);
+    table
+}
+
+fn sparse(nulls: u8) -> Table {
+    let clustered = Some(Index::on("pk", &[0]).primary_key());
+    Table { clustered, ..with_sparse(payments(), nulls) }
+}
+
+fn all_at_once(sparse: Option<u8>) -> Table {
+    let table = Table { moved_every: 31, hole_every: 40, ghost_every: 17, versioned_every: 5, ..payments() };
+    match sparse {
+        Some(nulls) => with_sparse(table, nulls),
+        None => table,
+    }
+}
+
+/// More columns than a word of a null bitmap has bits.
+fn wide(is_clustered: bool) -> Table {
+    let mut table = payments();
+    for number in 0..130 {
+        let column = match number % 5 {
+            0 => Column::new(&format!("c{number}"), SqlType::DATETIME, Values::Serial { start: 40_000, step: 1 }),
+            1 => Column::new(&format!("c{number}"), SqlType::varchar(9), Values::Text { least: 0, most: 5 }),
+            2 => Column::new(&format!("c{number}"), SqlType::BIT, uniform(0, 1)),
+            _ => Column::new(&format!("c{number}"), SqlType::INT, uniform(1, 9)),
+        };
+        table.columns.push(if number % 3 == 0 { column.nullable(10) } else { column });
+    }
+    table.indexes.extend([
+        Index::on("seventieth", &[70]),
+        Index::on("hundredth", &[100, 1]).including(&[99]),
+        Index::on("last", &[137]).filtered(Filter::IsNotNull(137)),
+    ]);
+    let clustered = is_clustered.then(|| Index::on("pk", &[0]).primary_key());
+    Table { clustered, moved_every: if is_clustered { 0 } else { 25 }, ghost_every: 31, ..table }
+}
+
+fn compressed(compression: Compression, has_holes: bool) -> Table {
+    let hole_every = if has_holes { 13 } else { 0 };
+    Table { compression, hole_every, ghost_every: hole_every * 2, ..payments() }
+}

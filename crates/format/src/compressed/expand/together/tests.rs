@@ -1,0 +1,192 @@
+//! Rows expanded together against the same rows audited and expanded one by one.
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::*;
+use crate::compressed::{CompressedColumn, Scratch};
+use crate::page::{HEADER_BYTES, PAGE_BYTES};
+use crate::types::{TypeInfo, fixed_length, xtype};
+
+/// Half a byte, and the value's own bytes.
+type Stored = (u8, Vec<u8>);
+
+const SYMBOL: u8 = 12;
+
+fn half_byte_of(bytes: &[u8]) -> u8 {
+    if bytes.len() <= 8 { bytes.len() as u8 + 1 } else { 10 }
+}
+
+/// A record of less than 128 columns.
+fn record(status: u8, values: &[Stored]) -> Vec<u8> {
+    let is_long = |(half, _): &&Stored| *half == 10;
+    let long: Vec<&[u8]> = values.iter().filter(is_long).map(|(_, value)| value.as_slice()).collect();
+    let mut bytes = vec![status | if long.is_empty() { 0 } else { 0x20 }, values.len() as u8];
+    bytes.extend(values.chunks(2).map(|pair| pair[0].0 | pair.get(1).map_or(0, |(half, _)| half << 4)));
+    let leading = values.len().saturating_sub(1) / 30;
+    let of_short = |values: &[Stored]| -> Vec<u8> {
+        values.iter().filter(|value| !is_long(value)).flat_map(|(_, bytes)| bytes.clone()).collect()
+    };
+    bytes.extend(values.chunks(30).take(leading).map(|cluster| of_short(cluster).len() as u8));
+    bytes.extend(of_short(values));
+    if !long.is_empty() {
+        bytes.push(1);
+        bytes.extend((long.len() as u16).to_le_bytes());
+        let mut end = 0;
+        for value in &long {
+            end += value.len() as u16;
+            bytes.extend(end.to_le_bytes());
+        }
+        bytes.extend(values.chunks(30).take(leading).map(|cluster| cluster.iter().filter(is_long).count() as u8));
+        bytes.extend(long.concat());
+    }
+    if status & 2 != 0 {
+        bytes.extend([7; 14]);
+    }
+    bytes
+}
+
+/// Compression information of an anchor, and a dictionary.
+fn information(anchor: &[Stored], entries: &[Vec<u8>]) -> Vec<u8> {
+    let anchor = record(1, anchor);
+    let mut bytes = vec![0x06, 0, 0];
+    bytes.extend((7 + anchor.len() as u16).to_le_bytes());
+    let mut dictionary = (entries.len() as u16).to_le_bytes().to_vec();
+    let mut end = 2 + 2 * entries.len();
+    for entry in entries {
+        end += entry.len();
+        dictionary.extend((end as u16).to_le_bytes());
+    }
+    dictionary.extend(entries.concat());
+    let size = bytes.len() + 2 + anchor.len() + dictionary.len();
+    bytes.extend((size as u16).to_le_bytes());
+    [bytes, anchor, dictionary].concat()
+}
+
+/// A value to be stored in a column, and a choice of how.
+fn value() -> impl Strategy<Value = (u8, Vec<u8>, Index)> {
+    (0u8..16, prop::collection::vec(prop_oneof![any::<u8>(), 0x40u8..0x7B, 0x80u8..0x84], 0..14), any::<Index>())
+}
+
+const KINDS: [u8; 22] = [
+    xtype::TINYINT,
+    xtype::SMALLINT,
+    xtype::INT,
+    xtype::BIGINT,
+    xtype::MONEY,
+    xtype::DATETIME,
+    xtype::SMALLDATETIME,
+    xtype::BIT,
+    xtype::REAL,
+    xtype::FLOAT,
+    xtype::DECIMAL,
+    xtype::NUMERIC,
+    xtype::CHAR,
+    xtype::NCHAR,
+    xtype::BINARY,
+    xtype::VARCHAR,
+    xtype::NVARCHAR,
+    xtype::VARBINARY,
+    xtype::DATE,
+    xtype::DATETIME2,
+    xtype::UNIQUEIDENTIFIER,
+    xtype::TIMESTAMP,
+];
+
+fn column(kind: u8, is_uniquifier: bool) -> Option<CompressedColumn> {
+    let mut info = TypeInfo { xtype: kind, length: 20, precision: 18, scale: 2 };
+    info.length = fixed_length(info).unwrap_or(20);
+    Some(CompressedColumn { info, is_uniquifier: is_uniquifier && kind == xtype::INT })
+}
+
+/// The value of a column as it is stored on a page with this anchor.
+fn stored((choice, bytes, index): &(u8, Vec<u8>, Index), anchor: Option<&Stored>, entries: usize) -> Stored {
+    match choice {
+        0 => (0, Vec::new()),
+        1 => (1, Vec::new()),
+        2 if entries > 0 => (SYMBOL, vec![index.index(entries) as u8]),
+        3 => (11, Vec::new()),
+        _ => {
+            let mut bytes = bytes.clone();
+            // A prefix that the anchor has, in most cases.
+            if let (Some((1.., anchor)), Some(first)) = (anchor, bytes.first_mut()) {
+                *first = index.index(anchor.len() + 1) as u8;
+            }
+            (half_byte_of(&bytes), bytes)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn rows_expanded_together_are_those_expanded_one_by_one(
+        kinds in prop::collection::vec((select(&KINDS[..]), any::<bool>()), 1..40),
+        anchor in prop::option::of(prop::collection::vec(value(), 40)),
+        entries in prop::collection::vec(prop::collection::vec(0u8..0x84, 0..10), 0..4),
+        rows in prop::collection::vec((select(&[0x01u8, 0x01, 0x01, 0x03, 0x0D, 0x11, 0x19, 0x1D][..]), prop::collection::vec(value(), 40), 0usize..3), 1..6),
+        damage in prop::option::of((any::<Index>(), any::<u8>())),
+    ) {
+        let columns: Vec<_> = kinds.iter().map(|(kind, is_uniquifier)| column(*kind, *is_uniquifier)).collect();
+        let expansion = Expansion::new(&columns).unwrap();
+        let anchors: Vec<Stored> = anchor.iter().flatten().take(columns.len()).map(|value| stored(value, None, 0)).collect();
+        let information = information(&anchors, &entries);
+        let info = anchor.is_some().then(|| CompressionInfo::read(&information, columns.len()).unwrap());
+        // It is where a page has it, before the first record.
+        let (mut page, mut spaces) = ([&[0xA5; HEADER_BYTES][..], &information].concat(), Vec::new());
+        let first_record = page.len();
+        for (status, values, absent) in &rows {
+            let count = columns.len().saturating_sub(*absent).max(1);
+            let entries = if info.is_some() { entries.len() } else { 0 };
+            let values: Vec<Stored> = values.iter().take(count).enumerate()
+                .map(|(at, value)| stored(value, anchors.get(at), entries)).collect();
+            let start = page.len();
+            page.extend(record(*status, &values));
+            spaces.push(start..page.len());
+        }
+        if let Some((at, byte)) = damage {
+            let at = first_record + at.index(page.len() - first_record);
+            page[at] = byte;
+        }
+        page.resize(PAGE_BYTES, 0x5A);
+        let page: &PageBytes = page.as_slice().try_into().unwrap();
+        let of_page = expansion.of_page(info.as_ref());
+        let (mut together, mut scratch) = (ExpandedPage::default(), Scratch::default());
+        together.clear();
+        let mut images = Vec::new();
+        for space in spaces {
+            let mut one_by_one = || {
+                let record = CdRecord::read(&page[space.clone()], columns.len()).ok()?;
+                expansion.audit(&record, info.as_ref()).ok()?;
+                let row = expansion.expand(&record, info.as_ref(), &mut scratch).ok().filter(|row| row.doubts.is_empty())?;
+                Some((row.record.bytes().to_vec(), record.kind(), record.length()?))
+            };
+            let expected = one_by_one();
+            let row = together.add(page, space, &of_page);
+            prop_assert_eq!(row.is_some(), expected.is_some());
+            if let (Some(row), Some((image, kind, length))) = (row, expected) {
+                prop_assert_eq!((row.kind, row.length), (kind, length));
+                images.push((row.place, image));
+            }
+        }
+        for (place, image) in images {
+            prop_assert_eq!(&together.bytes()[place.start as usize..place.end as usize], &image[..]);
+        }
+        prop_assert!(together.bytes().len() >= 8);
+    }
+}
+
+#[test]
+fn rows_that_have_no_room_together_are_left_to_be_expanded_one_by_one() {
+    let info = TypeInfo { xtype: xtype::CHAR, length: 8000, precision: 0, scale: 0 };
+    let expansion = Expansion::new(&[Some(CompressedColumn { info, is_uniquifier: false })]).unwrap();
+    let (mut together, columns) = (ExpandedPage::default(), expansion.of_page(None));
+    together.clear();
+    let mut page = [0; PAGE_BYTES];
+    page[100..104].copy_from_slice(&[0x01, 1, 0x02, b'x']);
+    let mut add = || together.add(&page, 100..104, &columns).map(|row| row.place);
+    assert_eq!(add(), Some(0..8007));
+    assert_eq!((2..=9).map(|_| add().is_some()).filter(|is_some| *is_some).count(), 7);
+    together.clear();
+    assert!(together.add(&page, 100..104, &columns).is_some(), "the next page has all the room");
+}

@@ -1,0 +1,196 @@
+//! The rows of one shape on a page, column by column.
+
+use super::{Exception, SameShapeRows, WORD_BITS, bytes_of};
+use crate::bytes::u16_at;
+use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, status};
+
+/// The rows of a page whose records have one shape.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    rows: &'a SameShapeRows,
+    /// The page's bytes, or the buffer that holds the rows.
+    page: &'a [u8],
+}
+
+impl<'a> Rows<'a> {
+    /// The rows in `page`, the last ones that were loaded.
+    pub(super) fn new(rows: &'a SameShapeRows, page: &'a [u8]) -> Self {
+        Self { rows, page }
+    }
+
+    /// Number of rows.
+    pub fn count(&self) -> usize {
+        self.rows.spans.len()
+    }
+
+    /// The slot of each row; `None` if all slots of the page have a row of the shape, so that a row's number is its slot.
+    pub fn slots(&self) -> Option<&'a [u16]> {
+        Some(&self.rows.slots[..]).filter(|slots| !slots.is_empty())
+    }
+
+    /// What is to be looked at by itself, by ascending slot: deleted rows, rows with a complex column, and records of another
+    /// shape.
+    pub fn exceptions(&self) -> &'a [Exception] {
+        &self.rows.exceptions
+    }
+
+    /// Number of rows that are not exceptions.
+    pub fn plain_count(&self) -> usize {
+        self.rows.plain
+    }
+
+    /// Number of rows that are not deleted.
+    pub fn live_count(&self) -> usize {
+        self.rows.plain + self.rows.complex
+    }
+
+    /// By row: true unless it is an exception; `None` if no row is.
+    pub fn are_plain(&self) -> Option<&'a [bool]> {
+        Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
+    }
+
+    /// By row: true unless it is deleted; `None` if no row is an exception.
+    pub fn are_live(&self) -> Option<&'a [bool]> {
+        Some(&self.rows.are_live[..]).filter(|live| !live.is_empty())
+    }
+
+    /// Whether some live row has a complex column.
+    pub fn has_complex(&self) -> bool {
+        self.rows.complex > 0
+    }
+
+    /// Whether variable column `number`, counted from 1, may be complex in a live row.
+    pub fn may_be_complex(&self, number: u16) -> bool {
+        number > 0 && self.rows.complex_columns >> (number - 1).min(63) & 1 != 0
+    }
+
+    /// The last variable column of each row, and whether it is complex; empty of rows without one.
+    pub fn last_variables(self) -> impl Iterator<Item = (&'a [u8], bool)> + 'a {
+        let page = self.page;
+        let variable_at = usize::from(self.rows.shape.variable_at);
+        self.rows.spans.iter().zip(&self.rows.variables).map(move |(span, &stored)| {
+            let start = usize::from(span.offset);
+            let ends = variable_at + 2;
+            let end_of = |number: usize| u16_at(page, start + variable_at + 2 * number).unwrap_or_default();
+            let (first, last) = match usize::from(stored) {
+                0 => return (&[][..], false),
+                1 => (ends + 2, end_of(1)),
+                stored => (usize::from(end_of(stored - 1) & !COMPLEX), end_of(stored)),
+            };
+            let bytes = page.get(start + first..start + usize::from(last & !COMPLEX)).unwrap_or_default();
+            (bytes, last & COMPLEX != 0)
+        })
+    }
+
+    /// Whether they are rows of an index.
+    pub fn is_index(&self) -> bool {
+        self.rows.shape.is_index
+    }
+
+    /// Columns counted by their null bitmaps; 0 if they have none.
+    pub fn column_count(&self) -> u16 {
+        self.rows.shape.column_count
+    }
+
+    /// End of their fixed part.
+    pub fn fixed_end(&self) -> u16 {
+        self.rows.shape.fixed_end
+    }
+
+    /// The largest number of variable columns stored in a row.
+    pub fn most_variables(&self) -> u16 {
+        self.rows.totals.most_variables
+    }
+
+    /// The smallest.
+    pub fn fewest_variables(&self) -> u16 {
+        self.rows.totals.fewest_variables
+    }
+
+    /// Whether some row ends with a version tag.
+    pub fn has_versions(&self) -> bool {
+        self.rows.totals.has_versions
+    }
+
+    /// The version tags of those that have one.
+    pub fn version_tags(&self) -> impl Iterator<Item = &'a [u8; VERSION_TAG_BYTES]> + 'a {
+        let page = self.page;
+        let records = self.rows.spans.iter().map(move |span| bytes_of(page, *span));
+        let has_tag = |record: &&[u8]| record.first().is_some_and(|status| status & status::VERSION_TAG != 0);
+        records.filter(has_tag).filter_map(|record| record.last_chunk())
+    }
+
+    /// Null bits `64 * word + 1` to `64 * word + 64`, the first lowest, that are set in some row.
+    pub fn null_word(&self, word: u16) -> u64 {
+        self.rows.any_nulls.get(usize::from(word)).copied().filter(|_| self.column_count() > 0).unwrap_or_default()
+    }
+
+    /// The null bit `number`, counted from 1: a word of the null bitmap of each row, and the bit in it. `None` if it is not
+    /// set in any row.
+    pub fn nulls_of(&self, number: u16) -> Option<(&'a [u64], u64)> {
+        let at = number.checked_sub(1)?;
+        let (word, bit) = (at / WORD_BITS, 1 << (at % WORD_BITS));
+        let first = usize::from(word) * self.count();
+        (self.null_word(word) & bit != 0).then_some((self.rows.nulls.get(first..first + self.count())?, bit))
+    }
+
+    /// The row of this number, from 0.
+    pub fn record(&self, row: usize) -> Option<Record<'a>> {
+        let span = self.rows.spans.get(row)?;
+        let bytes = bytes_of(self.page, *span);
+        match self.rows.shape.has_length {
+            true => Record::data(bytes).ok(),
+            false => Record::index(bytes, self.fixed_end()).ok(),
+        }
+    }
+
+    /// Whether all rows have `length` bytes at `offset` in their fixed part.
+    pub fn has_fixed(&self, offset: u16, length: u16) -> bool {
+        offset.checked_add(length).is_some_and(|end| end <= self.fixed_end())
+    }
+
+    /// The `N` bytes at `offset` of each row. They are inside the row if [`Self::has_fixed`] says so.
+    #[inline(always)]
+    pub fn fixed<const N: usize>(&self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
+        let page = self.page;
+        self.rows.spans.iter().map(move |span| {
+            let start = usize::from(span.offset) + usize::from(offset);
+            page.get(start..start + N).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or([0; N])
+        })
+    }
+
+    /// The `N` bytes at `offset` of the row of this number.
+    #[inline(always)]
+    pub fn fixed_of<const N: usize>(&self, row: usize, offset: u16) -> [u8; N] {
+        let start = self.rows.spans.get(row).map_or(0, |span| usize::from(span.offset)) + usize::from(offset);
+        self.page.get(start..start + N).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or([0; N])
+    }
+
+    /// The `length` bytes at `offset` of each row.
+    pub fn slices(&self, offset: u16, length: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
+        let page = self.page;
+        self.rows.spans.iter().map(move |span| {
+            let start = usize::from(span.offset) + usize::from(offset);
+            page.get(start..start + usize::from(length)).unwrap_or_default()
+        })
+    }
+
+    /// Variable column `number`, counted from 1, of each row; empty if a row does not store it. For a complex
+    /// column, the bytes stored in the row.
+    #[inline(always)]
+    pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
+        let page = self.page;
+        let variable_at = usize::from(self.rows.shape.variable_at);
+        let entry = variable_at + 2 * usize::from(number);
+        self.rows.spans.iter().zip(&self.rows.variables).map(move |(span, &stored)| {
+            if number == 0 || number > stored {
+                return &[][..];
+            }
+            let start = usize::from(span.offset);
+            let read = |at: usize| u16_at(page, start + at).unwrap_or_default() & !COMPLEX;
+            // The entry before the first is the count.
+            let first = if number == 1 { variable_at + 2 + 2 * usize::from(stored) } else { read(entry - 2).into() };
+            page.get(start + first..start + usize::from(read(entry))).unwrap_or_default()
+        })
+    }
+}
