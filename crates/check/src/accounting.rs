@@ -143,17 +143,17 @@ impl Meter {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Takes a sample if it is time for one.
-    pub(crate) fn sample(&self, space: &TempStore) {
+    /// Takes a sample if it is time for one, and returns it.
+    pub(crate) fn sample(&self, space: &TempStore) -> Option<Sample> {
         let now = self.start.elapsed().as_nanos() as u64;
         let due = self.next_sample_nanos.load(Ordering::Relaxed);
         if now < due {
-            return;
+            return None;
         }
         let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         let next = now + series.step_nanos;
         if self.next_sample_nanos.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return;
+            return None;
         }
         if series.samples.len() >= MAX_SAMPLES {
             let mut keep = false;
@@ -164,13 +164,15 @@ impl Meter {
             series.step_nanos *= 2;
         }
         let cpu = Cpu::now();
-        series.samples.push(Sample {
+        let sample = Sample {
             seconds: seconds(now),
             bytes: self.bytes.load(Ordering::Relaxed),
             cpu_seconds: cpu.map(|cpu| cpu.user_seconds + cpu.system_seconds),
             memory_bytes: resident_memory_bytes(),
             spilled_bytes: space.spilled_bytes(),
-        });
+        };
+        series.samples.push(sample);
+        Some(sample)
     }
 
     /// The series so far.

@@ -150,6 +150,7 @@ impl Pass<'_> {
                 }
             }
             progress.advance(pages.into());
+            progress.swept(at, pages);
         }
     }
 

@@ -106,7 +106,7 @@ pub use options::{
     DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,
 };
 pub use page_map::{MAX_OWNERS, MAX_RUNS, MapOfFile, MapOwner, MapRun, MapState, PageMap};
-pub use progress::{Progress, Silent, phase_words};
+pub use progress::{Progress, Silent, phase_named, phase_words};
 pub use ranges::FileRange;
 pub use report::{
     BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, RangeRead, Report,
@@ -114,6 +114,7 @@ pub use report::{
 };
 pub use run::{database_name, report_of_audit, run, summary};
 pub use single_page::SinglePages;
+pub use system::process_usage;
 pub use warnings::{OTHER_SETS, not_recovered, warnings};
 #[doc(hidden)]
 pub use wire::SumsError;

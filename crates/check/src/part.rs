@@ -83,6 +83,7 @@ pub fn sweeper<R>(
     }
     progress.phase("survey", 0);
     let survey = |metered: &Metered<'_>, needs: &MemoryBudget, space: &TempStore| {
+        progress.begin(source, database, needs.granted_bytes(options));
         // The merge finds again what the maps show.
         let mut findings = FindingCollector::new(needs.bytes_for_findings(options), space);
         let mut units = Units::of(database);

@@ -1,5 +1,11 @@
 //! How far a run is.
 
+use catalog::Database;
+use format::PageId;
+use source::PageSource;
+
+use crate::report::Sample;
+
 /// Listens to a run. Called from several threads.
 pub trait Progress: Sync {
     /// A phase starts ([`phase_words`] says what happens in it); `pages` is its length if it can be foreseen, else 0.
@@ -7,24 +13,41 @@ pub trait Progress: Sync {
 
     /// So many more pages of the phase are done.
     fn advance(&self, pages: u64);
+
+    /// The run begins: what it checks, and the bytes of memory that it may use.
+    fn begin(&self, _source: &dyn PageSource, _database: &Database, _granted_bytes: u64) {}
+
+    /// The sweep is done with these pages: they were checked, or are not in its scope.
+    fn swept(&self, _first: PageId, _pages: u32) {}
+
+    /// A sample of the series was taken.
+    fn sample(&self, _sample: &Sample) {}
 }
+
+/// What happens in the phases that have a description.
+const PHASES: [(&str, &str); 12] = [
+    ("spool", "copying standard input"),
+    ("load", "reading the catalog"),
+    ("recover", "looking for changes in the log"),
+    ("survey", "reading allocation maps"),
+    ("sweep", "reading pages"),
+    ("merge", "merging what was read"),
+    ("compare", "comparing indexes with tables"),
+    ("catalog", "checking the catalog"),
+    ("constraints", "checking constraints"),
+    ("export", "exporting rows"),
+    ("salvage", "looking for rows of damaged pages"),
+    ("container", "checking the rest of the backup"),
+];
 
 /// What happens in a phase, in words for people; its name where it has no other.
 pub fn phase_words(name: &'static str) -> &'static str {
-    match name {
-        "spool" => "copying standard input",
-        "load" => "reading the catalog",
-        "recover" => "looking for changes in the log",
-        "survey" => "reading allocation maps",
-        "sweep" => "reading pages",
-        "compare" => "comparing indexes with tables",
-        "catalog" => "checking the catalog",
-        "constraints" => "checking constraints",
-        "export" => "exporting rows",
-        "salvage" => "looking for rows of damaged pages",
-        "container" => "checking the rest of the backup",
-        name => name,
-    }
+    PHASES.iter().find(|(known, _)| *known == name).map_or(name, |(_, words)| words)
+}
+
+/// The phase of this name, as [`phase_words`] takes it; `None` if there is none.
+pub fn phase_named(name: &str) -> Option<&'static str> {
+    PHASES.iter().find(|(known, _)| *known == name).map(|(known, _)| *known)
 }
 
 /// Reports nothing.

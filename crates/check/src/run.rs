@@ -76,6 +76,7 @@ pub(crate) fn run_with<E>(
     let metered = Metered::new(source);
     let needs = Checks::needs(&metered, database, options);
     let space = TempStore::new(options.temp_dir.clone(), needs.bytes_for_facts(options));
+    progress.begin(source, database, needs.granted_bytes(options));
     let mut run = Run {
         source: &metered,
         meter: &metered.meter,

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::survey::Allocation;
 use crate::tallies::Tallies;
 
-use chunks::Chunks;
+use chunks::{Chunk, Chunks};
 use feed::{Counter, Loaded, Queue};
 pub(crate) use target::{Target, Verdict, any_in_scope};
 
@@ -102,7 +102,7 @@ impl<C: CheckList> Sweep<'_, C> {
         let mut spare = Some(PageBuffer::new(CHUNK_PAGES));
         self.work(|used| {
             let buffer = used.or_else(|| spare.take())?;
-            let passed = |pages: u32| self.progress.advance(pages.into());
+            let passed = |chunk| self.passed(chunk);
             feed::read_next(self.context, self.chunks, counter, buffer, passed)
         });
     }
@@ -113,7 +113,7 @@ impl<C: CheckList> Sweep<'_, C> {
         thread::scope(|scope| {
             let (wanted, queue) = (threads.max(1), &queue);
             let read = |counter: &Counter| {
-                let passed = |pages: u32| self.progress.advance(pages.into());
+                let passed = |chunk| self.passed(chunk);
                 queue.read_all(self.context, self.chunks, counter, passed);
             };
             let judge = || {
@@ -147,8 +147,10 @@ impl<C: CheckList> Sweep<'_, C> {
         while let Some(mut loaded) = next(used.take()) {
             self.judge(&mut loaded, &mut target, &mut swept, &mut scratch);
             self.checks.bound(context, &mut swept.sums);
-            self.meter.sample(context.space);
-            self.progress.advance(loaded.chunk.pages.into());
+            if let Some(sample) = self.meter.sample(context.space) {
+                self.progress.sample(&sample);
+            }
+            self.passed(loaded.chunk);
             used = Some(loaded.buffer);
         }
         self.hand_over(&mut swept.tallies.findings);
@@ -160,6 +162,12 @@ impl<C: CheckList> Sweep<'_, C> {
             None => *merged = Some(swept),
         }
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+    }
+
+    /// The pages of a chunk are done.
+    fn passed(&self, chunk: Chunk) {
+        self.progress.advance(chunk.pages.into());
+        self.progress.swept(chunk.first, chunk.pages);
     }
 
     /// Checks the pages of a chunk. If the chunk could not be read as a whole, its pages are read one by one, so that a

@@ -34,6 +34,11 @@ pub(crate) fn resident_memory_bytes() -> Option<u64> {
     Some(number("/proc/self/status", "VmRSS:")? * 1024)
 }
 
+/// What this process uses: processor time in seconds and resident memory in bytes; `None` where the system does not report it.
+pub fn process_usage() -> (Option<f64>, Option<u64>) {
+    (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
+}
+
 /// A file of /proc, which only on Linux is the system's.
 fn read(file: &str) -> Option<String> {
     cfg!(target_os = "linux").then(|| std::fs::read_to_string(file).ok())?

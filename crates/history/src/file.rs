@@ -1,5 +1,6 @@
 //! The file of a history: whether it is one, how it is made and opened.
 
+mod older;
 mod own;
 
 use std::fs::{self, File};
@@ -9,16 +10,20 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use tempfile::NamedTempFile;
 
 use self::own::Own;
 pub use self::own::is_open;
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
 
-/// How long to wait for another program that writes.
+/// How long to wait for another program that writes; the second one applies to what is only noted.
 const PATIENCE: Duration = Duration::from_secs(10);
+const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
 /// Memory that the library may use, whatever the file says.
 const MEMORY_BYTES: i64 = 64 << 20;
+/// Pages of the file that a connection for notes keeps in memory.
+const NOTE_CACHE_PAGES: i64 = 64;
 /// Larger files are not read whole before each run is recorded.
 const PROVEN_BYTES: u64 = 8 << 20;
 /// Bytes of the header of an SQLite file.
@@ -29,6 +34,8 @@ const HEADER_BYTES: usize = 100;
 pub struct History {
     connection: Connection,
     path: PathBuf,
+    /// What it was copied to, if it has an older form and cannot be written. Must be dropped after the connection.
+    copy: Option<NamedTempFile>,
     /// Must be dropped after the connection.
     _own: Own,
 }
@@ -40,6 +47,8 @@ enum Purpose {
     Record,
     /// Somebody asks it, or changes what is in it.
     Ask,
+    /// What is soon outdated is noted, in very little time: after a power failure it need not be there.
+    Note,
 }
 
 impl History {
@@ -62,13 +71,21 @@ impl History {
         Self::open_for(path, Purpose::Ask, MIGRATIONS)
     }
 
+    /// Opens the history at `path`, which was found to be sound just before, to note what is under way. It waits for nobody.
+    ///
+    /// # Errors
+    /// If it is no history, or is read-only.
+    pub fn open_to_note(path: &Path) -> Result<Self> {
+        Self::open_for(path, Purpose::Note, MIGRATIONS)
+    }
+
     fn open_for(path: &Path, purpose: Purpose, migrations: &[&str]) -> Result<Self> {
         let own = Own::new(path, || recognize(path))?;
         let failed = |error: rusqlite::Error| of_sqlite(path, &error);
         let connection = connect(path, purpose).map_err(failed)?;
-        configure(&connection).map_err(failed)?;
-        let mut history = Self { connection, path: path.to_owned(), _own: own };
-        if purpose == Purpose::Record && history.connection.is_readonly("main").map_err(failed)? {
+        configure(&connection, purpose).map_err(failed)?;
+        let mut history = Self { connection, path: path.to_owned(), copy: None, _own: own };
+        if purpose != Purpose::Ask && history.connection.is_readonly("main").map_err(failed)? {
             let cause = "it is read-only".to_owned();
             return Err(HistoryError::Unwritable { path: path.to_owned(), cause });
         }
@@ -78,12 +95,18 @@ impl History {
             return Err(HistoryError::Newer { path: path.to_owned(), found: version });
         }
         let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= PROVEN_BYTES);
-        if is_small || purpose == Purpose::Ask {
+        if is_small && purpose == Purpose::Record || purpose == Purpose::Ask {
             history.prove()?;
         }
         history.compare_schema(version, migrations)?;
         if version < known {
-            history.migrate(version, migrations)?;
+            match history.migrate(version, migrations) {
+                Ok(()) => {}
+                Err(HistoryError::Unwritable { .. } | HistoryError::Unreadable { .. }) if purpose == Purpose::Ask => {
+                    history = history.into_copy(version, migrations)?;
+                }
+                Err(error) => return Err(error),
+            }
             history.compare_schema(known, migrations)?;
         }
         Ok(history)
@@ -102,6 +125,11 @@ impl History {
         let set = self.connection.pragma_update(None, "query_only", true);
         set.map_err(|error| self.failed(&error))?;
         Ok(self)
+    }
+
+    /// Whether this is a copy of a history that has an older form and cannot be written: later changes of the file are not seen.
+    pub fn is_copy(&self) -> bool {
+        self.copy.is_some()
     }
 
     /// A number that changes when another connection changes the history.
@@ -183,31 +211,14 @@ impl History {
             }
         }
     }
-
-    /// Brings an older form to the newest, after a copy.
-    fn migrate(&mut self, from: i64, migrations: &[&str]) -> Result<()> {
-        let mut copy = self.path.clone().into_os_string();
-        copy.push(format!(".bak-v{from}"));
-        let copy = PathBuf::from(copy);
-        // A copy that is there is of an earlier try, which did not come to its end.
-        if !copy.exists() {
-            let to = copy.to_string_lossy().into_owned();
-            self.connection.execute("VACUUM INTO ?1", [to]).map_err(|error| self.failed(&error))?;
-        }
-        self.transaction(|transaction| {
-            let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-            // Another process may have been faster.
-            if version == from { schema::migrate(transaction, from, migrations) } else { Ok(()) }
-        })
-    }
 }
 
 /// Opens the file; what cannot be written is opened to be read, if it is to be asked.
 fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match Connection::open_with_flags(path, flags) {
-        Ok(connection) if purpose == Purpose::Record || is_readable(&connection) => Ok(connection),
-        Err(error) if purpose == Purpose::Record => Err(error),
+        Ok(connection) if purpose != Purpose::Ask || is_readable(&connection) => Ok(connection),
+        Err(error) if purpose != Purpose::Ask => Err(error),
         // Where nothing can be written, not even the file by which readers and writers agree: nobody writes there.
         _ => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
@@ -236,14 +247,18 @@ fn uri(path: &Path) -> String {
 }
 
 /// Settings of a connection. Some keep a file that somebody has changed from doing harm.
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(PATIENCE)?;
+fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> {
+    let is_note = purpose == Purpose::Note;
+    connection.busy_timeout(if is_note { LITTLE_PATIENCE } else { PATIENCE })?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     let _: i64 = connection.query_row(&format!("PRAGMA hard_heap_limit={MEMORY_BYTES}"), [], |row| row.get(0))?;
     connection.pragma_update(None, "cell_size_check", true)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "synchronous", if is_note { "NORMAL" } else { "FULL" })?;
+    if is_note {
+        connection.pragma_update(None, "cache_size", NOTE_CACHE_PAGES)?;
+    }
     connection.pragma_update(None, "foreign_keys", true)
 }
 

@@ -17,6 +17,7 @@ mod life;
 pub mod maintain;
 mod objects;
 pub mod outbox;
+pub mod progress;
 pub mod query;
 pub mod queue;
 mod record;

@@ -137,5 +137,6 @@ impl History {
 /// Forgets the queue of a family. Backups that are still there are found and checked again.
 fn forget_backups(transaction: &Transaction<'_>, family: &str) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM backup WHERE family = ?1 AND state <> 'running'", [family])?;
+    transaction.execute("DELETE FROM progress WHERE family = ?1", [family])?;
     transaction.execute("DELETE FROM alarm WHERE family = ?1", [family]).map(drop)
 }

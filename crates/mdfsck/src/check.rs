@@ -22,6 +22,7 @@ use source::backup::{ChainSet, SetChoice};
 use crate::cli::CheckArguments;
 use crate::error_log::{self, ErrorLog};
 use crate::failure::{Failure, report_read_faults, to_stderr, warn};
+use crate::live::Live;
 use crate::many::{self, Planned, plan};
 use crate::output::Target;
 use crate::progress::Place;
@@ -182,7 +183,13 @@ fn check_from<'o>(
     out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
     started: SystemTime,
 ) -> Result<Checked, Failure> {
+    // Until the run is recorded.
+    let live = Live::begin(arguments, started);
     let listener = progress::listener(arguments.run.progress, what.place.as_ref());
+    let listener = match &live {
+        Some(live) => live.beside(listener),
+        None => listener,
+    };
     let window = arguments.windows.window.filter(|_| !arguments.estimate_only);
     let window = window.map(|length| (length, Before::of(arguments, what)));
     let input = open(arguments, what, listener.as_ref())?;

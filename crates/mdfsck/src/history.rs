@@ -111,7 +111,7 @@ fn html(history: &History, filter: &Filter, path: &Path) -> Result<u8, Failure> 
     let target = Target::at(path)?;
     let now = history::time::text(SystemTime::now());
     let file = history.path().file_name().unwrap_or_default().to_string_lossy();
-    let pages = HistoryPages { history, file: &file, version: VERSION, now: &now };
+    let pages = HistoryPages { history, file: &file, version: VERSION, now: &now, host: &crate::keep::host() };
     let page = pages.file(filter).map_err(|error| Failure::from(&error))?;
     target.write(|out| out.write_all(&page)).map(|()| 0)
 }

@@ -23,6 +23,7 @@ mod input;
 mod keep;
 #[cfg(feature = "lab")]
 mod lab;
+mod live;
 mod log;
 mod log_filter;
 mod logs;

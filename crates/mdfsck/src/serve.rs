@@ -5,7 +5,6 @@
 
 mod http;
 mod page_view;
-mod routes;
 mod site;
 mod token;
 

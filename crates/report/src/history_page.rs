@@ -6,16 +6,19 @@
 mod details;
 mod estate;
 mod findings;
+mod live;
 mod ranges;
 mod run;
 
+use history::progress::Which;
 use history::query::Filter;
 use history::{History, Result};
 use serde::Serialize;
 
 use crate::html::{ELEMENTS, Escaped, MAP, escape, head_of_script, head_of_served, shown_to, style_of_served};
-use details::Limits;
+use details::{Details, Limits};
 use estate::Estate;
+use live::Running;
 
 /// Pages of a history.
 pub struct HistoryPages<'a> {
@@ -27,6 +30,8 @@ pub struct HistoryPages<'a> {
     pub version: &'a str,
     /// When the page is made: UTC, in the form of the history's times.
     pub now: &'a str,
+    /// This machine: of its processes it is known whether they are still there.
+    pub host: &'a str,
 }
 
 /// What a page is about, and how it can be used.
@@ -41,8 +46,18 @@ struct Head<'a> {
     can_acknowledge: bool,
 }
 
+/// A database, and its checks that are under way.
+#[derive(Serialize)]
+struct WithRunning {
+    #[serde(flatten)]
+    details: Details,
+    running: Vec<Running>,
+}
+
 /// The most bytes of a page.
 const MOST_BYTES: usize = 8_000_000;
+/// Checks of one database that are under way and shown.
+const MOST_RUNNING: u32 = 3;
 /// The most bytes of the estate's rows.
 const ROW_BYTES: usize = 3_000_000;
 /// Bytes reserved for the end of a page.
@@ -64,8 +79,13 @@ pub fn script() -> String {
     scripts().concat()
 }
 
-fn scripts() -> [&'static str; 4] {
-    [ELEMENTS, MAP, include_str!("history_page/database.js"), include_str!("history_page/page.js")]
+fn scripts() -> [&'static str; 5] {
+    let own = [
+        include_str!("history_page/database.js"),
+        include_str!("history_page/live.js"),
+        include_str!("history_page/page.js"),
+    ];
+    [ELEMENTS, MAP, own[0], own[1], own[2]]
 }
 
 impl HistoryPages<'_> {
@@ -87,7 +107,7 @@ impl HistoryPages<'_> {
                 })
                 .unzip();
             push(&mut out, "{\"head\":", &self.head(false, false));
-            push(&mut out, ",\"estate\":", &Estate::new(self.history, rows, states)?);
+            push(&mut out, ",\"estate\":", &Estate::new((self.history, self.host), rows, states)?);
             out.extend_from_slice(b",\"databases\":{");
             let room = MOST_BYTES - END_BYTES - scripts.len();
             let mut left_out = 0_u64;
@@ -122,7 +142,7 @@ impl HistoryPages<'_> {
         self.history.at_one_moment(|| {
             let (rows, states) = estate::rows(self.history, &Filter::default(), ROW_BYTES)?;
             let rows = rows.into_iter().map(|(row, _)| row).collect();
-            Ok(self.served("estate", &Estate::new(self.history, rows, states)?, false))
+            Ok(self.served("estate", &Estate::new((self.history, self.host), rows, states)?, "", false))
         })
     }
 
@@ -132,8 +152,11 @@ impl HistoryPages<'_> {
     /// If the history cannot be read.
     pub fn database(&self, id: i64, can_acknowledge: bool) -> Result<Option<Vec<u8>>> {
         self.history.at_one_moment(|| {
-            let details = details::details(self.history, (id, None), &Limits::ONE)?;
-            Ok(details.map(|details| self.served("database", &details, can_acknowledge)))
+            let Some(details) = details::details(self.history, (id, None), &Limits::ONE)? else { return Ok(None) };
+            let which = Which::Family(details.family());
+            let (running, curves) = live::checks(self.history, which, (self.host, MOST_RUNNING))?;
+            let model = WithRunning { details, running };
+            Ok(Some(self.served("database", &model, &curves, can_acknowledge)))
         })
     }
 
@@ -144,7 +167,18 @@ impl HistoryPages<'_> {
     pub fn run(&self, id: i64) -> Result<Option<Vec<u8>>> {
         self.history.at_one_moment(|| {
             let run = run::of_number(self.history, id)?;
-            Ok(run.map(|run| self.served("run", &run, false)))
+            Ok(run.map(|run| self.served("run", &run, "", false)))
+        })
+    }
+
+    /// The page of a check that is under way, for a server; `None` if none has this number.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn running(&self, id: i64) -> Result<Option<Vec<u8>>> {
+        self.history.at_one_moment(|| {
+            let (running, curves) = live::checks(self.history, Which::Number(id), (self.host, 1))?;
+            Ok(running.first().map(|running| self.served("running", running, &curves, false)))
         })
     }
 
@@ -152,9 +186,10 @@ impl HistoryPages<'_> {
         Head { file: shown_to(self.file, 200), version: self.version, now: self.now, is_live, can_acknowledge }
     }
 
-    fn served(&self, name: &str, model: &impl Serialize, can_acknowledge: bool) -> Vec<u8> {
+    /// `charts` are those that the script puts into their places.
+    fn served(&self, name: &str, model: &impl Serialize, charts: &str, can_acknowledge: bool) -> Vec<u8> {
         let start = head_of_served("mdfsck", STYLE_NAME, Some(SCRIPT_NAME));
-        let mut out = format!("{start}{BODY}<script type=application/json id=data>").into_bytes();
+        let mut out = format!("{start}{BODY}{charts}<script type=application/json id=data>").into_bytes();
         push(&mut out, "{\"head\":", &self.head(true, can_acknowledge));
         push(&mut out, &format!(",\"{name}\":"), model);
         out.extend_from_slice(b"}</script>\n");

@@ -37,7 +37,7 @@ figure.wide{max-width:none}.wide svg{min-width:46em}svg{display:block;width:100%
 .row{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14em),1fr));gap:.2em 1.5em}.row figure{max-width:20em}\
 text{font:12px system-ui,sans-serif;fill:var(--soft)}.ink{fill:var(--ink)}.bad{fill:var(--red)}.end{text-anchor:end}\
 .axis{stroke:var(--line)}.blue{fill:var(--blue);stroke:var(--blue)}.green{fill:var(--green);stroke:var(--green)}\
-.band{fill:none;pointer-events:all}.band.other{fill:var(--ink);opacity:.05}\
+.line{fill:none}.band{fill:none;pointer-events:all}.band.other{fill:var(--ink);opacity:.05}\
 .change{stroke:var(--red);stroke-dasharray:4 3}.spread{stroke:var(--ink)}";
 
 /// The start of a page, up to its heading.

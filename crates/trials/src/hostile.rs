@@ -6,6 +6,7 @@ mod database;
 pub mod inputs;
 mod log;
 mod part;
+mod request;
 
 use expr::{ColumnType, Scratch};
 use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion};
@@ -22,6 +23,7 @@ pub use backup::backup;
 pub use database::{bootstrap, database};
 pub use log::{log_file, recovery};
 pub use part::{part, part_payload};
+pub use request::request;
 
 /// Takes any bytes.
 pub type Target = fn(&[u8]);
@@ -41,6 +43,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("recovery", recovery),
     ("xel", xel),
     ("part", part),
+    ("request", request),
 ];
 
 /// Columns of records whose layout is unknown.

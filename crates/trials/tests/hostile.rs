@@ -138,6 +138,11 @@ fn any_part_is_merged_or_refused() {
 }
 
 #[test]
+fn any_request_is_read_or_refused() {
+    run("request");
+}
+
+#[test]
 fn any_log_file_is_read_or_refused() {
     run("log_file");
 }

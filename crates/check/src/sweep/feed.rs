@@ -51,20 +51,19 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope. `passed` is called with the number of pages in the chunks that are
-/// skipped.
+/// Reads the next chunk that has pages in scope. `passed` is called with the chunks that are skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
     counter: &Counter,
     mut buffer: PageBuffer,
-    mut passed: impl FnMut(u32),
+    mut passed: impl FnMut(Chunk),
 ) -> Option<Loaded> {
     loop {
         let number = counter.take()?;
         let chunk = chunks.get(number)?;
         if !target::any_in_scope(context, chunk.first, chunk.pages) {
-            passed(chunk.pages);
+            passed(chunk);
             continue;
         }
         if let Some(later) = chunks.get(number + CHUNKS_AHEAD * context.options.threads() as u64) {
@@ -99,7 +98,7 @@ impl Queue {
     }
 
     /// Reads until `counter` has no more.
-    pub(super) fn read_all(&self, context: &Context<'_>, chunks: &Chunks, counter: &Counter, passed: impl Fn(u32)) {
+    pub(super) fn read_all(&self, context: &Context<'_>, chunks: &Chunks, counter: &Counter, passed: impl Fn(Chunk)) {
         while let Some(loaded) = read_next(context, chunks, counter, self.buffer(), &passed) {
             self.state.lock().unwrap_or_else(PoisonError::into_inner).loaded.push_back(loaded);
             self.ready.notify_one();

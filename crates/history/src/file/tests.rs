@@ -244,3 +244,48 @@ fn opening_a_history_again_leaves_the_locks_of_this_process() {
     drop(one);
     assert!(!is_open(&path));
 }
+
+/// A history of version 1 as the first release left it.
+fn of_version_1(folder: &tempfile::TempDir) -> PathBuf {
+    let path = folder.path().join("v1.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(include_str!("../../tests/v1.sql")).unwrap();
+    connection.close().unwrap();
+    path
+}
+
+#[test]
+fn an_older_form_that_cannot_be_written_is_read_from_a_copy() {
+    let folder = folder();
+    let path = of_version_1(&folder);
+    let before = fs::read(&path).unwrap();
+    let older = History::open_for(&path, Purpose::Ask, &MIGRATIONS[..1]).unwrap();
+    let mut copy = older.into_copy(1, MIGRATIONS).unwrap();
+    assert_eq!((copy.version().unwrap(), copy.is_copy(), copy.path()), (schema::VERSION, true, path.as_path()));
+    assert_eq!(copy.runs(&crate::query::Filter::default()).unwrap().len(), 2);
+    let place = copy.copy.as_ref().unwrap().path().to_owned();
+    assert!(matches!(copy.save_baseline("a", "{}"), Err(HistoryError::Unwritable { .. })), "it would be lost");
+    drop(copy);
+    assert!(!place.exists());
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_copy_that_was_not_finished_is_not_taken_for_one() {
+    let folder = folder();
+    let path = of_version_1(&folder);
+    let killed = beside(&path, ".bak-v1");
+    fs::write(&killed, "SQLite for").unwrap();
+    drop(History::open(&path).unwrap());
+    let copy = Connection::open(beside(&path, ".bak-v1-2")).unwrap();
+    let runs: i64 = copy.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
+    assert_eq!((runs, fs::read(&killed).unwrap()), (2, b"SQLite for".to_vec()));
+    drop(copy);
+    // Nothing is left of a migration that failed.
+    let path = made(&folder);
+    let broken: &[&str] = &[MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "CREATE TABLE run (a)"];
+    let mut history = History::open(&path).unwrap();
+    assert!(history.migrate(schema::VERSION, broken).is_err());
+    assert!(!beside(&path, ".bak-v3").exists());
+}

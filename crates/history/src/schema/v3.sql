@@ -1,4 +1,4 @@
--- Version 3: backups that are watched for, and events.
+-- Version 3: backups that are watched for, events, and checks that are under way.
 
 -- A file that the watcher saw, since when it has been so (milliseconds since 1970), and what its labels say.
 CREATE TABLE watched_file (
@@ -72,3 +72,21 @@ CREATE TABLE alarm (
     since TEXT NOT NULL,
     PRIMARY KEY (family, kind)
 ) STRICT, WITHOUT ROWID;
+
+-- Checks that are under way, and those that were killed: what they have done so far. No number is used twice.
+CREATE TABLE progress (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    family TEXT NOT NULL,
+    name TEXT NOT NULL,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    paths TEXT NOT NULL,
+    started TEXT NOT NULL,
+    heartbeat TEXT NOT NULL,
+    done INTEGER NOT NULL,
+    pages INTEGER NOT NULL,
+    granted INTEGER,
+    phases TEXT NOT NULL,
+    series TEXT NOT NULL,
+    map TEXT NOT NULL
+) STRICT;

@@ -1,14 +1,12 @@
-//! Requests and answers on a connection: the part of HTTP/1.1 that a browser needs, with a limit on everything that is received.
+//! Requests and answers on a connection, with a limit on the time that each takes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most bytes of a request's head, its most header lines, and the most bytes of its body.
-const HEAD_BYTES: usize = 8 << 10;
-const MOST_HEADERS: usize = 64;
-const BODY_BYTES: usize = 8 << 10;
+use requests::{HEAD_BYTES, Request, parse};
+
 /// Bytes that are read or sent at once.
 const PIECE_BYTES: usize = 64 << 10;
 /// Time for the client to receive an answer.
@@ -16,27 +14,6 @@ const SENDING: Duration = Duration::from_secs(30);
 /// Bytes and time granted for what the client still sends on a connection that is being closed.
 const REST_BYTES: usize = 256 << 10;
 const REST_TIME: Duration = Duration::from_millis(250);
-
-/// A request.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) target: String,
-    pub(super) host: Option<String>,
-    /// The origin, as reported by the browser: `same-origin`, `cross-site`.
-    pub(super) fetch_site: Option<String>,
-    /// The purpose, as reported by the browser: `navigate` when a user follows a link.
-    pub(super) fetch_mode: Option<String>,
-    pub(super) body: Vec<u8>,
-    /// Whether another request may follow on this connection.
-    pub(super) may_go_on: bool,
-}
-
-impl Request {
-    pub(super) fn is_head(&self) -> bool {
-        self.method == "HEAD"
-    }
-}
 
 /// Why there is no request.
 #[derive(Debug)]
@@ -92,13 +69,6 @@ pub(super) fn words(status: u16) -> &'static str {
 pub(super) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
-}
-
-/// The head of a request, and the lengths of head and body in bytes.
-struct Head {
-    request: Request,
-    head_bytes: usize,
-    body_bytes: usize,
 }
 
 impl Connection {
@@ -216,88 +186,5 @@ impl Connection {
             self.received.clear();
         }
         Ok(())
-    }
-}
-
-/// The head at the start of `received`; `None` if it is not complete yet, and the status of the answer if it is not valid.
-fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
-    let mut parsed = httparse::Request::new(&mut headers);
-    let head_bytes = match parsed.parse(received) {
-        Ok(httparse::Status::Complete(bytes)) => bytes,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(431),
-        Err(httparse::Error::Version) => return Err(505),
-        Err(_) => return Err(400),
-    };
-    if head_bytes > HEAD_BYTES {
-        return Err(431);
-    }
-    let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version) else {
-        return Err(400);
-    };
-    let text = |value: &[u8]| std::str::from_utf8(value).map(|text| text.trim().to_owned()).map_err(|_| 400);
-    let one = |name: &str| -> Result<Option<String>, u16> {
-        let mut all = parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-        match (all.next(), all.next()) {
-            (None, _) => Ok(None),
-            (Some(header), None) => text(header.value).map(Some),
-            // A proxy in between may have read the other one.
-            (Some(_), Some(_)) => Err(400),
-        }
-    };
-    if one("transfer-encoding")?.is_some() {
-        return Err(501);
-    }
-    let body_bytes = match one("content-length")? {
-        None if method == "POST" => return Err(411),
-        None => 0,
-        Some(length) if length.is_empty() || !length.bytes().all(|byte| byte.is_ascii_digit()) => return Err(400),
-        Some(length) => match length.parse() {
-            Ok(bytes) if bytes <= BODY_BYTES => bytes,
-            _ => return Err(413),
-        },
-    };
-    let wants_end = one("connection")?.is_some_and(|value| value.to_ascii_lowercase().contains("close"));
-    let request = Request {
-        method: method.to_owned(),
-        target: target.to_owned(),
-        host: one("host")?,
-        fetch_site: one("sec-fetch-site")?,
-        fetch_mode: one("sec-fetch-mode")?,
-        body: Vec::new(),
-        may_go_on: version == 1 && !wants_end,
-    };
-    Ok(Some(Head { request, head_bytes, body_bytes }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn status(text: &str) -> Result<Option<usize>, u16> {
-        parse(text.as_bytes()).map(|head| head.map(|head| head.body_bytes))
-    }
-
-    #[test]
-    fn what_is_not_a_plain_request_has_a_status() {
-        assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(Some(0)));
-        assert_eq!(status("POST /acknowledge/1 HTTP/1.1\r\nContent-Length: 7\r\n\r\n"), Ok(Some(7)));
-        assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\n"), Ok(None));
-        for (text, expected) in [
-            ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
-            ("GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400),
-            ("GET / HTTP/1.1\r\nContent-Length: +1\r\n\r\n", 400),
-            ("GET / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n", 413),
-            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
-            ("POST / HTTP/1.1\r\n\r\n", 411),
-            ("PRI * HTTP/2.0\r\n\r\n", 505),
-            ("\0\u{1}\u{2}\r\n\r\n", 400),
-            ("GET /\u{7f} HTTP/1.1\r\n bad\r\n\r\n", 400),
-        ] {
-            assert_eq!(status(text), Err(expected), "{text:?}");
-        }
-        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(MOST_HEADERS + 1));
-        assert_eq!(status(&many), Err(431));
     }
 }

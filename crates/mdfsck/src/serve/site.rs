@@ -8,14 +8,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use history::{History, HistoryError};
 use report::history_page::{self, HistoryPages};
+use requests::{Request, Route, fields, route};
 
-use super::http::{Answer, Request};
+use super::http::Answer;
 use super::page_view::{self, Printed};
-use super::routes::{Route, fields, route};
 use super::token::Token;
 use crate::cli::VERSION;
 use crate::error_log;
 use crate::failure::Failure;
+use crate::keep;
 
 /// The page of the estate is made at most once in `FRESH`, and anew after `STALE`: a check that was killed must not stay under way.
 const FRESH: Duration = Duration::from_secs(1);
@@ -29,6 +30,8 @@ pub(super) struct Site {
     path: PathBuf,
     /// Its name, for people.
     file: String,
+    /// This machine.
+    host: String,
     token: Option<Token>,
     style: Arc<Vec<u8>>,
     script: Arc<Vec<u8>>,
@@ -42,14 +45,17 @@ pub(super) struct Site {
 struct State {
     history: History,
     /// Identifies the file: another one may take its place.
-    identity: Option<(u64, u64)>,
+    identity: Option<Identity>,
 }
+
+/// Device, number and, where a copy is shown, the last change of a file.
+type Identity = (u64, u64, Option<SystemTime>);
 
 struct Estate {
     page: Arc<Vec<u8>>,
     /// The version of the history before the page was made; `None` if the page is known to be outdated.
     version: Option<i64>,
-    identity: Option<(u64, u64)>,
+    identity: Option<Identity>,
     made: Instant,
 }
 
@@ -61,6 +67,7 @@ impl Site {
         Ok(Self {
             path: path.to_owned(),
             file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            host: keep::host(),
             token,
             style: history_page::style().into_bytes().into(),
             script: history_page::script().into_bytes().into(),
@@ -86,6 +93,7 @@ impl Site {
             (Some(Route::Database(id)), _) => self
                 .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
             (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
+            (Some(Route::Running(id)), _) => self.running(id),
             // A foreign page that embeds it as a picture would start a process here.
             (Some(Route::Page(_)), _)
                 if request.fetch_site.as_deref() == Some("cross-site")
@@ -100,7 +108,7 @@ impl Site {
     /// The history as it is now.
     fn state(&self) -> Result<MutexGuard<'_, State>, HistoryError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if identity(&self.path) != state.identity {
+        if identity(&self.path, state.history.is_copy()) != state.identity {
             *state = State::open(&self.path)?;
         }
         Ok(state)
@@ -114,13 +122,22 @@ impl Site {
         }
     }
 
+    /// A check that is under way. The page is read again and again: once the check has ended, it leads to all databases.
+    fn running(&self, id: i64) -> Answer {
+        match self.state().and_then(|state| self.pages(&state, |pages| pages.running(id))) {
+            Ok(Some(page)) => Answer::html(page),
+            Ok(None) => Answer { location: Some("/".to_owned()), ..Answer::refusal(303) },
+            Err(error) => failed(&error),
+        }
+    }
+
     fn pages<T>(
         &self,
         state: &State,
         make: impl FnOnce(&HistoryPages<'_>) -> Result<T, HistoryError>,
     ) -> Result<T, HistoryError> {
         let now = history::time::text(SystemTime::now());
-        make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now })
+        make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now, host: &self.host })
     }
 
     /// The page of the estate, made again only after the history has changed. While one request makes it, other requests get the
@@ -244,22 +261,30 @@ impl Site {
 
 impl State {
     fn open(path: &Path) -> Result<Self, HistoryError> {
-        let identity = identity(path);
-        Ok(Self { history: History::open(path)?.read_only()?, identity })
+        let [plain, of_copy] = [false, true].map(|is_copy| identity(path, is_copy));
+        let history = History::open(path)?.read_only()?;
+        Ok(Self { identity: if history.is_copy() { of_copy } else { plain }, history })
     }
 }
 
-/// Identifies the file that a path leads to.
+/// Identifies the file that a path leads to, and for a copy its content.
+fn identity(path: &Path, is_copy: bool) -> Option<Identity> {
+    let metadata = fs::metadata(path).ok()?;
+    let changed = if is_copy { metadata.modified().ok() } else { None };
+    let (device, number) = number(&metadata);
+    Some((device, number, changed))
+}
+
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn number(metadata: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    (metadata.dev(), metadata.ino())
 }
 
 /// An open file stays in its place.
 #[cfg(not(unix))]
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|_| (0, 0))
+fn number(_metadata: &fs::Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 fn refused(status: u16, why: &str) -> Answer {

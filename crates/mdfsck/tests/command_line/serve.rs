@@ -21,6 +21,8 @@ pub(super) fn with_servers() -> Vec<(&'static str, Test)> {
         ("a finding is acknowledged with the token only, and only where that is allowed", acknowledgement),
         ("serve shows a page of a database file only, whatever the history names", other_files),
         ("serve shows at once what changes: a check under way, its end, another file", changes),
+        ("serve shows how far a check is, with curves and a map, and that it was killed", under_way),
+        ("a history that is locked or goes wrong during a check costs it nothing but a line", notes_that_fail),
         ("serve says in one line why it cannot start", starts),
     ]
 }
@@ -221,6 +223,8 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
         "*",
         "http://127.0.0.1/canary.txt",
         "/page/1#canary.txt",
+        "/running/../canary.txt",
+        "/running/1/canary.txt",
     ];
     let method =
         random.of(&["GET", "HEAD", "POST", "GET", "get", "PUT", "CONNECT", "G\0T", "", "GET GET", "OPTIONS", "PATCH"]);
@@ -491,6 +495,126 @@ fn changes(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(folder.join("h.db"))?;
     let (status, page) = server.get("/")?;
     ensure(status == 500 && page.contains("no such history"), page)
+}
+
+/// A check that takes some seconds, because it reads slowly.
+struct Slow(Child);
+
+impl Slow {
+    fn start(folder: &Path, name: &str, rate: &str) -> Result<Self, Failed> {
+        let child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
+            .args(["check", name, "--history", "h.db", "--io-limit", rate, "--maxdop", "1"])
+            .current_dir(folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    fn end(mut self) -> Result<(Option<i32>, String, String), Failed> {
+        let read = |pipe: Option<&mut dyn Read>| -> Result<String, Failed> {
+            let mut bytes = Vec::new();
+            pipe.ok_or("no pipe")?.read_to_end(&mut bytes)?;
+            Ok(text(&bytes))
+        };
+        let out = read(self.0.stdout.as_mut().map(|pipe| pipe as &mut dyn Read))?;
+        let error = read(self.0.stderr.as_mut().map(|pipe| pipe as &mut dyn Read))?;
+        Ok((self.0.wait()?.code(), out, error))
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What `seen` returns once that is something.
+fn waited<T>(mut seen: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(60) {
+        if let Some(seen) = seen()? {
+            return Ok(seen);
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    Err("it is not seen".into())
+}
+
+fn under_way(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    ensure(mdfsck(folder, &["lab", "new", "slow", "--size", "40MB"]).status.success(), "lab new")?;
+    let server = Server::start(folder, &[])?;
+    let running = |target: &str, model: &str| -> Result<Option<Value>, Failed> {
+        let model = server.model(target)?[model]["running"][0].clone();
+        Ok(Some(model).filter(|running| !running.is_null()))
+    };
+    ensure(running("/", "estate")?.is_none(), "nothing is under way")?;
+    let slow = Slow::start(folder, "slow", "4MB")?;
+    let first = waited(|| Ok(running("/", "estate")?.filter(|first| first["done"].as_u64() > Some(0))))?;
+    ensure(first["phase"] == "reading pages" && first["is_stopped"] == false, first.to_string())?;
+    ensure(first["pages"].as_u64() > first["done"].as_u64(), first.to_string())?;
+    let id = &first["id"];
+    let (status, page) = server.get(&format!("/running/{id}"))?;
+    ensure(status == 200 && !page.contains("style="), page.clone())?;
+    let later = waited(|| {
+        let later = server.model(&format!("/running/{id}"))?["running"].clone();
+        let curves = server.get(&format!("/running/{id}"))?.1.matches("<figure>").count();
+        let is_later = later["done"].as_u64() > first["done"].as_u64();
+        Ok(Some(later).filter(|_| is_later && curves >= if cfg!(target_os = "linux") { 4 } else { 2 }))
+    })?;
+    // The map has all pages of the file, and fills up from its start.
+    let ranges = later["files"][0]["ranges"].as_array().ok_or("no map")?;
+    let pages: u64 = ranges.iter().filter_map(|range| range[0].as_u64()).sum();
+    ensure(later["files"][0]["pages"].as_u64() == Some(pages) && ranges[0][1] == 2, later.to_string())?;
+    ensure(ranges.last().is_some_and(|last| last[1] == 0), later.to_string())?;
+    // A lab database belongs to the family of the others.
+    let database = format!("/database/{}", later["database"]);
+    ensure(running(&database, "database")?.is_some_and(|here| here["id"] == *id), "the page of the database")?;
+    // A check that is killed stays, as one that stopped.
+    drop(slow);
+    let long_ago = "UPDATE progress SET heartbeat = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-300 seconds')";
+    change(folder, long_ago)?;
+    thread::sleep(Duration::from_millis(1100));
+    let stopped = running("/", "estate")?.ok_or("it was forgotten")?;
+    ensure(stopped["is_stopped"] == true && stopped["id"] == *id, stopped.to_string())?;
+    // Another check of the same files takes its place, and its own goes with it.
+    let (status, out, error) = Slow::start(folder, "slow", "12MB")?.end()?;
+    ensure(status == Some(0) && error.is_empty(), error)?;
+    let quick = text(&mdfsck(folder, &["check", "slow"]).stdout);
+    ensure(out == quick, "the report is that of a check without a history")?;
+    thread::sleep(Duration::from_millis(1100));
+    ensure(running("/", "estate")?.is_none() && running(&database, "database")?.is_none(), "it has ended")?;
+    let (status, head, _) = server.ask("GET", &format!("/running/{id}"), "", "")?;
+    ensure(status == 303 && head.contains("Location: /\r\n"), head)
+}
+
+fn notes_that_fail(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    ensure(mdfsck(folder, &["lab", "new", "slow", "--size", "40MB", "--seed", "5"]).status.success(), "lab new")?;
+    let quick = text(&mdfsck(folder, &["check", "slow"]).stdout);
+    // Locked by another program while the check runs.
+    let other = rusqlite::Connection::open(folder.join("h.db"))?;
+    let slow = Slow::start(folder, "slow", "12MB")?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    thread::sleep(Duration::from_millis(2500));
+    other.execute_batch("COMMIT")?;
+    let (status, out, error) = slow.end()?;
+    ensure(status == Some(0) && out == quick && error.is_empty(), error)?;
+    // Damaged while the check runs.
+    let slow = Slow::start(folder, "slow", "12MB")?;
+    thread::sleep(Duration::from_millis(200));
+    other.execute_batch("DROP TABLE progress")?;
+    let (status, out, error) = slow.end()?;
+    ensure(status == Some(4) && out == quick, format!("{status:?} {error}"))?;
+    let lines: Vec<&str> = error.lines().collect();
+    ensure(
+        lines.len() == 2
+            && lines[0].ends_with("the progress of this check is not shown")
+            && lines[1].ends_with("the run is not recorded"),
+        error.clone(),
+    )
 }
 
 fn starts(folder: &Path) -> Result<(), Failed> {

@@ -165,9 +165,8 @@ fn marks_of_many_pages_become_stretches_and_none_is_lost() {
     assert_eq!(data["findings"]["places"][0]["messages"][0]["shown"].as_array().unwrap().len(), 200);
 }
 
-/// A database of 800 GB of which everything is as irregular as it can be, with names as long as they can be.
-#[test]
-fn a_page_has_8_megabytes_at_most() {
+/// A database of `pages` pages of which everything is as irregular as it can be, with names as long as they can be.
+fn irregular(pages: u32) -> Report {
     // Characters that take the most bytes when they are escaped.
     let name = "<\u{202e}名".repeat(1300);
     let mut report = report(&name, 5);
@@ -177,14 +176,17 @@ fn a_page_has_8_megabytes_at_most() {
         (random >> 33) % below
     };
     let states = MapState::ALL;
-    let runs = (0..MAX_RUNS).map(|_| MapRun {
-        cells: 1 + next(23) as u32,
+    let extents = u64::from(pages / 8);
+    let most = extents.min(MAX_RUNS as u64);
+    // On average, all runs together have all extents.
+    let runs = (0..most).map(|_| MapRun {
+        cells: 1 + next((2 * extents / most).saturating_sub(1).max(1)) as u32,
         owner: next(MAX_OWNERS as u64 + 2) as u16,
         state: states[next(states.len() as u64) as usize],
     });
     let runs = runs.collect();
     let owners = (0..MAX_OWNERS as i32).map(|at| MapOwner { object_id: at + 5, index_id: 1 }).collect();
-    let mut map = PageMap { owners, ..of_file(100_000_000, runs) };
+    let mut map = PageMap { owners, ..of_file(pages, runs) };
     let free = MapRun { cells: 1, owner: 0, state: MapState::Free };
     map.files.extend((2..=2000).map(|file_id| MapOfFile { file_id, pages: 8, cell_shift: 0, runs: vec![free] }));
     report.page_map = Some(map);
@@ -207,6 +209,12 @@ fn a_page_has_8_megabytes_at_most() {
             limit: registry::limits::ALL[at % registry::limits::ALL.len()],
         })
         .collect();
+    report
+}
+
+#[test]
+fn a_page_has_8_megabytes_at_most() {
+    let report = irregular(100_000_000);
     let start = Instant::now();
     let page = page(&report);
     println!("{} bytes in {:.2} s", page.len(), start.elapsed().as_secs_f64());
@@ -215,4 +223,15 @@ fn a_page_has_8_megabytes_at_most() {
     assert_eq!(data["findings"]["count"], 100_000);
     let files = data["map"]["files"].as_array().unwrap().len() as u64;
     assert_eq!(data["map"]["more_files"], 2000 - files);
+}
+
+/// `benches/html.py` shows these pages to a browser.
+#[test]
+#[ignore = "writes pages of large databases into the folder MDFSCK_PAGES"]
+fn pages_of_large_databases() {
+    let folder = std::env::var_os("MDFSCK_PAGES").expect("MDFSCK_PAGES");
+    for pages in [1_000_000, 100_000_000] {
+        let file = std::path::Path::new(&folder).join(format!("{pages}.html"));
+        std::fs::write(file, page(&irregular(pages))).expect("a folder that can be written");
+    }
 }

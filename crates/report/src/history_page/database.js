@@ -58,13 +58,14 @@ const ageOf = date => {
   const found = AGES.findIndex(most => days <= most);
   return found < 0 ? LONGER : found;
 };
-const runsOf = (file, findings) => {
+// `classify` makes a state of what a range has.
+const runsOf = (file, findings, classify) => {
   const count = file.ranges.length;
   const [starts, states, dates] = [new Float64Array(count + 1), new Uint8Array(count), new Float64Array(count)];
   let page = 0;
   file.ranges.forEach(([pages, date], at) => {
     starts[at] = Math.floor(page / EXTENT_PAGES);
-    [states[at], dates[at]] = [ageOf(date), date];
+    [states[at], dates[at]] = [classify(date), date];
     page += pages;
   });
   const cells = Math.ceil(page / EXTENT_PAGES);
@@ -83,7 +84,7 @@ const coverage = ({files, more_files, findings}) => {
     const title = ['File ' + file.id + ' ', element('span', 'n', `${grouped(file.pages)} pages, ${size(file.pages * 8192)}`)];
     const make = () => {
       const frame = element('div', '');
-      maps.push(new PageMap({id: file.id, pages: file.pages, cell_shift: 0, unread: null}, runsOf(file, findings.shown), frame, byAge));
+      maps.push(new PageMap({id: file.id, pages: file.pages, cell_shift: 0, unread: null}, runsOf(file, findings.shown, ageOf), frame, byAge));
       return frame;
     };
     if (shown.length <= 8) place.append(element('h3', '', ...title), make());
@@ -200,7 +201,7 @@ const databaseView = details => {
   const {row, sources} = details;
   const read = row.never_read ? `${size(row.never_read * 8192)} were never read` : row.oldest_read ? `${moment(row.oldest_read)} UTC, ${ago(row.oldest_read)}` : '';
   const closed = row.oldest_closed ? `${moment(row.oldest_closed)} UTC, ${ago(row.oldest_closed)}` : row.relations ? 'not all yet' : '';
-  return [row.under_way ? working(row.under_way) : null,
+  return [row.under_way ? working(row.under_way) : null, ...(details.running ?? []).map(one => liveView(one, false)),
     facts([['Oldest read of a page', read], ['Oldest proof of links, keys and rows', closed], ['In use', `${grouped(row.pages)} pages, ${size(row.pages * 8192)}`], ['Family', row.family],
       ...sources.map(({kind, host, location}) => [kind === 'backup' ? 'Backups' : 'Files', `${host}: ${location}`])]),
     findingList(details.findings, 'Findings', row), coverage(details), notVerified(details.not_verified, 'Not verified in the last run'), runList(details)];

@@ -33,6 +33,8 @@ const TREND_RUNS: u32 = 120;
 
 #[derive(Serialize)]
 pub(super) struct Details {
+    #[serde(skip)]
+    family: String,
     row: Row,
     sources: Vec<Source>,
     files: Vec<File>,
@@ -48,6 +50,13 @@ struct Source {
     kind: String,
     host: String,
     location: String,
+}
+
+impl Details {
+    /// The database with all its copies.
+    pub(super) fn family(&self) -> &str {
+        &self.family
+    }
 }
 
 /// The details of a database; `state` if that is already known. `None` if no database has this number.
@@ -74,6 +83,7 @@ pub(super) fn details(
     });
     let (files, more_files) = ranges::files(history, id, limits.ranges)?;
     Ok(Some(Details {
+        family: row.family.clone(),
         sources: sources.collect(),
         files,
         more_files,

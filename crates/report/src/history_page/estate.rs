@@ -1,20 +1,24 @@
 //! The estate: a row for each database, worst first.
 
 use history::estate::{DatabaseRow, States};
+use history::progress::Which;
 use history::query::Filter;
 use history::state::DatabaseState;
 use history::{History, Result};
 use serde::Serialize;
 
 use super::date;
+use super::live::{self, Running};
 use crate::html::shown_to;
 
 /// Runs of a trend.
 const TREND_RUNS: u32 = 30;
+/// Checks that are under way.
+const MOST_RUNNING: u32 = 100;
 /// Runs that failed.
 const MOST_FAILED: u32 = 20;
 /// Characters of a name.
-const NAME_CHARS: usize = 128;
+pub(super) const NAME_CHARS: usize = 128;
 /// Characters of an error, of paths and of other texts of a run.
 pub(super) const TEXT_CHARS: usize = 400;
 
@@ -29,6 +33,8 @@ pub(super) struct Estate {
     more: u64,
     /// The newest runs that failed.
     failed: Vec<Failed>,
+    /// Checks that are under way.
+    running: Vec<Running>,
 }
 
 /// A database.
@@ -94,7 +100,8 @@ pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(
 }
 
 impl Estate {
-    pub(super) fn new(history: &History, rows: Vec<Row>, states: States) -> Result<Self> {
+    /// The rows, and what is seen from the machine `host`.
+    pub(super) fn new((history, host): (&History, &str), rows: Vec<Row>, states: States) -> Result<Self> {
         let States { sound, corrupt, unknown } = states;
         let more = (sound + corrupt + unknown).saturating_sub(rows.len() as u64);
         let failed = history.failed_runs(MOST_FAILED)?.into_iter().map(|run| Failed {
@@ -104,7 +111,8 @@ impl Estate {
             paths: shown_to(&run.paths, TEXT_CHARS),
             error: shown_to(run.error.as_deref().unwrap_or_default(), TEXT_CHARS),
         });
-        Ok(Self { sound, corrupt, unknown, rows, more, failed: failed.collect() })
+        let (running, _) = live::checks(history, Which::All, (host, MOST_RUNNING))?;
+        Ok(Self { sound, corrupt, unknown, rows, more, failed: failed.collect(), running })
     }
 }
 

@@ -33,14 +33,16 @@ const estateRow = row => {
   name.dir = 'auto';
   const cells = [name, stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all') : '–', row.relations ? aged(row.oldest_closed, 'not all') : '–',
     row.last_run ? aged(row.last_run, '') : '–', size(row.pages * 8192), trend(row.trend)];
-  if (row.under_way) cells[1] = element('span', '', stateOf(row.state), element('span', 'n', ', under way'));
+  const running = model.estate.running.find(one => one.database === row.id);
+  const work = running ? running.is_stopped ? ', a check stopped' : `, under way${share(running) ? `: ${share(running)}` : ''}` : row.under_way ? ', under way' : '';
+  if (work) cells[1] = element('span', '', stateOf(row.state), element('span', 'n', work));
   if (reason(row)) cells[1] = element('span', '', cells[1], element('span', 'n', ` (${reason(row)})`));
   const made = element('tr', '', ...cells.map((cell, at) => {
     const cellMade = element('td', at ? '' : 'name', cell);
     cellMade.dataset.head = HEADS[at];
     return cellMade;
   }));
-  return {made, text: `${row.name} ${row.family} ${row.state}${row.under_way ? ' under way' : ''}`.toLowerCase()};
+  return {made, text: `${row.name} ${row.family} ${row.state}${work}`.toLowerCase()};
 };
 const estateView = () => {
   const {rows, more, failed} = model.estate;
@@ -64,7 +66,7 @@ const estateView = () => {
     model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} had no room in this page: history ${model.head.file} html --database NAME` : ''];
   const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.paths, run.error]);
   const note = 'Worst first. Corrupt is what has open findings, or findings in its last run, in any copy; sound is what was checked whole, every copy of it, with nothing open. Ages are those of the oldest page and the oldest proof; a backup is as old as its end.';
-  return [element('div', 'filter', label, shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
+  return [liveList(model.estate.running), element('div', 'filter', label, shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
     element('p', 'more', note), ...remarks.filter(Boolean).map(text => element('p', 'more', text)),
     failures.length ? section('Runs that failed', table(['started (UTC)', 'machine', 'files', 'why'], failures)) : null];
 };
@@ -109,22 +111,16 @@ const showRun = ({database, run, ...rest}) => {
 };
 
 const show = () => {
-  const {database, run, estate, databases} = model;
+  const {database, run, running, estate, databases} = model;
   const only = estate && !isLive && estate.rows.length === 1 && !estate.more ? databases[estate.rows[0].id] : undefined;
   const hash = location.hash.replace('#database-', '');
   const asked = databases && Object.hasOwn(databases, hash) ? databases[hash] : undefined;
-  const view = run ? showRun(run) : database ? showDatabase(database, link('/', 'all databases'))
+  const view = run ? showRun(run) : running ? showRunning(running) : database ? showDatabase(database, link('/', 'all databases'))
     : asked && asked !== only ? showDatabase(asked, link('#', 'all databases')) : only ? showDatabase(only) : showEstate();
   byId('view').replaceChildren(...view.filter(Boolean));
-  document.documentElement.dataset.ready = 'yes';
-};
-// Pages from a server are read again, more often during a check, and never while the user is typing.
-const again = () => {
-  const typed = [...document.querySelectorAll('input')].some(input => input === document.activeElement || input.type !== 'password' && input.value);
-  if (!typed && !document.hidden) location.reload();
-  else setTimeout(again, 5000);
+  // Milliseconds, for those who measure.
+  document.documentElement.dataset.ready = Math.ceil(performance.now());
 };
 show();
 addEventListener('hashchange', () => { show(); scrollTo(0, 0); });
-if (isLive && model.database?.row.under_way) setTimeout(again, 5000);
-if (isLive && model.estate) setTimeout(again, 60000);
+readAgain();

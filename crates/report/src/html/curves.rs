@@ -94,7 +94,7 @@ impl Curves<'_> {
             );
         }
         if let Some(limit) = curve.limit {
-            let _ = write!(svg, "<path class=change d='M{LEFT} {:.1}h{}' style='fill:none' />", y(limit), self.width);
+            let _ = write!(svg, "<path class='change line' d='M{LEFT} {:.1}h{}' />", y(limit), self.width);
         }
         let mut path = String::new();
         for (second, value) in &curve.points {
@@ -110,7 +110,7 @@ impl Curves<'_> {
         }
         let _ = write!(
             svg,
-            "<path class=blue d='{path}' style='fill:none' stroke-width=2 /><text class=end x={} y={}>{} s</text>",
+            "<path class='blue line' d='{path}' stroke-width=2 /><text class=end x={} y={}>{} s</text>",
             LEFT + self.width,
             HEIGHT + 24.0,
             short(self.seconds)
@@ -155,6 +155,6 @@ mod tests {
         let html = curves(&[sample(1.0, 4_000_000, Some(1 << 20)), sample(2.0, 8_000_000, Some(2 << 20))]);
         assert_eq!(html.matches("<figure>").count(), 3, "{html}");
         assert!(html.contains("MB/s read") && !html.contains("processors") && html.contains("granted"));
-        assert!(html.contains("reading pages: 1.50 s") && html.contains("class=change"));
+        assert!(html.contains("reading pages: 1.50 s") && html.contains("class='change line'"));
     }
 }

@@ -135,6 +135,15 @@ fn log_block() -> Vec<u8> {
     block
 }
 
+/// What browsers and others send.
+const REQUESTS: [&str; 5] = [
+    "GET /database/12 HTTP/1.1\r\nHost: 127.0.0.1:8898\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\n\r\n",
+    "POST /acknowledge/7 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 29\r\n\r\ntoken=ab%2Bc&because=is+on+%E8",
+    "GET /running/3?a=%2e%2e#/../x HTTP/1.0\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+    "HEAD / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n",
+    "\r\nGET http://127.0.0.1/page/1 HTTP/1.1\r\nHost:\r\nX: \u{e9}\r\n\r\nGET /run/1 HTTP/1.1\r\n\r\n",
+];
+
 /// What the targets start from: pages of a sound database and their records, or the least that is whole.
 pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
     match target {
@@ -142,6 +151,7 @@ pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
         "xpress" => return vec![xpress_block()],
         "log" => return vec![log_block()],
         "part" => return vec![super::part_payload()],
+        "request" => return REQUESTS.map(|request| request.as_bytes().to_vec()).into(),
         "xel" => return [1, 2].map(|seed| lab::events::Story::new(seed, 2, 2, seed == 1).event_file(0x200)).into(),
         _ => {}
     }

@@ -2,23 +2,27 @@
 
 /// What can be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Route {
+pub enum Route {
     /// All databases.
     Estate,
     /// A database.
     Database(i64),
     /// A run.
     Run(i64),
+    /// A check that is under way.
+    Running(i64),
     /// The page that a finding is on.
     Page(i64),
     /// Acknowledge a finding.
     Acknowledge(i64),
+    /// The style sheet of all pages.
     Style,
+    /// Their script.
     Script,
 }
 
 /// The route of a target; `None` if there is none.
-pub(super) fn route(target: &str) -> Option<Route> {
+pub fn route(target: &str) -> Option<Route> {
     let path = target.split(['?', '#']).next()?;
     match path {
         "/" => return Some(Route::Estate),
@@ -32,6 +36,7 @@ pub(super) fn route(target: &str) -> Option<Route> {
     match kind {
         "database" => Some(Route::Database(number)),
         "run" => Some(Route::Run(number)),
+        "running" => Some(Route::Running(number)),
         "page" => Some(Route::Page(number)),
         "acknowledge" => Some(Route::Acknowledge(number)),
         _ => None,
@@ -39,7 +44,7 @@ pub(super) fn route(target: &str) -> Option<Route> {
 }
 
 /// The fields of a form, as a browser sends them.
-pub(super) fn fields(body: &[u8]) -> Vec<(String, String)> {
+pub fn fields(body: &[u8]) -> Vec<(String, String)> {
     body.split(|byte| *byte == b'&')
         .map(|pair| {
             let mut halves = pair.splitn(2, |byte| *byte == b'=');
@@ -77,6 +82,7 @@ mod tests {
         assert_eq!(route("/?x=1"), Some(Route::Estate));
         assert_eq!(route("/database/12"), Some(Route::Database(12)));
         assert_eq!(route("/page/7?a"), Some(Route::Page(7)));
+        assert_eq!(route("/running/3"), Some(Route::Running(3)));
         for none in [
             "",
             "*",
@@ -91,6 +97,8 @@ mod tests {
             "/page/../../etc/passwd",
             "/page/%2e%2e/1",
             "/page/1:2",
+            "/running/",
+            "/running/1/2",
             "/../style.css",
             "/style.css/1",
             "http://a/",

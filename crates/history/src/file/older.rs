@@ -1,0 +1,80 @@
+//! Histories of an older form.
+
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use tempfile::NamedTempFile;
+
+use super::{History, Purpose, beside, configure};
+use crate::error::{HistoryError, Result, of_io, of_sqlite};
+use crate::schema;
+
+/// The most copies of earlier forms that are kept beside a history.
+const MOST_COPIES: u32 = 100;
+
+impl History {
+    /// Brings an older form to the newest, after a copy, which stays if that succeeds.
+    pub(super) fn migrate(&mut self, from: i64, migrations: &[&str]) -> Result<()> {
+        let copy = free_name(&self.path, from)?;
+        let migrated = self.copy_to(&copy).and_then(|()| {
+            self.transaction(|transaction| {
+                let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+                // Another process may have been faster, and has made a copy.
+                let is_mine = version == from;
+                if is_mine { schema::migrate(transaction, from, migrations) } else { Ok(()) }.map(|()| is_mine)
+            })
+        });
+        if !matches!(migrated, Ok(true)) {
+            let _ = fs::remove_file(&copy);
+        }
+        migrated.map(drop)
+    }
+
+    /// A copy of the newest form, which nobody can change; the file stays as it is.
+    pub(super) fn into_copy(self, from: i64, migrations: &[&str]) -> Result<Self> {
+        let place = NamedTempFile::with_prefix("mdfsck-history.").map_err(|cause| of_io(&self.path, &cause, false))?;
+        self.copy_to(place.path())?;
+        let open = || {
+            let mut connection = Connection::open(place.path())?;
+            configure(&connection, Purpose::Ask)?;
+            let transaction = connection.transaction()?;
+            schema::migrate(&transaction, from, migrations)?;
+            transaction.commit()?;
+            connection.pragma_update(None, "query_only", true)?;
+            Ok(connection)
+        };
+        let connection = open().map_err(|error: rusqlite::Error| {
+            let cause = of_sqlite(place.path(), &error).to_string();
+            let cause =
+                format!("it has form {from} of an earlier mdfsck, and no copy of a newer one can be made: {cause}");
+            HistoryError::Unreadable { path: self.path.clone(), cause }
+        })?;
+        Ok(Self { connection, copy: Some(place), ..self })
+    }
+
+    fn copy_to(&self, place: &Path) -> Result<()> {
+        let to = place.to_string_lossy().into_owned();
+        self.connection.execute("VACUUM INTO ?1", [to]).map_err(|error| self.failed(&error)).map(drop)
+    }
+}
+
+/// An empty file for the copy of a form, beside the history. What has the name already is of another history that was here, or of a
+/// process that was killed.
+fn free_name(history: &Path, form: i64) -> Result<PathBuf> {
+    for number in 1..=MOST_COPIES {
+        let suffix = if number == 1 { format!(".bak-v{form}") } else { format!(".bak-v{form}-{number}") };
+        let name = beside(history, &suffix);
+        match OpenOptions::new().write(true).create_new(true).open(&name) {
+            Ok(_) => return Ok(name),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
+            Err(cause) => {
+                let cause = format!("{}: {cause}; the history has form {form} of an earlier mdfsck", name.display());
+                return Err(HistoryError::Unwritable { path: history.to_owned(), cause });
+            }
+        }
+    }
+    let cause = format!("there are {MOST_COPIES} copies of its form {form}; remove some of them");
+    Err(HistoryError::Unwritable { path: history.to_owned(), cause })
+}

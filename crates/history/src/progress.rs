@@ -1,0 +1,257 @@
+//! Checks that are under way: what they have done so far. A check that ends takes its row with it; that of a killed one stays as it
+//! was.
+
+mod lists;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::process;
+use std::time::{Duration, SystemTime};
+
+use catalog::Database;
+use check::Sample;
+use rusqlite::{Row, params};
+use source::PageSource;
+
+use crate::error::Result;
+use crate::file::History;
+use crate::identity::{Identity, storable, whole};
+use crate::record::stored;
+use crate::{lease, time};
+use lists::{files_of, files_text, phases_of, phases_text, samples_of, samples_text};
+
+/// The most samples of a check that are kept.
+pub const MOST_SAMPLES: usize = 512;
+/// The most phases.
+pub const MOST_PHASES: usize = 64;
+/// The most files.
+pub const MOST_FILES: usize = 256;
+/// The most cells of all files.
+pub const MOST_CELLS: usize = 4096;
+/// The most checks, killed ones included.
+const MOST_CHECKS: u32 = 200;
+/// The most characters of their paths and names, and of a list.
+const PATH_CHARS: usize = 4000;
+const NAME_CHARS: usize = 400;
+const LIST_CHARS: u32 = 1 << 16;
+/// A killed check is shown for so long, unless its database is checked again.
+const KILLED: Duration = Duration::from_secs(7 * 86_400);
+/// A check notes its progress every ten seconds at least. If its process is gone too, it was killed.
+const SILENCE_SECONDS: i64 = 15;
+
+/// What a check has done so far.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Course {
+    /// The database with all its copies; empty until the catalog is read.
+    pub family: String,
+    /// Its name; empty until the catalog is read.
+    pub name: String,
+    /// The phases, each with the second in which it began; the last one is under way.
+    pub phases: Vec<(&'static str, f64)>,
+    /// Pages of the last phase that are done.
+    pub done: u64,
+    /// Pages of the last phase; 0 if that is not known.
+    pub pages: u64,
+    /// Bytes of memory that the check may use.
+    pub granted_bytes: Option<u64>,
+    /// Totals of its process at moments, the oldest first.
+    pub samples: Vec<Sample>,
+    /// Which pages are done.
+    pub files: Vec<SweptFile>,
+}
+
+/// Which pages of a file are done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SweptFile {
+    /// Its number.
+    pub file: u16,
+    /// Its pages.
+    pub pages: u32,
+    /// Pages of a cell.
+    pub cell_pages: u32,
+    /// Its cells, from page 0 on.
+    pub cells: Vec<Swept>,
+}
+
+/// How much of a cell is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Swept {
+    /// None of its pages.
+    Nothing,
+    /// Some of them.
+    Some,
+    /// All of them.
+    All,
+}
+
+/// A check that is under way, or was killed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunningCheck {
+    /// Its number.
+    pub id: i64,
+    /// Number of its database, if the history has it.
+    pub database: Option<i64>,
+    /// The machine.
+    pub host: String,
+    /// The process.
+    pub pid: u32,
+    /// The files.
+    pub paths: String,
+    /// When it began.
+    pub started: String,
+    /// When it last noted what it has done.
+    pub seen: String,
+    /// Whether it has been silent for too long: it was killed, or can no longer write to the history.
+    pub is_stopped: bool,
+    /// What it has done.
+    pub course: Course,
+}
+
+/// Which checks are asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Which<'a> {
+    /// All, without samples and files.
+    All,
+    /// Those of a family.
+    Family(&'a str),
+    /// The one of this number.
+    Number(i64),
+}
+
+/// Family and name of the database that a check is about.
+pub fn subject(source: &dyn PageSource, database: &Database, host: &str) -> (String, String) {
+    let identity = Identity::of(&check::summary(source, database), source, database, (host, &time::now()));
+    (identity.family, identity.name)
+}
+
+impl History {
+    /// A check of `paths` is under way; returns its number. What killed checks of the same files left is removed.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn begin_progress(&mut self, paths: &[PathBuf], host: &str, started: SystemTime) -> Result<i64> {
+        let paths: Vec<String> = paths.iter().map(|path| whole(path)).collect();
+        let paths: String = paths.join(", ").chars().take(PATH_CHARS).collect();
+        let now = SystemTime::now();
+        let (oldest, started) = (time::text(now.checked_sub(KILLED).unwrap_or(now)), time::text(started));
+        self.transaction(|transaction| {
+            let mut same = transaction
+                .prepare("SELECT id, pid, heartbeat FROM progress WHERE host = ?1 AND paths = ?2 ORDER BY id LIMIT 1000")?;
+            let same = same.query_map(params![host, paths], |row| {
+                Ok((row.get::<_, i64>(0)?, has_stopped((host, row.get(1)?, &row.get::<_, String>(2)?), (host, now))))
+            })?;
+            for (id, has_stopped) in same.collect::<rusqlite::Result<Vec<_>>>()? {
+                if has_stopped {
+                    transaction.execute("DELETE FROM progress WHERE id = ?1", [id])?;
+                }
+            }
+            transaction.execute(
+                "DELETE FROM progress WHERE heartbeat < ?1 OR id NOT IN (SELECT id FROM progress ORDER BY id DESC LIMIT ?2)",
+                params![oldest, MOST_CHECKS - 1],
+            )?;
+            transaction.execute(
+                "INSERT INTO progress (family, name, host, pid, paths, started, heartbeat, done, pages, phases, series, map)
+                 VALUES ('', '', ?1, ?2, ?3, ?4, ?5, 0, 0, '[]', '[]', '[]')",
+                params![host, process::id(), paths, started, time::text(now)],
+            )?;
+            Ok(transaction.last_insert_rowid())
+        })
+    }
+
+    /// Notes what a check has done so far; returns whether the history still knows it.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn note_progress(&mut self, id: i64, course: &Course) -> Result<bool> {
+        let name: String = storable(&course.name).chars().take(NAME_CHARS).collect();
+        let changed = self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE progress SET heartbeat = ?2, family = ?3, name = ?4, done = ?5, pages = ?6, granted = ?7, phases = ?8,
+                 series = ?9, map = ?10 WHERE id = ?1",
+                params![
+                    id,
+                    time::now(),
+                    course.family,
+                    name,
+                    stored(course.done),
+                    stored(course.pages),
+                    course.granted_bytes.map(stored),
+                    phases_text(&course.phases),
+                    samples_text(&course.samples),
+                    files_text(&course.files),
+                ],
+            )
+        })?;
+        Ok(changed > 0)
+    }
+
+    /// A check has ended.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn end_progress(&mut self, id: i64) -> Result<()> {
+        self.transaction(|transaction| transaction.execute("DELETE FROM progress WHERE id = ?1", [id])).map(drop)
+    }
+
+    /// The checks that are under way, as seen from the machine `host`, and killed ones whose database was not checked since; the
+    /// newest first, at most `most`.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn running_checks(&self, which: Which<'_>, host: &str, most: u32) -> Result<Vec<RunningCheck>> {
+        let (is_whole, filter, value): (bool, &str, rusqlite::types::Value) = match which {
+            Which::All => (false, "?1 IS NULL", rusqlite::types::Value::Null),
+            Which::Family(family) => (true, "p.family = ?1 AND ?1 <> ''", family.to_owned().into()),
+            Which::Number(id) => (true, "p.id = ?1", id.into()),
+        };
+        let lists = match is_whole {
+            true => format!("substr(p.series, 1, {LIST_CHARS}), substr(p.map, 1, {LIST_CHARS})"),
+            false => "'', ''".to_owned(),
+        };
+        let query = format!(
+            "SELECT p.id, d.id, substr(p.host, 1, {NAME_CHARS}), p.pid, substr(p.paths, 1, {PATH_CHARS}), substr(p.started, 1, 40),
+                 substr(p.heartbeat, 1, 40), substr(p.family, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
+                 max(p.pages, 0), max(p.granted, 0), substr(p.phases, 1, {LIST_CHARS}), {lists},
+                 EXISTS (SELECT 1 FROM run r WHERE r.database = d.id AND r.started >= p.started)
+             FROM progress p LEFT JOIN database d ON d.family = p.family
+             WHERE {filter} ORDER BY p.id DESC LIMIT {MOST_CHECKS}"
+        );
+        let now = SystemTime::now();
+        let found = self.rows(&query, &[value], |row| Ok((check(row, (host, now))?, row.get::<_, bool>(15)?)))?;
+        let is_shown = |(check, was_checked_since): &(RunningCheck, bool)| !(check.is_stopped && *was_checked_since);
+        Ok(found.into_iter().filter(is_shown).map(|(check, _)| check).take(most as usize).collect())
+    }
+}
+
+fn check(row: &Row<'_>, seen_from: (&str, SystemTime)) -> rusqlite::Result<RunningCheck> {
+    let (host, pid, seen): (String, i64, String) = (row.get(2)?, row.get(3)?, row.get(6)?);
+    let text = |at: usize| row.get::<_, String>(at);
+    Ok(RunningCheck {
+        id: row.get(0)?,
+        database: row.get(1)?,
+        is_stopped: has_stopped((&host, pid, &seen), seen_from),
+        host,
+        pid: u32::try_from(pid).unwrap_or_default(),
+        paths: row.get(4)?,
+        started: row.get(5)?,
+        seen,
+        course: Course {
+            family: row.get(7)?,
+            name: row.get(8)?,
+            done: row.get(9)?,
+            pages: row.get(10)?,
+            granted_bytes: row.get(11)?,
+            phases: phases_of(&text(12)?),
+            samples: samples_of(&text(13)?),
+            files: files_of(&text(14)?),
+        },
+    })
+}
+
+/// Whether a check was killed, as seen from a machine at a moment. The clocks of two machines differ.
+fn has_stopped((host, pid, seen): (&str, i64, &str), (own, now): (&str, SystemTime)) -> bool {
+    let silent = time::seconds(&time::text(now)).zip(time::seconds(seen)).map(|(now, seen)| now - seen);
+    let is_gone = u32::try_from(pid).is_ok_and(|pid| lease::has_ended(host, pid, own));
+    is_gone && silent.is_none_or(|seconds| seconds >= SILENCE_SECONDS) || lease::is_silent(seen, now)
+}

@@ -1,0 +1,287 @@
+//! A check of `--history` notes there while it runs what it has done so far, for `mdfsck serve`.
+//!
+//! A thread of its own does that, so that the check never waits for the history: what cannot be noted is not shown.
+
+mod map;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use catalog::Database;
+use check::{Progress, Sample};
+use format::PageId;
+use history::progress::{Course, MOST_PHASES, MOST_SAMPLES, subject};
+use history::{History, HistoryError};
+use source::PageSource;
+
+use crate::cli::CheckArguments;
+use crate::failure::warn;
+use crate::keep;
+use map::Map;
+
+/// A check that ends earlier notes nothing.
+const FIRST: Duration = Duration::from_secs(1);
+/// The most time between two notes: a long check notes its progress less often.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Notes of the time so far, with one per second at first.
+const NOTES: u32 = 300;
+/// Notes in a row that another program was in the way of, until the check no longer tries.
+const TRIES: u32 = 20;
+/// The most time that a check waits for the thread at its end.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Stack of the thread, in bytes.
+const STACK_BYTES: usize = 512 << 10;
+
+/// Notes the progress of a check until it is dropped.
+pub(crate) struct Live {
+    course: Arc<Running>,
+    /// Dropped, it ends the thread.
+    end: Option<Sender<()>>,
+    /// The thread has ended.
+    ended: Receiver<()>,
+}
+
+/// What a check has done so far, as its threads see it.
+struct Running {
+    begun: Instant,
+    host: String,
+    bytes: AtomicU64,
+    spilled_bytes: AtomicU64,
+    done: AtomicU64,
+    phases: Mutex<Phases>,
+    /// Known when the check begins.
+    subject: OnceLock<Subject>,
+    /// The pages are read in several passes.
+    has_batches: bool,
+}
+
+#[derive(Default)]
+struct Phases {
+    list: Vec<(&'static str, f64)>,
+    /// Length of the last one, or 0.
+    pages: u64,
+}
+
+struct Subject {
+    family: String,
+    name: String,
+    granted_bytes: u64,
+    map: Map,
+}
+
+impl Live {
+    /// The progress of a check that has begun; `None` if there is no history, or no thread can be had.
+    pub(crate) fn begin(arguments: &CheckArguments, started: SystemTime) -> Option<Self> {
+        let path = arguments.results.history.clone().filter(|_| !arguments.estimate_only)?;
+        let course = Arc::new(Running {
+            begun: Instant::now(),
+            host: keep::host(),
+            bytes: AtomicU64::new(0),
+            spilled_bytes: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            phases: Mutex::default(),
+            subject: OnceLock::new(),
+            has_batches: arguments.batches > 1,
+        });
+        let (end, is_over) = mpsc::channel();
+        let (has_ended, ended) = mpsc::channel::<()>();
+        let writer = Writer {
+            path,
+            paths: arguments.paths.clone(),
+            started,
+            course: Arc::clone(&course),
+            samples: Vec::new(),
+            step: FIRST,
+        };
+        let work = move || {
+            writer.work(&is_over);
+            drop(has_ended);
+        };
+        thread::Builder::new().name("progress".to_owned()).stack_size(STACK_BYTES).spawn(work).ok()?;
+        Some(Self { course, end: Some(end), ended })
+    }
+
+    /// A listener that passes everything on to `shown`.
+    pub(crate) fn beside<'a>(&'a self, shown: Box<dyn Progress + 'a>) -> Box<dyn Progress + 'a> {
+        Box::new(Both { shown, course: &self.course })
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.end = None;
+        // Nothing is ever sent: this waits until the thread has removed what it noted.
+        let _ = self.ended.recv_timeout(FAREWELL);
+    }
+}
+
+/// Two listeners.
+struct Both<'a> {
+    shown: Box<dyn Progress + 'a>,
+    course: &'a Running,
+}
+
+impl Progress for Both<'_> {
+    fn phase(&self, name: &'static str, pages: u64) {
+        self.shown.phase(name, pages);
+        self.course.phase(name, pages);
+    }
+
+    fn advance(&self, pages: u64) {
+        self.shown.advance(pages);
+        self.course.done.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    fn begin(&self, source: &dyn PageSource, database: &Database, granted_bytes: u64) {
+        self.shown.begin(source, database, granted_bytes);
+        self.course.subject.get_or_init(|| {
+            let (family, name) = subject(source, database, &self.course.host);
+            Subject { family, name, granted_bytes, map: Map::of(source.files()) }
+        });
+    }
+
+    fn swept(&self, first: PageId, pages: u32) {
+        self.shown.swept(first, pages);
+        if let Some(subject) = self.course.subject.get() {
+            subject.map.swept(first, pages);
+        }
+    }
+
+    fn sample(&self, sample: &Sample) {
+        self.shown.sample(sample);
+        self.course.bytes.store(sample.bytes, Ordering::Relaxed);
+        self.course.spilled_bytes.store(sample.spilled_bytes, Ordering::Relaxed);
+    }
+}
+
+impl Running {
+    fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn phase(&self, name: &'static str, pages: u64) {
+        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = phases.list.last().is_some_and(|(last, _)| *last == name);
+        // A phase that is announced again continues.
+        if is_same && pages == 0 {
+            return;
+        }
+        phases.pages = pages;
+        self.done.store(0, Ordering::Relaxed);
+        if name == "sweep"
+            && self.has_batches
+            && let Some(subject) = self.subject.get()
+        {
+            subject.map.clear();
+        }
+        if !is_same {
+            if phases.list.len() == MOST_PHASES {
+                phases.list.remove(0);
+            }
+            phases.list.push((name, self.seconds()));
+        }
+    }
+}
+
+/// The thread that notes.
+struct Writer {
+    path: PathBuf,
+    paths: Vec<PathBuf>,
+    started: SystemTime,
+    course: Arc<Running>,
+    samples: Vec<Sample>,
+    /// Time between two samples.
+    step: Duration,
+}
+
+impl Writer {
+    fn work(mut self, is_over: &Receiver<()>) {
+        let (mut note, mut failures) = (None, 0);
+        while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(self.wait()) {
+            match self.note(&mut note) {
+                Ok(true) => failures = 0,
+                // It was forgotten.
+                Ok(false) => break,
+                Err(HistoryError::Busy { .. }) if failures < TRIES => failures += 1,
+                Err(error) => {
+                    warn(format!("{error}; the progress of this check is not shown"));
+                    break;
+                }
+            }
+        }
+        // Until the check ends.
+        while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(LONGEST) {}
+        if let Some((mut history, id)) = note {
+            // Where it cannot be removed it is shown as a check that stopped, until the database is checked again.
+            let _ = history.end_progress(id);
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        (self.course.begun.elapsed() / NOTES).clamp(FIRST, LONGEST)
+    }
+
+    /// Notes what was done so far; returns whether the history still wants it.
+    fn note(&mut self, note: &mut Option<(History, i64)>) -> history::Result<bool> {
+        let (history, id) = match note {
+            Some(note) => note,
+            None => note.insert(begin(&self.path, &self.paths, &self.course.host, self.started)?),
+        };
+        self.sample();
+        let course = self.course();
+        history.note_progress(*id, &course)
+    }
+
+    /// Adds a sample if it is time for one; of many, every second one stays.
+    fn sample(&mut self) {
+        let seconds = self.course.seconds();
+        if self.samples.last().is_some_and(|last| seconds - last.seconds < self.step.as_secs_f64() * 0.9) {
+            return;
+        }
+        if self.samples.len() >= MOST_SAMPLES {
+            let mut is_kept = false;
+            self.samples.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.step *= 2;
+        }
+        let (cpu_seconds, memory_bytes) = check::process_usage();
+        self.samples.push(Sample {
+            seconds,
+            bytes: self.course.bytes.load(Ordering::Relaxed),
+            cpu_seconds,
+            memory_bytes,
+            spilled_bytes: self.course.spilled_bytes.load(Ordering::Relaxed),
+        });
+    }
+
+    fn course(&self) -> Course {
+        let (phases, pages) = {
+            let phases = self.course.phases.lock().unwrap_or_else(PoisonError::into_inner);
+            (phases.list.clone(), phases.pages)
+        };
+        let done = self.course.done.load(Ordering::Relaxed);
+        let subject = self.course.subject.get();
+        Course {
+            family: subject.map(|subject| subject.family.clone()).unwrap_or_default(),
+            name: subject.map(|subject| subject.name.clone()).unwrap_or_default(),
+            phases,
+            done: if pages > 0 { done.min(pages) } else { done },
+            pages,
+            granted_bytes: subject.map(|subject| subject.granted_bytes),
+            samples: self.samples.clone(),
+            files: subject.map(|subject| subject.map.files()).unwrap_or_default(),
+        }
+    }
+}
+
+fn begin(path: &Path, paths: &[PathBuf], host: &str, started: SystemTime) -> history::Result<(History, i64)> {
+    let mut history = History::open_to_note(path)?;
+    let id = history.begin_progress(paths, host, started)?;
+    Ok((history, id))
+}
