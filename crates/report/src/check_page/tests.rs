@@ -165,11 +165,27 @@ fn marks_of_many_pages_become_stretches_and_none_is_lost() {
     assert_eq!(data["findings"]["places"][0]["messages"][0]["shown"].as_array().unwrap().len(), 200);
 }
 
-/// A database of `pages` pages of which everything is as irregular as it can be, with names as long as they can be.
-fn irregular(pages: u32) -> Report {
-    // Characters that take the most bytes when they are escaped.
-    let name = "<\u{202e}名".repeat(1300);
-    let mut report = report(&name, 5);
+/// How much there is in a report.
+struct Amount {
+    pages: u32,
+    files: u16,
+    tables: i32,
+    findings: u32,
+    not_verified: usize,
+}
+
+/// As much as can be: a database of 800 GB.
+const MOST: Amount = Amount { pages: 100_000_000, files: 2000, tables: 5000, findings: 100_000, not_verified: 20_000 };
+
+/// Characters that take the most bytes when they are escaped.
+fn longest() -> String {
+    "<\u{202e}名".repeat(1300)
+}
+
+/// A database in which no extent is like the next, as far as that can be.
+fn irregular(amount: &Amount, name: &str) -> Report {
+    let Amount { pages, files, tables, findings, not_verified } = *amount;
+    let mut report = report(name, 5);
     let mut random = 1_u64;
     let mut next = |below: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -188,21 +204,21 @@ fn irregular(pages: u32) -> Report {
     let owners = (0..MAX_OWNERS as i32).map(|at| MapOwner { object_id: at + 5, index_id: 1 }).collect();
     let mut map = PageMap { owners, ..of_file(pages, runs) };
     let free = MapRun { cells: 1, owner: 0, state: MapState::Free };
-    map.files.extend((2..=2000).map(|file_id| MapOfFile { file_id, pages: 8, cell_shift: 0, runs: vec![free] }));
+    map.files.extend((2..=files).map(|file_id| MapOfFile { file_id, pages: 8, cell_shift: 0, runs: vec![free] }));
     report.page_map = Some(map);
-    report.database.files = (1..=2000)
-        .map(|file_id| FileSummary { path: name.clone().into(), file_id, logical_name: name.clone(), pages: 8 })
+    report.database.files = (1..=files)
+        .map(|file_id| FileSummary { path: name.into(), file_id, logical_name: name.to_owned(), pages: 8 })
         .collect();
-    report.rowsets = (0..5000).map(|id| rowset(&name, &name, id, (2, 1))).collect();
+    report.rowsets = (0..tables).map(|id| rowset(name, name, id, (2, 1))).collect();
     let finding = |at: u32| {
         let check = registry::ALL[at as usize % registry::ALL.len()];
-        let owner = owner(5 + (at % 4999) as i32, 1, 1);
-        Finding::new(check).owner(owner).page(PageId::new(1, at * 991)).text_value("name", name.clone())
+        let owner = owner(5 + at as i32 % (tables - 1), 1, 1);
+        Finding::new(check).owner(owner).page(PageId::new(1, at * 991)).text_value("name", name.to_owned())
     };
-    report.findings = (0..100_000).map(finding).collect::<Vec<_>>().into();
-    report.not_verified = (0..20_000)
+    report.findings = (0..findings).map(finding).collect::<Vec<_>>().into();
+    report.not_verified = (0..not_verified)
         .map(|at| NotVerified {
-            what: name.clone(),
+            what: name.to_owned(),
             scope: format!("{at} {name}"),
             reason: format!("{} {name}", at % 500),
             count: 1,
@@ -214,7 +230,7 @@ fn irregular(pages: u32) -> Report {
 
 #[test]
 fn a_page_has_8_megabytes_at_most() {
-    let report = irregular(100_000_000);
+    let report = irregular(&MOST, &longest());
     let start = Instant::now();
     let page = page(&report);
     println!("{} bytes in {:.2} s", page.len(), start.elapsed().as_secs_f64());
@@ -230,8 +246,12 @@ fn a_page_has_8_megabytes_at_most() {
 #[ignore = "writes pages of large databases into the folder MDFSCK_PAGES"]
 fn pages_of_large_databases() {
     let folder = std::env::var_os("MDFSCK_PAGES").expect("MDFSCK_PAGES");
+    let write = |name: &str, report: &Report| {
+        std::fs::write(std::path::Path::new(&folder).join(name), page(report)).expect("a folder that can be written");
+    };
     for pages in [1_000_000, 100_000_000] {
-        let file = std::path::Path::new(&folder).join(format!("{pages}.html"));
-        std::fs::write(file, page(&irregular(pages))).expect("a folder that can be written");
+        let amount = Amount { pages, files: 4, tables: 300, findings: 500, not_verified: 40 };
+        write(&format!("{pages}.html"), &irregular(&amount, "orders"));
     }
+    write("most.html", &irregular(&MOST, &longest()));
 }
