@@ -5,14 +5,21 @@
 
 The workers need mdfsck, the files of the database and the folder of the plan under the same paths. Only tasks that have no part
 yet are carried out: after whatever was lost (workers, machines, the scheduler), the same command goes on where the other one ended.
+
+With --no-merge the tasks are all that is done, as 'mdfsck watch --engine' wants it:
+
+    mdfsck watch /backups --history checks.db --engine mdfsck-dask --engine-dir /shared/plans \\
+        --engine-argument=--no-merge --engine-argument=--until-eof --engine-argument=--scheduler=tcp://scheduler:8786
 """
 
 import argparse
 import asyncio
 import concurrent.futures
+import os
 import shlex
 import statistics
 import sys
+import threading
 import time
 
 from distributed import Client, LocalCluster, wait
@@ -108,13 +115,27 @@ def parsed(given):
     parser.add_argument("--task-options", default="", type=shlex.split, metavar="TEXT", help="options of 'mdfsck task', such as '--maxdop 4'")
     parser.add_argument("--retries", type=int, default=3, metavar="N", help="further attempts of a task that fails")
     parser.add_argument("--hedge", type=float, default=0.05, metavar="SHARE", help="share of the tasks that may be started twice at the end")
+    parser.add_argument("--no-merge", action="store_true", help="carry the tasks out and print no results; the status is 0 if all have a part")
+    parser.add_argument("--until-eof", action="store_true", help="end when standard input ends, as it does with the process that holds the other end")
     arguments = parser.parse_args(own)
+    if arguments.no_merge and of_merge:
+        parser.error("--no-merge: there is no merge that could have options")
     arguments.merge_options = of_merge
     return arguments
 
 
+def end_with_input():
+    """Ends this process when its standard input ends."""
+    # Not sys.stdin: its lock would be held when the process ends otherwise.
+    while os.read(0, 4096):
+        pass
+    os._exit(4)
+
+
 def main(given=None):
     arguments = parsed(sys.argv[1:] if given is None else given)
+    if arguments.until_eof:
+        threading.Thread(target=end_with_input, daemon=True).start()
     try:
         # Round after round, until there are results.
         while (status := one_round(arguments)) == core.MORE:
@@ -137,6 +158,8 @@ def one_round(arguments):
             failed = Run(client, arguments).carry_out(tasks)
         for text in failed:
             print(f"mdfsck-dask: {text}", file=sys.stderr)
+    if arguments.no_merge:
+        return 4 if tasks and core.missing(arguments.program, arguments.plan) else 0
     return core.merge(arguments.program, arguments.plan, arguments.merge_options)
 
 

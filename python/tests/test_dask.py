@@ -129,6 +129,35 @@ class Dask(unittest.TestCase):
         self.assertNotIn('"kind":"run"', out)
         self.assertIn("key", err)
 
+    def test_it_is_the_engine_of_a_watcher(self):
+        folder = Path(self.folder.name)
+        backup = [PROGRAM, "lab", "backup", self.data, "-o", str(folder / "backups")]
+        subprocess.run(backup, check=True, capture_output=True)
+        arguments = ["-m", "mdfsck_cluster.dask", "--no-merge", "--until-eof", "--local=2", f"--program={PROGRAM}"]
+        watch = [PROGRAM, "watch", str(folder / "backups"), "--history", str(folder / "h.db"), "--once", "--settle", "1s", "--json"]
+        watch += ["--engine", sys.executable, "--engine-dir", str(folder / "plans"), "--engine-from", "1MB", "--jobs", "1"]
+        process = self.start([*watch, *(f"--engine-argument={argument}" for argument in arguments)])
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertEqual([line.get("status") for line in map(json.loads, out.splitlines()[:-1])], ["corrupt"], out)
+        self.assertEqual(list((folder / "plans").iterdir()), [])
+
+    def test_it_ends_with_its_input_and_leaves_what_was_done(self):
+        plan = self.plan()
+        command = self.command(plan, "--local", "2", "--no-merge", "--until-eof")[:-2]
+        process = self.start(command, stdin=subprocess.PIPE)
+        until_one_runs(plan)
+        process.stdin.close()
+        process.stdin = None
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (4, ""))
+        process = self.start(command, stdin=subprocess.PIPE)
+        process.stdout.read()
+        self.assertEqual(process.wait(timeout=300), 0)
+        process.stdin.close()
+        merged = subprocess.run([PROGRAM, "merge", plan, "--json"], capture_output=True, text=True)
+        self.assertEqual((merged.returncode, results(merged.stdout)), (self.status, self.expected))
+
 
 class Cluster:
     """A scheduler and three workers, each with all that it starts in a process group of its own."""

@@ -1,7 +1,8 @@
 //! Events for the program of `--on-event`: recorded in the transaction of their cause, and passed on until the program has succeeded
 //! once.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod alarms;
+
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -12,6 +13,8 @@ use crate::file::History;
 use crate::identity::storable;
 use crate::queue::Holder;
 use crate::{lease, time};
+
+pub use alarms::{Judge, Promise, Raised};
 
 /// The most lines per call; the count includes those left out.
 pub(crate) const MOST_LINES: usize = 1000;
@@ -110,17 +113,6 @@ pub(crate) struct About<'a> {
     pub(crate) paths: &'a str,
 }
 
-/// A promise about a family that is broken.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Raised {
-    /// The family.
-    pub family: String,
-    /// Name of the database.
-    pub name: String,
-    /// What is wrong.
-    pub text: String,
-}
-
 /// Writes what became of findings in a run.
 pub(crate) fn findings(
     transaction: &Transaction<'_>,
@@ -213,40 +205,14 @@ fn put(
 }
 
 impl History {
-    /// Records for which families a promise is broken, and with a listener puts what has changed into the outbox. Returns the
-    /// families whose promise was not broken before.
+    /// Whether an event is due.
     ///
     /// # Errors
-    /// If the history cannot be written.
-    pub fn raise(&mut self, event: Event, raised: &[Raised], has_listener: bool) -> Result<BTreeSet<String>> {
-        let now = time::now();
-        self.transaction(|transaction| {
-            let mut known = transaction.prepare("SELECT family FROM alarm WHERE kind = ?1")?;
-            let known: BTreeSet<String> =
-                known.query_map([event.name()], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-            let current: BTreeMap<&str, &Raised> = raised.iter().map(|one| (one.family.as_str(), one)).collect();
-            let mut new = BTreeSet::new();
-            for (family, one) in current.iter().filter(|(family, _)| !known.contains(**family)) {
-                new.insert((*family).to_owned());
-                let insert = "INSERT INTO alarm (family, kind, since) VALUES (?1, ?2, ?3)";
-                transaction.execute(insert, params![family, event.name(), now])?;
-                if has_listener {
-                    alarm(transaction, event, (family, &one.name, &one.text), &now)?;
-                }
-            }
-            for family in known.iter().filter(|family| !current.contains_key(family.as_str())) {
-                transaction
-                    .execute("DELETE FROM alarm WHERE family = ?1 AND kind = ?2", params![family, event.name()])?;
-                if has_listener && event == Event::PromiseBroken {
-                    let name: Option<String> = transaction
-                        .query_row("SELECT name FROM database WHERE family = ?1", [family], |row| row.get(0))
-                        .optional()?;
-                    let text = "the promise is kept again";
-                    alarm(transaction, Event::PromiseKeptAgain, (family, &name.unwrap_or_default(), text), &now)?;
-                }
-            }
-            Ok(new)
-        })
+    /// If the history cannot be read.
+    pub fn has_event(&self) -> Result<bool> {
+        let query =
+            "SELECT EXISTS (SELECT 1 FROM outbox WHERE done_at IS NULL AND (not_before IS NULL OR not_before <= ?1))";
+        self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
     /// Takes the oldest event that is due.
@@ -330,17 +296,6 @@ impl History {
         let left = self.connection().query_row(query, params![holder.token, time::now()], |row| row.get(0));
         left.map_err(|error| self.failed(&error))
     }
-}
-
-fn alarm(
-    transaction: &Transaction<'_>,
-    event: Event,
-    (family, database, text): (&str, &str, &str),
-    now: &str,
-) -> rusqlite::Result<()> {
-    let text = text.to_owned();
-    let line = Line { v: 1, event: event.name(), at: now, database, family, text, ..Line::default() };
-    put(transaction, event, database, &[line], (1, now))
 }
 
 impl Holder {

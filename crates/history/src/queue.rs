@@ -17,7 +17,7 @@ use crate::time;
 
 pub use claim::{Claim, Holder};
 pub use finding::{Found, Kind, is_of_file, of_file};
-pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds};
+pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds, why_unknown};
 pub use results::{Verdict, Watched};
 
 /// A file as it is now.

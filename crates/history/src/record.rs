@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use catalog::Database;
 use check::{PhaseStatistics, Report};
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use source::PageSource;
 
 use crate::coverage::{self, InWindow};
@@ -104,9 +104,18 @@ impl History {
                 return Ok(Err(queue::ANOTHER.to_owned()));
             }
             let recorded = write(transaction, run, &identity, ids, &ended)?;
-            if let Some(Watched { claim, doubt }) = run.watched {
-                let outcome = Outcome::of(run.report, doubt);
-                queue::finish(transaction, claim, Some(recorded.run), &outcome, (run.has_listener, &ended))?;
+            match run.watched {
+                Some(Watched { claim, doubt }) => {
+                    let outcome = Outcome::of(run.report, doubt);
+                    queue::finish(transaction, claim, Some(recorded.run), &outcome, (run.has_listener, &ended))?;
+                }
+                // What is allowed to be unverified, or is left to the next window, is no failure.
+                None if run.has_listener && run.exit_status != 0 => {
+                    if let Some(why) = queue::why_unknown(run.report) {
+                        outbox::failed(transaction, about(&identity), &why, &ended)?;
+                    }
+                }
+                None => {}
             }
             Ok(Ok(recorded))
         })?;
@@ -135,7 +144,10 @@ impl History {
             }
             // Once per backup.
             if run.has_listener && tries == Some(1) {
-                let of = run.watched.map_or(Ok(None), |claim| queue::names(transaction, claim.id))?;
+                let of = match run.watched {
+                    Some(claim) => queue::names(transaction, claim.id)?,
+                    None => names(transaction, run.host, &whole_paths)?,
+                };
                 let (database, family) = of.unwrap_or_default();
                 let about = About { database: &database, family: &family, paths: &paths };
                 outbox::failed(transaction, about, run.error, &ended)?;
@@ -160,6 +172,17 @@ impl History {
     }
 }
 
+fn about(identity: &Identity) -> About<'_> {
+    About { database: &identity.name, family: &identity.family, paths: &identity.paths }
+}
+
+/// The name and family of the database that these paths led to in the last run that could open it.
+fn names(transaction: &Transaction<'_>, host: &str, paths: &str) -> rusqlite::Result<Option<(String, String)>> {
+    let query = "SELECT d.name, d.family FROM run r JOIN database d ON d.id = r.database
+         WHERE r.host = ?1 AND r.paths = ?2 ORDER BY r.id DESC LIMIT 1";
+    transaction.query_row(query, [host, paths], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
 fn write(
     transaction: &Transaction<'_>,
     run: &Run<'_>,
@@ -173,8 +196,7 @@ fn write(
     let objects = objects::write(transaction, run.report, &asked, (ids, number))?;
     let (changes, events) = life::write(transaction, run.report, &asked, (ids, number), (&identity.taken_at, ended))?;
     if run.has_listener {
-        let about = About { database: &identity.name, family: &identity.family, paths: &identity.paths };
-        outbox::findings(transaction, about, number, (&events, ended))?;
+        outbox::findings(transaction, about(identity), number, (&events, ended))?;
     }
     coverage::write_relations(transaction, run.report, &asked, (ids, &objects), &identity.taken_at)?;
     write_not_verified(transaction, run.report, number)?;

@@ -280,6 +280,14 @@ impl History {
     }
 }
 
+impl Opening<'_> {
+    /// The family of the database, and its name.
+    pub fn names(&self) -> (String, String) {
+        let Identity { family, name, .. } = identity(self, "");
+        (family, name)
+    }
+}
+
 fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     let summary = check::summary(opening.source, opening.database);
     Identity::of(&summary, opening.source, opening.database, (opening.host, now))

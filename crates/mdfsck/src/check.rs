@@ -29,7 +29,7 @@ use crate::progress::Place;
 use crate::spool;
 use crate::spread::{Before, Spread};
 use crate::windows::{self, Windowed};
-use crate::{keep, nice, progress, terminal};
+use crate::{deliver, keep, nice, progress, terminal};
 pub(crate) use prepare::{Prepared, open, prepare, throttled};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
@@ -78,8 +78,9 @@ pub(crate) fn set_up(
     let mut arguments = arguments.clone();
     arguments.results.history = history;
     arguments.windows.begun = Some(begun);
-    let done = act(&arguments);
-    done.map(|status| status | unkept).map_err(|failure| Failure { status: failure.status | unkept, ..failure })
+    let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
+    let more = unkept | undelivered;
+    done.map(|status| status | more).map_err(|failure| Failure { status: failure.status | more, ..failure })
 }
 
 /// Which database is checked.

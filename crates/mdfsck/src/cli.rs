@@ -4,6 +4,7 @@ mod check;
 mod examples;
 mod export;
 mod history;
+mod listener;
 mod others;
 mod parts;
 mod recovery;
@@ -21,6 +22,7 @@ pub(crate) use check::{CheckArguments, Constraints, ProgressKind, ResultArgument
 use examples::*;
 pub(crate) use export::{ExportArguments, ExportFormat, RowsArguments, RowsFormat};
 pub(crate) use history::{HistoryArguments, HistoryVerb};
+pub(crate) use listener::ListenerArguments;
 pub(crate) use others::{
     AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments,
     EventsFormat, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments,
@@ -34,7 +36,7 @@ pub(crate) use serve::ServeArguments;
 pub(crate) use version::BUILD;
 use version::LONG_VERSION;
 pub(crate) use version::VERSION;
-pub(crate) use watch::WatchArguments;
+pub(crate) use watch::{EngineArguments, WatchArguments};
 
 use crate::failure::Failure;
 use crate::output;

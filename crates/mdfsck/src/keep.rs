@@ -53,7 +53,7 @@ pub(crate) fn checked(
         return Default::default();
     }
     let (host, watched) = (host(), mark.map(Mark::watched));
-    let has_listener = mark.is_some_and(|mark| mark.has_listener);
+    let has_listener = arguments.results.listener.is_there();
     let run = Run { report, source, database, host: &host, started, exit_status, window, watched, has_listener };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
         Ok(recorded) => {
@@ -81,7 +81,7 @@ pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &
     let host = host();
     let (paths, exit_status, error) = (&arguments.paths, failure.status, failure.text.as_str());
     let watched = mark.map(|mark| &mark.claim);
-    let has_listener = mark.is_some_and(|mark| mark.has_listener);
+    let has_listener = arguments.results.listener.is_there();
     let run = FailedRun { paths, host: &host, started, exit_status, error, watched, has_listener };
     let recorded = History::open_or_create(path).and_then(|mut history| history.record_failure(&run));
     recorded.map_or_else(|error| unkept(&error), |()| 0)

@@ -8,6 +8,7 @@ mod chain;
 mod check;
 mod checkpoints;
 mod cli;
+mod deliver;
 #[cfg(feature = "lab")]
 mod demo;
 mod error_log;
@@ -32,6 +33,7 @@ mod many;
 mod nice;
 mod output;
 mod page;
+mod program;
 mod progress;
 mod recover;
 mod rows;

@@ -1,5 +1,6 @@
 //! One check over many processes: `mdfsck plan`, `task` and `merge`.
 
+mod engine;
 mod eof;
 mod evidence;
 mod make;
@@ -28,6 +29,7 @@ use crate::failure::{Failure, warn};
 use crate::input::{self, Input};
 use crate::recover;
 
+pub(crate) use engine::{HandedOut, remove as remove_plan};
 pub(crate) use evidence::Before;
 pub(crate) use make::run as plan;
 pub(crate) use merging::{Merge, run as merge};

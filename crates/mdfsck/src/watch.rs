@@ -1,7 +1,7 @@
 //! `mdfsck watch`: finds new backups, waits until each is whole, and checks each once.
 
 mod check;
-mod deliver;
+mod engine;
 mod find;
 mod labels;
 mod mark;
@@ -20,21 +20,23 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use history::History;
-use history::outbox::{Event, Raised};
+use history::outbox::{Event, Judge, Promise, Raised};
 use history::query::Filter;
 use history::queue::{FileState, Holder, Item, Looked};
 use report::watch::{self as lines, Counts, Status, WatchFormat};
 
 use crate::cli::WatchArguments;
+use crate::deliver::{Deliverer, say_left};
 use crate::failure::{Failure, warn};
 use crate::{keep, nice, output, spool, windows};
 use check::Checker;
-use deliver::Deliverer;
 pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
 
 /// How often the watcher looks for something to report.
 const TICK: Duration = Duration::from_millis(100);
+/// How often it looks although nobody has changed the history.
+const AGAIN: Duration = Duration::from_secs(2);
 /// How many failures in a row a service tolerates.
 const MOST_FAILURES: u32 = 10;
 
@@ -48,13 +50,14 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         return Err(Failure::usage("-: watch cannot read standard input; name a folder, a pattern or a URL"));
     }
     arguments.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
+    let engine = engine::Engine::of(arguments)?;
     let history = open(arguments)?;
     let is_stopped = windows::signals::watch();
     let holder = Holder::new(&keep::host());
     let shared = Shared::default();
     // All checks have ended.
     let has_ended = AtomicBool::new(false);
-    let checker = Checker::new(arguments);
+    let checker = Checker::new(arguments, engine, &shared);
     let mut watcher = Watcher {
         arguments,
         history,
@@ -65,9 +68,17 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         said: HashSet::new(),
         counts: Counts::default(),
         status: 0,
+        seen: None,
     };
     output::print(|out| lines::write_heading(watcher.format, out))?;
-    let deliverer = arguments.on_event.as_deref().map(|program| Deliverer::new(arguments, program, &holder));
+    let listener = &arguments.listener;
+    let deliverer = listener.on_event.as_deref().map(|program| Deliverer {
+        history: &arguments.history,
+        program,
+        listener,
+        holder: &holder,
+        is_stopped: windows::signals::is_raised,
+    });
     thread::scope(|scope| {
         let workers: Vec<_> =
             (0..arguments.jobs).map(|_| scope.spawn(|| work(arguments, &checker, (&holder, &shared)))).collect();
@@ -76,6 +87,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         let ended = if arguments.once { watcher.once(&workers) } else { watcher.serve(&is_stopped) };
         // After a signal, the watcher does not wait for checks: the backups that they have claimed become ready again.
         if is_stopped() || ended.is_err() {
+            shared.stop();
             let _ = watcher.history.release_all(&holder);
             let status = match ended {
                 Err(failure) => failure.report(),
@@ -134,6 +146,17 @@ fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> 
     Ok(*failures == 0)
 }
 
+/// Whether the history may have changed since it was `seen` last: somebody has written to it, or a moment may have come.
+fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
+    let version = history.data_version().ok();
+    let is_same = |(known, at): (i64, Instant)| Some(known) == version && at.elapsed() < AGAIN;
+    if seen.is_some_and(is_same) {
+        return false;
+    }
+    *seen = version.map(|version| (version, Instant::now()));
+    true
+}
+
 /// The thread that finds backups and reports results.
 struct Watcher<'a> {
     arguments: &'a WatchArguments,
@@ -147,6 +170,8 @@ struct Watcher<'a> {
     said: HashSet<(i64, u32)>,
     counts: Counts,
     status: u8,
+    /// The state of the history in which there was no news, and when.
+    seen: Option<(i64, Instant)>,
 }
 
 impl Watcher<'_> {
@@ -155,7 +180,7 @@ impl Watcher<'_> {
         let mut failures = 0;
         while !is_stopped() {
             let looked = Instant::now();
-            let done = self.look().and_then(|_| self.report(false));
+            let done = self.look().and_then(|_| self.report(true));
             let mut has_worked = bear(done, &mut failures)?;
             while looked.elapsed() < self.arguments.every && !is_stopped() {
                 thread::sleep(TICK);
@@ -248,8 +273,11 @@ impl Watcher<'_> {
         self.history.reclaim(self.holder, &working)
     }
 
-    /// Whether there is something to report.
-    fn has_news(&self) -> bool {
+    /// Whether there is something to report. As long as nobody changes the history, this costs next to nothing.
+    fn has_news(&mut self) -> bool {
+        if !has_changed(&self.history, &mut self.seen) {
+            return false;
+        }
         let is_own = |items: Vec<Item>| items.iter().any(|item| self.shared.is_own(item));
         self.history.has_unreported().unwrap_or(false) && self.history.unreported("", "").is_ok_and(is_own)
     }
@@ -267,8 +295,9 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Reports what is due; at the end also broken promises, and the metrics.
-    fn report(&mut self, is_end: bool) -> Result<(), Failure> {
+    /// Reports checks that have ended, and the metrics; after a look, or at the end of `--once`, also what still waits and which
+    /// promises are broken.
+    fn report(&mut self, is_whole: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
         let ago = |span: Duration| {
@@ -278,8 +307,7 @@ impl Watcher<'_> {
         let patience = ago(self.arguments.patience);
         // A scheduler gets a reminder in each run, a log each time the patience has passed.
         let reminded = if self.arguments.once { history::time::now() } else { patience.clone() };
-        let is_reminder = is_end || !self.arguments.once;
-        let (patience, reminded) = if is_reminder { (patience.as_str(), reminded.as_str()) } else { ("", "") };
+        let (patience, reminded) = if is_whole { (patience.as_str(), reminded.as_str()) } else { ("", "") };
         let reported = self.history.unreported(patience, reminded);
         let mut reported = reported.map_err(failed)?;
         reported.retain(|item| self.shared.is_own(item));
@@ -289,7 +317,7 @@ impl Watcher<'_> {
         }
         let format = self.format;
         output::print(|out| reported.iter().try_for_each(|item| lines::write(item, format, out)))?;
-        self.history.reported(&reported, self.arguments.on_event.is_some()).map_err(failed)?;
+        self.history.reported(&reported, self.arguments.listener.is_there()).map_err(failed)?;
         for item in &reported {
             let status = Status::of(item);
             self.counts.add(status);
@@ -300,7 +328,7 @@ impl Watcher<'_> {
                 (Status::Sound | Status::Skipped, _) => 0,
             };
         }
-        if is_end || !self.arguments.once {
+        if is_whole {
             self.alarms()?;
         }
         if let Some(path) = &self.arguments.metrics
@@ -325,7 +353,7 @@ impl Watcher<'_> {
         let mut all = Vec::new();
         if let Some(most) = self.arguments.max_age {
             let raised = self.history.families_without_backup(most).map_err(failed)?;
-            all.push((Event::BackupMissing, raised));
+            all.push((Event::BackupMissing, most, raised));
         }
         if let Some(within) = self.arguments.within {
             let coverage = self.history.coverage(&Filter::default(), Some(within)).map_err(failed)?;
@@ -334,11 +362,12 @@ impl Watcher<'_> {
                 name: one.database.clone(),
                 text: "not every page was read, or not every relation proven, within the promised time".to_owned(),
             });
-            all.push((Event::PromiseBroken, broken.collect()));
+            all.push((Event::PromiseBroken, within, broken.collect()));
         }
-        for (event, raised) in all {
-            let has_listener = self.arguments.on_event.is_some();
-            let new = self.history.raise(event, &raised, has_listener).map_err(failed)?;
+        for (event, span, raised) in all {
+            let promise = Promise { broken: event, judge: Judge::Watch, span };
+            let has_listener = self.arguments.listener.is_there();
+            let new = self.history.raise(&promise, &raised, None, has_listener).map_err(failed)?;
             let shown = |one: &&Raised| self.arguments.once || new.contains(&one.family);
             let format = self.format;
             output::print(|out| {
@@ -355,11 +384,8 @@ impl Watcher<'_> {
     fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
-        let left =
-            if arguments.on_event.is_some() { self.history.events_left(self.holder).map_err(failed)? } else { 0 };
-        if left > 0 {
-            warn(format!("{left} events could not be passed on; the next run tries again"));
-            self.status |= Failure::UNABLE;
+        if arguments.listener.is_there() {
+            self.status |= say_left(self.history.events_left(self.holder).map_err(failed)?);
         }
         let mut queued = self.history.queued().map_err(failed)?;
         queued.retain(|item| self.shared.is_own(item));

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use catalog::Database;
 use check::{RangeRead, Report};
-use history::windows::promise::{Judge, Kept, Rhythm};
+use history::outbox::{Event, Judge, Promise, Raised};
+use history::windows::promise::{self, Kept, Rhythm};
 use history::windows::{Known, Opening, pace::Pace};
 use history::{History, HistoryError};
 use report::Format;
@@ -28,6 +29,9 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
     let windows = &arguments.windows;
     let has_history = arguments.results.history.is_some();
     if arguments.estimate_only {
+        if arguments.results.listener.is_there() {
+            return Err(Failure::usage("--estimate-only checks nothing, so there are no events for --on-event"));
+        }
         return match (has_history, windows.window) {
             (true, None) => Err(Failure::usage(
                 "--estimate-only checks nothing, so there is nothing to record in --history; with --window it reads from it how long a cycle takes",
@@ -161,9 +165,15 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
     match known(path, arguments, (source, database, ended.started), &report.ranges) {
         Ok(known) => {
             let view = judged(arguments, report, outcome, known, changed);
-            let is_kept = view.read.is_kept() && view.closed.is_none_or(Kept::is_kept);
-            if view.within.is_some() && !is_kept {
-                bits |= Failure::INCOMPLETE;
+            if let Some(within) = view.within {
+                let broken = report::windows::broken(&view.shown());
+                if !broken.is_empty() {
+                    bits |= Failure::INCOMPLETE;
+                }
+                let host = keep::host();
+                let names = opening(arguments, (source, database, ended.started), &host).names();
+                let raised = raise(path, (within, names), &broken, arguments.results.listener.is_there());
+                bits |= raised.map_or_else(|error| keep::unkept(&error), |()| 0);
             }
             Said { view: Some(view), status: bits }
         }
@@ -171,6 +181,19 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
         Err(_) if unkept != 0 => Said { view: None, status: bits },
         Err(error) => Said { view: None, status: bits | keep::unkept(&error) },
     }
+}
+
+/// Records whether what was promised is broken, and with a listener, whether that has changed.
+fn raise(
+    path: &std::path::Path,
+    (within, (family, name)): (Duration, (String, String)),
+    broken: &[String],
+    has_listener: bool,
+) -> history::Result<()> {
+    let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Check, span: within };
+    let raised = Raised { family: family.clone(), name, text: broken.join(" ") };
+    let raised = if broken.is_empty() { &[] } else { std::slice::from_ref(&raised) };
+    History::open_or_create(path)?.raise(&promise, raised, Some(&family), has_listener).map(drop)
 }
 
 fn known(
@@ -207,7 +230,7 @@ fn judged(
     let rhythm = Rhythm { bytes, every: known.every };
     let within = arguments.windows.within;
     let span = within.map_or(i64::MAX, |within| i64::try_from(within.as_secs()).unwrap_or(i64::MAX));
-    let judge = Judge { now, within: span, rhythm };
+    let judge = promise::Judge { now, within: span, rhythm };
     let left = outcome.as_ref().map(|outcome| outcome.left.clone()).unwrap_or_default();
     let is_left = |range: &history::windows::promise::Range| {
         // A range begins at 0 or where its task does.
@@ -232,14 +255,9 @@ fn judged(
     View { database: report.database.name.clone(), done, outcome, rhythm, known, within, read, closed, changed, now }
 }
 
-impl Said {
-    /// Writes it among the results, or to stderr where they have no place for it.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        let Some(view) = &self.view else { return Ok(()) };
-        let done = view.done.as_ref().zip(view.outcome.as_ref());
+impl View {
+    fn shown(&self) -> WindowView<'_> {
+        let done = self.done.as_ref().zip(self.outcome.as_ref());
         let done = done.map(|(span, outcome)| Done {
             used: span.used,
             allowed: span.allowed,
@@ -251,17 +269,28 @@ impl Said {
             is_fixed: outcome.is_fixed,
             is_interrupted: span.is_interrupted,
         });
-        let shown = WindowView {
-            database: &view.database,
+        WindowView {
+            database: &self.database,
             done,
-            rhythm: view.rhythm,
-            known: &view.known,
-            within: view.within,
-            read: view.read,
-            closed: view.closed,
-            changed: view.changed,
-            now: view.now,
-        };
+            rhythm: self.rhythm,
+            known: &self.known,
+            within: self.within,
+            read: self.read,
+            closed: self.closed,
+            changed: self.changed,
+            now: self.now,
+        }
+    }
+}
+
+impl Said {
+    /// Writes it among the results, or to stderr where they have no place for it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        let Some(view) = &self.view else { return Ok(()) };
+        let shown = view.shown();
         match arguments.results.format() {
             Format::Json => report::windows::write_json(&shown, out),
             Format::TableResults(_) => {

@@ -103,6 +103,14 @@ pub fn lines(view: &WindowView<'_>) -> Vec<String> {
     lines
 }
 
+/// What is said of the promises that are not kept.
+pub fn broken(view: &WindowView<'_>) -> Vec<String> {
+    let read = (!view.read.is_kept()).then(|| read(view));
+    let closed = view.closed.filter(|kept| !kept.is_kept()).map(|kept| closed(view, kept));
+    // For people, these lines are aligned.
+    read.into_iter().chain(closed).map(|line| line.replacen(":   ", ": ", 1)).collect()
+}
+
 fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let (used, allowed) = (short(done.used), short(done.allowed));
     let ended = if done.is_interrupted { ", ended early" } else { "" };

@@ -87,6 +87,12 @@ impl Outcome {
     }
 }
 
+/// Why it is unknown whether the database of a report is sound; `None` if it is known.
+pub(crate) fn why_unknown(report: &Report) -> Option<String> {
+    let Outcome { verdict, message, .. } = Outcome::of(report, None);
+    (verdict == Verdict::Unknown).then(|| report.read_errors.first().cloned().unwrap_or(message))
+}
+
 fn why_incomplete(report: &Report) -> String {
     let entry = report.not_verified.iter().find(|entry| !report.is_allowed(entry.limit));
     let of_entry = entry.map(|entry| format!("not verified: {}, {}: {}", entry.what, entry.scope, entry.reason));

@@ -282,11 +282,12 @@ fn what_waits_for_long_is_reported_now_and_then() {
 
 #[test]
 fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
-    use crate::outbox::{Event, Raised};
+    use crate::outbox::{Event, Judge, Promise, Raised};
     let (_folder, mut history) = history();
+    let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Watch, span: Duration::from_secs(60) };
     let raised = [Raised { family: "F".to_owned(), name: "a\"\n".to_owned(), text: "broken".to_owned() }];
     for _ in 0..3 {
-        history.raise(Event::PromiseBroken, &raised, true).unwrap();
+        history.raise(&promise, &raised, None, true).unwrap();
     }
     let holder = Holder::new("H1");
     let taken = history.take_event(&holder).unwrap().unwrap();
@@ -298,11 +299,58 @@ fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
     history.retry_events(&holder).unwrap();
     assert_eq!(history.take_event(&holder).unwrap().as_ref(), Some(&taken));
     history.passed_on(&taken, None).unwrap();
-    history.raise(Event::PromiseBroken, &[], true).unwrap();
+    history.raise(&promise, &[], None, true).unwrap();
     history.retry_events(&holder).unwrap();
     let kept = history.take_event(&holder).unwrap();
     assert_eq!(kept.as_ref().map(|message| message.event.as_str()), Some("promise-kept-again"));
     // Its process is gone: the same number on the same machine.
     history.retry_events(&Holder::new("H1")).unwrap();
     assert_eq!(history.take_event(&holder).unwrap(), kept);
+}
+
+#[test]
+fn a_promise_that_is_kept_says_nothing_of_a_shorter_one_or_of_other_databases() {
+    use crate::outbox::{Event, Judge, Promise, Raised};
+    let (_folder, mut history) = history();
+    let of = |judge: Judge, seconds: u64| Promise {
+        broken: Event::PromiseBroken,
+        judge,
+        span: Duration::from_secs(seconds),
+    };
+    let (short, long) = (of(Judge::Watch, 60), of(Judge::Watch, 600));
+    let raised =
+        ["F", "G"].map(|family| Raised { family: family.to_owned(), name: family.to_owned(), text: "old".to_owned() });
+    let new = |history: &mut History, promise: &Promise, raised: &[Raised], judged: Option<&str>| {
+        history.raise(promise, raised, judged, true).unwrap().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(new(&mut history, &short, &raised, None), ["F", "G"]);
+    assert!(new(&mut history, &long, &[], None).is_empty());
+    assert_eq!(new(&mut history, &of(Judge::Check, 60), &raised[..1], Some("F")), ["F"], "it looks ahead");
+    // G was not judged, so it is still broken.
+    assert!(new(&mut history, &short, &[], Some("F")).is_empty());
+    assert_eq!(new(&mut history, &short, &raised, None), ["F"]);
+    let holder = Holder::new("H1");
+    let mut events = Vec::new();
+    while let Some(taken) = history.take_event(&holder).unwrap() {
+        events.push(format!("{} {}", taken.event, taken.database));
+        history.passed_on(&taken, None).unwrap();
+    }
+    let expected =
+        ["promise-broken F", "promise-broken G", "promise-broken F", "promise-kept-again ", "promise-broken F"];
+    assert_eq!(events, expected);
+    assert!(!history.has_event().unwrap());
+}
+
+#[test]
+fn an_alarm_that_nobody_has_judged_for_a_month_is_forgotten() {
+    use crate::outbox::{Event, Judge, Promise, Raised};
+    let (_folder, mut history) = history();
+    let promise = Promise { broken: Event::BackupMissing, judge: Judge::Watch, span: Duration::from_secs(60) };
+    let raised = [Raised { family: "F".to_owned(), name: String::new(), text: String::new() }];
+    let mut raise = |ago: u64| {
+        let then = time::text(SystemTime::now() - Duration::from_secs(ago * 86_400));
+        history.connection().execute("UPDATE alarm SET judged = ?1", [then]).unwrap();
+        history.raise(&promise, &raised, None, true).unwrap().len()
+    };
+    assert_eq!([raise(0), raise(29), raise(29), raise(31)], [1, 0, 0, 1]);
 }

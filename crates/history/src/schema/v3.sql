@@ -64,13 +64,17 @@ CREATE TABLE outbox (
     done_at TEXT,
     error TEXT
 ) STRICT;
+CREATE INDEX outbox_left ON outbox (done_at, not_before);
 
 -- What is not as it was promised, so that it is said once: a family without a new backup, or with pages that were not read in time.
+-- Different promises (who judges, and how many seconds are allowed) do not answer for each other. `judged` is when that was last seen.
 CREATE TABLE alarm (
     family TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('backup-missing', 'promise-broken')),
+    promise TEXT NOT NULL,
     since TEXT NOT NULL,
-    PRIMARY KEY (family, kind)
+    judged TEXT NOT NULL,
+    PRIMARY KEY (family, kind, promise)
 ) STRICT, WITHOUT ROWID;
 
 -- Checks that are under way, and those that were killed: what they have done so far. No number is used twice.

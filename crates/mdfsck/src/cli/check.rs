@@ -11,7 +11,7 @@ use report::{Columns, Format};
 use serde::{Deserialize, Serialize};
 use source::backup::SetChoice;
 
-use super::{DatabaseArguments, OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
+use super::{DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
 use crate::failure::Failure;
 use crate::watch::Mark;
 
@@ -340,6 +340,9 @@ pub(crate) struct ResultArguments {
     /// all the same.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) listener: ListenerArguments,
 
     /// The watcher's backup that this checks.
     #[arg(skip)]

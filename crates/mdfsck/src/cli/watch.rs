@@ -1,15 +1,16 @@
 //! The options of `mdfsck watch`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::{OUTPUT, RESOURCES};
+use super::{ListenerArguments, OUTPUT, RESOURCES};
 use crate::watch::policy::{During, Policy};
 
-const EVENTS: &str = "Events and metrics";
 const CHOICE: &str = "Which backups";
+const ENGINE: &str = "Large backups";
 
 #[derive(Args)]
 pub(crate) struct WatchArguments {
@@ -103,19 +104,41 @@ pub(crate) struct WatchArguments {
     #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) csv: bool,
 
-    /// Run PROGRAM when a finding is new, confirmed or gone, a promise is broken or kept again, a backup is missing, or a check has
-    /// failed
-    ///
-    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. It is started
-    /// without a shell and has 60 seconds. Until it ends with status 0, it is called again, after a longer time each time.
-    #[arg(long, value_name = "PROGRAM", help_heading = EVENTS)]
-    pub(crate) on_event: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) listener: ListenerArguments,
 
-    /// An argument for that program; repeatable
-    #[arg(long, value_name = "ARG", requires = "on_event", allow_hyphen_values = true, help_heading = EVENTS)]
-    pub(crate) event_argument: Vec<std::ffi::OsString>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
 
     /// Write metrics of all databases to FILE for Prometheus; the file is always replaced as a whole
-    #[arg(long, value_name = "FILE", help_heading = EVENTS)]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) metrics: Option<PathBuf>,
+}
+
+/// The program that carries out the checks of large backups.
+#[derive(Args, Clone, Default)]
+pub(crate) struct EngineArguments {
+    /// Let PROGRAM carry out the checks of large backups, on a cluster for example
+    ///
+    /// For each, the watcher makes a plan, calls PROGRAM with the folder of the plan as the last argument, and merges what the
+    /// tasks have found. It is started without a shell, and has to carry out the tasks that 'mdfsck plan --status FOLDER --missing'
+    /// lists, by 'mdfsck task FOLDER ID'. If parts are missing afterwards, the backup is tried again later, and only these are made.
+    #[arg(long, value_name = "PROGRAM", requires = "engine_dir", help_heading = ENGINE)]
+    pub(crate) engine: Option<PathBuf>,
+
+    /// An argument for that program, before the folder of the plan; repeatable
+    #[arg(long, value_name = "ARG", requires = "engine", allow_hyphen_values = true, help_heading = ENGINE)]
+    pub(crate) engine_argument: Vec<OsString>,
+
+    /// Folder for the plans; all machines that carry out tasks must see it under this path, and the backups under theirs
+    #[arg(long, value_name = "DIR", requires = "engine", help_heading = ENGINE)]
+    pub(crate) engine_dir: Option<PathBuf>,
+
+    /// Backups and data files from this size on are large; a differential counts together with its full backup
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "1TB", help_heading = ENGINE)]
+    pub(crate) engine_from: u64,
+
+    /// End that program, and try again later, if it takes longer than this
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "24h", help_heading = ENGINE)]
+    pub(crate) engine_limit: Duration,
 }

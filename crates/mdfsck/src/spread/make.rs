@@ -43,7 +43,19 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
         let what =
             What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::Plan(&common) };
         Folder::reserve(&folder)?;
-        make(&folder, &check.of(paths), &what, (arguments, &common.key))
+        let plan = make(&folder, &check.of(paths), &what, (arguments.task_size, &common.key))?;
+        let view = PlanView {
+            plan: plan.plan.as_str(),
+            folder: &folder.display().to_string(),
+            database: &plan.database,
+            tasks: plan.task_count(),
+            bytes: plan.tasks.iter().map(bytes_of).sum(),
+        };
+        output::print(|out| match arguments.json {
+            true => report::parts::write_plan_json(&view, out),
+            false => report::parts::write_plan(&view, &source::argument(&folder), out),
+        })?;
+        Ok(0)
     })
 }
 
@@ -57,7 +69,7 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     given.iter().map(|path| absolute(path)).collect()
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if let Some(url) = source::storage::url(path) {
         // Tasks find the query of a link by the rest of it.
         let is_one_of_two = url.starts_with("http") && url.contains('#');
@@ -75,12 +87,13 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-fn make(
+/// Makes a plan in a folder that was reserved for it.
+pub(super) fn make(
     folder: &Path,
     check: &CheckArguments,
     what: &What<'_>,
-    (arguments, key): (&PlanArguments, &HashKey),
-) -> Result<u8, Failure> {
+    (task_bytes, key): (u64, &HashKey),
+) -> Result<Plan<Planned>, Failure> {
     let listener = progress::listener(check.run.progress, None);
     let input = checking::open(check, what, listener.as_ref())?;
     // As they are before they are read: the comparison with the log may take hours.
@@ -89,13 +102,13 @@ fn make(
     let files = files_of(check, what, &input, &prepared.database)?;
     before.iter().filter(|file| files.iter().any(|now| now.path == file.path)).try_for_each(SourceFile::verify)?;
     let source = prepared.recovered.pages_or(input.pages());
-    let pages = (arguments.task_size / PAGE_BYTES as u64).max(1);
+    let pages = (task_bytes / PAGE_BYTES as u64).max(1);
     let id = PlanId::new()?;
     let (ranges, fingerprint, maps) = checking::throttled(check, source, |source| {
         sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| match sweeper {
             Some(sweeper) => {
                 let ranges = sweeper.ranges(pages);
-                refuse_many("--task-size", arguments.task_size, ranges.len())?;
+                refuse_many("--task-size", task_bytes, ranges.len())?;
                 let maps = (!ranges.is_empty()).then(|| write_maps(folder, &id, sweeper, &ranges)).transpose()?;
                 Ok::<_, Failure>((ranges, Some(sweeper.fingerprint), maps))
             }
@@ -115,18 +128,7 @@ fn make(
     // Nor may anything have changed since.
     plan.verify_files()?;
     Folder::create(folder, &plan, key, audit.as_deref(), maps)?;
-    let view = PlanView {
-        plan: plan.plan.as_str(),
-        folder: &folder.display().to_string(),
-        database: &plan.database,
-        tasks: plan.task_count(),
-        bytes: plan.tasks.iter().map(bytes_of).sum(),
-    };
-    output::print(|out| match arguments.json {
-        true => report::parts::write_plan_json(&view, out),
-        false => report::parts::write_plan(&view, &source::argument(folder), out),
-    })?;
-    Ok(0)
+    Ok(plan)
 }
 
 /// Writes what each task has to know of the maps.

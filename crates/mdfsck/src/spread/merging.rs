@@ -21,6 +21,8 @@ pub(crate) struct Merge {
     pub(super) answers: Vec<Gathered>,
     /// Bytes that a second look may read here; `None` if there are no tasks to take it.
     pub(super) local_limit: Option<u64>,
+    /// Another round of tasks is reported on stdout.
+    pub(super) says_rounds: bool,
 }
 
 pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
@@ -29,11 +31,8 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     let check =
         CheckArguments { results: arguments.results.clone(), ..opened.arguments(&arguments.room, &arguments.run) };
     checking::set_up(&check, |check| {
-        opened.plan.verify_files()?;
-        let gathered = opened.folder.gather(&opened.plan)?;
-        let answers = opened.rounds.iter().map(|round| round.folder.gather(&round.plan)).collect::<Result<_, _>>()?;
         let (choice, sets) = (opened.choice(), opened.sets()?);
-        let merge = Merge { opened, gathered, answers, local_limit: Some(arguments.local_limit) };
+        let merge = Merge::gather(opened, arguments.local_limit)?;
         let spread = Spread::Merge(&merge);
         let what = What { named: &check.paths, choice: &choice, sets: sets.as_deref(), place: None, spread };
         checking::one(check, &what)
@@ -53,6 +52,17 @@ impl From<SumsError> for Stop {
 }
 
 impl Merge {
+    /// Takes the parts of a plan.
+    ///
+    /// # Errors
+    /// If one is missing or not whole, or a source file has changed.
+    pub(super) fn gather(opened: Opened, local_limit: u64) -> Result<Self, PartsError> {
+        opened.plan.verify_files()?;
+        let gathered = opened.folder.gather(&opened.plan)?;
+        let answers = opened.rounds.iter().map(|round| round.folder.gather(&round.plan)).collect::<Result<_, _>>()?;
+        Ok(Self { opened, gathered, answers, local_limit: Some(local_limit), says_rounds: true })
+    }
+
     /// The report of the check whose pages were swept into the parts, or what it can say so far.
     ///
     /// # Errors
@@ -103,7 +113,7 @@ impl Merge {
         self.opened.verify_files()?;
         match rounds.map_or(Ok(Vec::new()), Rounds::end).map_err(Failure::unable)?.as_slice() {
             [] => Ok(report),
-            wanted => Err(rounds::ask(&self.opened, wanted)),
+            wanted => Err(rounds::ask(&self.opened, wanted, self.says_rounds)),
         }
     }
 }

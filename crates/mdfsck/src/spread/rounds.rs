@@ -42,15 +42,15 @@ fn answers<'o>(open: &'o OpenRound<Planned>, gathered: &'o Gathered, question: u
     opened.collect()
 }
 
-/// Writes what is to be asked as the next round, and says so.
+/// Writes what is to be asked as the next round; `is_said` prints that.
 ///
 /// # Errors
 /// If it cannot be written; otherwise the failure with which merge ends until the tasks have answered.
-pub(super) fn ask(opened: &Opened, wanted: &[Wanted]) -> Failure {
-    write(opened, wanted).map_or_else(|failure| failure, |()| Failure::more())
+pub(super) fn ask(opened: &Opened, wanted: &[Wanted], is_said: bool) -> Failure {
+    write(opened, wanted, is_said).map_or_else(|failure| failure, |()| Failure::more())
 }
 
-fn write(opened: &Opened, wanted: &[Wanted]) -> Result<(), Failure> {
+fn write(opened: &Opened, wanted: &[Wanted], is_said: bool) -> Result<(), Failure> {
     let (plan, number) = (&opened.plan, opened.rounds.len() as u32 + 1);
     let mut tasks = Vec::new();
     for (question, wanted) in (0..).zip(wanted) {
@@ -73,6 +73,9 @@ fn write(opened: &Opened, wanted: &[Wanted]) -> Result<(), Failure> {
         tasks,
     };
     opened.folder.add_round(&round)?;
+    if !is_said {
+        return Ok(());
+    }
     let Round { round, why, bytes, tasks, .. } = &round;
     let view = RoundView { round: *round, tasks: tasks.len() as u32, why, bytes: *bytes };
     output::print(|out| report::parts::write_round_json(&view, out))

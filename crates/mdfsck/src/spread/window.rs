@@ -233,7 +233,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let gathered = opened.folder.gather_some(&opened.plan, done.into_iter().cloned());
     let tiles = keeper.tiles.clone();
     let first_of: Vec<(u16, u32)> = opened.plan.tasks.iter().map(|task| (task.file, task.first)).collect();
-    let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None };
+    let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None, says_rounds: false };
     let mut report =
         throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
     // A range is read if its task is done and every page of it could be read. When the image closes, too, the ranges are those of

@@ -10,17 +10,20 @@ use std::time::SystemTime;
 use history::queue::{Claim, Item, Kind, Verdict};
 use history::{FailedRun, History};
 use log::{EndReason, Log, Walk};
+use parts::MOST_ROUNDS;
 use report::log::lsn_text;
 use source::backup::{self, BackupLog, ChainSet, SetChoice, Until};
 
+use super::engine::{self, Engine};
 use super::find;
 use super::mark::Mark;
+use super::work::Shared;
 use crate::check::{self, Out, What};
 use crate::cli::{CheckArguments, ProgressKind, WatchArguments};
 use crate::failure::{About, Failure, speaking_of, warn};
 use crate::keep;
 use crate::many::side_by_side;
-use crate::spread::Spread;
+use crate::spread::{HandedOut, Spread};
 
 /// What the checks of a watcher have in common.
 pub(super) struct Checker<'a> {
@@ -31,10 +34,13 @@ pub(super) struct Checker<'a> {
     share: CheckArguments,
     /// Write-locked by a check that needs all the memory.
     alone: RwLock<()>,
+    /// What carries out the checks of large backups.
+    engine: Option<Engine<'a>>,
+    shared: &'a Shared,
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(watch: &'a WatchArguments) -> Self {
+    pub(super) fn new(watch: &'a WatchArguments, engine: Option<Engine<'a>>, shared: &'a Shared) -> Self {
         let mut whole = CheckArguments::of_paths(Vec::new());
         whole.run.maxdop = watch.maxdop;
         whole.run.io_limit = watch.io_limit;
@@ -42,8 +48,10 @@ impl<'a> Checker<'a> {
         whole.recovery.room.memory = watch.memory;
         whole.recovery.room.temp_dir.clone_from(&watch.temp_dir);
         whole.results.history = Some(watch.history.clone());
+        whole.results.listener = watch.listener.clone();
         let several = CheckArguments { databases: watch.jobs, ..whole.clone() };
-        Self { watch, share: side_by_side::share(&several, usize::from(watch.jobs)), whole, alone: RwLock::default() }
+        let share = side_by_side::share(&several, usize::from(watch.jobs));
+        Self { watch, share, whole, alone: RwLock::default(), engine, shared }
     }
 
     /// Checks a backup. The history then has the result, whatever it is.
@@ -74,7 +82,6 @@ impl<'a> Checker<'a> {
         let mark = Arc::new(Mark {
             claim: claim.clone(),
             doubt,
-            has_listener: self.watch.on_event.is_some(),
             files,
             settle: self.watch.settle,
             has_changed: AtomicBool::new(false),
@@ -90,6 +97,10 @@ impl<'a> Checker<'a> {
             Ok(Err(failure)) => Some(failure),
             Err(_) => Some(Failure::unable("the check ended unexpectedly; see the lines before")),
         };
+        // The watcher ends, and what it has claimed becomes ready again.
+        if self.shared.is_stopped() {
+            return Ok(());
+        }
         if mark.has_changed.load(Ordering::Relaxed) {
             return history.give_back(claim, "its files changed while they were read");
         }
@@ -115,31 +126,88 @@ impl<'a> Checker<'a> {
             Kind::Data => (SetChoice::Newest, None),
             _ => match restore(item, paths, base)? {
                 Ok(sets) => (SetChoice::All, Some(sets)),
-                Err(refused) => return finish(history, mark, Verdict::Unknown, &refused),
+                Err(refused) => return self.finish(history, mark, Verdict::Unknown, &refused),
             },
         };
         let mut named = paths.to_vec();
         named.extend(base.iter().cloned());
         let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
+        let bytes = mark.files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.size));
+        let engine = self.engine.as_ref().filter(|engine| engine.takes(bytes));
+        let by_engine =
+            engine.map_or(Ok(false), |engine| self.by_engine(engine, history, (item, mark), (&what, bytes)));
+        let here = || {
+            self.within_share(mark, &what, |arguments| {
+                let (mut sink, mut unwritten) = (io::sink(), None);
+                check::check(arguments, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))).map(drop)
+            })
+        };
+        let done = by_engine.and_then(|is_done| if is_done { Ok(()) } else { here() });
+        // The failure was already recorded.
+        done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
+    }
+
+    /// Lets another program carry out a check. Returns whether it was done: if not, there is nothing to carry out elsewhere.
+    fn by_engine(
+        &self,
+        engine: &Engine<'_>,
+        history: &History,
+        (item, mark): (&Item, &Arc<Mark>),
+        (what, bytes): (&What<'_>, u64),
+    ) -> Result<bool, Failure> {
+        engine.tidy(history).map_err(|error| Failure::from(&error))?;
+        let folder = engine.plan_of(item.id);
+        let make = |arguments: &CheckArguments| HandedOut::make(&folder, arguments, what, engine::task_bytes(bytes));
+        let Some(plan) = self.within_share(mark, what, make)? else { return Ok(false) };
+        for _ in 0..=MOST_ROUNDS {
+            let said = if plan.has_all()? { None } else { engine.call(&folder, self.shared)? };
+            if self.shared.is_stopped() {
+                return Ok(true);
+            }
+            let merge = |arguments: &CheckArguments| plan.merge(arguments, what, engine::local_limit(bytes));
+            // Whatever the program says, its parts count.
+            match self.within_share(mark, what, merge) {
+                Ok(true) => {
+                    plan.remove();
+                    return Ok(true);
+                }
+                Ok(false) => {}
+                Err(failure) => {
+                    // With all parts there, a second attempt was enough: then a new plan.
+                    if item.tries > 0 && !failure.needs_memory && plan.has_all().unwrap_or(false) {
+                        plan.remove();
+                    }
+                    let text = said.map(|said| format!("{said}; {}", failure.text)).unwrap_or(failure.text);
+                    return Err(Failure { text, ..failure });
+                }
+            }
+        }
+        Err(Failure::unable(format!("{}: there is no end to its rounds of tasks", folder.display())))
+    }
+
+    /// Does a part of a check within the resources of one of several; if these are too small, alone within those of all.
+    fn within_share<T>(
+        &self,
+        mark: &Arc<Mark>,
+        what: &What<'_>,
+        run: impl Fn(&CheckArguments) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let run = |arguments: &CheckArguments| {
-            let mut arguments = arguments.of(named.clone());
+            let mut arguments = arguments.of(what.named.to_vec());
             arguments.results.watched = Some(Arc::clone(mark));
-            let (mut sink, mut unwritten) = (io::sink(), None);
-            check::check(&arguments, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))).map(drop)
+            run(&arguments)
         };
         let shared = {
             let _others = self.alone.read().unwrap_or_else(PoisonError::into_inner);
             run(&self.share)
         };
-        let done = match shared {
+        match shared {
             Err(failure) if failure.needs_memory && self.watch.jobs > 1 => {
                 let _alone = self.alone.write().unwrap_or_else(PoisonError::into_inner);
                 run(&self.whole)
             }
             done => done,
-        };
-        // The failure was already recorded.
-        done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
+        }
     }
 
     /// Checks a log backup: all its blocks are read.
@@ -170,8 +238,8 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         match damaged.or(gap).or(unplaced).or(short).or(lost).or(labels).or_else(|| mark.doubt.clone()) {
-            Some(doubt) => finish(history, mark, Verdict::Unknown, &doubt),
-            None => finish(history, mark, Verdict::Sound, ""),
+            Some(doubt) => self.finish(history, mark, Verdict::Unknown, &doubt),
+            None => self.finish(history, mark, Verdict::Sound, ""),
         }
     }
 
@@ -201,13 +269,14 @@ impl<'a> Checker<'a> {
             exit_status: failure.status,
             error: &failure.text,
             watched: Some(claim),
-            has_listener: self.watch.on_event.is_some(),
+            has_listener: self.watch.listener.is_there(),
         })
     }
-}
 
-fn finish(history: &mut History, mark: &Mark, verdict: Verdict, message: &str) -> Result<(), Failure> {
-    history.finish(&mark.claim, verdict, message, mark.has_listener).map_err(|error| Failure::from(&error))
+    fn finish(&self, history: &mut History, mark: &Mark, verdict: Verdict, message: &str) -> Result<(), Failure> {
+        let has_listener = self.watch.listener.is_there();
+        history.finish(&mark.claim, verdict, message, has_listener).map_err(|error| Failure::from(&error))
+    }
 }
 
 /// The sets to restore for a backup; the inner error is why there never can be any.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use history::queue::Seen;
@@ -54,17 +54,28 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
     let own = own.iter().filter_map(|path| Some((path.file_name()?.to_owned(), folder_of(path)?)));
     let mut listed = Listed { own: own.collect(), ..Listed::default() };
     for path in paths {
+        let add_pattern = |listed: &mut Listed| {
+            let fixed = patterns::fixed_folder(path);
+            let folder = absolute(&fixed);
+            listed.roots.add_pattern(&folder, path.strip_prefix(&fixed).unwrap_or(path));
+            folder
+        };
         match patterns::expand(path) {
             Ok(Some(expanded)) => {
-                listed.roots.add_pattern(path);
+                add_pattern(&mut listed);
                 listed.problems.extend(expanded.unreadable.into_iter().map(|(_, failure)| failure.text));
-                expanded.paths.iter().for_each(|path| listed.any(path, false));
+                for path in expanded.paths.iter().map(|path| absolute(path)) {
+                    // After a pattern, `..` leads out of what is below its matches.
+                    if path.to_str().is_some_and(|path| !listed.roots.has(path)) {
+                        listed.roots.add(&path);
+                    }
+                    listed.any(&path, false);
+                }
             }
-            Ok(None) => listed.any(path, true),
+            Ok(None) => listed.any(&absolute(path), true),
             // No match yet, which is fine if the folder can be listed.
             Err(_) => {
-                listed.roots.add_pattern(path);
-                let folder = patterns::fixed_folder(path);
+                let folder = add_pattern(&mut listed);
                 if let Err(cause) = storage::list(&folder) {
                     listed.unread(&folder, &cause);
                 }
@@ -183,9 +194,9 @@ impl Listed {
                 continue;
             }
             let mut files = Vec::new();
-            for path in paths.iter().map(Path::new) {
-                self.roots.add_data(path);
-                let found = self.data_files_at(path);
+            for path in paths.iter().map(|path| absolute(Path::new(path))) {
+                self.roots.add_data(&path);
+                let found = self.data_files_at(&path);
                 files.extend(found.into_iter().filter_map(|path| path.into_os_string().into_string().ok()));
             }
             for file in &files {
@@ -198,6 +209,22 @@ impl Listed {
             self.data.push(DataFiles { name: name.clone(), files });
         }
         Ok(())
+    }
+}
+
+/// A path that means the same in every folder, so that all watchers know a file by the same name. A link keeps its name, unless it
+/// comes before `..`: then it decides where that leads.
+fn absolute(path: &Path) -> PathBuf {
+    if storage::url(path).is_some() {
+        return path.to_owned();
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let parts: Vec<Component<'_>> = absolute.components().collect();
+    let Some(last) = parts.iter().rposition(|part| *part == Component::ParentDir) else { return absolute };
+    let (head, rest) = parts.split_at(last + 1);
+    match fs::canonicalize(head.iter().collect::<PathBuf>()) {
+        Ok(head) => head.join(rest.iter().collect::<PathBuf>()),
+        Err(_) => absolute,
     }
 }
 
@@ -306,6 +333,36 @@ mod tests {
         let own = ["./h.bak", "h.bak-wal"].map(|name| folder.path().join(name));
         let listed = list(&[folder.path().to_owned(), folder.path().join("h.bak")], &own);
         assert_eq!(listed.files.into_keys().collect::<Vec<_>>(), [folder.path().join("a.bak").display().to_string()]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_has_the_same_name_in_every_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir_all(folder.join("real/sub")).unwrap();
+        std::os::unix::fs::symlink("real/sub", folder.join("link")).unwrap();
+        let named = |path: &str| absolute(&folder.join(path)).strip_prefix(&folder).unwrap().to_owned();
+        assert_eq!(named("./real/./a.bak"), Path::new("real/a.bak"));
+        assert_eq!(named("real/sub/../a.bak"), Path::new("real/a.bak"));
+        assert_eq!(named("link/a.bak"), Path::new("link/a.bak"), "a link keeps its name");
+        assert_eq!(named("link/../a.bak"), Path::new("real/a.bak"), "as the system opens it");
+        assert_eq!(absolute(Path::new("x.bak")), std::env::current_dir().unwrap().join("x.bak"));
+        for url in ["s3://bucket/../a.bak", "https://host/a/./b.bak?sig=x/../y"] {
+            assert_eq!(absolute(Path::new(url)).as_os_str(), url, "objects may have such names");
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_within_the_places_to_look() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        fs::write(folder.path().join("a/b/1.bak"), "1").unwrap();
+        for path in ["a", "a/*/*.bak", "./a/b/1.bak", "a/b/../b/*.bak", "a/*", "a/../a"] {
+            let listed = list(&[folder.path().join(path)], &[]);
+            assert_eq!(listed.files.len(), 1, "{path}");
+            assert!(listed.files.keys().all(|file| listed.roots.has(file)), "{path}: {:?}", listed.files);
+        }
     }
 
     #[cfg(target_os = "linux")]

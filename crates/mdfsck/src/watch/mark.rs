@@ -16,8 +16,6 @@ pub(crate) struct Mark {
     pub(crate) claim: Claim,
     /// Why the backup is unknown although nothing was found.
     pub(crate) doubt: Option<String>,
-    /// Whether what becomes of findings is recorded as events.
-    pub(crate) has_listener: bool,
     /// Its files before the check.
     pub(crate) files: Vec<Seen>,
     /// How long files must not change before they count as whole.

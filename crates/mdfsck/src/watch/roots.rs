@@ -10,8 +10,8 @@ use crate::many::patterns;
 pub(super) struct Roots {
     /// Files, and folders with everything below them.
     named: Vec<PathBuf>,
-    /// Patterns, with everything below their matches.
-    patterns: Vec<PathBuf>,
+    /// Folders, with patterns for what is in them; with everything below their matches.
+    patterns: Vec<(PathBuf, PathBuf)>,
     /// Data files, and folders that hold data files.
     data: HashSet<PathBuf>,
 }
@@ -21,8 +21,9 @@ impl Roots {
         self.named.push(path.to_owned());
     }
 
-    pub(super) fn add_pattern(&mut self, pattern: &Path) {
-        self.patterns.push(pattern.to_owned());
+    /// A pattern for what is in a folder, whose own name is no pattern.
+    pub(super) fn add_pattern(&mut self, folder: &Path, pattern: &Path) {
+        self.patterns.push((folder.to_owned(), pattern.to_owned()));
     }
 
     /// A data file, or a folder of data files without its subfolders.
@@ -34,7 +35,10 @@ impl Roots {
     pub(super) fn has(&self, path: &str) -> bool {
         let path = Path::new(path);
         self.named.iter().any(|root| path.starts_with(root))
-            || self.patterns.iter().any(|pattern| patterns::is_below(pattern, path))
+            || self
+                .patterns
+                .iter()
+                .any(|(folder, pattern)| path.strip_prefix(folder).is_ok_and(|path| patterns::is_below(pattern, path)))
             || self.data.contains(path)
             || path.parent().is_some_and(|folder| self.data.contains(folder))
     }
@@ -54,12 +58,22 @@ mod tests {
         let mut roots = Roots::default();
         roots.add(Path::new("/a"));
         roots.add(Path::new("s3://bucket/full"));
-        roots.add_pattern(Path::new("/b/*/x?.bak"));
+        roots.add_pattern(Path::new("/b"), Path::new("*/x?.bak"));
+        roots.add_pattern(Path::new("/what?"), Path::new("*.bak"));
         roots.add_data(Path::new("/d/s.mdf"));
-        for path in ["/a/1.bak", "/a/sub/1.bak", "s3://bucket/full/1.bak", "/b/c/x1.bak", "/b/c/x1.bak/2", "/d/s.mdf"] {
+        for path in [
+            "/a/1.bak",
+            "/a/sub/1.bak",
+            "s3://bucket/full/1.bak",
+            "/b/c/x1.bak",
+            "/b/c/x1.bak/2",
+            "/d/s.mdf",
+            "/what?/1.bak",
+        ] {
             assert!(roots.has(path), "{path}");
         }
-        for path in ["/aa/1.bak", "/1.bak", "s3://bucket/1.bak", "/b/x1.bak", "/b/c/x.bak", "/d/t.mdf"] {
+        for path in ["/aa/1.bak", "/1.bak", "s3://bucket/1.bak", "/b/x1.bak", "/b/c/x.bak", "/d/t.mdf", "/what2/1.bak"]
+        {
             assert!(!roots.has(path), "{path}");
         }
     }

@@ -1,7 +1,7 @@
 //! The threads that check ready backups, and what they share with the thread that looks for backups.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use history::queue::{Claim, Holder, Item};
 use super::check::Checker;
 use super::policy::{self, Policy};
 use super::roots::Roots;
-use super::{TICK, open};
+use super::{TICK, has_changed, open};
 use crate::cli::WatchArguments;
 use crate::failure::{Failure, warn};
 use crate::windows;
@@ -21,6 +21,8 @@ use crate::windows;
 const BEAT: Duration = Duration::from_secs(20);
 /// How long to wait before writing to the history again after a failure, and how many times.
 const PAUSE: Duration = Duration::from_secs(2);
+/// How long programs may take to end.
+const FAREWELL: Duration = Duration::from_secs(5);
 const MOST_NOTES: u32 = 15;
 
 /// What the threads of a watcher share.
@@ -34,6 +36,10 @@ pub(super) struct Shared {
     pub(super) is_unable: AtomicBool,
     /// No more backups will come.
     pub(super) closing: AtomicBool,
+    /// The watcher ends, whatever is under way.
+    is_stopped: AtomicBool,
+    /// Programs that carry out checks now.
+    pub(super) engines: AtomicUsize,
 }
 
 impl Shared {
@@ -44,6 +50,20 @@ impl Shared {
     /// Whether a backup belongs to this watcher, not to another one that uses the same history.
     pub(super) fn is_own(&self, item: &Item) -> bool {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
+    }
+
+    /// Whether the watcher ends, whatever is under way.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed) || windows::signals::is_raised()
+    }
+
+    /// Ends what is under way elsewhere: this process ends next.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        while self.engines.load(Ordering::Relaxed) > 0 && begun.elapsed() < FAREWELL {
+            thread::sleep(TICK);
+        }
     }
 
     fn is_closing(&self) -> bool {
@@ -78,8 +98,14 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
         }
         shared.pause(BEAT);
     };
-    loop {
+    let mut idle = None;
+    while !shared.is_stopped() {
         let was_closing = shared.is_closing();
+        // Nothing was to be done in this state of the history.
+        if !was_closing && !has_changed(&history, &mut idle) {
+            thread::sleep(TICK);
+            continue;
+        }
         match next(arguments, &mut history, (holder, shared)) {
             Ok(Some((item, claim))) => {
                 if let Err(error) = checker.check(&mut history, &item, &claim) {
@@ -88,6 +114,7 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
                     note_failure(checker, &mut history, (&item, &claim), &failure);
                 }
                 shared.working().remove(&claim.id);
+                idle = None;
             }
             Ok(None) if was_closing => return,
             Ok(None) => thread::sleep(TICK),

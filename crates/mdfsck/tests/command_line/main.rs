@@ -12,6 +12,8 @@ mod browser;
 #[cfg(feature = "lab")]
 mod chains;
 mod database;
+#[cfg(all(feature = "lab", unix))]
+mod engine;
 #[cfg(feature = "lab")]
 mod estate;
 mod explain;
@@ -24,6 +26,8 @@ mod guides;
 mod history;
 #[cfg(feature = "lab")]
 mod html;
+#[cfg(all(feature = "lab", unix))]
+mod listener;
 #[cfg(feature = "lab")]
 mod logs;
 #[cfg(feature = "lab")]
@@ -197,6 +201,8 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(spread::with_plans());
     all.extend(windows::with_windows());
     all.extend(watch::with_watch());
+    #[cfg(unix)]
+    all.extend(listener::with_listeners().into_iter().chain(engine::with_engines()));
     all.extend(with_lab_databases());
     all.extend(terminal::with_terminal());
     all

@@ -17,6 +17,7 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch waits for late stripes, and says so after its patience", stripes),
         ("watch calls a backup without its end unknown after its patience", cut),
         ("watch leaves out what vanished, and checks it when it is there again", vanished),
+        ("watch knows a file by one name, whatever folder its relative path is seen from", relative),
         ("watch calls nothing gone that another watcher of the same history looks for", two_watchers),
         ("watch takes a folder that cannot be listed for no folder without backups", unlisted),
         ("watch checks a backup again whose file has changed, and no copy of it", changed),
@@ -98,13 +99,13 @@ fn exported(folder: &Path) -> Result<(), Failed> {
     ensure(answer.contains("mdfsck_findings{database=\"orders\""), answer)
 }
 
-fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
+pub(super) fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     let made = mdfsck(folder, &[&["lab"], arguments].concat());
     ensure(made.status.success(), text(&made.stderr))
 }
 
 /// Writes a backup of another database for each seed, as `backups/NAME.bak`.
-fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) -> Result<(), Failed> {
+pub(super) fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) -> Result<(), Failed> {
     lab(folder, &["new", &format!("{name}.d"), "--size", "9MB", "--seed", seed])?;
     lab(folder, &[&["backup", &format!("{name}.d"), "-o", &format!("{name}.b")], options].concat())?;
     fs::create_dir_all(folder.join("backups"))?;
@@ -118,7 +119,7 @@ fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) -> Result<(),
 }
 
 /// A backup of a database with damage.
-fn hurt(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
+pub(super) fn hurt(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
     lab(folder, &["new", &format!("{name}.s"), "--size", "9MB", "--seed", seed])?;
     lab(folder, &["damage", &format!("{name}.s"), "-o", &format!("{name}.d"), "--kind", "bit-rot", "--seed", "3"])?;
     lab(folder, &["backup", &format!("{name}.d"), "-o", &format!("{name}.b")])?;
@@ -133,29 +134,33 @@ fn watch(folder: &Path, options: &[&str]) -> Output {
 }
 
 /// The lines of a run of `--once`, each with its kind.
-fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
+pub(super) fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
     let stdout = text(&output.stdout);
     let lines = stdout.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
     ensure(lines.last().is_some_and(|line| line["kind"] == "watch_summary"), format!("{output:?}"))?;
     Ok(lines)
 }
 
+/// The first file of a backup, as seen from the folder of the test or from that of the backups.
+fn name(line: &Value) -> &str {
+    let path = line["paths"][0].as_str().unwrap_or_default();
+    // Paths are absolute; the name of a temporary folder begins so.
+    let within = path.split_once("/.tmp").and_then(|(_, path)| path.split_once('/'));
+    within.map_or(path, |(_, path)| path.strip_prefix("backups/").unwrap_or(path))
+}
+
 /// Status and name of the first file of each backup that a run reports, sorted.
-fn reported(output: &Output) -> Result<Vec<String>, Failed> {
+pub(super) fn reported(output: &Output) -> Result<Vec<String>, Failed> {
     let lines = lines(output)?;
     let of_backups = lines.iter().filter(|line| line["kind"] == "watched");
-    let mut all: Vec<String> = of_backups
-        .map(|line| {
-            let path = line["paths"][0].as_str().unwrap_or_default();
-            format!("{} {}", line["status"].as_str().unwrap_or_default(), path.trim_start_matches("backups/"))
-        })
-        .collect();
+    let mut all: Vec<String> =
+        of_backups.map(|line| format!("{} {}", line["status"].as_str().unwrap_or_default(), name(line))).collect();
     all.sort();
     Ok(all)
 }
 
 /// How often each backup was checked, by the runs of the history: how many backups, and the most runs of one.
-fn runs(folder: &Path) -> Result<(usize, usize), Failed> {
+pub(super) fn runs(folder: &Path) -> Result<(usize, usize), Failed> {
     let output = mdfsck(folder, &["history", "h.db", "runs", "--json"]);
     let mut counts: std::collections::BTreeMap<String, usize> = Default::default();
     for line in text(&output.stdout).lines() {
@@ -276,6 +281,53 @@ fn two_watchers(folder: &Path) -> Result<(), Failed> {
     fs::rename(folder.join("late.bak"), folder.join("backups/one_2.bak"))?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one_1.bak"])?;
     ensure(reported(&other())?.is_empty() && runs(folder)? == (2, 1), "each is checked once")
+}
+
+/// Two watchers that name the same files by relative paths in different folders.
+fn relative(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &["--stripes", "2"])?;
+    fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
+    lab(folder, &["new", "data", "--size", "5MB", "--seed", "4"])?;
+    fs::create_dir_all(folder.join("a/b"))?;
+    fs::write(folder.join("list.txt"), "Sales data/orders.mdf\n")?;
+    fs::write(folder.join("a/list.txt"), "Sales ../data/orders.mdf\n")?;
+    let from = |place: &str, paths: &[&str], history: &str| {
+        let options = ["--history", history, "--settle", "1s", "--once", "--json", "--patience", "1s"];
+        mdfsck(&folder.join(place), &[&["watch"], paths, &options].concat())
+    };
+    let first = from(".", &["backups", "list.txt"], "h.db");
+    ensure(reported(&first)?.contains(&"sound data/orders.mdf".to_owned()), format!("{first:?}"))?;
+    // Longer than the patience.
+    thread::sleep(Duration::from_millis(2500));
+    for (place, paths, history) in [
+        ("a", &["../backups", "list.txt"][..], "../h.db"),
+        ("a/b", &["../../backups/*.bak"], "../../h.db"),
+        ("backups", &["."], "../h.db"),
+        ("a", &["b/../../backups/one_?.bak"], "../h.db"),
+    ] {
+        let other = from(place, paths, history);
+        ensure(reported(&other)? == ["unknown one_1.bak"], format!("{place}: {other:?}"))?;
+        ensure(lines(&other)?.last().is_some_and(|line| line["waiting"] == 1), format!("{place}: {other:?}"))?;
+    }
+    let connection = rusqlite::Connection::open(folder.join("h.db"))?;
+    let count = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
+    ensure(count("SELECT count(*) FROM watched_file WHERE path LIKE '%one_1.bak'")? == 1, "one file")?;
+    ensure(
+        count("SELECT count(*) FROM watched_file WHERE path LIKE '%..%' OR path NOT LIKE '/%'")? == 0,
+        "whole paths",
+    )?;
+    ensure(count("SELECT count(*) FROM backup WHERE gone_at IS NOT NULL")? == 0, "nothing is gone")?;
+    // One makes it whole, another checks it, and a third one has nothing to do.
+    fs::rename(folder.join("late.bak"), folder.join("backups/one_2.bak"))?;
+    ensure(reported(&from("a", &["../backups"], "../h.db"))? == ["sound one_1.bak"], "it is whole now")?;
+    ensure(reported(&from("backups", &["."], "../h.db"))?.is_empty(), "nothing is left")?;
+    fs::remove_file(folder.join("backups/one_1.bak"))?;
+    fs::remove_file(folder.join("backups/one_2.bak"))?;
+    from(".", &["backups"], "h.db");
+    ensure(
+        count("SELECT count(*) FROM watched_file WHERE path LIKE '%one_%'")? == 0,
+        "this one sees that they are gone",
+    )
 }
 
 fn unlisted(folder: &Path) -> Result<(), Failed> {

@@ -1,0 +1,134 @@
+//! Promises about databases: each that is broken is an event once, and once more when it is kept again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::{Event, Line, put};
+use crate::error::Result;
+use crate::file::History;
+use crate::time;
+
+/// An alarm whose promise nobody has judged for this long is forgotten: if the promise is made again, it begins anew.
+const FORGOTTEN: Duration = Duration::from_secs(30 * 86_400);
+/// How often it is recorded that a promise is still judged.
+const NOTED: Duration = Duration::from_secs(86_400);
+
+/// A promise. Each has alarms of its own: what breaks one may keep another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promise {
+    /// The event that it is broken.
+    pub broken: Event,
+    /// Who judges it.
+    pub judge: Judge,
+    /// The time that it allows.
+    pub span: Duration,
+}
+
+impl Promise {
+    /// What distinguishes it from others with the same event.
+    fn text(&self) -> String {
+        let judge = match self.judge {
+            Judge::Watch => "watch",
+            Judge::Check => "check",
+        };
+        format!("{judge} {}", self.span.as_secs())
+    }
+}
+
+/// Who judges a promise: they do not always agree, as a check also looks ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judge {
+    /// A watcher, by what is in the history.
+    Watch,
+    /// A check, of its own database.
+    Check,
+}
+
+/// A promise about a family that is broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Raised {
+    /// The family.
+    pub family: String,
+    /// Name of the database.
+    pub name: String,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl History {
+    /// Records for which families a promise is broken, and with a listener puts what has changed into the outbox. `judged` is the
+    /// only family that was judged; `None` if all were. Returns the families whose promise was not broken before.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn raise(
+        &mut self,
+        promise: &Promise,
+        raised: &[Raised],
+        judged: Option<&str>,
+        has_listener: bool,
+    ) -> Result<BTreeSet<String>> {
+        let (event, promise) = (promise.broken, promise.text());
+        let moment = SystemTime::now();
+        let ago = |span: Duration| time::text(moment.checked_sub(span).unwrap_or(moment));
+        let now = time::text(moment);
+        self.transaction(|transaction| {
+            transaction.execute("DELETE FROM alarm WHERE judged < ?1", [ago(FORGOTTEN)])?;
+            let known = known(transaction, event, &promise, judged)?;
+            let current: BTreeMap<&str, &Raised> = raised.iter().map(|one| (one.family.as_str(), one)).collect();
+            let mut new = BTreeSet::new();
+            for (family, one) in current.iter().filter(|(family, _)| !known.contains(**family)) {
+                new.insert((*family).to_owned());
+                let insert = "INSERT INTO alarm (family, kind, promise, since, judged) VALUES (?1, ?2, ?3, ?4, ?4)";
+                transaction.execute(insert, params![family, event.name(), promise, now])?;
+                if has_listener {
+                    tell(transaction, event, (family, &one.name, &one.text), &now)?;
+                }
+            }
+            for family in &known {
+                let of = params![family, event.name(), promise, now, ago(NOTED)];
+                if current.contains_key(family.as_str()) {
+                    let noted =
+                        "UPDATE alarm SET judged = ?4 WHERE family = ?1 AND kind = ?2 AND promise = ?3 AND judged < ?5";
+                    transaction.execute(noted, of)?;
+                    continue;
+                }
+                let ended = "DELETE FROM alarm WHERE family = ?1 AND kind = ?2 AND promise = ?3";
+                transaction.execute(ended, params![family, event.name(), promise])?;
+                if has_listener && event == Event::PromiseBroken {
+                    let name: Option<String> = transaction
+                        .query_row("SELECT name FROM database WHERE family = ?1", [family], |row| row.get(0))
+                        .optional()?;
+                    let text = "the promise is kept again";
+                    tell(transaction, Event::PromiseKeptAgain, (family, &name.unwrap_or_default(), text), &now)?;
+                }
+            }
+            Ok(new)
+        })
+    }
+}
+
+/// The families for which a promise is known to be broken, among those judged.
+fn known(
+    transaction: &Transaction<'_>,
+    event: Event,
+    promise: &str,
+    judged: Option<&str>,
+) -> rusqlite::Result<BTreeSet<String>> {
+    let mut known = transaction
+        .prepare("SELECT family FROM alarm WHERE kind = ?1 AND promise = ?2 AND (?3 IS NULL OR family = ?3)")?;
+    known.query_map(params![event.name(), promise, judged], |row| row.get(0))?.collect()
+}
+
+fn tell(
+    transaction: &Transaction<'_>,
+    event: Event,
+    (family, database, text): (&str, &str, &str),
+    now: &str,
+) -> rusqlite::Result<()> {
+    let text = text.to_owned();
+    let line = Line { v: 1, event: event.name(), at: now, database, family, text, ..Line::default() };
+    put(transaction, event, database, &[line], (1, now))
+}

@@ -1,0 +1,31 @@
+//! The options that name who is told of events.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+const EVENTS: &str = "Events";
+
+/// The program that events are passed on to.
+#[derive(Args, Clone, Default)]
+pub(crate) struct ListenerArguments {
+    /// Run PROGRAM for each event: a finding is new, confirmed or gone, a promise is broken or kept again, a check has failed
+    ///
+    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. It is started
+    /// without a shell and has 60 seconds. Events are recorded in the history together with their run. Until the program ends with
+    /// status 0, it is called again: by the next run, and while this one goes on after a longer time each time.
+    #[arg(long, value_name = "PROGRAM", requires = "history", help_heading = EVENTS)]
+    pub(crate) on_event: Option<PathBuf>,
+
+    /// An argument for that program; repeatable
+    #[arg(long, value_name = "ARG", requires = "on_event", allow_hyphen_values = true, help_heading = EVENTS)]
+    pub(crate) event_argument: Vec<OsString>,
+}
+
+impl ListenerArguments {
+    /// Whether there is such a program.
+    pub(crate) fn is_there(&self) -> bool {
+        self.on_event.is_some()
+    }
+}

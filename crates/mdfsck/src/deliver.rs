@@ -1,0 +1,177 @@
+//! Passes events on to the program of `--on-event`.
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use history::History;
+use history::outbox::Message;
+use history::queue::Holder;
+
+use crate::cli::{ListenerArguments, ResultArguments};
+use crate::failure::{Failure, warn};
+use crate::keep;
+use crate::program::{self, Ended};
+
+/// How long the program may take.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How often it looks for events.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often it looks whether the run has ended.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Passes events on while `act` runs, and afterwards those of this run. Also returns the bits of the exit status for what could
+/// not be passed on.
+pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (R, u8) {
+    let (Some(path), Some(program)) = (&results.history, &results.listener.on_event) else { return (act(), 0) };
+    let holder = Holder::new(&keep::host());
+    // What was found is passed on even if the run was to end early.
+    let deliverer =
+        Deliverer { history: path, program, listener: &results.listener, holder: &holder, is_stopped: || false };
+    let has_ended = AtomicBool::new(false);
+    let done = thread::scope(|scope| {
+        let ends = EndsWithRun(&has_ended);
+        // An earlier run may have been killed before it could pass its events on: they do not wait for the end of this one.
+        let begun = thread::Builder::new().name("events".to_owned()).spawn_scoped(scope, || deliverer.work(&has_ended));
+        let done = act();
+        drop(ends);
+        if begun.is_err() {
+            deliverer.work(&has_ended);
+        }
+        done
+    });
+    (done, left(path, &holder))
+}
+
+/// Ends the thread that passes events on, whatever ends the run.
+struct EndsWithRun<'a>(&'a AtomicBool);
+
+impl Drop for EndsWithRun<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Says how many events could not be passed on; returns the bits of the exit status.
+fn left(history: &Path, holder: &Holder) -> u8 {
+    match History::open_or_create(history).and_then(|history| history.events_left(holder)) {
+        Ok(left) => say_left(left),
+        Err(error) => {
+            warn(error);
+            Failure::UNABLE
+        }
+    }
+}
+
+/// Says how many events could not be passed on; returns the bits of the exit status.
+pub(crate) fn say_left(left: u64) -> u8 {
+    if left == 0 {
+        return 0;
+    }
+    let events = if left == 1 { "1 event" } else { &format!("{left} events") };
+    warn(format!("{events} could not be passed on; the next run tries again"));
+    Failure::UNABLE
+}
+
+/// What is needed to pass events on.
+pub(crate) struct Deliverer<'a> {
+    pub(crate) history: &'a Path,
+    pub(crate) program: &'a Path,
+    pub(crate) listener: &'a ListenerArguments,
+    /// This process.
+    pub(crate) holder: &'a Holder,
+    /// Whether no further event is to be passed on.
+    pub(crate) is_stopped: fn() -> bool,
+}
+
+impl Deliverer<'_> {
+    /// Passes events on until the run has ended, and then those that are left.
+    pub(crate) fn work(&self, has_ended: &AtomicBool) {
+        let Some(mut history) = self.history(has_ended) else { return };
+        // What an earlier run could not pass on is tried again at once.
+        if let Err(error) = history.retry_events(self.holder) {
+            warn(error);
+        }
+        loop {
+            let is_last = has_ended.load(Ordering::Relaxed);
+            if let Err(error) = self.pass_on(&mut history) {
+                warn(error);
+            }
+            if is_last {
+                return;
+            }
+            wait(PAUSE, has_ended);
+        }
+    }
+
+    /// Opens the history; what is in the way of that may pass.
+    fn history(&self, has_ended: &AtomicBool) -> Option<History> {
+        loop {
+            let is_last = has_ended.load(Ordering::Relaxed);
+            match History::open_or_create(self.history) {
+                Ok(history) => return Some(history),
+                Err(error) => warn(error),
+            }
+            if is_last {
+                return None;
+            }
+            wait(LIMIT, has_ended);
+        }
+    }
+
+    /// Passes on one event after another until one fails: the next one would fail, too.
+    fn pass_on(&self, history: &mut History) -> history::Result<()> {
+        // Taking an event writes to the history: only if there is one.
+        while !(self.is_stopped)() && history.has_event()? {
+            let Some(message) = history.take_event(self.holder)? else { return Ok(()) };
+            let failed = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
+            history.passed_on(&message, failed.as_deref())?;
+            if let Some(cause) = failed {
+                let (program, event) = (self.program.display(), &message.event);
+                warn(format!("{program}: event {event} of {}: {cause}; it is called again later", message.database));
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls the program once; the inner error is why the call failed.
+    fn call(&self, message: &Message) -> io::Result<Result<(), String>> {
+        let mut command = Command::new(self.program);
+        command
+            .args(&self.listener.event_argument)
+            .env("MDFSCK_EVENT", &message.event)
+            .env("MDFSCK_DATABASE", &message.database)
+            .env("MDFSCK_COUNT", message.count.to_string())
+            .stdin(input(&message.lines)?)
+            // Standard output carries results only.
+            .stdout(io::stderr());
+        Ok(match program::run(&mut command, LIMIT, &|| false)? {
+            Ended::By(status) if status.success() => Ok(()),
+            Ended::By(status) => Err(format!("it ended with {status}")),
+            Ended::TookTooLong | Ended::Stopped => {
+                Err(format!("it took more than {} seconds and was ended", LIMIT.as_secs()))
+            }
+        })
+    }
+}
+
+/// The lines as a file without a name: whether and when they are read is up to the program.
+fn input(lines: &str) -> io::Result<Stdio> {
+    let mut file: File = tempfile::tempfile()?;
+    file.write_all(lines.as_bytes())?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+/// Waits for `length`, or until the run has ended.
+fn wait(length: Duration, has_ended: &AtomicBool) {
+    let begun = Instant::now();
+    while begun.elapsed() < length && !has_ended.load(Ordering::Relaxed) {
+        thread::sleep(TICK);
+    }
+}

@@ -1,0 +1,127 @@
+//! A check whose tasks another program carries out, between a plan and a merge in this process.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parts::{Folder, PartsError, new_key};
+
+use super::make::{absolute, make};
+use super::{Common, Merge, Opened, Planned, Spread};
+use crate::check::{self as checking, Out, What};
+use crate::cli::CheckArguments;
+use crate::failure::Failure;
+
+/// A plan whose tasks another program carries out. What that program says is not believed: its parts are, as far as they are those
+/// of the plan.
+pub(crate) struct HandedOut {
+    folder: PathBuf,
+}
+
+impl HandedOut {
+    /// Makes a plan in `folder`, unless an earlier attempt at the same check has left one there. `None` if there are no tasks to
+    /// carry out. Whatever else is in `folder` is removed.
+    ///
+    /// # Errors
+    /// If a plan cannot be made.
+    pub(crate) fn make(
+        folder: &Path,
+        check: &CheckArguments,
+        what: &What<'_>,
+        task_bytes: u64,
+    ) -> Result<Option<Self>, Failure> {
+        check.paths.iter().try_for_each(|path| absolute(path).map(drop))?;
+        let handed = Self { folder: folder.to_owned() };
+        if let Ok(opened) = Opened::open(folder)
+            && is_of(&opened, check, what)
+            && opened.verify_files().is_ok()
+        {
+            return Ok(Some(handed));
+        }
+        remove(folder);
+        Folder::reserve(folder)?;
+        let common = Common { key: new_key()?, audit: None };
+        let plan = make(folder, check, &with(what, Spread::Plan(&common)), (task_bytes, &common.key))?;
+        if plan.tasks.is_empty() {
+            remove(folder);
+            return Ok(None);
+        }
+        Ok(Some(handed))
+    }
+
+    /// Whether each task has a part. A file that is no part of the plan is removed: its task is to be carried out again.
+    ///
+    /// # Errors
+    /// If that cannot be known.
+    pub(crate) fn has_all(&self) -> Result<bool, Failure> {
+        let opened = Opened::open(&self.folder)?;
+        let status = match opened.folder.current(&opened.plan, &opened.rounds) {
+            Ok(Some(round)) => round.folder.status(&round.plan),
+            Ok(None) => opened.folder.status(&opened.plan),
+            Err(error) => Err(error),
+        };
+        match status {
+            Ok(status) => Ok(status.missing.is_empty()),
+            Err(error) if self.removes(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Merges the parts and records what they amount to, as for a check. Returns whether that was done: if not, there is another
+    /// round of tasks. Second looks that read more than `local_limit` bytes are left to tasks.
+    ///
+    /// # Errors
+    /// If a part is missing or not whole, or the database cannot be judged.
+    pub(crate) fn merge(&self, check: &CheckArguments, what: &What<'_>, local_limit: u64) -> Result<bool, Failure> {
+        let opened = Opened::open(&self.folder)?;
+        if !is_of(&opened, check, what) {
+            let text = "is not the plan that was made for this backup";
+            return Err(Failure::unable(format!("{}: {text}", self.folder.display())));
+        }
+        let gathered = Merge::gather(opened, local_limit).inspect_err(|error| _ = self.removes(error));
+        // Nobody has called it incorrectly.
+        let merge = Merge { says_rounds: false, ..gathered.map_err(Failure::unable)? };
+        let (mut sink, mut unwritten) = (io::sink(), None);
+        let what = with(what, Spread::Merge(&merge));
+        match checking::check(check, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))) {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.status == Failure::MORE => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Removes the plan.
+    pub(crate) fn remove(self) {
+        remove(&self.folder);
+    }
+
+    /// Removes what an error says is no part, if that is all that is wrong.
+    fn removes(&self, error: &PartsError) -> bool {
+        let files: &[&PathBuf] = match error {
+            PartsError::Twice { one, other, .. } => &[one, other],
+            PartsError::PartDamaged { path, .. } | PartsError::Foreign { path, .. } => &[path],
+            _ => return false,
+        };
+        files.iter().all(|path| path.starts_with(&self.folder) && fs::remove_file(path).is_ok())
+    }
+}
+
+/// Removes a folder with a plan.
+pub(crate) fn remove(folder: &Path) {
+    // Without plan.json, what is left is not a plan.
+    let _ = fs::remove_file(folder.join("plan.json"));
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// Whether a plan is about this very check.
+fn is_of(opened: &Opened, check: &CheckArguments, what: &What<'_>) -> bool {
+    let wanted = Planned { has_audit: opened.plan.options.has_audit, ..Planned::of(check, what) };
+    match (serde_json::to_value(&wanted), serde_json::to_value(&opened.plan.options)) {
+        (Ok(wanted), Ok(found)) => wanted == found,
+        _ => false,
+    }
+}
+
+fn with<'w>(what: &What<'w>, spread: Spread<'w>) -> What<'w> {
+    What { named: what.named, choice: what.choice, sets: what.sets, place: None, spread }
+}

@@ -1,0 +1,119 @@
+//! Large backups: a program of the user carries out their tasks. Its parts are merged here, and recorded like any other check.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+
+use history::History;
+
+use super::work::Shared;
+use crate::cli::{EngineArguments, WatchArguments};
+use crate::failure::Failure;
+use crate::program::{self, Ended};
+use crate::spread;
+
+/// Tasks of a plan, about.
+const TASKS: u64 = 256;
+/// A smaller task costs more to begin than to carry out.
+const LEAST_TASK_BYTES: u64 = 1 << 30;
+/// The share of a backup, and the number of bytes, that second looks may read in this process.
+const LOOKS: u64 = 16;
+const MOST_LOOKS_BYTES: u64 = 64 << 30;
+
+/// The program that carries out the tasks of large backups.
+pub(super) struct Engine<'a> {
+    program: &'a Path,
+    arguments: &'a EngineArguments,
+    /// Where the plans are.
+    folder: PathBuf,
+    /// How the names of this history's plans begin.
+    prefix: String,
+}
+
+impl<'a> Engine<'a> {
+    /// The program that was asked for, if there is one.
+    ///
+    /// # Errors
+    /// If there can be no plans in its folder.
+    pub(super) fn of(watch: &'a WatchArguments) -> Result<Option<Self>, Failure> {
+        let arguments = &watch.engine;
+        let (Some(program), Some(folder)) = (&arguments.engine, &arguments.engine_dir) else { return Ok(None) };
+        let refused = |cause: &dyn std::fmt::Display| {
+            Failure::usage(format!("--engine-dir {}: cannot hold plans: {cause}", folder.display()))
+        };
+        if source::storage::url(folder).is_some() {
+            return Err(refused(&"a plan is a folder of files that all machines see"));
+        }
+        fs::create_dir_all(folder).map_err(|cause| refused(&cause))?;
+        tempfile::tempfile_in(folder).map_err(|cause| refused(&cause.kind()))?;
+        let absolute = std::path::absolute(folder).map_err(|cause| refused(&cause))?;
+        let mut hasher = DefaultHasher::new();
+        std::path::absolute(&watch.history).unwrap_or_else(|_| watch.history.clone()).hash(&mut hasher);
+        let prefix = format!("mdfsck-{:016x}-", hasher.finish());
+        Ok(Some(Self { program, arguments, folder: absolute, prefix }))
+    }
+
+    /// Whether it carries out the check of something of this size.
+    pub(super) fn takes(&self, bytes: u64) -> bool {
+        bytes >= self.arguments.engine_from
+    }
+
+    /// The folder of the plan for a backup in the queue.
+    pub(super) fn plan_of(&self, id: i64) -> PathBuf {
+        self.folder.join(format!("{}{id}", self.prefix))
+    }
+
+    /// Removes the plans of backups that are no longer in the queue.
+    pub(super) fn tidy(&self, history: &History) -> history::Result<()> {
+        let queued: Vec<i64> = history.queued()?.iter().map(|item| item.id).collect();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let id = name.to_str().and_then(|name| name.strip_prefix(&self.prefix)?.parse().ok());
+            if id.is_some_and(|id: i64| !queued.contains(&id)) {
+                spread::remove_plan(&entry.path());
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls it for a plan. Returns what is to be said of how it has ended, if it has not succeeded.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(super) fn call(&self, plan: &Path, shared: &Shared) -> Result<Option<String>, Failure> {
+        let mut command = Command::new(self.program);
+        command
+            .args(&self.arguments.engine_argument)
+            .arg(plan)
+            // It ends when this process ends, so that whoever reads it ends too.
+            .stdin(Stdio::piped())
+            // Its parts say it all.
+            .stdout(Stdio::null());
+        shared.engines.fetch_add(1, Ordering::Relaxed);
+        let ended = program::run(&mut command, self.arguments.engine_limit, &|| shared.is_stopped());
+        shared.engines.fetch_sub(1, Ordering::Relaxed);
+        let program = self.program.display();
+        match ended {
+            Ok(Ended::By(status)) if status.success() => Ok(None),
+            Ok(Ended::By(status)) => Ok(Some(format!("{program}: ended with {status}"))),
+            Ok(Ended::TookTooLong) => {
+                let seconds = self.arguments.engine_limit.as_secs();
+                Ok(Some(format!("{program}: took more than {seconds} seconds and was ended (--engine-limit)")))
+            }
+            Ok(Ended::Stopped) => Ok(Some(format!("{program}: was ended together with the watcher"))),
+            Err(cause) => Err(Failure::unable(format!("{program}: cannot be started: {cause}"))),
+        }
+    }
+}
+
+/// The most that a task of a backup of this size reads.
+pub(super) fn task_bytes(bytes: u64) -> u64 {
+    (bytes / TASKS).max(LEAST_TASK_BYTES)
+}
+
+/// The most that a second look may read in this process.
+pub(super) fn local_limit(bytes: u64) -> u64 {
+    (bytes / LOOKS).min(MOST_LOOKS_BYTES)
+}
