@@ -96,6 +96,17 @@ impl Media {
         read.inspect_err(|cause| self.note(at, cause))
     }
 
+    /// Reads the tape from offset `at`, without another try and without a note: for a caller that reads less at once if this
+    /// fails. Returns the bytes read.
+    pub(super) fn try_read_at(&self, buffer: &mut [u8], at: u64) -> usize {
+        let read = match &self.input {
+            Input::File(file, _) => read_fully_at(file, buffer, at),
+            Input::Compressed(file, _, compressed) => compressed.read_at(file, buffer, at),
+            Input::Pipe(pipe) => pipe.read_at(buffer, at),
+        };
+        read.unwrap_or_default()
+    }
+
     /// Remembers a read that failed.
     fn note(&self, at: u64, cause: &io::Error) {
         if !is_damage(cause) {

@@ -12,11 +12,15 @@ use format::page::PAGE_BYTES;
 use format::{PageHeader, PageType};
 
 use super::media::Media;
+use super::places::FRAME_BYTES;
+use super::sets::Region;
 
 /// Bytes of a page that identify it.
 const ID_BYTES: usize = 40;
 const ID_AT: usize = offset_of!(PageHeader, page_id);
 const TYPE_AT: usize = offset_of!(PageHeader, page_type);
+/// Bytes read at once to find the names of a region's extents.
+const READ_BYTES: u64 = 16 * FRAME_BYTES;
 /// First bytes of the pages that pad the end of a region.
 const FILLER: [u8; 2] = [1, 0x65];
 
@@ -144,9 +148,26 @@ impl SetFiles {
     }
 }
 
+impl Names {
+    const NONE: Self = Self { found: Vec::new(), is_unreadable: false, is_filler: true };
+
+    /// Adds the name in the first bytes of a page, if it can be one of `files`.
+    fn add(&mut self, index: u32, bytes: &[u8; ID_BYTES], files: &SetFiles) {
+        self.is_filler &= bytes.starts_with(&FILLER);
+        let (Some(page), Some(id)) = (u32_at(bytes, ID_AT), u16_at(bytes, ID_AT + 4)) else { return };
+        let is_page = bytes[0] == 1 && PageType::from_byte(bytes[TYPE_AT]).is_some() && page % EXTENT_PAGES == index;
+        let extent = page / EXTENT_PAGES;
+        if let Some(file) = files.index_with(id, extent).filter(|_| is_page)
+            && !self.found.contains(&(file, extent))
+        {
+            self.found.push((file, extent));
+        }
+    }
+}
+
 /// The names in the pages of the extent at `at` that can be extents of `files`.
 pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Names> {
-    let mut names = Names { found: Vec::new(), is_unreadable: false, is_filler: true };
+    let mut names = Names::NONE;
     for index in 0..EXTENT_PAGES {
         let mut bytes = [0; ID_BYTES];
         match media.read_at(&mut bytes, at + u64::from(index) * PAGE_BYTES as u64) {
@@ -155,22 +176,69 @@ pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Name
             Err(error) if error.kind() == io::ErrorKind::InvalidData => names.is_unreadable = true,
             Err(error) => return Err(error),
         }
-        names.is_filler &= bytes.starts_with(&FILLER);
-        let (Some(page), Some(id)) = (u32_at(&bytes, ID_AT), u16_at(&bytes, ID_AT + 4)) else { continue };
-        let is_page = bytes[0] == 1 && PageType::from_byte(bytes[TYPE_AT]).is_some() && page % EXTENT_PAGES == index;
-        let extent = page / EXTENT_PAGES;
-        if let Some(file) = files.index_with(id, extent).filter(|_| is_page)
-            && !names.found.contains(&(file, extent))
-        {
-            names.found.push((file, extent));
-        }
+        names.add(index, &bytes, files);
     }
     Ok(names)
+}
+
+/// The names of all extents of a region, read in order and many at once. Where that fails, each page is read by itself: what
+/// cannot be read between two names does not matter.
+pub(crate) struct NamesOfRegion<'a> {
+    media: &'a Media,
+    files: &'a SetFiles,
+    end: u64,
+    /// Whole extents, and where they start in the tape.
+    extents: Vec<u8>,
+    start: u64,
+    /// Up to here nothing is read at once.
+    apart_until: u64,
+}
+
+impl<'a> NamesOfRegion<'a> {
+    pub(crate) fn new(media: &'a Media, region: Region, files: &'a SetFiles) -> Self {
+        let end = region.at.saturating_add(region.length);
+        Self { media, files, end, extents: Vec::new(), start: 0, apart_until: 0 }
+    }
+
+    /// The names in the extent at `at`, which is after those that were asked for before.
+    pub(crate) fn next(&mut self, at: u64) -> io::Result<Names> {
+        if self.extent(at).is_none() && at >= self.apart_until {
+            self.read(at);
+        }
+        let Some(extent) = self.extent(at) else { return names(self.media, at, self.files) };
+        let mut names = Names::NONE;
+        for (index, page) in (0..EXTENT_PAGES).zip(extent.chunks(PAGE_BYTES)) {
+            if let Some(bytes) = page.first_chunk() {
+                names.add(index, bytes, self.files);
+            }
+        }
+        Ok(names)
+    }
+
+    fn extent(&self, at: u64) -> Option<&[u8]> {
+        let skipped = usize::try_from(at.checked_sub(self.start)?).ok()?;
+        self.extents.get(skipped..)?.get(..FRAME_BYTES as usize)
+    }
+
+    /// Reads whole extents from `at` on.
+    fn read(&mut self, at: u64) {
+        let left = self.end.saturating_sub(at);
+        let wanted = left.min(READ_BYTES) / FRAME_BYTES * FRAME_BYTES;
+        self.start = at;
+        self.extents.resize(wanted as usize, 0);
+        let read = self.media.try_read_at(&mut self.extents, at);
+        if read < self.extents.len() {
+            self.extents.clear();
+            self.apart_until = at.saturating_add(wanted);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SharedFile;
+    use crate::backup::room::Room;
 
     fn named(extents: &[u32]) -> Vec<Identity> {
         extents.iter().map(|&extent| Identity::Named(0, extent)).collect()
@@ -188,6 +256,37 @@ mod tests {
         let before = ordered.clone();
         keep_ascending(&mut ordered);
         assert_eq!(ordered, before, "the next file starts again");
+    }
+
+    #[test]
+    fn a_region_that_is_read_at_once_has_the_names_that_its_pages_have_one_by_one() {
+        // Each page names its extent, the next one or nothing; the last extent of the region is not whole.
+        let pages = 37 * EXTENT_PAGES + 3;
+        let mut tape = vec![0; 512 + pages as usize * PAGE_BYTES];
+        for page in 0..pages {
+            let at = 512 + page as usize * PAGE_BYTES;
+            let named = [page, page + EXTENT_PAGES, page, page + 1, 7][page as usize % 5];
+            tape[at] = 1;
+            tape[at + TYPE_AT] = [1, 1, 2, 0x65, 255][page as usize % 7 % 5];
+            tape[at + ID_AT..at + ID_AT + 4].copy_from_slice(&named.to_le_bytes());
+            tape[at + ID_AT + 4] = 1;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tape");
+        std::fs::write(&path, &tape).unwrap();
+        let file = SharedFile::open(&path).unwrap();
+        let media = Media::open(&path, file, &Room::new(None, 0)).unwrap().unwrap();
+        let files = SetFiles::new(std::iter::once((1, 30)));
+        // Once to its end, and once as if the file had lost some extents.
+        for lost in [0, 3 * FRAME_BYTES] {
+            let region = Region { at: 512, length: tape.len() as u64 - 512 + lost, checksum: None };
+            let mut at_once = NamesOfRegion::new(&media, region, &files);
+            for at in (512..512 + region.length).step_by(FRAME_BYTES as usize) {
+                let (one, other) = (at_once.next(at).unwrap(), names(&media, at, &files).unwrap());
+                assert_eq!(one.found, other.found, "at {at}");
+                assert_eq!((one.is_filler, one.is_unreadable), (other.is_filler, other.is_unreadable), "at {at}");
+            }
+        }
     }
 
     #[test]

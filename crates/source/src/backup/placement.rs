@@ -12,7 +12,7 @@ use format::{Page, PageBytes, PageId, PageType};
 use super::config::BackupFile;
 use super::files::members;
 use super::media::Media;
-use super::names::{Identity, SetFiles, keep_ascending, names};
+use super::names::{Identity, NamesOfRegion, SetFiles, keep_ascending, names};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
 use super::room::{MOST_STRIPES, Room};
 use super::sets::{BackupSet, Region, SetKind};
@@ -232,8 +232,9 @@ fn by_pages(
     let mut add = |found: Nameless| nameless.entry(found.file).or_default().push(found);
     let mut frames = Vec::new();
     let mut before = None;
+    let mut named = NamesOfRegion::new(media, region, files);
     for frame in 0..region.length.div_ceil(FRAME_BYTES) {
-        let names = names(media, region.at + frame * FRAME_BYTES, files)?;
+        let names = named.next(region.at + frame * FRAME_BYTES)?;
         let identity = names.identity(before);
         if let Identity::Named(file, extent) = identity {
             before = Some((file, extent));
