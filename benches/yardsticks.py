@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures mdfsck beside its yardsticks in one run and prints what was asked for and what was measured.
 
-The yardsticks: programs that do the least work a check could do (--limits, the folder of their sources), and pg_amcheck, which
-does the same job for PostgreSQL (--postgres, the folder of its programs). Without one of them its lines are left out. What is
-built and written goes to --work and is used again by the next run; see README.md for how each figure is made."""
+The yardsticks: programs that do the least work a check could do (benches/limits), pg_amcheck, which does the same job for
+PostgreSQL (--postgres, the folder of its programs), and wimlib's decoder (--wim, its library). Without one of them its lines are
+left out, and --only NAME... leaves out all parts but these. What is built and written goes to --work and is used again by the
+next run; --record adds the results to docs/speed.tsv. README.md has how each figure is made."""
 
 import argparse
 import json
@@ -12,26 +13,19 @@ import pathlib
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import time
+
+import measured
+import speed
+from measured import run, tell
+from postgres import Postgres
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 MB = 1 << 20
 # Of the schema `entries`.
 BYTES_PER_ROW = 124
-
-
-def run(command, **options):
-    """Runs a command and gives its output; what it says besides is shown when it fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
-    if done.returncode & ~16:
-        sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.stdout
-
-
-def tell(text):
-    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+PARTS = ("sweep", "postgres", "indexes", "rows", "backups", "tables", "memory", "size", "cold")
 
 
 def from_disk(file):
@@ -115,85 +109,6 @@ def limits(source, work):
     return float(re.search(r"([\d.]+) GB/s", first)[1]), figure("vaes", "+2 NC", "1t")[0], output
 
 
-class Postgres:
-    """A cluster with one table, of its own account where this runs as root; only a socket in its folder."""
-
-    def __init__(self, programs, work, rows):
-        self.programs, self.folder, self.rows = programs, work / f"pg-{rows}", rows
-        self.account = {"user": "postgres"} if os.geteuid() == 0 else {}
-        self.data = self.folder / "data"
-        self.client = ["-h", self.folder, "-p", "5501", "-d", "d"]
-
-    def command(self, name, *arguments):
-        return run([self.programs / name, *arguments], cwd="/", **self.account)
-
-    def __enter__(self):
-        is_new = not (self.folder / "built").exists()
-        if is_new:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir(parents=True)
-            if self.account:
-                shutil.chown(self.folder, "postgres")
-            self.command("initdb", "-D", self.data, "-k", "-E", "UTF8", "--locale=C")
-            settings = f"""port=5501
-listen_addresses=''
-unix_socket_directories='{self.folder}'
-shared_buffers=1GB
-maintenance_work_mem=1GB
-max_wal_size=8GB
-wal_level=minimal
-max_wal_senders=0
-fsync=off
-full_page_writes=off
-autovacuum=off
-"""
-            with open(self.data / "postgresql.conf", "a", encoding="ascii") as file:
-                file.write(settings)
-        self.server("start")
-        if is_new:
-            tell(f"fills PostgreSQL with {self.rows} rows")
-            self.command("createdb", *self.client[:4], "d")
-            table = f"""create extension amcheck;
-create table t(id bigint not null, a int not null, b int not null, d timestamp not null, s text not null);
-insert into t select g, hashint4(g), g%1000, timestamp '2020-01-01'+g*interval '1 second',
-  substr(md5(g::text),1,24+g%9) from generate_series(1,{self.rows}) g;
-alter table t add primary key(id);
-create index t_a on t(a);
-create index t_s on t(s);
-vacuum (analyze) t;
-checkpoint;"""
-            for statement in table.split(";"):
-                if statement.strip():
-                    self.command("psql", *self.client, "-v", "ON_ERROR_STOP=1", "-qc", statement)
-            (self.folder / "built").touch()
-        return self
-
-    def server(self, what):
-        # Its output must not be a pipe of ours: the server would keep it open.
-        command = [self.programs / "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-w", "-m", "fast", what]
-        command = [word for word in command if what == "stop" or word not in ("-m", "fast")]
-        done = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, cwd="/", **self.account)
-        if done.returncode:
-            sys.exit(f"PostgreSQL does not {what}: see {self.folder / 'log'}")
-
-    def __exit__(self, *_):
-        self.server("stop")
-
-    def bytes(self):
-        return int(self.command("psql", *self.client, "-Atc", "select pg_total_relation_size('t')"))
-
-    def seconds(self, *options, runs=3):
-        """Median time of pg_amcheck on one connection."""
-        command = ["pg_amcheck", *self.client, "-j", "1", "-t", "public.t", *options]
-        self.command(*command)
-        times = []
-        for _ in range(runs):
-            start = time.perf_counter()
-            self.command(*command)
-            times.append(time.perf_counter() - start)
-        return statistics.median(times)
-
-
 def index_rows():
     """Time of a check with an index on a computed column and with a filtered sparse one, divided by that with an ordinary one;
     and the same of the index alone."""
@@ -204,16 +119,186 @@ def index_rows():
     return of["computed:"], of["sparse"], output
 
 
+class Lines:
+    """The table of results."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, ident, what, bound, value, how, unit="x", is_at_most=False):
+        """A line; `bound` is what is asked for, or None for what is only worth knowing. Shares are given as such and shown in per cent."""
+        scale = 100 if unit == "%" else 1
+        word, holds = ("at most", value <= bound if bound else None) if is_at_most else ("at least", value >= bound if bound else None)
+        row = {
+            "id": ident,
+            "what": what,
+            "asked": f"{word} {bound * scale:g} {unit}" if bound else "-",
+            "measured": f"{value * scale:.3g} {unit}",
+            "holds": holds,
+            "how": how,
+        }
+        if bound:
+            row |= {"bound": f"{'<=' if is_at_most else '>='} {bound * scale:g}", "unit": unit, "value": value * scale}
+        self.rows.append(row)
+
+    def at_least(self, *line, **options):
+        self.add(*line, **options)
+
+    def at_most(self, *line, **options):
+        self.add(*line, is_at_most=True, **options)
+
+    def print(self):
+        print("| what | asked | measured | holds | how |\n|---|---|---|---|---|")
+        for row in self.rows:
+            holds = {True: "yes", False: "**no**", None: ""}[row["holds"]]
+            print(f"| {row['what']} | {row['asked']} | {row['measured']} | {holds} | {row['how']} |")
+
+
+def sweep(mdfsck, folder, source, lines, raw):
+    """Pages and rows, on one thread and on two, beside the limit programs."""
+    cells = raw["main"] = mdfsck.bench(folder, "--maxdop", "1,2", "--configurations", "full,physical")
+    size = size_of(folder)
+    rate = {key[:2]: size / cell["seconds"] / 1e9 for key, cell in cells.items()}
+    shown = {key: f"{value:.2f} GB/s" for key, value in rate.items()}
+    structure, with_indexes, raw["limits"] = limits(source, mdfsck.work)
+    how = f"{shown['physical', 1]} against {structure:.2f}"
+    lines.at_least("physical", "physical-only, 1 thread, of the limit programs", 0.8, rate["physical", 1] / structure, how, unit="%")
+    how = f"{shown['full', 1]} against {with_indexes:.2f} with two indexes"
+    lines.at_least("full", "full, 1 thread, of the limit programs", 0.6, rate["full", 1] / with_indexes, how, unit="%")
+    for name in ("physical", "full"):
+        how = f"{shown[name, 2]} against {shown[name, 1]}"
+        lines.at_least(f"two-threads-{name}", f"{name}, 2 threads, of its own 1", 1.9, rate[name, 2] / rate[name, 1], how)
+    counted, _ = mdfsck.summary(folder)
+    all_rows = counted["rows"] + counted["verified"]["index_rows"]
+    seconds = size / rate["full", 1] / 1e9
+    how = f"{counted['rows'] / seconds / 1e6:.1f} M base rows/s, {seconds / all_rows * 1e9:.0f} ns a row of table or index"
+    lines.add("rows-a-second", "full, 1 thread, rows", None, all_rows / seconds / 1e6, how, unit="M rows/s")
+
+
+def postgres(mdfsck, folder, programs, rows, lines, raw):
+    """One table beside the same one in PostgreSQL."""
+    cells = raw["entries"] = mdfsck.bench(folder, "--maxdop", "1", "--configurations", "full,physical")
+    with Postgres(programs, mdfsck.work, rows) as server:
+        tell("measures pg_amcheck")
+        bytes_of_table = server.bytes()
+        alone, with_heap = server.seconds(), server.seconds("--heapallindexed")
+    raw["postgres"] = {"bytes": bytes_of_table, "structure": alone, "heapallindexed": with_heap}
+    own = mdfsck.summary(folder)[0]["rows"] / cells["full", 1, None, "warm"]["seconds"] / 1e6
+    peer = rows / with_heap / 1e6
+    how = f"{own:.2f} against {peer:.2f} M base rows/s"
+    lines.at_least("amcheck-full", "full, 1 thread, of pg_amcheck --heapallindexed", 25, own / peer, how)
+    own, peer = size_of(folder) / cells["physical", 1, None, "warm"]["seconds"] / 1e9, bytes_of_table / alone / 1e9
+    how = f"{own:.2f} against {peer:.2f} GB/s"
+    lines.at_least("amcheck-structure", "physical-only, 1 thread, of pg_amcheck", 10, own / peer, how)
+
+
+def indexes(lines, raw):
+    """What indexes of other kinds add, of what an ordinary one adds."""
+    computed, filtered, raw["index_rows"] = index_rows()
+    for ident, name, (check, index) in (
+        ("index-computed", "an index on a computed column", computed),
+        ("index-filtered", "a filtered index on a sparse column", filtered),
+    ):
+        how = f"bench index_rows; of the whole check {check:.2f} x"
+        lines.at_most(ident, f"what {name} adds, of an int index", 1.1, index, how)
+
+
+def rows(lines, raw):
+    """What a row costs by its form."""
+    tell("measures forms of rows")
+    forms = raw["row_forms"] = measured.row_forms(REPOSITORY)
+    how = f"bench row_forms; rows of one form: {forms['of one form']:.0f} ns"
+    for ident, name, bound in (
+        ("moved", "one in 50 moved", 50),
+        ("empty-slots", "an empty slot after every 50", 50),
+        ("sparse", "a sparse column, one in 10 set", 45),
+        ("row-compression", "row compression", 70),
+        ("page-compression", "page compression", 80),
+        ("80-columns", "80 columns", 100),
+    ):
+        lines.at_most(f"row-{ident}", f"a row: {name}", bound, forms[name], how, unit="ns")
+
+
+def backups(mdfsck, folder, wim, lines, raw):
+    """The decoder beside another one on the same blocks, the reads that open stripes, and a folder of small backups."""
+    tell("measures backups")
+    compressed = measured.backup(mdfsck.program, folder, mdfsck.work / "compressed", "--compressed")
+    blocks = mdfsck.work / "blocks"
+    own, stored = measured.decoder(REPOSITORY, compressed[0], blocks)
+    peer = measured.reference_decoder(wim, blocks) if wim else None
+    raw["decoder"] = {"own": own, "stored": stored, "peer": peer}
+    how = f"{stored:.0f} MB/s of stored bytes" + (f"; wimlib decodes the same at {peer:.0f}" if peer else "")
+    lines.at_least("decoder", "compressed backup, decoder, 1 thread", 450, own, how, unit="MB/s")
+    if peer:
+        lines.at_least("decoder-peer", "compressed backup, decoder, of wimlib's", 1, own / peer, f"{own:.0f} against {peer:.0f} MB/s")
+    if shutil.which("strace"):
+        stripes = measured.backup(mdfsck.program, folder, mdfsck.work / "stripes", "--stripes", 3)
+        size = sum(file.stat().st_size for file in stripes)
+        reads = raw["reads_to_open"] = measured.reads_to_open(mdfsck.program, stripes)
+        lines.at_most("stripes", "reads to open 3 stripes, per MB", 2, reads / (size / MB), f"{reads} reads for {size / MB:.0f} MB", unit="")
+    spent, size = raw["small_backups"] = measured.small_backups(mdfsck.program, mdfsck.work)
+    how = f"{size / 40 / MB:.1f} MB each, in one folder"
+    lines.at_most("small-backups", "40 small backups, processor", 0.25, spent, how, unit="s")
+
+
+def tables(mdfsck, lines, raw):
+    """The set-up of a catalog with many tables."""
+    tell("measures 100,000 tables")
+    seconds = raw["tables"] = measured.many_tables(mdfsck.program, mdfsck.work, 100_000, 5)
+    lines.at_most("tables", "100,000 tables, 500,000 indexes, empty", 15, seconds, "1 thread", unit="s")
+
+
+def memory(mdfsck, folder, largest, lines, raw):
+    """The lowest grant against one that is larger than the database."""
+    least, unlimited = mdfsck.summary(folder)[1], largest + 1024 * MB
+    cells = raw["memory"] = mdfsck.bench(
+        folder, "--maxdop", "1", "--configurations", "full", "--memory", f"{least},{unlimited}"
+    )
+    lowest, most = cells["full", 1, least, "warm"], cells["full", 1, unlimited, "warm"]
+    how = f"{least / MB:.0f} MB, {lowest['spilled'] / MB:.1f} MB spilled: {lowest['seconds']:.2f} against {most['seconds']:.2f} s"
+    lines.at_most("lowest-grant", "lowest grant, of an unlimited one", 1.05, lowest["seconds"] / most["seconds"], how)
+    lines.at_most("grant-kept", "peak memory, of the lowest grant", 1, lowest["peak"] / least, f"{lowest['peak'] / MB:.0f} MB")
+
+
+def sizes(mdfsck, eighth, large, lines, raw):
+    """8 times the data."""
+    small = raw["eighth"] = mdfsck.bench(eighth, "--maxdop", "2", "--configurations", "full")
+    whole = raw["large"] = mdfsck.bench(large, "--maxdop", "2", "--configurations", "full")
+    small, whole = small["full", 2, None, "warm"], whole["full", 2, None, "warm"]
+    # Of the bytes a part is the same in both.
+    factor = mdfsck.summary(large)[0]["rows"] / mdfsck.summary(eighth)[0]["rows"]
+    how = f"{whole['seconds']:.2f} against {small['seconds']:.2f} s, {factor:.2f} times the rows"
+    lines.at_most("eight-times", "8 times the data", 8.3, whole["seconds"] / small["seconds"] * 8 / factor, how)
+    how = f"{size_of(large) / 1e9:.1f} GB, 2 threads, default grant"
+    lines.at_most("peak", "peak memory, largest database", 160, whole["peak"] / MB, how, unit="MB")
+
+
+def cold(mdfsck, folder, lines, raw):
+    """Files that are not in the page cache."""
+    cells = raw["cache"] = mdfsck.bench(
+        folder, "--maxdop", "2", "--configurations", "full,physical", "--cache", "warm,cold"
+    )
+    for name in ("full", "physical"):
+        warm, from_device = cells[name, 2, None, "warm"], cells[name, 2, None, "cold"]
+        how = f"{warm['seconds']:.2f} against {from_device['seconds']:.2f} s, 2 threads"
+        lines.at_most(f"warm-{name}", f"{name}, warm, of its own cold", 1, warm["seconds"] / from_device["seconds"], how)
+    cell = cells["physical", 2, None, "cold"]
+    how = f"{size_of(folder) / cell['seconds'] / 1e9:.2f} GB/s from the device"
+    lines.at_most("cold-processor", "physical-only, cold, of a core", 0.25, cell["cpu"] / cell["seconds"], how)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--limits", type=pathlib.Path, help="folder with the sources of the limit programs")
+    options.add_argument("--limits", type=pathlib.Path, default=REPOSITORY / "benches" / "limits", help="sources of the limit programs")
     options.add_argument("--postgres", type=pathlib.Path, help="folder with initdb, pg_ctl and pg_amcheck")
+    options.add_argument("--wim", type=pathlib.Path, help="libwim.so, whose decoder is the yardstick of compressed backups")
     options.add_argument("--work", type=pathlib.Path, required=True, help="folder for what is built and written")
     options.add_argument("--mdfsck", type=pathlib.Path, help="the program to measure; built from the sources without it")
     options.add_argument("--size", type=int, default=8192, help="MB of the largest database; others have 1/4 and 1/8")
     options.add_argument("--rows", type=int, default=6_000_000, help="rows of the table that is compared with PostgreSQL's")
-    options.add_argument("--runs", type=int, default=5, help="runs of each cell")
-    options.add_argument("--no-index-rows", action="store_true", help="leave out the ratios of indexes")
+    options.add_argument("--runs", type=int, default=7, help="runs of each cell")
+    options.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts to measure")
+    options.add_argument("--record", metavar="CLASS", help="add the results to docs/speed.tsv, as of a machine of this class")
     options = options.parse_args()
     work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
@@ -223,100 +308,31 @@ def main():
         run(["cargo", "build", "--release", "-p", "mdfsck"], cwd=REPOSITORY)
         program = REPOSITORY / "target" / "release" / "mdfsck"
     mdfsck = Mdfsck(program.resolve(), work, options.runs)
-    largest = options.size * MB
-    eighth, main_one, large = (
-        mdfsck.database("orders", "orders", size) for size in (largest // 8, largest // 4, largest)
-    )
-    entries = mdfsck.database("entries", "entries", options.rows * BYTES_PER_ROW + 8 * MB)
-
-    rows = []
-
-    def line(what, asked, measured, holds, how=""):
-        rows.append({"what": what, "asked": asked, "measured": measured, "holds": holds, "how": how})
-
-    def at_least(what, least, value, how, unit="x"):
-        scale = 100 if unit == "%" else 1
-        line(what, f"at least {least * scale:g} {unit}", f"{value * scale:.3g} {unit}", value >= least, how)
-
-    def at_most(what, most, value, how, unit="x"):
-        line(what, f"at most {most:g} {unit}", f"{value:.3g} {unit}", value <= most, how)
-
-    raw = {}
-    cells = raw["main"] = mdfsck.bench(main_one, "--maxdop", "1,2", "--configurations", "full,physical")
-    size = size_of(main_one)
-    rate = {key[:2]: size / cell["seconds"] / 1e9 for key, cell in cells.items()}
-    shown = {key: f"{value:.2f} GB/s" for key, value in rate.items()}
-    counted, least = mdfsck.summary(main_one)
-    if options.limits:
-        structure, with_indexes, raw["limits"] = limits(options.limits.resolve(), work)
-        how = f"{shown['physical', 1]} against {structure:.2f}"
-        at_least("physical-only, 1 thread, against the limit programs' structure", 0.6, rate["physical", 1] / structure, how, "%")
-        how = f"{shown['full', 1]} against {with_indexes:.2f}"
-        at_least("full, 1 thread, against the limit programs with two indexes", 0.4, rate["full", 1] / with_indexes, how, "%")
-    for name in ("physical", "full"):
-        how = f"{shown[name, 2]} against {shown[name, 1]}"
-        at_least(f"{name}, 2 threads, against its own 1", 1.8, rate[name, 2] / rate[name, 1], how)
-    all_rows = counted["rows"] + counted["verified"]["index_rows"]
-    seconds = size / rate["full", 1] / 1e9
-    how = f"{counted['rows'] / seconds / 1e6:.1f} M base rows/s, {seconds / all_rows * 1e9:.0f} ns a row of table or index"
-    line("full, 1 thread, rows", "-", f"{all_rows / seconds / 1e6:.1f} M rows/s", None, how)
-
-    cells = raw["entries"] = mdfsck.bench(entries, "--maxdop", "1", "--configurations", "full,physical")
-    if options.postgres:
-        with Postgres(options.postgres.resolve(), work, options.rows) as postgres:
-            tell("measures pg_amcheck")
-            bytes_of_table = postgres.bytes()
-            alone, with_heap = postgres.seconds(), postgres.seconds("--heapallindexed")
-        raw["postgres"] = {"bytes": bytes_of_table, "structure": alone, "heapallindexed": with_heap}
-        own_rows = mdfsck.summary(entries)[0]["rows"]
-        own, peer = own_rows / cells["full", 1, None, "warm"]["seconds"] / 1e6, options.rows / with_heap / 1e6
-        how = f"{own:.2f} against {peer:.2f} M base rows/s"
-        at_least("full, 1 thread, against pg_amcheck --heapallindexed", 10, own / peer, how)
-        own = size_of(entries) / cells["physical", 1, None, "warm"]["seconds"] / 1e9
-        peer = bytes_of_table / alone / 1e9
-        at_least("physical-only, 1 thread, against pg_amcheck", 5, own / peer, f"{own:.2f} against {peer:.2f} GB/s")
-    if not options.no_index_rows:
-        computed, filtered, raw["index_rows"] = index_rows()
-        for name, (check, index) in (("an index on a computed column", computed), ("a filtered index on a sparse column", filtered)):
-            how = f"bench index_rows; what the index alone adds: {index:.2f} x"
-            at_most(f"check with {name}, against one with an ordinary index", 1.3, check, how)
-
-    unlimited = largest + 1024 * MB
-    memories = f"{least},{unlimited}"
-    cells = raw["memory"] = mdfsck.bench(
-        main_one, "--maxdop", "1", "--configurations", "full", "--memory", memories
-    )
-    lowest, most = cells["full", 1, least, "warm"], cells["full", 1, unlimited, "warm"]
-    how = f"{least / MB:.0f} MB, {lowest['spilled'] / MB:.1f} MB spilled: {lowest['seconds']:.2f} against {most['seconds']:.2f} s"
-    at_most("lowest grant, against an unlimited one", 1.15, lowest["seconds"] / most["seconds"], how)
-    how = "resident, of the grant"
-    line("lowest grant is kept", f"at most {least / MB:.0f} MB", f"{lowest['peak'] / MB:.0f} MB", lowest["peak"] <= least, how)
-
-    small = raw["eighth"] = mdfsck.bench(eighth, "--maxdop", "2", "--configurations", "full")
-    whole = raw["large"] = mdfsck.bench(large, "--maxdop", "2", "--configurations", "full")
-    small, whole = small["full", 2, None, "warm"], whole["full", 2, None, "warm"]
-    # Of the bytes a part is the same in both.
-    factor = mdfsck.summary(large)[0]["rows"] / mdfsck.summary(eighth)[0]["rows"]
-    how = f"{whole['seconds']:.2f} against {small['seconds']:.2f} s, {factor:.2f} times the rows"
-    at_most("8 times the data", 8.3, whole["seconds"] / small["seconds"] * 8 / factor, how)
-    how = f"{size_of(large) / 1e9:.1f} GB, 2 threads, default grant"
-    line("peak memory, largest database", "at most 160 MB", f"{whole['peak'] / MB:.0f} MB", whole["peak"] <= 160 * MB, how)
-
-    cells = raw["cache"] = mdfsck.bench(
-        main_one, "--maxdop", "2", "--configurations", "full,physical", "--cache", "warm,cold"
-    )
-    for name in ("full", "physical"):
-        warm, cold = cells[name, 2, None, "warm"]["seconds"], cells[name, 2, None, "cold"]["seconds"]
-        how = f"{warm:.2f} against {cold:.2f} s, 2 threads"
-        line(f"{name}, warm against own cold", "never slower", f"{warm / cold:.2f} x", warm <= cold, how)
-
-    print(f"\nmdfsck of {size / 1e9:.2f} GB, {counted['rows'] / 1e6:.1f} M base rows; medians of {options.runs} runs\n")
-    print("| what | asked | measured | holds | how |\n|---|---|---|---|---|")
-    for row in rows:
-        holds = {True: "yes", False: "**no**", None: ""}[row["holds"]]
-        print(f"| {row['what']} | {row['asked']} | {row['measured']} | {holds} | {row['how']} |")
+    largest, lines, raw = options.size * MB, Lines(), {}
+    orders = lambda part: mdfsck.database("orders", "orders", largest // part)
+    wanted = {
+        "sweep": lambda: sweep(mdfsck, orders(4), options.limits.resolve(), lines, raw),
+        "postgres": lambda: options.postgres and postgres(
+            mdfsck, mdfsck.database("entries", "entries", options.rows * BYTES_PER_ROW + 8 * MB),
+            options.postgres.resolve(), options.rows, lines, raw,
+        ),
+        "indexes": lambda: indexes(lines, raw),
+        "rows": lambda: rows(lines, raw),
+        "backups": lambda: backups(mdfsck, orders(8), options.wim, lines, raw),
+        "tables": lambda: tables(mdfsck, lines, raw),
+        "memory": lambda: memory(mdfsck, orders(4), largest, lines, raw),
+        "size": lambda: sizes(mdfsck, orders(8), orders(1), lines, raw),
+        "cold": lambda: cold(mdfsck, orders(4), lines, raw),
+    }
+    for part in PARTS:
+        if part in options.only:
+            wanted[part]()
+    print(f"\nmedians of {options.runs} runs; largest database {options.size} MB\n")
+    lines.print()
     plain = lambda value: {str(key): plain(part) for key, part in value.items()} if isinstance(value, dict) else value
-    (work / "yardsticks.json").write_text(json.dumps({"rows": rows, "raw": plain(raw)}, indent=1))
+    (work / "yardsticks.json").write_text(json.dumps({"rows": lines.rows, "raw": plain(raw)}, indent=1))
+    if options.record:
+        speed.record(time.strftime("%Y-%m-%d"), options.record, lines.rows)
 
 
 if __name__ == "__main__":
