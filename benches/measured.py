@@ -113,7 +113,8 @@ def small_backups(program, work, count=40, runs=5):
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "files").mkdir(parents=True)
         for seed in range(1, count + 1):
-            of_children([program, "lab", "new", folder / "one", "--size", "2MB", "--seed", seed])
+            # 3 MB as a backup.
+            of_children([program, "lab", "new", folder / "one", "--schema", "entries", "--size", "9728KB", "--seed", seed])
             of_children([program, "lab", "backup", folder / "one", "-o", folder / "backup"])
             (folder / "backup" / "full.bak").rename(folder / "files" / f"{seed}.bak")
             shutil.rmtree(folder / "one")
