@@ -1,12 +1,13 @@
 //! Any base table, row by row, its columns found by name.
 
 use format::RecordId;
+use format::record::Record;
 use source::PageSource;
 
 use crate::database::Database;
 use crate::layout::{Level, RowsetColumn, Stored};
 use crate::load::place_of_rowset;
-use crate::rows::scan;
+use crate::rows::{Place, scan};
 
 /// Why a base table, or part of it, is unavailable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,8 +32,28 @@ pub fn read_base_table(
     columns: &[&'static str],
     mut visit: impl FnMut(RecordId, &[Option<&[u8]>]),
 ) -> Result<(), Unread> {
-    read_base_table_stored(source, database, object_id, columns, |at, stored| {
-        let values: Vec<Option<&[u8]>> = stored.iter().map(Stored::plain).collect();
+    BaseTable::find(database, object_id, columns)?.each(source, |at, columns, record| {
+        let values: Vec<Option<&[u8]>> = columns.iter().map(|column| column.leaf_bytes(record)).collect();
+        visit(at, &values);
+    })
+}
+
+/// The same with what `convert` makes of each value; nothing is allocated for a row.
+///
+/// # Errors
+/// [`Unread`]; `visit` may have been called with some of the rows.
+pub fn read_base_table_as<T>(
+    source: &dyn PageSource,
+    database: &Database,
+    object_id: i32,
+    columns: &[&'static str],
+    convert: impl Fn(&[u8]) -> T,
+    mut visit: impl FnMut(RecordId, &[Option<T>]),
+) -> Result<(), Unread> {
+    let mut values = Vec::with_capacity(columns.len());
+    BaseTable::find(database, object_id, columns)?.each(source, |at, columns, record| {
+        values.clear();
+        values.extend(columns.iter().map(|column| column.leaf_bytes(record).map(&convert)));
         visit(at, &values);
     })
 }
@@ -49,19 +70,40 @@ pub fn read_base_table_stored(
     columns: &[&'static str],
     mut visit: impl FnMut(RecordId, &[Stored<'_>]),
 ) -> Result<(), Unread> {
-    let rowset = database.table_rowsets(object_id).next().ok_or(Unread::NoTable)?;
-    let names = database.columns.get(&object_id).ok_or(Unread::NoTable)?;
-    let place = |name: &&'static str| -> Result<&RowsetColumn, Unread> {
-        let named = names.iter().find(|column| column.name == *name).ok_or(Unread::NoColumn(name))?;
-        rowset.layout.column(named.id).ok_or(Unread::NoColumn(name))
-    };
-    let places = columns.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-    let is_readable = rowset.expansion.is_some() || !rowset.is_row_compressed();
-    let place = place_of_rowset(database, rowset, rowset.expansion.as_ref());
-    let place = place.filter(|place| is_readable || place.start.is_nowhere()).ok_or(Unread::Incomplete)?;
-    let (bad_records, fault) = scan(source, place, |at, record| {
-        let values: Vec<Stored<'_>> = places.iter().map(|column| column.stored(Level::Leaf, &record)).collect();
+    BaseTable::find(database, object_id, columns)?.each(source, |at, columns, record| {
+        let values: Vec<Stored<'_>> = columns.iter().map(|column| column.stored(Level::Leaf, record)).collect();
         visit(at, &values);
-    });
-    if bad_records > 0 || fault.is_some() { Err(Unread::Incomplete) } else { Ok(()) }
+    })
+}
+
+/// Where the rows of a base table are, and the columns that are wanted in them.
+struct BaseTable<'d> {
+    place: Place<'d>,
+    columns: Vec<&'d RowsetColumn>,
+}
+
+impl<'d> BaseTable<'d> {
+    fn find(database: &'d Database, object_id: i32, columns: &[&'static str]) -> Result<Self, Unread> {
+        let rowset = database.table_rowsets(object_id).next().ok_or(Unread::NoTable)?;
+        let names = database.columns.get(&object_id).ok_or(Unread::NoTable)?;
+        let stored = |name: &&'static str| -> Result<&RowsetColumn, Unread> {
+            let named = names.iter().find(|column| column.name == *name).ok_or(Unread::NoColumn(name))?;
+            rowset.layout.column(named.id).ok_or(Unread::NoColumn(name))
+        };
+        let columns = columns.iter().map(stored).collect::<Result<Vec<_>, _>>()?;
+        let is_readable = rowset.expansion.is_some() || !rowset.is_row_compressed();
+        let place = place_of_rowset(database, rowset, rowset.expansion.as_ref());
+        let place = place.filter(|place| is_readable || place.start.is_nowhere()).ok_or(Unread::Incomplete)?;
+        Ok(Self { place, columns })
+    }
+
+    /// Calls `visit` with each row: its place, the columns, and the record that has them.
+    fn each(
+        &self,
+        source: &dyn PageSource,
+        mut visit: impl FnMut(RecordId, &[&RowsetColumn], &Record<'_>),
+    ) -> Result<(), Unread> {
+        let (bad_records, fault) = scan(source, self.place, |at, record| visit(at, &self.columns, &record));
+        if bad_records > 0 || fault.is_some() { Err(Unread::Incomplete) } else { Ok(()) }
+    }
 }

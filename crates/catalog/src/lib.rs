@@ -23,7 +23,7 @@ mod rows;
 mod size;
 mod whole;
 
-pub use base_table::{Unread, read_base_table, read_base_table_stored};
+pub use base_table::{Unread, read_base_table, read_base_table_as, read_base_table_stored};
 pub use chain::{ChainFault, Fetched, fetch};
 pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
 pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, decimal, integer};

@@ -141,9 +141,12 @@ fn note_missing_rows(
 
 /// Where a rowset's rows start: its in-row unit and root.
 fn place_of<'a>(database: &Database, rowset_id: u64) -> Option<Place<'a>> {
-    let unit = database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow)?;
+    database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow).map(place_in)
+}
+
+fn place_in<'a>(unit: &AllocUnit) -> Place<'a> {
     let start = Start::Root { root: unit.root, first: unit.first_page };
-    Some(Place { unit: unit.id, start, expansion: None })
+    Place { unit: unit.id, start, expansion: None }
 }
 
 /// The same for a rowset that may be compressed. The form of compressed non-leaf entries is undocumented: unless the
@@ -153,8 +156,9 @@ pub(crate) fn place_of_rowset<'a>(
     rowset: &Rowset,
     expansion: Option<&'a Expansion>,
 ) -> Option<Place<'a>> {
-    let place = place_of(database, rowset.id)?;
-    let unit = database.units.iter().find(|unit| unit.id == place.unit)?;
+    let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
+    let unit = units.find(|unit| unit.kind == UnitKind::InRow)?;
+    let place = place_in(unit);
     Some(match rowset.is_row_compressed() && !unit.root.is_none() && unit.root != unit.first_page {
         true => Place { start: Start::Leftmost(unit.first_page), expansion, ..place },
         false => Place { expansion, ..place },

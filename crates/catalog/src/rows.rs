@@ -1,7 +1,5 @@
 //! Rows of base tables whose columns are found by name.
 
-use std::collections::HashMap;
-
 use format::bytes::{unsigned, utf16};
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Expansion, Scratch};
 use format::record::{Record, RecordKind};
@@ -16,13 +14,15 @@ use crate::layout::RowsetColumn;
 /// A row of a base table.
 pub(crate) struct Row<'a> {
     record: Record<'a>,
-    columns: &'a HashMap<String, RowsetColumn>,
+    columns: &'a [(String, RowsetColumn)],
 }
 
 impl<'a> Row<'a> {
     /// The bytes of a column; `None` if NULL, missing or unknown to this version.
     pub(crate) fn bytes(&self, name: &str) -> Option<&'a [u8]> {
-        self.columns.get(name)?.leaf_bytes(&self.record)
+        // No base table has so many columns that hashing a name would be faster.
+        let (_, column) = self.columns.iter().rev().find(|(known, _)| known == name)?;
+        column.leaf_bytes(&self.record)
     }
 
     /// An integer column as unsigned; 0 if NULL.
@@ -151,6 +151,6 @@ fn compressed_rows(
 }
 
 /// Makes a [`Row`] of `record`.
-pub(crate) fn row<'a>(record: Record<'a>, columns: &'a HashMap<String, RowsetColumn>) -> Row<'a> {
+pub(crate) fn row<'a>(record: Record<'a>, columns: &'a [(String, RowsetColumn)]) -> Row<'a> {
     Row { record, columns }
 }

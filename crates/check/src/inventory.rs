@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::{Database, UnitKind};
+use catalog::{Database, Rowset, UnitKind};
 use format::allocation::EXTENT_PAGES;
 
 use crate::context::Context;
@@ -19,7 +19,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
         _ => BTreeMap::new(),
     };
     let in_memory = database.memory_optimized_tables();
-    let mut list: Vec<RowsetCounts> = database
+    let mut in_order: Vec<&Rowset> = database
         .rowsets
         .iter()
         .filter(|rowset| {
@@ -28,6 +28,10 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
                 || units().any(|unit| context.in_scope(unit))
                 || rowset.units.is_empty() && context.options.scope == crate::Scope::Database
         })
+        .collect();
+    in_order.sort_unstable_by_key(|rowset| (rowset.object_id, rowset.index_id, rowset.partition, rowset.id));
+    in_order
+        .into_iter()
         .map(|rowset| {
             let mut counts = names(database, rowset, &in_memory);
             for &at in &rowset.units {
@@ -62,12 +66,10 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
             }
             counts
         })
-        .collect();
-    list.sort_by_key(|counts| (counts.object_id, counts.index_id, counts.partition, counts.partition_id));
-    list
+        .collect()
 }
 
-fn names(database: &Database, rowset: &catalog::Rowset, in_memory: &BTreeSet<i32>) -> RowsetCounts {
+fn names(database: &Database, rowset: &Rowset, in_memory: &BTreeSet<i32>) -> RowsetCounts {
     let object = database.objects.get(&rowset.object_id);
     let index = database.indexes.get(&(rowset.object_id, rowset.index_id));
     RowsetCounts {

@@ -45,6 +45,7 @@ mod log_audit;
 mod mapping;
 mod memory;
 mod metadata;
+mod near;
 mod off_row;
 mod options;
 mod outcome;

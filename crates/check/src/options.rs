@@ -1,7 +1,7 @@
 //! What a run is asked to check.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use catalog::Database;
@@ -207,6 +207,9 @@ pub struct RecoveryDoubt {
 /// Memory that a run may use by default, in addition to two bytes per page.
 pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
 
+/// How many processors the system has, once it was asked.
+static PROCESSORS: OnceLock<usize> = OnceLock::new();
+
 impl Options {
     /// Whether NOINDEX leaves out the logical checks of an index: of nonclustered indexes of user tables.
     pub(crate) fn leaves_out(&self, database: &Database, object_id: i32, index_id: i32) -> bool {
@@ -216,7 +219,7 @@ impl Options {
     /// Threads that read and check pages.
     pub fn threads(&self) -> usize {
         match self.max_threads {
-            0 => thread::available_parallelism().map_or(1, usize::from),
+            0 => *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from)),
             threads => threads,
         }
     }

@@ -1,6 +1,6 @@
 //! Allocation maps: places of the fixed pages, PFS bytes, bitmaps, IAM pages (docs/format/allocation.md).
 
-use crate::bytes::u32_at;
+use crate::bytes::{u32_at, unsigned};
 use crate::fields::{Structure, offset, series};
 use crate::ids::PageId;
 use crate::page::{Page, PageType};
@@ -230,12 +230,17 @@ pub fn bit(bitmap: &[u8; BITMAP_BYTES], index: u32) -> bool {
 }
 
 /// The numbers of the set bits, ascending.
+///
+/// ```
+/// use format::allocation::{BITMAP_BYTES, set_bits};
+/// let mut bitmap = [0; BITMAP_BYTES];
+/// (bitmap[0], bitmap[9], bitmap[BITMAP_BYTES - 1]) = (0b101, 0b1000_0000, 0b10);
+/// assert_eq!(set_bits(&bitmap).collect::<Vec<_>>(), [0, 2, 79, 63_897]);
+/// ```
 pub fn set_bits(bitmap: &[u8; BITMAP_BYTES]) -> impl Iterator<Item = u32> + '_ {
-    bitmap
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte != 0)
-        .flat_map(|(at, byte)| (0..8).filter(move |bit| byte & (1 << bit) != 0).map(move |bit| at as u32 * 8 + bit))
+    // Nearly all words of nearly all bitmaps are 0.
+    let words = bitmap.chunks(8).map(unsigned).zip((0..).step_by(64)).filter(|(word, _)| *word != 0);
+    words.flat_map(|(word, first)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| first + bit))
 }
 
 /// The record in slot 0 of an IAM page.

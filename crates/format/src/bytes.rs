@@ -75,6 +75,11 @@ pub fn plain_start(bytes: &[u8], is_special: impl Fn(u8) -> bool) -> usize {
 
 /// UTF-16LE text; unpaired surrogates become U+FFFD, an odd last byte is dropped.
 pub fn utf16(bytes: &[u8]) -> String {
-    let units = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
+    let units = bytes.as_chunks::<2>().0;
+    // Nearly all names are ASCII.
+    if units.iter().all(|pair| u16::from_le_bytes(*pair) < 0x80) {
+        return units.iter().map(|[low, _]| char::from(*low)).collect();
+    }
+    let units = units.iter().map(|pair| u16::from_le_bytes(*pair));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }

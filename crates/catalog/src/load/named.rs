@@ -85,7 +85,7 @@ impl Loader<'_> {
         let base = |rowset: &&Rowset| rowset.object_id == object_id && rowset.index_id <= 1;
         let rowset = database.rowsets.iter().find(base);
         let names = names_of(database, object_id);
-        let columns: HashMap<String, RowsetColumn> = rowset
+        let columns: Vec<(String, RowsetColumn)> = rowset
             .map(|rowset| {
                 let by_id: HashMap<u32, &RowsetColumn> = rowset
                     .layout

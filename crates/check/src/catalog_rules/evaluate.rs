@@ -1,8 +1,8 @@
 //! Evaluates all rules: a pass over each table that is referred to, then a pass over each table that refers.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-use catalog::{Database, Unread, read_base_table};
+use catalog::{Database, Unread, read_base_table_as};
 use format::RecordId;
 use format::bytes::unsigned;
 use source::PageSource;
@@ -13,12 +13,13 @@ use super::table::REFERENCES;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::FindingCollector;
+use crate::near::partition_point_near;
 use crate::registry::{self, limits};
 
 /// Keys have one or two columns; without a second column, its value is 0.
 type Key = [i64; 2];
 
-/// Bytes per key in a set, which doubles as it grows.
+/// Bytes per key in a list, which doubles as it grows.
 const BYTES_PER_KEY: u64 = 48;
 
 /// Rows of a base table per page, at most: with a key of two numbers each row has some 20 bytes.
@@ -36,14 +37,9 @@ impl Tables<'_> {
         &self,
         table: i32,
         columns: &[&'static str],
-        mut visit: impl FnMut(RecordId, &[Option<i64>]),
+        visit: impl FnMut(RecordId, &[Option<i64>]),
     ) -> Result<(), Unread> {
-        let mut numbers = Vec::with_capacity(columns.len());
-        read_base_table(self.source, self.database, table, columns, |at, row| {
-            numbers.clear();
-            numbers.extend(row.iter().map(|value| value.map(number)));
-            visit(at, &numbers);
-        })
+        read_base_table_as(self.source, self.database, table, columns, number, visit)
     }
 
     /// Notes why a table could not be read, unless the version does not have it.
@@ -69,22 +65,37 @@ pub(super) fn number(bytes: &[u8]) -> i64 {
     }
 }
 
-/// A type code as [`number`] gives it: char(2) is padded with a blank, char(1) is not.
-fn is_type(value: i64, code: &str) -> bool {
+/// A code of letters as [`number`] gives it, padded with blanks to `length` bytes.
+pub(super) fn code_number(code: &str, length: usize) -> i64 {
     let mut padded = code.as_bytes().to_vec();
-    padded.resize(2, b' ');
-    value == number(&padded) || value == number(code.as_bytes())
+    padded.resize(length, b' ');
+    number(&padded)
+}
+
+/// Type codes as [`number`] gives them: char(2) is padded with a blank, char(1) is not.
+fn type_numbers(codes: &[&str]) -> Vec<i64> {
+    codes.iter().flat_map(|code| [code_number(code, 2), code_number(code, code.len())]).collect()
 }
 
 /// A condition on columns that a pass reads.
 struct Test<'r> {
     column: usize,
     only: &'r Only,
+    /// What the codes are that it names, if it is about codes.
+    codes: Vec<i64>,
 }
 
-impl Test<'_> {
+impl<'r> Test<'r> {
+    fn new(column: usize, only: &'r Only) -> Self {
+        let codes = if let Only::Type(codes) = only { type_numbers(codes) } else { Vec::new() };
+        Self { column, only, codes }
+    }
+
     fn holds(&self, row: &[Option<i64>]) -> bool {
-        row.get(self.column).copied().flatten().is_some_and(|value| condition_holds(self.only, value))
+        row.get(self.column).copied().flatten().is_some_and(|value| match self.only {
+            Only::Type(_) => self.codes.contains(&value),
+            only => condition_holds(only, value),
+        })
     }
 }
 
@@ -96,7 +107,7 @@ pub(super) fn condition_holds(only: &Only, value: i64) -> bool {
         Only::Above(_, bound) => value > bound,
         Only::Below(_, bound) => value < bound,
         Only::Bit(_, bit) => value & bit != 0,
-        Only::Type(codes) => codes.iter().any(|code| is_type(value, code)),
+        Only::Type(codes) => type_numbers(codes).contains(&value),
     }
 }
 
@@ -117,7 +128,7 @@ impl Columns {
     }
 
     fn tests<'r>(&mut self, only: &'r [Only]) -> Vec<Test<'r>> {
-        only.iter().map(|only| Test { column: self.place(only.column()), only }).collect()
+        only.iter().map(|only| Test::new(self.place(only.column()), only)).collect()
     }
 }
 
@@ -155,15 +166,15 @@ pub(crate) fn key_bytes(database: &Database) -> u64 {
     rows.saturating_mul(BYTES_PER_KEY)
 }
 
-/// The values of every key that is referred to.
-pub(super) struct KeySets(Vec<(&'static Keys, Option<HashSet<Key>>)>);
+/// The values of every key that is referred to, each once, in ascending order: rows that refer to them come in nearly this order.
+pub(super) struct KeySets(Vec<(&'static Keys, Option<Vec<Key>>)>);
 
 impl KeySets {
     /// Reads the keys that the rules refer to. A table that could not be read, or that has errors of its own, has no
     /// set.
     pub(super) fn read(tables: &Tables<'_>, flawed: &BTreeSet<i32>, coverage: &mut Coverage) -> Self {
-        let mut sets: Vec<(&'static Keys, Option<HashSet<Key>>)> =
-            all_keys().into_iter().map(|keys| (keys, Some(HashSet::new()))).collect();
+        let mut sets: Vec<(&'static Keys, Option<Vec<Key>>)> =
+            all_keys().into_iter().map(|keys| (keys, Some(Vec::new()))).collect();
         for base in bases(sets.iter().map(|(keys, _)| keys.base)) {
             let mut columns = Columns::default();
             let mut plans = Vec::new();
@@ -175,11 +186,18 @@ impl KeySets {
                     if tests.iter().all(|test| test.holds(row))
                         && let Some(key) = key(row, places)
                         && let Some((_, Some(set))) = sets.get_mut(*at)
+                        && set.last() != Some(&key)
                     {
-                        set.insert(key);
+                        set.push(key);
                     }
                 }
             });
+            for (at, ..) in &plans {
+                if let Some((_, Some(set))) = sets.get_mut(*at) {
+                    set.sort_unstable();
+                    set.dedup();
+                }
+            }
             let has_errors = flawed.contains(&base.id);
             if has_errors {
                 coverage.note(&limits::REFERENCES_TARGET, format!("to rows of sys.{}", base.name), 0);
@@ -198,13 +216,31 @@ impl KeySets {
         Self(sets)
     }
 
-    fn of(&self, keys: &'static Keys) -> Option<&HashSet<Key>> {
-        self.0.iter().find(|(known, _)| std::ptr::eq(*known, keys))?.1.as_ref()
+    fn of(&self, keys: &'static Keys) -> Option<&[Key]> {
+        self.0.iter().find(|(known, _)| std::ptr::eq(*known, keys))?.1.as_deref()
     }
 
     /// Whether all indexes are known.
     pub(super) fn has_indexes(&self) -> bool {
         self.of(&table::INDEXES).is_some() && self.of(&table::OBJECTS).is_some()
+    }
+}
+
+/// Looks up keys in a list in ascending order.
+struct Finder<'k> {
+    keys: &'k [Key],
+    /// Where the last one is.
+    near: usize,
+}
+
+impl Finder<'_> {
+    fn has(&mut self, key: Key) -> bool {
+        // Rows of one object follow each other.
+        if self.keys.get(self.near) == Some(&key) {
+            return true;
+        }
+        self.near = partition_point_near(self.keys, self.near, |known| *known < key);
+        self.keys.get(self.near) == Some(&key)
     }
 }
 
@@ -231,16 +267,16 @@ pub(super) fn references(
             let Some(set) = keys.of(reference.to) else { continue };
             let tests = columns.tests(reference.rows.only);
             let (refers, identity) = (columns.places(reference.refers), columns.places(reference.rows.identity));
-            plans.push((reference, set, tests, refers, identity));
+            plans.push((reference, Finder { keys: set, near: 0 }, tests, refers, identity));
         }
         if plans.is_empty() {
             continue;
         }
         let read = tables.each(base.id, &columns.0, |at, row| {
-            for (reference, set, tests, refers, identity) in &plans {
+            for (reference, known, tests, refers, identity) in &mut plans {
                 if tests.iter().all(|test| test.holds(row))
                     && let Some(key) = key(row, refers)
-                    && !set.contains(&key)
+                    && !known.has(key)
                 {
                     let identity: Vec<_> = identity.iter().map(|place| row.get(*place).copied().flatten()).collect();
                     match dangling(reference, key, &identity) {

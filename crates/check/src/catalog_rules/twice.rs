@@ -12,15 +12,17 @@ mod objects;
 mod storage;
 mod types;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use catalog::{Database, Rowset};
+use catalog::{Database, Rowset, RowsetColumn};
 use format::collation::CollationId;
 
 use super::evaluate::{Tables, is_of_the_server};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::FindingCollector;
+use crate::near::partition_point_near;
 use crate::registry::limits::{self, Reason};
 
 /// Limit on the disagreements of one kind that are listed with their values; the rest are counted.
@@ -86,6 +88,8 @@ struct Rowsets<'a> {
     database: &'a Database,
     /// Indexes into [`Database::rowsets`].
     order: Vec<u32>,
+    /// Where in `order` the last one was that was asked for.
+    near: Cell<usize>,
 }
 
 impl<'a> Rowsets<'a> {
@@ -94,23 +98,42 @@ impl<'a> Rowsets<'a> {
         order.sort_unstable_by_key(|&at| {
             database.rowsets.get(at as usize).map(|rowset| (rowset.object_id, rowset.index_id, rowset.partition))
         });
-        Self { database, order }
+        Self { database, order, near: Cell::new(0) }
     }
 
     /// The partitions of a heap or index.
     fn partitions(&self, object_id: i32, index_id: i32) -> impl Iterator<Item = &'a Rowset> {
-        let key = |at: &u32| self.database.rowsets.get(*at as usize).map(|rowset| (rowset.object_id, rowset.index_id));
-        let wanted = Some((object_id, index_id));
-        let start = self.order.partition_point(|at| key(at) < wanted);
-        let end = self.order.partition_point(|at| key(at) <= wanted);
         let database = self.database;
-        let range = self.order.get(start..end).unwrap_or_default();
-        range.iter().filter_map(|at| database.rowsets.get(*at as usize)).collect::<Vec<_>>().into_iter()
+        let key = |rowset: &Rowset| (rowset.object_id, rowset.index_id);
+        let start = partition_point_near(&self.order, self.near.get(), |at| {
+            database.rowsets.get(*at as usize).is_none_or(|rowset| key(rowset) < (object_id, index_id))
+        });
+        self.near.set(start);
+        let from_there = self.order.get(start..).unwrap_or_default();
+        let rowsets = from_there.iter().filter_map(|at| database.rowsets.get(*at as usize));
+        rowsets.take_while(move |rowset| key(rowset) == (object_id, index_id))
     }
 
     /// The partitions of the heap or clustered index of a table.
     fn of_table(&self, object_id: i32) -> impl Iterator<Item = &'a Rowset> {
         self.partitions(object_id, 0).chain(self.partitions(object_id, 1))
+    }
+}
+
+/// Columns of a rowset by their id; if several have one id, the last of them. Filled anew for each rowset.
+#[derive(Default)]
+struct ColumnsById<'a>(Vec<(u32, &'a RowsetColumn)>);
+
+impl<'a> ColumnsById<'a> {
+    fn fill(&mut self, columns: impl Iterator<Item = &'a RowsetColumn>) {
+        self.0.clear();
+        self.0.extend(columns.map(|column| (column.id, column)));
+        self.0.sort_by_key(|(id, _)| *id);
+    }
+
+    fn get(&self, id: u32) -> Option<&'a RowsetColumn> {
+        let end = self.0.partition_point(|(known, _)| *known <= id);
+        self.0.get(end.checked_sub(1)?).filter(|(known, _)| *known == id).map(|(_, column)| *column)
     }
 }
 
@@ -120,7 +143,7 @@ fn is_same_collation(database: &Database, object_id: i32, collations: [Collation
     const SYSTEM_TYPES: [&str; 2] = ["S", "IT"];
     let [one, other] = collations;
     let default = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
-    let kind = database.objects.get(&object_id).map(|object| object.type_code.as_str());
-    let is_of_the_system = || kind.is_none_or(|kind| SYSTEM_TYPES.contains(&kind));
+    let object = || database.objects.get(&object_id);
+    let is_of_the_system = || object().is_none_or(|object| SYSTEM_TYPES.contains(&object.type_code.as_str()));
     one == other || collations.contains(&default) && is_of_the_system()
 }

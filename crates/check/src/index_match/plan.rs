@@ -1,20 +1,21 @@
 //! Which columns of which rows are compared: derived from the catalog once, before the sweep.
 
-use std::collections::HashMap;
+mod builder;
 
-use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
-use format::types::{TypeInfo, xtype};
+use catalog::{Database, Rowset};
+use format::types::TypeInfo;
 
 use super::form::Normalization;
 use super::together::BatchPlan;
 use crate::budget;
 use crate::per_unit::PerUnit;
-use crate::registry::limits::{self, Reason};
-use crate::rowsets::{are_readable, in_row_unit, may_be_paused, units_of};
+use crate::registry::limits::Reason;
+use crate::rowsets::units_of;
 use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
 use crate::unmatched::Side;
-use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
+use crate::values::{Column, Formula};
+use builder::Builder;
 
 /// A value that both sides have.
 #[derive(Clone, Debug)]
@@ -164,9 +165,10 @@ impl Plans {
         let Some(&Rowset { object_id, index_id, .. }) = index.first().copied() else { return };
         let name = || index_full_name(database, object_id, index_id);
         let has_pages = |rowset: &&Rowset| rowset.units.iter().any(|unit| survey.has_pages(*unit as UnitIndex));
-        match (Builder { database, object_id, index_id, table, index }).build(self.plans.len()) {
-            Ok(_) if !table.iter().chain(index).any(has_pages) => self.empty.push(Empty { object_id, index_id }),
-            Ok((plan, work)) => {
+        let has_pages = table.iter().chain(index).any(has_pages);
+        match (Builder { database, object_id, index_id, table, index, has_pages }).build(self.plans.len()) {
+            Ok(None) => self.empty.push(Empty { object_id, index_id }),
+            Ok(Some((plan, work))) => {
                 for (unit, work) in work {
                     if let Some(of_unit) = self.work.get_mut(unit as usize) {
                         of_unit.push(work);
@@ -224,235 +226,4 @@ fn index_full_name(database: &Database, object_id: i32, index_id: i32) -> String
 fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
     let index = database.indexes.get(&(object_id, index_id));
     index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone())
-}
-
-/// Whether two rowsets belong to the same partition.
-fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
-    let mut partitions: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
-    partitions.sort_unstable();
-    partitions.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
-}
-
-/// Units with off-row values of these rowsets.
-fn text_units<'a>(database: &Database, rowsets: impl Iterator<Item = &'a &'a Rowset>) -> Vec<UnitIndex> {
-    let in_row = |unit: &usize| database.units.get(*unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
-    let units = rowsets.flat_map(|rowset| rowset.units.iter().copied());
-    units.filter(|unit| !in_row(unit)).map(|unit| unit as UnitIndex).collect()
-}
-
-struct Builder<'a> {
-    database: &'a Database,
-    object_id: i32,
-    index_id: i32,
-    table: &'a [&'a Rowset],
-    index: &'a [&'a Rowset],
-}
-
-/// Where a column of the index comes from.
-#[derive(Clone, Copy)]
-enum Origin {
-    /// The column of the table with this id.
-    Column(u32),
-    /// The uniquifier.
-    Uniquifier,
-    /// The address of a heap row.
-    Locator,
-}
-
-impl Builder<'_> {
-    fn build(&self, at: usize) -> Result<(Plan, Vec<(UnitIndex, UnitPlan)>), Reason> {
-        if !self.database.indexes_are_complete() {
-            return Err((&limits::INDEX_DESCRIPTION_UNREADABLE).into());
-        }
-        let index = self.index_row()?;
-        let all = || self.table.iter().chain(self.index);
-        if self.table.is_empty() {
-            return Err((&limits::INDEX_NO_TABLE).into());
-        }
-        are_readable(all().copied())?;
-        // If a partition has two rowsets, one may be the unfinished work of a paused rebuild.
-        if all().any(|rowset| may_be_paused(self.database, rowset))
-            || [self.table, self.index].into_iter().any(has_partition_twice)
-        {
-            return Err((&limits::INDEX_BUILD_PAUSED).into());
-        }
-        let first = self.index.first().ok_or(&limits::INDEX_NO_ROWSET)?;
-        let mut origins = Vec::new();
-        for (column, origin) in self.origins(first)? {
-            if matches!(column.info.xtype, xtype::XML | xtype::TEXT | xtype::NTEXT | xtype::IMAGE | xtype::JSON) {
-                return Err(limits::INDEX_COLUMN_TYPE.with(&[&self.column_name(origin)]));
-            }
-            origins.push((column.id, origin, column.info));
-        }
-        let mut work = Vec::new();
-        for rowset in self.index {
-            let cells =
-                origins.iter().map(|(id, origin, _)| self.index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
-            let cells = cells.ok_or(&limits::ROWS_COLUMNS_DIFFER)?;
-            let work_of = |unit| (unit, UnitPlan::new(at, Side::Index, cells, None));
-            work.extend(in_row_unit(self.database, rowset).map(work_of));
-        }
-        for rowset in self.table {
-            let cells = origins
-                .iter()
-                .map(|(_, origin, info)| self.table_cell(rowset, *origin, *info))
-                .collect::<Result<_, _>>()?;
-            let filter = match index.is_filtered() {
-                true => Some(Expressions { database: self.database, rowset }.filter(self.index_id)?),
-                false => None,
-            };
-            let work_of = |unit| (unit, UnitPlan::new(at, Side::Table, cells, filter));
-            work.extend(in_row_unit(self.database, rowset).map(work_of));
-        }
-        let identity = self.identity(&origins);
-        let types: Vec<Option<TypeInfo>> =
-            origins.iter().map(|(_, origin, info)| (!matches!(origin, Origin::Locator)).then_some(*info)).collect();
-        let has_own_forms = |rowset: &&Rowset| {
-            rowset.is_row_compressed() || rowset.layout.columns.iter().any(RowsetColumn::is_stored_shorter)
-        };
-        if all().any(has_own_forms) {
-            work.iter_mut().for_each(|(_, work)| work.unify_forms(&types));
-        }
-        work.iter_mut().for_each(|(_, work)| work.together = BatchPlan::of(work));
-        let plan = Plan {
-            object_id: self.object_id,
-            name: index_full_name(self.database, self.object_id, self.index_id),
-            index_name: index.name.clone(),
-            table_units: units_of(self.database, self.table),
-            index_units: units_of(self.database, self.index),
-            names: origins.iter().map(|(_, origin, _)| self.column_name(*origin)).collect(),
-            types,
-            identity,
-            text_units: text_units(self.database, self.table.iter().chain(self.index)),
-        };
-        Ok((plan, work))
-    }
-
-    /// The catalog's row for the index, if the index is of a kind that has a row for each row of the table.
-    fn index_row(&self) -> Result<&Index, Reason> {
-        const HYPOTHETICAL: u32 = 0x100;
-        let index = self.database.indexes.get(&(self.object_id, self.index_id)).ok_or(&limits::INDEX_UNKNOWN)?;
-        match index.index_type {
-            IndexType::Nonclustered => {}
-            other => return Err(limits::INDEX_KIND.with(&[&other.name()])),
-        }
-        if index.is_disabled() || index.status & HYPOTHETICAL != 0 {
-            return Err((&limits::INDEX_DISABLED).into());
-        }
-        Ok(index)
-    }
-
-    /// The columns of the index in order, each with its origin: key and included columns by sysiscols, then the locator
-    /// (docs/format/index-records.md#what-an-index-row-holds).
-    fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, Reason> {
-        let known: HashMap<u32, IndexColumn> = self
-            .database
-            .index_columns
-            .get(&(self.object_id, self.index_id))
-            .map(|columns| columns.iter().map(|column| (column.position, *column)).collect())
-            .unwrap_or_default();
-        let mut columns: Vec<&RowsetColumn> = rowset.layout.columns.iter().collect();
-        columns.sort_by_key(|column| column.id);
-        let mut locators = self.locators(&known).into_iter();
-        let mut origins = Vec::new();
-        for column in columns {
-            let origin = match known.get(&column.id) {
-                Some(known) => Origin::Column(known.column_id),
-                None => locators.next().ok_or(&limits::INDEX_COLUMNS_UNEXPLAINED)?,
-            };
-            origins.push((column, origin));
-        }
-        if locators.next().is_some() {
-            return Err((&limits::INDEX_KEY_COLUMNS).into());
-        }
-        Ok(origins)
-    }
-
-    /// The hidden columns after the index's own: the row's address in a heap, or those clustering key columns,
-    /// uniquifier included, that the index does not already have.
-    fn locators(&self, known: &HashMap<u32, IndexColumn>) -> Vec<Origin> {
-        let Some(table) = self.table.first() else { return Vec::new() };
-        if table.index_id == 0 {
-            return vec![Origin::Locator];
-        }
-        let mut key: Vec<&RowsetColumn> = table.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
-        key.sort_by_key(|column| column.key_ordinal);
-        key.into_iter()
-            .map(|column| match column.status & column_status::UNIQUIFIER {
-                0 => Origin::Column(column.id),
-                _ => Origin::Uniquifier,
-            })
-            .filter(|origin| match origin {
-                Origin::Column(id) => !known.values().any(|column| column.column_id == *id),
-                _ => true,
-            })
-            .collect()
-    }
-
-    fn index_cell(&self, rowset: &Rowset, id: u32, origin: Origin) -> Option<ComparedColumn> {
-        let column = rowset.layout.columns.iter().find(|column| column.id == id)?;
-        let table = self.table.first()?;
-        Some(ComparedColumn::Column(Box::new(Column {
-            is_uniquifier: matches!(origin, Origin::Uniquifier),
-            is_computed: matches!(origin, Origin::Column(id) if table.layout.column(id).is_none()),
-            ..Column::of_index(column)
-        })))
-    }
-
-    fn table_cell(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<ComparedColumn, Reason> {
-        let column = match origin {
-            Origin::Locator => return Ok(ComparedColumn::Locator),
-            Origin::Uniquifier => {
-                rowset.layout.columns.iter().find(|column| column.status & column_status::UNIQUIFIER != 0)
-            }
-            Origin::Column(id) => rowset.layout.column(id),
-        };
-        let name = || self.column_name(origin);
-        let Some(column) = column else {
-            return Ok(ComparedColumn::Computed(Box::new(self.formula(rowset, origin, info)?)));
-        };
-        if is_sparse_and_padded(column) {
-            return Err(limits::INDEX_SPARSE_PADDING.with(&[&name()]));
-        }
-        if column.info.xtype != info.xtype {
-            return Err(limits::INDEX_TYPES_DIFFER.with(&[&name()]));
-        }
-        let is_uniquifier = matches!(origin, Origin::Uniquifier);
-        Ok(ComparedColumn::Column(Box::new(Column { is_uniquifier, ..Column::of_table(column) })))
-    }
-
-    /// The definition of a computed column that the table does not store.
-    fn formula(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Formula, Reason> {
-        match origin {
-            Origin::Column(id) => Expressions { database: self.database, rowset }
-                .computed_column(id, info)
-                .map_err(|reason| reason.about(format_args!("column {}", self.column_name(origin)))),
-            _ => Err(limits::INDEX_COLUMN_MISSING.with(&[&self.column_name(origin)])),
-        }
-    }
-
-    fn column_name(&self, origin: Origin) -> String {
-        let id = match origin {
-            Origin::Locator => return "HEAP RID".to_owned(),
-            Origin::Uniquifier => return "UNIQUIFIER".to_owned(),
-            Origin::Column(id) => id,
-        };
-        let columns = self.database.columns.get(&self.object_id);
-        columns
-            .and_then(|columns| columns.iter().find(|column| column.id == id))
-            .map_or_else(|| format!("column ID {id}"), |column| column.name.clone())
-    }
-
-    /// The cells by which 8955 and 8956 identify the row of the table: its clustering key.
-    fn identity(&self, origins: &[(u32, Origin, TypeInfo)]) -> Vec<usize> {
-        let Some(table) = self.table.first().filter(|table| table.index_id == 1) else { return Vec::new() };
-        let mut key: Vec<&RowsetColumn> = table.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
-        key.sort_by_key(|column| column.key_ordinal);
-        let is = |origin: &Origin, column: &RowsetColumn| match origin {
-            Origin::Column(id) => *id == column.id && column.status & column_status::UNIQUIFIER == 0,
-            Origin::Uniquifier => column.status & column_status::UNIQUIFIER != 0,
-            Origin::Locator => false,
-        };
-        key.into_iter().filter_map(|column| origins.iter().position(|(_, origin, _)| is(origin, column))).collect()
-    }
 }

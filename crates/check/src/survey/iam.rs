@@ -164,9 +164,7 @@ impl Follower<'_> {
     fn collect(&mut self, files: &[FileMap]) {
         let mut visited = PageSet::new(files);
         for file in files {
-            let intervals = (0..file.pages).step_by(PFS_PAGES as usize).filter(|first| file.pfs_is_known(*first));
-            let pages = intervals.flat_map(|first| first..first.saturating_add(PFS_PAGES).min(file.pages));
-            let pages = pages.filter(|page| is_iam_by_pfs(file, *page)).map(|page| PageId::new(file.file_id, page));
+            let pages = file.iam_pages_by_pfs().map(|page| PageId::new(file.file_id, page));
             let mut ahead = Ahead::new(self.source, pages.clone());
             for page in pages {
                 ahead.advance();

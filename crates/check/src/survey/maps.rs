@@ -134,6 +134,17 @@ impl FileMap {
         }
     }
 
+    /// The pages that a PFS page calls IAM pages in use, ascending; of a whole file.
+    pub(super) fn iam_pages_by_pfs(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        let of_file = self.pfs.get(..self.pages as usize).unwrap_or(&self.pfs);
+        let intervals =
+            of_file.chunks(PFS_PAGES as usize).zip((0..).step_by(PFS_PAGES as usize)).zip(&self.pfs_is_sound);
+        let known = intervals.filter(|(_, is_sound)| **is_sound);
+        let bytes = known.flat_map(|((bytes, first), _)| bytes.iter().zip(first..));
+        let is_iam = |byte: PfsByte| byte.is_allocated() && byte.is_iam();
+        bytes.filter(move |(byte, _)| is_iam(PfsByte(**byte))).map(|(_, page)| page)
+    }
+
     /// GAM and SGAM bits of an extent; `None` if one of the two pages cannot be trusted.
     pub(crate) fn extent_bits(&self, extent: u32) -> Option<(bool, bool)> {
         let (page, first) = (extent.saturating_mul(EXTENT_PAGES), self.first / INTERVAL_PAGES);

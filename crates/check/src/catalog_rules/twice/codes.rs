@@ -1,7 +1,7 @@
 //! Columns with one of a few codes: those listed in the documentation of the catalog views, and numbers that are the
 //! same in all rows seen. Any other value is listed as not verified.
 
-use super::super::evaluate::{Tables, number};
+use super::super::evaluate::{Tables, code_number};
 use super::Verdicts;
 
 /// Values that a column may have.
@@ -107,16 +107,19 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
         let known = tables.database.columns.get(&base);
         let is_there = |name: &str| known.is_some_and(|columns| columns.iter().any(|column| column.name == name));
         let when = |coded: &Coded| coded.when.map_or(coded.column, |(column, _)| column);
-        let plan: Vec<&Coded> =
-            of_table.iter().filter(|coded| is_there(coded.column) && is_there(when(coded))).collect();
-        let columns: Vec<&'static str> = plan.iter().flat_map(|coded| [coded.column, when(coded)]).collect();
+        let plan: Vec<(&Coded, Vec<i64>)> = of_table
+            .iter()
+            .filter(|coded| is_there(coded.column) && is_there(when(coded)))
+            .map(|coded| (coded, coded.known.codes()))
+            .collect();
+        let columns: Vec<&'static str> = plan.iter().flat_map(|(coded, _)| [coded.column, when(coded)]).collect();
         if columns.is_empty() {
             continue;
         }
         let read = tables.each(base, &columns, |at, row| {
-            for (coded, values) in plan.iter().zip(row.chunks_exact(2)) {
+            for ((coded, codes), values) in plan.iter().zip(row.chunks_exact(2)) {
                 let &[Some(value), class] = values else { continue };
-                if coded.when.is_some_and(|(_, wanted)| class != Some(wanted)) || coded.known.has(value) {
+                if coded.when.is_some_and(|(_, wanted)| class != Some(wanted)) || coded.known.has(codes, value) {
                     continue;
                 }
                 verdicts.unknown(coded.scope, || {
@@ -130,9 +133,20 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
 }
 
 impl Known {
-    fn has(&self, value: i64) -> bool {
+    /// The codes as numbers: padded with blanks to one, two or four characters.
+    fn codes(&self) -> Vec<i64> {
+        let Self::Codes(codes) = self else { return Vec::new() };
+        let lengths = [0, 1, 2, 4];
+        let padded = |code: &'static str| {
+            lengths.into_iter().filter(move |length| *length >= code.len()).map(move |length| code_number(code, length))
+        };
+        codes.iter().copied().flat_map(padded).collect()
+    }
+
+    /// Whether `value` is known; `codes` are what [`codes`](Self::codes) gave.
+    fn has(&self, codes: &[i64], value: i64) -> bool {
         match self {
-            Self::Codes(codes) => codes.iter().any(|code| is_code(value, code)),
+            Self::Codes(_) => codes.contains(&value),
             Self::Numbers(numbers) => numbers.contains(&value),
             Self::Range(first, last) => (*first..=*last).contains(&value),
             Self::Bits(bits) => value & !bits == 0,
@@ -150,13 +164,4 @@ impl Known {
             Self::Numbers(_) | Self::Range(..) | Self::Bits(_) => format!("number {value}"),
         }
     }
-}
-
-/// Whether the bytes of a column are `code`, padded with blanks to one, two or four characters.
-fn is_code(value: i64, code: &str) -> bool {
-    [0, 1, 2, 4].into_iter().filter(|length| *length >= code.len()).any(|length| {
-        let mut padded = code.as_bytes().to_vec();
-        padded.resize(length, b' ');
-        value == number(&padded)
-    })
 }

@@ -9,7 +9,7 @@ use format::types::{TypeInfo, xtype};
 
 use super::super::evaluate::Tables;
 use super::types::{self, Declared};
-use super::{Rowsets, Verdicts};
+use super::{ColumnsById, Rowsets, Verdicts};
 
 const SYSCOLPARS: i32 = 41;
 const SYSROWSETS: i32 = 5;
@@ -57,6 +57,7 @@ pub(super) fn check(
     ];
     let mut table = 0;
     let mut of_table: Vec<TableColumn> = Vec::new();
+    let mut stored = ColumnsById::default();
     let read = tables.each(SYSCOLPARS, &columns, |at, row| {
         let Some((of_type, rest)) = row.split_at_checked(6) else { return };
         let &[Some(object), Some(number), Some(column), Some(status), Some(in_row), identity] = rest else { return };
@@ -86,7 +87,7 @@ pub(super) fn check(
             verdicts.doubt("sys.syscolpars, status", || format!("{} has identity values, but is no identity", place()));
         }
         if object != table {
-            against_rowsets(tables, rowsets, table, &of_table, verdicts);
+            against_rowsets((tables, rowsets), table, &of_table, &mut stored, verdicts);
             of_table.clear();
             table = object;
         }
@@ -95,7 +96,7 @@ pub(super) fn check(
         }
     });
     // All tables read are complete, except perhaps the last one; only columns that were read are checked.
-    against_rowsets(tables, rowsets, table, &of_table, verdicts);
+    against_rowsets((tables, rowsets), table, &of_table, &mut stored, verdicts);
     // An incomplete table is noted with its rules.
     let _: Result<(), catalog::Unread> = read;
 }
@@ -124,11 +125,11 @@ fn against_type(
 }
 
 /// The columns of a table against those of its rowsets.
-fn against_rowsets(
-    tables: &Tables<'_>,
-    rowsets: &Rowsets<'_>,
+fn against_rowsets<'a>(
+    (tables, rowsets): (&Tables<'_>, &Rowsets<'a>),
     object: i32,
     columns: &[TableColumn],
+    stored: &mut ColumnsById<'a>,
     verdicts: &mut Verdicts<'_>,
 ) {
     if columns.is_empty() {
@@ -139,15 +140,11 @@ fn against_rowsets(
         if rowset.compression > 2 || rowset.layout.columns.is_empty() {
             continue;
         }
-        let stored: HashMap<u32, &RowsetColumn> = rowset
-            .layout
-            .columns
-            .iter()
-            .filter(|column| !column.is_dropped() && column.status & column_status::UNIQUIFIER == 0)
-            .map(|column| (column.id, column))
-            .collect();
+        let is_declared =
+            |column: &&RowsetColumn| !column.is_dropped() && column.status & column_status::UNIQUIFIER == 0;
+        stored.fill(rowset.layout.columns.iter().filter(is_declared));
         for column in columns {
-            match stored.get(&column.id) {
+            match stored.get(column.id) {
                 Some(stored) => pair(tables, rowset, column, stored, verdicts),
                 None if column.status & (status::COMPUTED | status::COLUMN_SET) == 0 => {
                     verdicts.doubt("sys.syscolpars and sys.sysrscols", || {

@@ -1,28 +1,29 @@
 //! Columns of indexes: sysiscols against what the index's rowset stores, and its rowset against that of the table.
 
-use std::collections::HashMap;
-
 use catalog::{IndexType, Rowset, RowsetColumn, column_status};
 
 use super::super::evaluate::Tables;
-use super::{Rowsets, Verdicts};
+use super::{ColumnsById, Rowsets, Verdicts};
 
 const SYSISCOLS: i32 = 55;
 /// sysiscols.status: column of an index rather than of statistics; descending.
 const OF_INDEX: i64 = 2;
 const DESCENDING: i64 = 4;
 
-/// The first partition of an index and of its table, with their columns by id.
+/// The first partition of an index and of its table, with their columns.
+#[derive(Default)]
 struct Pair<'a> {
-    of_index: HashMap<u32, &'a RowsetColumn>,
-    of_table: HashMap<u32, &'a RowsetColumn>,
+    of_index: ColumnsById<'a>,
+    of_table: ColumnsById<'a>,
+    table: Option<&'a Rowset>,
 }
 
 /// Compares all rows of sysiscols, index by index: they are sorted by index.
 pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut Verdicts<'_>) {
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1", "tinyprop2"];
     let mut current = (0, 0);
-    let mut pair: Option<Pair<'_>> = None;
+    let mut pair = Pair::default();
+    let mut is_stored = false;
     let read = tables.each(SYSISCOLS, &columns, |_, row| {
         let &[Some(object), Some(index), Some(position), Some(status), Some(column), Some(ordinal), Some(partition)] =
             row
@@ -40,13 +41,15 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         }
         if current != (object, index) {
             current = (object, index);
-            pair = pair_of(tables, rowsets, object, index);
+            is_stored = pair.fill(tables, rowsets, object, index).is_some();
         }
-        let Some(Pair { of_index, of_table }) = &pair else { return };
+        if !is_stored {
+            return;
+        }
         let place = || format!("column {position} of index {index} of {}", tables.database.object_name(object));
         // A clustered index stores the columns of its table; any other index stores its own.
         let own = if index == 1 { column } else { position };
-        let Some(stored) = of_index.get(&own) else {
+        let Some(stored) = pair.of_index.get(own) else {
             verdicts
                 .doubt("sys.sysiscols and sys.sysrscols", || format!("{} has no place in the index's rows", place()));
             return;
@@ -73,7 +76,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             let collations = [other.collation, stored.collation];
             other.info == stored.info && super::is_same_collation(tables.database, object, collations)
         };
-        if let Some(of_table) = of_table.get(&column)
+        if let Some(of_table) = pair.of_table.get(column)
             && !is_same(of_table)
         {
             verdicts.doubt("sys.sysrscols, types of index columns", || {
@@ -92,16 +95,21 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
     let _: Result<(), catalog::Unread> = read;
 }
 
-/// What is compared for an index that is stored in rows.
-fn pair_of<'a>(tables: &Tables<'_>, rowsets: &Rowsets<'a>, object: i32, index: i32) -> Option<Pair<'a>> {
-    let kind = tables.database.indexes.get(&(object, index))?.index_type;
-    let is_of_rows = matches!(kind, IndexType::Clustered | IndexType::Nonclustered);
-    let stored = |rowset: &&'a Rowset| rowset.compression <= 2 && !rowset.layout.columns.is_empty();
-    let of_index = rowsets.partitions(object, index).find(stored).filter(|_| is_of_rows)?;
-    let of_table = rowsets.of_table(object).find(stored)?;
-    Some(Pair { of_index: by_id(of_index), of_table: by_id(of_table) })
-}
-
-fn by_id(rowset: &Rowset) -> HashMap<u32, &RowsetColumn> {
-    rowset.layout.columns.iter().filter(|column| !column.is_dropped()).map(|column| (column.id, column)).collect()
+impl<'a> Pair<'a> {
+    /// Goes on to another index; `None` if it is not stored in rows.
+    fn fill(&mut self, tables: &Tables<'_>, rowsets: &Rowsets<'a>, object: i32, index: i32) -> Option<()> {
+        let kind = tables.database.indexes.get(&(object, index))?.index_type;
+        let is_of_rows = matches!(kind, IndexType::Clustered | IndexType::Nonclustered);
+        let stored = |rowset: &&'a Rowset| rowset.compression <= 2 && !rowset.layout.columns.is_empty();
+        let columns = |rowset: &'a Rowset| rowset.layout.columns.iter().filter(|column| !column.is_dropped());
+        let of_index = rowsets.partitions(object, index).find(stored).filter(|_| is_of_rows)?;
+        let of_table = rowsets.of_table(object).find(stored)?;
+        self.of_index.fill(columns(of_index));
+        // Indexes of one table follow each other.
+        if !self.table.is_some_and(|table| std::ptr::eq(table, of_table)) {
+            self.of_table.fill(columns(of_table));
+            self.table = Some(of_table);
+        }
+        Some(())
+    }
 }
