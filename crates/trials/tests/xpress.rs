@@ -38,3 +38,35 @@ fn what_is_compressed_comes_back() {
     comes_back(&skewed);
     comes_back(&vec![0; 65_536]);
 }
+
+#[test]
+fn a_damaged_block_is_decoded_at_once_as_it_is_symbol_by_symbol() {
+    let mut dice = Random::new(11);
+    for round in 0..400usize {
+        let kinds = 1 + dice.below([3, 30, 256][round % 3]);
+        let mut data: Vec<u8> = Vec::new();
+        while data.len() < 300 + round * 20 {
+            match dice.below(3) {
+                0 if !data.is_empty() => {
+                    let from = data.len() - 1 - dice.below(data.len().min(700));
+                    let end = (from + dice.below(90)).min(data.len());
+                    data.extend_from_within(from..end);
+                }
+                _ => (0..dice.below(12)).for_each(|_| data.push(dice.below(kinds) as u8)),
+            }
+        }
+        let size = data.len() as u16;
+        let block = [&size.to_le_bytes()[..], &compress(&data)].concat();
+        source::hostile::xpress(&block);
+        for _ in 0..60 {
+            let mut damaged = block.clone();
+            for _ in 0..=dice.below(3) {
+                let at = dice.below(damaged.len());
+                damaged[at] ^= 1 << dice.below(8);
+            }
+            damaged.truncate(damaged.len() - [0, 0, 1, 9][dice.below(4)]);
+            // Panics if the two differ.
+            source::hostile::xpress(&damaged);
+        }
+    }
+}

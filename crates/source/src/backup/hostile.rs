@@ -1,21 +1,60 @@
-//! Entry points that must accept any bytes, for fuzz targets: code that checksums shield from most damage in whole
-//! backups.
+//! Entry points that must accept any bytes, for fuzz targets and benches: code that checksums shield from most damage in
+//! whole backups.
 
 use format::log::Block;
 
+use super::blocks::{SECTOR_BYTES, is_filemark};
+use super::compressed::MAGIC;
 use super::log_portion::LogPortion;
+use super::version::Version;
 use super::xpress;
 
-/// Number of bytes to expect (u16), then a compressed block.
+/// Number of bytes to expect (u16), then a compressed block. What decodes most of it at once and what decodes it symbol by
+/// symbol must agree.
+///
+/// # Panics
+/// If they do not.
 pub fn xpress(bytes: &[u8]) {
     let Some((&size, block)) = bytes.split_first_chunk() else { return };
-    let _ = decompressed(block, u16::from_le_bytes(size).into());
+    let mut one_by_one = vec![0; u16::from_le_bytes(size).into()];
+    let is_whole = xpress::decompress_by_symbols(block, &mut one_by_one).is_ok();
+    assert_eq!(decompressed(block, one_by_one.len()), is_whole.then_some(one_by_one));
+}
+
+/// Decompresses a block into `out`, which has the size of its content; whether it could.
+pub fn decompress(block: &[u8], out: &mut [u8]) -> bool {
+    xpress::decompress(block, out).is_ok()
 }
 
 /// The `size` bytes that a compressed block holds.
 pub fn decompressed(block: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut out = vec![0; size];
     xpress::decompress(block, &mut out).ok().map(|()| out)
+}
+
+/// The compressed blocks of a compressed backup up to the first damage, with the number of bytes that each holds.
+pub fn compressed_blocks(backup: &[u8]) -> Vec<(&[u8], usize)> {
+    let mut blocks = Vec::new();
+    let words = backup.strip_prefix(MAGIC).and_then(|rest| rest.get(..8));
+    let Some(version) = words.and_then(Version::of) else { return blocks };
+    let mut at = version.first as usize;
+    while let Some(rest) = backup.get(at..).filter(|rest| !rest.is_empty()) {
+        if let Some((sectors, payload)) = version.record(rest) {
+            let bytes = usize::from(sectors) * SECTOR_BYTES;
+            // Others are stored as they are.
+            if payload.len() < bytes {
+                blocks.push((payload, bytes));
+            }
+            at += version.header + payload.len();
+        } else if let Some(length) = is_filemark(rest) {
+            at += length;
+        } else if let Some(length) = version.filler(rest) {
+            at = at.saturating_add(length as usize);
+        } else {
+            break;
+        }
+    }
+    blocks
 }
 
 /// A block of a log.

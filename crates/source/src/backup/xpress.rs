@@ -5,19 +5,19 @@
 //! highest first; long lengths are between these words, at the place up to which words were taken.
 //!
 //! Nearly all of a block is decoded by [`run`]: one look-up per symbol, one refill, a copy of a whole stride. Its last
-//! bytes, where a refill or a stride would reach beyond the end, are left to [`finish`].
+//! bytes, where a refill or a stride would reach beyond the end, are left to [`finish`], which could do all of it.
 
 mod bits;
 mod codes;
 
 use bits::Bits;
-use codes::{Counts, Entry, LITERAL, LONG, TABLE_BYTES, Table};
+use codes::{COMMON, COMMON_LENGTH, Entry, LITERAL, LONG, Order, TABLE_BYTES, Table};
 
 /// After the last code come the end code of the block and the rest of its words: at most 5 bytes in real backups. More
 /// means that the block holds more than it should.
 const MOST_LEFT: usize = 8;
 /// Bytes that a copy moves at once.
-const STRIDE: usize = 16;
+const STRIDE: usize = COMMON_LENGTH;
 /// Room that [`run`] needs after what it writes: a few bytes and a stride.
 const ROOM: usize = 64;
 
@@ -28,24 +28,23 @@ pub(crate) struct Malformed;
 /// Decompresses one block into `out`, which has the size of the result (at most 64 KiB, the reach of a distance).
 pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let (lengths, codes) = block.split_first_chunk::<TABLE_BYTES>().ok_or(Malformed)?;
-    let counts = Counts::of(lengths);
-    let bits = Bits { bytes: codes, at: 0, window: 0, count: 0 };
-    if counts.has_runs() {
-        decode::<true>(lengths, &counts, bits, out)
-    } else {
-        decode::<false>(lengths, &counts, bits, out)
-    }
+    let order = Order::of(lengths)?;
+    if order.has_runs() { decode::<true>(order, codes, out) } else { decode::<false>(order, codes, out) }
+}
+
+/// The same, one symbol after another and nothing beyond it: what [`decompress`] is compared with.
+pub(super) fn decompress_by_symbols(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
+    let (lengths, codes) = block.split_first_chunk::<TABLE_BYTES>().ok_or(Malformed)?;
+    let mut table = Table::<false>::EMPTY;
+    table.fill(Order::of(lengths)?);
+    finish(&table, &mut Bits::new(codes), out, 0)
 }
 
 /// `RUNS`: whether bytes come in runs, which use other tables and loops.
-fn decode<const RUNS: bool>(
-    lengths: &[u8; TABLE_BYTES],
-    counts: &Counts,
-    mut bits: Bits<'_>,
-    out: &mut [u8],
-) -> Result<(), Malformed> {
+fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let mut table = Table::<RUNS>::EMPTY;
-    table.fill(lengths, counts)?;
+    table.fill(order);
+    let mut bits = Bits::new(codes);
     let at = run(&table, &mut bits, out)?;
     finish(&table, &mut bits, out, at)
 }
@@ -87,21 +86,12 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
             }
             continue;
         }
-        if entry == 0 {
-            entry = table.entry(bits.window).ok_or(Malformed)?;
+        if entry & COMMON == 0 {
+            (bits, at, entry) = uncommon(table, bits, out, at, entry)?;
+            continue;
         }
-        let mut length = Entry::<RUNS>::length(entry);
-        let mut distance = Entry::<RUNS>::distance(entry, bits.window);
-        if length < LONG {
-            bits.take(Entry::<RUNS>::bits(entry));
-        } else {
-            bits.take(Entry::<RUNS>::bits(entry) - Entry::<RUNS>::distance_bits(entry));
-            length = bits.long_length()?;
-            if !bits.refill_whole() {
-                bits.refill();
-            }
-            distance = bits.distance(Entry::<RUNS>::distance_bits(entry));
-        }
+        let (length, distance) = (Entry::<RUNS>::length(entry), Entry::<RUNS>::distance(entry, bits.window));
+        bits.take(Entry::<RUNS>::bits(entry));
         // At least 18 bits are left: enough to look ahead before the refill.
         let next = table.look_up(bits.window);
         // A byte copies from a place that was not just written, which a load would have to wait for.
@@ -110,21 +100,60 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
         if from >= at {
             return Err(Malformed);
         }
-        if length <= STRIDE && length <= distance {
+        if length <= distance {
             // Bytes written too far are overwritten later.
             let [low, high] = two(out, from);
             put_two(out, at, [low & mask | Entry::<RUNS>::literal(entry), high]);
         } else {
-            if length > out.len() - at {
-                return Err(Malformed);
-            }
-            copy(out, at, distance, length);
+            overlapping(out, at, distance, length);
         }
         at += length;
         entry = next;
     }
     *state = bits;
     Ok(at)
+}
+
+/// A symbol with a long code, or a match with a long length; returns what follows it.
+#[expect(clippy::indexing_slicing, reason = "ROOM bytes are left")]
+#[inline(always)]
+fn uncommon<'b, const RUNS: bool>(
+    table: &Table<RUNS>,
+    mut bits: Bits<'b>,
+    out: &mut [u8],
+    at: usize,
+    mut entry: u32,
+) -> Result<(Bits<'b>, usize, u32), Malformed> {
+    if entry == 0 {
+        entry = table.search(bits.window).ok_or(Malformed)?;
+    }
+    let mut length = Entry::<RUNS>::length(entry);
+    let mut distance = Entry::<RUNS>::distance(entry, bits.window);
+    if length < LONG {
+        bits.take(Entry::<RUNS>::bits(entry));
+    } else {
+        bits.take(Entry::<RUNS>::bits(entry) - Entry::<RUNS>::distance_bits(entry));
+        length = bits.long_length()?;
+        bits.refill_at_once();
+        distance = bits.distance(Entry::<RUNS>::distance_bits(entry));
+    }
+    let next = table.look_up(bits.window);
+    if entry & LITERAL != 0 {
+        out[at] = Entry::<RUNS>::literal(entry) as u8;
+        return Ok((bits, at + 1, next));
+    }
+    if distance > at || length > out.len() - at {
+        return Err(Malformed);
+    }
+    copy(out, at, distance, length);
+    Ok((bits, at + length, next))
+}
+
+/// A short match that repeats what it writes.
+#[cold]
+#[inline(never)]
+fn overlapping(out: &mut [u8], at: usize, distance: usize, length: usize) {
+    copy(out, at, distance, length);
 }
 
 /// The sixteen bytes at `at`.
@@ -155,17 +184,21 @@ fn finish<const RUNS: bool>(
 ) -> Result<(), Malformed> {
     while at < out.len() {
         bits.refill();
-        let entry = table.entry(bits.window).ok_or(Malformed)?;
-        let mut length = Entry::<RUNS>::length(entry);
+        let mut entry = table.entry(bits.window).ok_or(Malformed)?;
         if entry & LITERAL != 0 {
+            if Entry::<RUNS>::length(entry) > out.len() - at {
+                // What follows the last byte only looks like another one.
+                entry = table.single(bits.window).ok_or(Malformed)?;
+            }
             bits.take(Entry::<RUNS>::bits(entry));
-            // After the last byte there may be bits that look like another one.
-            for (place, byte) in out[at..].iter_mut().zip(Entry::<RUNS>::literal(entry).to_le_bytes()).take(length) {
+            let bytes = Entry::<RUNS>::literal(entry).to_le_bytes();
+            for (place, byte) in out[at..].iter_mut().zip(bytes).take(Entry::<RUNS>::length(entry)) {
                 *place = byte;
                 at += 1;
             }
             continue;
         }
+        let mut length = Entry::<RUNS>::length(entry);
         bits.take(Entry::<RUNS>::bits(entry) - Entry::<RUNS>::distance_bits(entry));
         if length == LONG {
             length = bits.long_length()?;
@@ -182,25 +215,28 @@ fn finish<const RUNS: bool>(
 }
 
 /// Copies `length` bytes from `distance` before `at`; source and destination may overlap. The caller checked both.
-#[expect(clippy::indexing_slicing, reason = "the caller checked both")]
 #[inline(always)]
 fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
-    let from = at - distance;
-    if distance >= STRIDE && at + length + STRIDE <= out.len() {
-        // Whole strides: bytes written too far are overwritten later.
-        for done in (0..length).step_by(STRIDE) {
-            out.copy_within(from + done..from + done + STRIDE, at + done);
+    let (mut from, mut to, end) = (at - distance, at, at + length);
+    if end + 2 * STRIDE <= out.len() {
+        // Whole strides: bytes written too far are overwritten later. What repeats sooner is doubled until it is one.
+        let mut period = distance;
+        while period < STRIDE && to + period < end {
+            put_two(out, to, two(out, from));
+            to += period;
+            period *= 2;
         }
-    } else if distance == 1 {
-        let byte = out[from];
-        out[at..at + length].fill(byte);
+        while to < end {
+            put_two(out, to, two(out, from));
+            from += STRIDE;
+            to += STRIDE;
+        }
     } else {
         // As much as is available, which doubles each time.
-        let mut done = 0;
-        while done < length {
-            let part = (distance + done).min(length - done);
-            out.copy_within(from..from + part, at + done);
-            done += part;
+        while to < end {
+            let part = (to - from).min(end - to);
+            out.copy_within(from..from + part, to);
+            to += part;
         }
     }
 }
@@ -253,16 +289,19 @@ mod tests {
     }
 
     #[test]
-    fn no_input_panics() {
+    fn no_input_panics_and_both_ways_agree() {
         let mut state = 7u64;
-        let mut out = vec![0; 65536];
+        let (mut out, mut other) = (vec![0; 65536], vec![0; 65536]);
         for round in 0..3000 {
             let mut block = vec![0u8; round % 1200];
             for byte in &mut block {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 *byte = (state >> 56) as u8 & if round % 3 == 0 { 0xFF } else { 0x9A };
             }
-            let _ = decompress(&block, &mut out);
+            let size = if round % 5 == 0 { 1000 } else { out.len() };
+            let fast = decompress(&block, &mut out[..size]);
+            assert_eq!(fast, decompress_by_symbols(&block, &mut other[..size]), "round {round}");
+            assert!(fast.is_err() || out[..size] == other[..size], "round {round}");
         }
         assert_eq!(decompress(&[], &mut out), Err(Malformed));
         assert_eq!(decompress(&[0; 300], &mut out), Err(Malformed), "no codes at all");

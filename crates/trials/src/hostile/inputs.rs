@@ -123,6 +123,20 @@ fn xpress_block() -> Vec<u8> {
     [&[0, 2][..], &[0x99; 256], &[0x5A; 400]].concat()
 }
 
+/// Compressed blocks with few single bytes and with many, with matches that repeat themselves and long ones.
+fn packed_blocks() -> Vec<Vec<u8>> {
+    let number = |at: u32| (at.wrapping_mul(0x9E37_79B1) >> 25) as u8;
+    let rows = (0..3000u32).map(|at| if at % 40 < 30 { (at % 40) as u8 } else { number(at) });
+    let letters = (0..2000u32).map(|at| b'a' + number(at) % 26);
+    let runs = (0..4000u32).map(|at| (at / 500) as u8);
+    let contents: [Vec<u8>; 3] = [rows.collect(), letters.collect(), runs.collect()];
+    let packed = |content: &Vec<u8>| {
+        let size = (content.len() as u16).to_le_bytes();
+        [&size[..], &lab::backup::compress(content)].concat()
+    };
+    contents.iter().map(packed).collect()
+}
+
 /// A block of one record: a row inserted into page (1:80).
 fn log_block() -> Vec<u8> {
     let mut block = vec![0; 512];
@@ -148,7 +162,7 @@ const REQUESTS: [&str; 5] = [
 pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
     match target {
         "compressed" => return vec![compressed_row()],
-        "xpress" => return vec![xpress_block()],
+        "xpress" => return [vec![xpress_block()], packed_blocks()].concat(),
         "log" => return vec![log_block()],
         "part" => return vec![super::part_payload()],
         "request" => return REQUESTS.map(|request| request.as_bytes().to_vec()).into(),

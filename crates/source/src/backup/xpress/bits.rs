@@ -6,16 +6,20 @@ use super::codes::{LONG, MIN_MATCH};
 /// The bits of the codes, highest first.
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
-    pub(super) bytes: &'a [u8],
+    bytes: &'a [u8],
     /// After the last word that is counted.
-    pub(super) at: usize,
+    at: usize,
     /// Bits taken from `bytes` and not used yet, highest first; bits of the next word may follow the counted ones.
     pub(super) window: u64,
     /// Number of counted bits.
-    pub(super) count: u32,
+    count: u32,
 }
 
-impl Bits<'_> {
+impl<'a> Bits<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, window: 0, count: 0 }
+    }
+
     /// Makes 48 bits available, if there are eight bytes.
     #[inline(always)]
     pub(super) fn refill_whole(&mut self) -> bool {
@@ -24,9 +28,9 @@ impl Bits<'_> {
         let words = u64::from_be_bytes(*eight);
         let words = (words & 0x00FF_00FF_00FF_00FF) << 8 | words >> 8 & 0x00FF_00FF_00FF_00FF;
         self.window |= words >> self.count;
-        let taken = (63 - self.count) >> 4;
-        self.at += 2 * taken as usize;
-        self.count += 16 * taken;
+        // Three words, less those that are there, so that 48 to 63 bits are counted.
+        self.at += 6 - (self.count >> 3 & 6) as usize;
+        self.count |= 48;
         true
     }
 
@@ -39,6 +43,23 @@ impl Bits<'_> {
             self.at += 2;
             self.count += 16;
         }
+    }
+
+    /// The same, usually from eight bytes.
+    #[inline(always)]
+    pub(super) fn refill_at_once(&mut self) {
+        if !self.refill_whole() {
+            // Not in place: bits whose address is taken would not be kept in registers.
+            let Self { at, window, count, .. } = self.refilled();
+            (self.at, self.window, self.count) = (at, window, count);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refilled(mut self) -> Self {
+        self.refill();
+        self
     }
 
     #[inline(always)]
@@ -65,22 +86,12 @@ impl Bits<'_> {
         self.window &= !(u64::MAX >> self.count);
         let first = *self.bytes.get(self.at).ok_or(Malformed)?;
         self.at += 1;
-        if first < 255 { Ok(usize::from(first) + LONG) } else { self.longer_length() }
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(super) fn longer_length(&mut self) -> Result<usize, Malformed> {
-        let mut next = || {
-            let byte = self.bytes.get(self.at).copied().ok_or(Malformed)?;
-            self.at += 1;
-            Ok(usize::from(byte))
-        };
-        let mut length = next()? | next()? << 8;
-        if length == 0 {
-            length = next()? | next()? << 8 | next()? << 16 | next()? << 24;
+        if first < u8::MAX {
+            return Ok(usize::from(first) + LONG);
         }
-        if length < 15 { Err(Malformed) } else { Ok(length.saturating_add(MIN_MATCH)) }
+        let (length, taken) = longer_length(self.bytes.get(self.at..).unwrap_or_default()).ok_or(Malformed)?;
+        self.at += taken;
+        Ok(length)
     }
 
     /// Bytes not used.
@@ -92,4 +103,16 @@ impl Bits<'_> {
     pub(super) fn is_exhausted(&self) -> bool {
         self.at.saturating_sub(self.count as usize / 8) > self.bytes.len()
     }
+}
+
+/// A length that a byte does not suffice for, and its bytes. Not a method, so that the bits of the caller need no address.
+#[cold]
+#[inline(never)]
+fn longer_length(bytes: &[u8]) -> Option<(usize, usize)> {
+    let byte = |at: usize| bytes.get(at).map(|&byte| usize::from(byte));
+    let (mut length, mut taken) = (byte(0)? | byte(1)? << 8, 2);
+    if length == 0 {
+        (length, taken) = (byte(2)? | byte(3)? << 8 | byte(4)? << 16 | byte(5)? << 24, 6);
+    }
+    (length >= 15).then_some((length.saturating_add(MIN_MATCH), taken))
 }

@@ -7,6 +7,8 @@ pub(super) const TABLE_BYTES: usize = 256;
 const SYMBOLS: usize = 512;
 /// Longest code.
 const MAX_BITS: u32 = 15;
+/// Lengths of codes, with 0 for symbols that have none.
+const LENGTHS: usize = MAX_BITS as usize + 1;
 /// Codes up to this length are decoded by one look-up, longer ones by a search.
 const FAST_BITS: u32 = 11;
 /// Shortest match.
@@ -15,34 +17,37 @@ pub(super) const MIN_MATCH: usize = 3;
 /// The meaning of a code, in 32 bits; 0 for codes that are longer than a look-up.
 ///
 /// From the lowest bit on: 6 bits for the length of the code and the distance after it; 2 for the number of bytes, if
-/// they come in runs; 6 for the length of the distance; 1 for bytes, 1 unused. The upper half holds 8 bits for the
-/// length of the match, or 1, and 8 for the byte; if bytes come in runs, it holds the length of the match, or one or
-/// two bytes.
+/// they come in runs; 6 for the length of the distance; 1 for bytes, 1 for what is [`COMMON`]. The upper half holds 8 bits
+/// for the length of the match, or 1, and 8 for the byte; if bytes come in runs, it holds the length of the match, or one
+/// or two bytes.
 pub(super) struct Entry<const RUNS: bool>;
 
 /// A byte.
 pub(super) const LITERAL: u32 = 1 << 14;
+/// A byte, or a match that a single copy suffices for.
+pub(super) const COMMON: u32 = 1 << 15;
+/// Longest match of these.
+pub(super) const COMMON_LENGTH: usize = 16;
 /// Match length beyond which a longer length follows.
 pub(super) const LONG: usize = 15 + MIN_MATCH;
 
 impl<const RUNS: bool> Entry<RUNS> {
     pub(super) fn of(symbol: u16, code_bits: u32) -> u32 {
         let symbol = u32::from(symbol);
-        match (symbol < 256, RUNS) {
-            (true, true) => symbol << 16 | LITERAL | 1 << 6 | code_bits,
-            (true, false) => symbol << 24 | 1 << 16 | LITERAL | code_bits,
-            (false, _) => {
-                let distance_bits = symbol >> 4 & 15;
-                ((symbol & 15) + MIN_MATCH as u32) << 16 | distance_bits << 8 | (code_bits + distance_bits)
-            }
+        if symbol < 256 {
+            let byte = if RUNS { symbol << 16 | 1 << 6 } else { symbol << 24 | 1 << 16 };
+            return byte | COMMON | LITERAL | code_bits;
         }
+        let (distance_bits, length) = (symbol >> 4 & 15, (symbol & 15) + MIN_MATCH as u32);
+        let common = if length <= COMMON_LENGTH as u32 { COMMON } else { 0 };
+        length << 16 | common | distance_bits << 8 | (code_bits + distance_bits)
     }
 
     /// Two bytes of a run, if both are bytes and their codes fit into one look-up.
-    pub(super) fn pair(first: u32, second: u32) -> Option<u32> {
+    fn pair(first: u32, second: u32) -> Option<u32> {
         let bits = Self::bits(first) + Self::bits(second);
         let fits = first & second & LITERAL != 0 && bits <= FAST_BITS;
-        fits.then_some((second >> 16) << 24 | first & 0xFF << 16 | LITERAL | 2 << 6 | bits)
+        fits.then_some((second >> 16) << 24 | first & 0xFF << 16 | COMMON | LITERAL | 2 << 6 | bits)
     }
 
     /// Bits of the code and of the distance.
@@ -60,7 +65,7 @@ impl<const RUNS: bool> Entry<RUNS> {
     #[inline(always)]
     pub(super) fn distance(entry: u32, window: u64) -> usize {
         // Shifts use only the lowest six bits of their count.
-        let high = 1u64.wrapping_shl(entry >> 8);
+        let high = 1u64.wrapping_shl(entry >> 8 & 63);
         (high | window.wrapping_shr(entry.wrapping_neg()) & (high - 1)) as usize
     }
 
@@ -87,95 +92,100 @@ impl<const RUNS: bool> Entry<RUNS> {
     }
 }
 
-/// Number of symbols with codes of each length.
-pub(super) struct Counts {
-    bytes: [u32; MAX_BITS as usize + 1],
-    matches: [u32; MAX_BITS as usize + 1],
+/// The symbols of a block in the order of their codes.
+pub(super) struct Order {
+    /// By length of their codes, then by number; those without a code first.
+    symbols: [u16; SYMBOLS],
+    /// By length: number of symbols with shorter codes or none.
+    firsts: [u16; LENGTHS + 1],
+    /// By length: the first code beyond those of this length, left-aligned to [`MAX_BITS`] bits.
+    ends: [u32; LENGTHS],
+    /// How many codes of [`MAX_BITS`] bits there would be room for in place of those of bytes.
+    bytes_share: u32,
 }
 
-impl Counts {
-    #[expect(clippy::indexing_slicing, reason = "a length has four bits")]
-    pub(super) fn of(lengths: &[u8; TABLE_BYTES]) -> Self {
-        let count = |lengths: &[u8]| {
-            let mut counts = [0; MAX_BITS as usize + 1];
-            for &byte in lengths {
-                counts[usize::from(byte & 15)] += 1;
-                counts[usize::from(byte >> 4)] += 1;
-            }
-            counts
+impl Order {
+    const NONE: Self = Self { symbols: [0; SYMBOLS], firsts: [0; LENGTHS + 1], ends: [0; LENGTHS], bytes_share: 0 };
+
+    #[expect(clippy::indexing_slicing, reason = "a length has four bits; places count the symbols")]
+    pub(super) fn of(lengths: &[u8; TABLE_BYTES]) -> Result<Self, Malformed> {
+        let of_bytes = counts(&lengths[..TABLE_BYTES / 2]);
+        let of_matches = counts(&lengths[TABLE_BYTES / 2..]);
+        let share = |counts: &[u16; LENGTHS]| -> u32 {
+            (1..).zip(&counts[1..]).map(|(length, &count)| u32::from(count) << (MAX_BITS - length)).sum()
         };
-        let (bytes, matches) = lengths.split_at(TABLE_BYTES / 2);
-        Self { bytes: count(bytes), matches: count(matches) }
+        let mut this = Self { bytes_share: share(&of_bytes), ..Self::NONE };
+        let mut end = 0;
+        for length in 0..LENGTHS {
+            let count = of_bytes[length] + of_matches[length];
+            if length > 0 {
+                end += u32::from(count) << (MAX_BITS as usize - length);
+            }
+            this.firsts[length + 1] = this.firsts[length] + count;
+            this.ends[length] = end;
+        }
+        if end > 1 << MAX_BITS {
+            return Err(Malformed);
+        }
+        let mut next = this.firsts;
+        for (symbol, length) in (0..).zip(lengths.iter().flat_map(|byte| [byte & 15, byte >> 4])) {
+            let place = &mut next[usize::from(length)];
+            this.symbols[usize::from(*place) % SYMBOLS] = symbol;
+            *place += 1;
+        }
+        Ok(this)
     }
 
     /// Whether most symbols are bytes: their share of the codes is their share of the symbols.
     pub(super) fn has_runs(&self) -> bool {
-        let share: u32 = (1..).zip(&self.bytes[1..]).map(|(length, count)| count << (MAX_BITS - length)).sum();
-        share > 5 << (MAX_BITS - 3)
+        self.bytes_share > 5 << (MAX_BITS - 3)
     }
+
+    /// The symbols whose codes have this length.
+    fn with_length(&self, length: u32) -> &[u16] {
+        let place = |length: usize| self.firsts.get(length).map_or(SYMBOLS, |&first| first.into());
+        self.symbols.get(place(length as usize)..place(length as usize + 1)).unwrap_or_default()
+    }
+}
+
+/// Number of symbols with codes of each length.
+#[expect(clippy::indexing_slicing, reason = "a length has four bits")]
+fn counts(lengths: &[u8]) -> [u16; LENGTHS] {
+    // Two lists, so that equal lengths in a byte do not wait for each other.
+    let (mut even, mut odd) = ([0; LENGTHS], [0; LENGTHS]);
+    for byte in lengths {
+        even[usize::from(byte & 15)] += 1;
+        odd[usize::from(byte >> 4)] += 1;
+    }
+    for (even, odd) in even.iter_mut().zip(odd) {
+        *even += odd;
+    }
+    even
 }
 
 /// Canonical Huffman codes, ordered by length and symbol.
 pub(super) struct Table<const RUNS: bool> {
     /// By the next [`FAST_BITS`] bits.
     fast: [u32; 1 << FAST_BITS],
-    /// Symbols with longer codes, in code order.
-    long: [u16; SYMBOLS],
-    /// By length: the first code beyond those of this length, left-aligned to [`MAX_BITS`] bits.
-    ends: [u32; MAX_BITS as usize + 1],
-    /// By length: number of symbols in `long` with shorter codes.
-    firsts: [u16; MAX_BITS as usize + 1],
+    order: Order,
 }
 
 impl<const RUNS: bool> Table<RUNS> {
-    pub(super) const EMPTY: Self = Self {
-        fast: [0; 1 << FAST_BITS],
-        long: [0; SYMBOLS],
-        ends: [0; MAX_BITS as usize + 1],
-        firsts: [0; MAX_BITS as usize + 1],
-    };
+    pub(super) const EMPTY: Self = Self { fast: [0; 1 << FAST_BITS], order: Order::NONE };
 
-    #[expect(clippy::indexing_slicing, reason = "a length has four bits; what follows was masked")]
-    pub(super) fn fill(&mut self, lengths: &[u8; TABLE_BYTES], counts: &Counts) -> Result<(), Malformed> {
-        // Where the next code of each length starts, left-aligned; for long ones, its place in `long`.
-        let mut next = [0u32; MAX_BITS as usize + 1];
-        let (mut end, mut index) = (0, 0);
-        for length in 1..=MAX_BITS {
-            let count = counts.bytes[length as usize] + counts.matches[length as usize];
-            next[length as usize] = end >> (MAX_BITS - FAST_BITS);
-            if length > FAST_BITS {
-                self.firsts[length as usize] = index as u16;
-                next[length as usize] = index;
-                index += count;
+    /// Fills an empty table, where it is: it is larger than what is moved for nothing.
+    #[expect(clippy::indexing_slicing, reason = "masked")]
+    pub(super) fn fill(&mut self, order: Order) {
+        self.order = order;
+        let mut rest = self.fast.as_mut_slice();
+        for length in 1..=FAST_BITS {
+            let symbols = self.order.with_length(length);
+            let span = 1 << (FAST_BITS - length);
+            let Some((these, others)) = rest.split_at_mut_checked(symbols.len() * span) else { break };
+            for (entries, &symbol) in these.chunks_exact_mut(span).zip(symbols) {
+                entries.fill(Entry::<RUNS>::of(symbol, length));
             }
-            end += count << (MAX_BITS - length);
-            self.ends[length as usize] = end;
-        }
-        if end > 1 << MAX_BITS {
-            return Err(Malformed);
-        }
-        for (pair, &byte) in lengths.iter().enumerate().filter(|(_, byte)| **byte != 0) {
-            for (symbol, length) in
-                [(2 * pair as u16, u32::from(byte & 15)), (2 * pair as u16 + 1, u32::from(byte >> 4))]
-            {
-                let place = &mut next[length as usize];
-                let start = *place as usize;
-                if length == 0 {
-                    continue;
-                }
-                if length > FAST_BITS {
-                    *place += 1;
-                    if let Some(slot) = self.long.get_mut(start) {
-                        *slot = symbol;
-                    }
-                    continue;
-                }
-                let span = 1 << (FAST_BITS - length);
-                *place += span;
-                if let Some(entries) = self.fast.get_mut(start..start + span as usize) {
-                    entries.fill(Entry::<RUNS>::of(symbol, length));
-                }
-            }
+            rest = others;
         }
         if RUNS {
             let single = self.fast;
@@ -184,7 +194,6 @@ impl<const RUNS: bool> Table<RUNS> {
                 *entry = Entry::<RUNS>::pair(*entry, single[next]).unwrap_or(*entry);
             }
         }
-        Ok(())
     }
 
     /// The entry of the code at the start of `window`, unless it is a long one.
@@ -203,16 +212,27 @@ impl<const RUNS: bool> Table<RUNS> {
         }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "a length is greater than FAST_BITS and not than MAX_BITS")]
     #[cold]
     #[inline(never)]
     pub(super) fn search(&self, window: u64) -> Option<u32> {
+        self.search_from(FAST_BITS + 1, window)
+    }
+
+    /// The entry of the code at the start of `window` alone, where it may be one of a pair.
+    #[cold]
+    pub(super) fn single(&self, window: u64) -> Option<u32> {
+        self.search_from(1, window)
+    }
+
+    /// The entry of the code at the start of `window`, which has at least `shortest` bits.
+    #[expect(clippy::indexing_slicing, reason = "a length is at least 1 and at most MAX_BITS")]
+    fn search_from(&self, shortest: u32, window: u64) -> Option<u32> {
         let code = (window >> (64 - MAX_BITS)) as u32;
-        for length in FAST_BITS + 1..=MAX_BITS {
-            if code < self.ends[length as usize] {
-                let start = self.ends[length as usize - 1];
-                let index = u32::from(self.firsts[length as usize]) + (code.checked_sub(start)? >> (MAX_BITS - length));
-                return Some(Entry::<RUNS>::of(*self.long.get(index as usize)?, length));
+        for length in shortest..=MAX_BITS {
+            if code < self.order.ends[length as usize] {
+                let start = self.order.ends[length as usize - 1];
+                let index = code.checked_sub(start)? >> (MAX_BITS - length);
+                return Some(Entry::<RUNS>::of(*self.order.with_length(length).get(index as usize)?, length));
             }
         }
         None
