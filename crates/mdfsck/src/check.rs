@@ -80,7 +80,11 @@ pub(crate) fn set_up(
     arguments.windows.begun = Some(begun);
     let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
     let more = unkept | undelivered;
-    done.map(|status| status | more).map_err(|failure| Failure { status: failure.status | more, ..failure })
+    done.map(|status| status | more).map_err(|failure| match failure.status {
+        // A merge that wants further tasks has not ended: the one that ends says the rest.
+        Failure::MORE => failure,
+        status => Failure { status: status | more, ..failure },
+    })
 }
 
 /// Which database is checked.

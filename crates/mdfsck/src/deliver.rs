@@ -19,6 +19,8 @@ use crate::program::{self, Ended};
 
 /// How long the program may take.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How long a run that has ended waits in all for what is left.
+const FAREWELL: Duration = Duration::from_secs(120);
 /// How often it looks for events.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks whether the run has ended.
@@ -98,7 +100,8 @@ impl Deliverer<'_> {
         }
         loop {
             let is_last = has_ended.load(Ordering::Relaxed);
-            if let Err(error) = self.pass_on(&mut history) {
+            let until = is_last.then(|| Instant::now() + FAREWELL);
+            if let Err(error) = self.pass_on(&mut history, has_ended, until) {
                 warn(error);
             }
             if is_last {
@@ -123,10 +126,12 @@ impl Deliverer<'_> {
         }
     }
 
-    /// Passes on one event after another until one fails: the next one would fail, too.
-    fn pass_on(&self, history: &mut History) -> history::Result<()> {
+    /// Passes on one event after another until one fails: the next one would fail, too. Ends with the run, or at `until`; what is
+    /// left is for the next pass, or the next run.
+    fn pass_on(&self, history: &mut History, has_ended: &AtomicBool, until: Option<Instant>) -> history::Result<()> {
+        let is_over = || until.map_or_else(|| has_ended.load(Ordering::Relaxed), |until| Instant::now() >= until);
         // Taking an event writes to the history: only if there is one.
-        while !(self.is_stopped)() && history.has_event()? {
+        while !(self.is_stopped)() && !is_over() && history.has_event()? {
             let Some(message) = history.take_event(self.holder)? else { return Ok(()) };
             let failed = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
             history.passed_on(&message, failed.as_deref())?;

@@ -216,8 +216,10 @@ impl Writer {
         // Until the check ends.
         while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(LONGEST) {}
         if let Some((mut history, id)) = note {
-            // Where it cannot be removed it is shown as a check that stopped, until the database is checked again.
-            let _ = history.end_progress(id);
+            // Where it cannot be removed it is shown as a check that stopped, until the database is checked again. Another process may
+            // hold the history for a while.
+            let begun = Instant::now();
+            while matches!(history.end_progress(id), Err(HistoryError::Busy { .. })) && begun.elapsed() < 6 * LONGEST {}
         }
     }
 

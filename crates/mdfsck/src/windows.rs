@@ -172,7 +172,9 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
                 }
                 let host = keep::host();
                 let names = opening(arguments, (source, database, ended.started), &host).names();
-                let raised = raise(path, (within, names), &broken, arguments.results.listener.is_there());
+                let judge = if arguments.scope.physical_only { Judge::CheckOfPages } else { Judge::Check };
+                let promise = Promise { broken: Event::PromiseBroken, judge, span: within };
+                let raised = raise(path, &promise, names, &broken, arguments.results.listener.is_there());
                 bits |= raised.map_or_else(|error| keep::unkept(&error), |()| 0);
             }
             Said { view: Some(view), status: bits }
@@ -186,14 +188,14 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
 /// Records whether what was promised is broken, and with a listener, whether that has changed.
 fn raise(
     path: &std::path::Path,
-    (within, (family, name)): (Duration, (String, String)),
+    promise: &Promise,
+    (family, name): (String, String),
     broken: &[String],
     has_listener: bool,
 ) -> history::Result<()> {
-    let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Check, span: within };
     let raised = Raised { family: family.clone(), name, text: broken.join(" ") };
     let raised = if broken.is_empty() { &[] } else { std::slice::from_ref(&raised) };
-    History::open_or_create(path)?.raise(&promise, raised, Some(&family), has_listener).map(drop)
+    History::open_or_create(path)?.raise(promise, raised, Some(&family), has_listener).map(drop)
 }
 
 fn known(

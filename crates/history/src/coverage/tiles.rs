@@ -168,7 +168,10 @@ fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -
         let end = ends.entry(tile.file).or_default();
         *end = tile.end().max(*end);
     }
-    let is_newer = |row: &&Row| row.read_at.as_deref().is_some_and(|at| at > taken_at && at <= now);
+    // Whether they were read or not: since when they are known counts, too.
+    let is_newer = |row: &&Row| {
+        [&row.read_at, &row.known_since].into_iter().flatten().any(|at| at.as_str() > taken_at && at.as_str() <= now)
+    };
     let mut newer: Vec<&Row> = known.iter().flatten().filter(is_newer).collect();
     newer.sort_by_key(|row| (row.file, row.first));
     let mut beyond = Vec::new();
@@ -229,18 +232,24 @@ fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
 /// are as old as those before them.
 fn cut(known: &[Row], range: Row, now: &str) -> Row {
     // One that was never read is older than all others.
-    let Some(oldest) = over(known, &range).min_by(|one, other| one.read_at.cmp(&other.read_at)) else {
-        return Row {
-            read_at: None,
-            known_since: Some(now.to_owned()),
-            image: None,
-            evidence: "read".to_owned(),
-            ..range
-        };
-    };
+    let oldest = over(known, &range).min_by(|one, other| one.read_at.cmp(&other.read_at));
     let known_since = over(known, &range).filter_map(|row| row.known_since.clone()).min();
+    let Some(oldest) = oldest.filter(|_| !has_gap(known, &range)) else {
+        let known_since = Some(known_since.unwrap_or_else(|| now.to_owned()));
+        return Row { read_at: None, known_since, image: None, evidence: "read".to_owned(), ..range };
+    };
     let Row { read_at, image, evidence, .. } = oldest.clone();
     Row { read_at, known_since, image, evidence, ..range }
+}
+
+/// Whether nothing is known of pages of a range that come before some that are known.
+fn has_gap(known: &[Row], range: &Row) -> bool {
+    let mut end = u64::from(range.first);
+    over(known, range).any(|row| {
+        let is_gap = u64::from(row.first) > end;
+        end = end.max(row.end());
+        is_gap
+    })
 }
 
 #[cfg(test)]

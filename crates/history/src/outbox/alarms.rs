@@ -11,7 +11,7 @@ use crate::file::History;
 use crate::time;
 
 /// An alarm whose promise nobody has judged for this long is forgotten: if the promise is made again, it begins anew.
-const FORGOTTEN: Duration = Duration::from_secs(30 * 86_400);
+const FORGOTTEN: Duration = Duration::from_secs(400 * 86_400);
 /// How often it is recorded that a promise is still judged.
 const NOTED: Duration = Duration::from_secs(86_400);
 
@@ -32,6 +32,7 @@ impl Promise {
         let judge = match self.judge {
             Judge::Watch => "watch",
             Judge::Check => "check",
+            Judge::CheckOfPages => "check pages",
         };
         format!("{judge} {}", self.span.as_secs())
     }
@@ -42,8 +43,10 @@ impl Promise {
 pub enum Judge {
     /// A watcher, by what is in the history.
     Watch,
-    /// A check, of its own database.
+    /// A full check, of its own database.
     Check,
+    /// The same of a check with `--physical-only`, which looks at pages only.
+    CheckOfPages,
 }
 
 /// A promise about a family that is broken.

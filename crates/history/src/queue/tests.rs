@@ -309,6 +309,25 @@ fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
 }
 
 #[test]
+fn an_event_that_always_fails_holds_up_no_other() {
+    use crate::outbox::{Event, Judge, Promise, Raised};
+    let (_folder, mut history) = history();
+    let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Watch, span: Duration::from_secs(60) };
+    let of = |family: &str| Raised { family: family.to_owned(), name: family.to_owned(), text: String::new() };
+    let mut raised = vec![of("A"), of("B")];
+    history.raise(&promise, &raised, None, true).unwrap();
+    let holder = Holder::new("H1");
+    for _ in 0..2 {
+        let taken = history.take_event(&holder).unwrap().unwrap();
+        history.passed_on(&taken, Some("status 1")).unwrap();
+    }
+    raised.push(of("C"));
+    history.raise(&promise, &raised, None, true).unwrap();
+    history.retry_events(&holder).unwrap();
+    assert_eq!(history.take_event(&holder).unwrap().map(|taken| taken.database).as_deref(), Some("C"));
+}
+
+#[test]
 fn a_promise_that_is_kept_says_nothing_of_a_shorter_one_or_of_other_databases() {
     use crate::outbox::{Event, Judge, Promise, Raised};
     let (_folder, mut history) = history();
@@ -342,7 +361,7 @@ fn a_promise_that_is_kept_says_nothing_of_a_shorter_one_or_of_other_databases() 
 }
 
 #[test]
-fn an_alarm_that_nobody_has_judged_for_a_month_is_forgotten() {
+fn an_alarm_that_nobody_has_judged_for_more_than_a_year_is_forgotten() {
     use crate::outbox::{Event, Judge, Promise, Raised};
     let (_folder, mut history) = history();
     let promise = Promise { broken: Event::BackupMissing, judge: Judge::Watch, span: Duration::from_secs(60) };
@@ -352,5 +371,5 @@ fn an_alarm_that_nobody_has_judged_for_a_month_is_forgotten() {
         history.connection().execute("UPDATE alarm SET judged = ?1", [then]).unwrap();
         history.raise(&promise, &raised, None, true).unwrap().len()
     };
-    assert_eq!([raise(0), raise(29), raise(29), raise(31)], [1, 0, 0, 1]);
+    assert_eq!([raise(0), raise(31), raise(399), raise(401)], [1, 0, 0, 1]);
 }

@@ -168,7 +168,11 @@ impl<'a> Checker<'a> {
             // Whatever the program says, its parts count.
             match self.within_share(mark, what, merge) {
                 Ok(true) => {
-                    plan.remove();
+                    // A run that could not be recorded is merged again, and a backup that another process has taken is that one's.
+                    let is_running = |one: &Item| one.id == item.id && one.state == "running";
+                    if history.queued().is_ok_and(|all| !all.iter().any(is_running)) {
+                        plan.remove();
+                    }
                     return Ok(true);
                 }
                 Ok(false) => {}

@@ -11,6 +11,7 @@ use history::History;
 use super::work::Shared;
 use crate::cli::{EngineArguments, WatchArguments};
 use crate::failure::Failure;
+use crate::keep;
 use crate::program::{self, Ended};
 use crate::spread;
 
@@ -49,7 +50,9 @@ impl<'a> Engine<'a> {
         fs::create_dir_all(folder).map_err(|cause| refused(&cause))?;
         tempfile::tempfile_in(folder).map_err(|cause| refused(&cause.kind()))?;
         let absolute = std::path::absolute(folder).map_err(|cause| refused(&cause))?;
+        // Hosts may share the folder, and each may have its history at the same path.
         let mut hasher = DefaultHasher::new();
+        keep::host().hash(&mut hasher);
         std::path::absolute(&watch.history).unwrap_or_else(|_| watch.history.clone()).hash(&mut hasher);
         let prefix = format!("mdfsck-{:016x}-", hasher.finish());
         Ok(Some(Self { program, arguments, folder: absolute, prefix }))
@@ -67,8 +70,10 @@ impl<'a> Engine<'a> {
 
     /// Removes the plans of backups that are no longer in the queue.
     pub(super) fn tidy(&self, history: &History) -> history::Result<()> {
+        // Before the queue is read: a plan that is made meanwhile stays.
+        let entries: Vec<_> = fs::read_dir(&self.folder).into_iter().flatten().flatten().collect();
         let queued: Vec<i64> = history.queued()?.iter().map(|item| item.id).collect();
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in entries {
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_prefix(&self.prefix)?.parse().ok());
             if id.is_some_and(|id: i64| !queued.contains(&id)) {

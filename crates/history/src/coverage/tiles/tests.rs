@@ -34,6 +34,15 @@ fn a_range_is_as_old_as_the_oldest_that_it_was_part_of() {
 }
 
 #[test]
+fn pages_of_which_nothing_is_known_do_not_get_the_date_of_those_after_them() {
+    let known = [row(1, 0, 100, Some("5")), row(1, 200, 100, Some("9"))];
+    let date = |first, pages| cut(&known, unknown(&range(1, first, pages)), "9").read_at;
+    assert_eq!(date(100, 200), None);
+    assert_eq!(date(50, 200), None);
+    assert_eq!(date(200, 200).as_deref(), Some("9"));
+}
+
+#[test]
 fn pieces_share_the_pages_in_use_and_each_has_one() {
     let known = [vec![row(1, 0, 10, Some("5")), row(1, 10, 80, Some("6")), row(1, 90, 10, Some("5"))], Vec::new()];
     let shares = |in_use| {
@@ -218,6 +227,16 @@ fn an_older_image_takes_away_nothing_that_is_known_of_a_newer_one() {
     run(&mut connection, FULL, &[range(1, 0, 50)], (11 * DAY, 11 * DAY));
     let said = coverage(&connection, 11 * DAY);
     assert_eq!((said.pages_in_use, said.pages_within), (50, 50));
+}
+
+#[test]
+fn pages_of_a_newer_image_that_were_never_read_stay_so_after_a_check_of_an_older_one() {
+    let mut connection = made();
+    let never = RangeRead { is_read: false, ..range(1, 50, 50) };
+    run(&mut connection, FULL, &[range(1, 0, 50), never], (9 * DAY, 9 * DAY));
+    run(&mut connection, FULL, &[range(1, 0, 50)], (8 * DAY, 10 * DAY));
+    let said = coverage(&connection, 0);
+    assert_eq!((said.pages_in_use, said.never), (100, 50));
 }
 
 #[test]
