@@ -215,7 +215,7 @@ impl History {
         self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// Takes an event that is due: the oldest of those with the fewest failures, so that one that always fails holds none up.
+    /// Takes the oldest event that is due. Those that have failed often come after all others, so that they hold none up.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -227,7 +227,7 @@ impl History {
         self.transaction(|transaction| {
             transaction.execute("DELETE FROM outbox WHERE done_at < ?1", [before])?;
             let due = "SELECT id, event, database, count, lines FROM outbox
-                 WHERE done_at IS NULL AND (not_before IS NULL OR not_before <= ?1) ORDER BY tries, id LIMIT 1";
+                 WHERE done_at IS NULL AND (not_before IS NULL OR not_before <= ?1) ORDER BY tries >= 10, id LIMIT 1";
             let message = transaction
                 .query_row(due, [&now], |row| {
                     Ok(Message {

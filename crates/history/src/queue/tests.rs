@@ -317,9 +317,13 @@ fn an_event_that_always_fails_holds_up_no_other() {
     let mut raised = vec![of("A"), of("B")];
     history.raise(&promise, &raised, None, true).unwrap();
     let holder = Holder::new("H1");
-    for _ in 0..2 {
-        let taken = history.take_event(&holder).unwrap().unwrap();
-        history.passed_on(&taken, Some("status 1")).unwrap();
+    for _ in 0..10 {
+        history.retry_events(&holder).unwrap();
+        for family in ["A", "B"] {
+            let taken = history.take_event(&holder).unwrap().unwrap();
+            assert_eq!(taken.database, family, "in their order");
+            history.passed_on(&taken, Some("status 1")).unwrap();
+        }
     }
     raised.push(of("C"));
     history.raise(&promise, &raised, None, true).unwrap();
