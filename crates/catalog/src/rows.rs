@@ -20,7 +20,7 @@ pub(crate) struct Row<'a> {
 impl<'a> Row<'a> {
     /// The bytes of a column; `None` if NULL, missing or unknown to this version.
     pub(crate) fn bytes(&self, name: &str) -> Option<&'a [u8]> {
-        // No base table has so many columns that hashing a name would be faster.
+        // A search is faster than hashing the name: base tables have few columns.
         let (_, column) = self.columns.iter().rev().find(|(known, _)| known == name)?;
         column.leaf_bytes(&self.record)
     }

@@ -38,8 +38,8 @@ impl Row<'_> {
     }
 }
 
-/// The rows of a sound leaf page that have one form. Deleted ones are among them, which nobody wants, and some may have a
-/// complex column. What else is on the page comes one by one.
+/// The rows of a sound leaf page that have one form. Some are deleted, and checks leave those out; some may have a complex
+/// column. All other rows of the page are checked one by one.
 pub(crate) struct RowPage<'p> {
     pub(crate) unit: UnitIndex,
     pub(crate) id: PageId,

@@ -132,8 +132,8 @@ pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool,
     Some((first & POSITIVE == 0, short(bits, used, exponent, info)?))
 }
 
-/// The value of up to five groups, enough for most decimals, if it is certainly a value of the type. They are the highest of
-/// these bits, of which so many bytes are used.
+/// The value of up to five groups, enough for most decimals, if it is certainly a value of the type. The groups are the highest
+/// bits of `bits`, of which `used` bytes come from the record.
 #[inline]
 fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     const GROUPS: usize = 5;

@@ -32,7 +32,7 @@ impl History {
         migrated.map(drop)
     }
 
-    /// A copy of the newest form, which nobody can change; the file stays as it is.
+    /// Makes a read-only copy in the newest form; the file itself stays as it is.
     pub(super) fn into_copy(self, from: i64, migrations: &[&str]) -> Result<Self> {
         let place = NamedTempFile::with_prefix("mdfsck-history.").map_err(|cause| of_io(&self.path, &cause, false))?;
         self.copy_to(place.path())?;

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::file::History;
 use crate::time;
 
-/// An alarm whose promise nobody has judged for this long is forgotten: if the promise is made again, it begins anew.
+/// An alarm is forgotten when its promise was not judged for this long: if the promise is made again, it begins anew.
 const FORGOTTEN: Duration = Duration::from_secs(400 * 86_400);
 /// How often it is recorded that a promise is still judged.
 const NOTED: Duration = Duration::from_secs(86_400);

@@ -1,4 +1,4 @@
-//! The options that name who is told of events.
+//! The options of `--on-event`: which program receives the events.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

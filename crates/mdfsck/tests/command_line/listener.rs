@@ -1,5 +1,5 @@
-//! `mdfsck check --on-event`: whoever is to be told is told at least once, whatever becomes of the program that tells, or of the check;
-//! and the check itself is never worse for it.
+//! `mdfsck check --on-event`: each event is delivered at least once, even if the program or the check fails or is killed, and the
+//! results of the check stay the same.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -243,7 +243,7 @@ fn failed(folder: &Path) -> Result<(), Failed> {
     let calls = told(folder)?;
     ensure(calls.len() == 1 && calls[0].0 == "failed|orders|1|", format!("{calls:?}"))?;
     ensure(calls[0].1[0]["text"].as_str().is_some_and(|text| !text.is_empty()), format!("{calls:?}"))?;
-    // Whoever does not count that is not told of it.
+    // With --exit-zero-on-incomplete, that is no failure.
     check(folder, &["--exit-zero-on-incomplete"]);
     let is_zero = check(folder, &["--exit-zero-on-incomplete"]).status.code() == Some(0);
     ensure(!is_zero || heads(folder)?.len() == 1, format!("{:?}", heads(folder)?))?;

@@ -70,7 +70,7 @@ fn holes() -> Table {
     Table { hole_every: 9, ghost_every: 23, ..payments() }
 }
 
-/// Sparse columns, NULL in so many rows of a hundred.
+/// Adds sparse columns that are NULL in `nulls` percent of the rows.
 fn with_sparse(mut table: Table, nulls: u8) -> Table {
     let first = table.columns.len();
     table.columns.extend([

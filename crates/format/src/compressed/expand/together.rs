@@ -31,7 +31,7 @@ pub struct ExpandedPage {
     text: Vec<u8>,
 }
 
-/// A row with so many columns before any value is in it.
+/// The expanded form of a row of a given number of columns, before any value is put into it.
 #[derive(Clone, Debug, Default)]
 struct Blank {
     columns: Option<u16>,
