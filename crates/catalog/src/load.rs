@@ -275,7 +275,11 @@ fn complete_layouts(database: &mut Database) {
             }
         }
         if rowset.is_row_compressed() {
-            rowset.expansion = rowset.layout.expand();
+            let expansion = rowset.layout.expand();
+            rowset.expansion = match rowset.is_page_compressed() {
+                true => expansion.map(Expansion::with_information),
+                false => expansion,
+            };
         }
     }
 }

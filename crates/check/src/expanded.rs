@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use catalog::Rowset;
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Doubt, ExpandedPage, ExpandedRow, Expansion, Scratch};
+use format::page::PAGE_BYTES;
 use format::record::Record;
 use format::same_shape::{Rows, SameShapeRows};
 use format::slots::{MAX_SLOTS, SlotEntry, SlotOrder, Span};
@@ -12,6 +13,17 @@ use format::{Page, PageType};
 
 /// A value that is not in the expanded record: its column's null bit, and why.
 pub(crate) type ColumnDoubt = (u16, Doubt);
+
+/// By how much the buffer for rows that are expanded one by one grows at least.
+const STEP_BYTES: usize = 1 << 18;
+
+/// What the expanded rows of a page of this rowset take at most.
+pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
+    // A value that is not in its record has at least half a byte on the page.
+    let doubts = 2 * PAGE_BYTES * size_of::<(u16, ColumnDoubt)>();
+    // Its buffer doubles.
+    (expansion.most_page_bytes() + STEP_BYTES + 2 * doubts) as u64
+}
 
 /// The expanded rows of one page at a time; keeps what it allocates.
 #[derive(Default)]
@@ -96,6 +108,7 @@ impl ExpandedRows {
     /// Expands the rows of a page that passed its audit, and sees whether they are of one form unless each is to be looked at
     /// by itself.
     pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion, row_by_row: bool) {
+        let most_bytes = expansion.most_page_bytes();
         self.clear();
         (self.is_loaded, self.is_same_shape) = (true, false);
         self.rows.clear();
@@ -105,7 +118,7 @@ impl ExpandedRows {
         for (slot, span) in spans.iter().enumerate() {
             let start = self.bytes.len() as u32;
             if span.length > 0 {
-                self.add(slot as u16, span.of(page), info.as_ref(), expansion);
+                self.add(slot as u16, span.of(page), info.as_ref(), (expansion, most_bytes));
             }
             self.rows.push(start..self.bytes.len() as u32);
         }
@@ -119,11 +132,23 @@ impl ExpandedRows {
         self.is_same_shape.then(|| self.same_shape.of_bytes(self.bytes()))
     }
 
-    fn add(&mut self, slot: u16, space: &[u8], info: Option<&CompressionInfo<'_>>, expansion: &Expansion) {
+    fn add(
+        &mut self,
+        slot: u16,
+        space: &[u8],
+        info: Option<&CompressionInfo<'_>>,
+        (expansion, most_bytes): (&Expansion, usize),
+    ) {
         let record = CdRecord::read(space, expansion.columns()).ok();
-        match record.and_then(|record| expansion.expand(&record, info, &mut self.scratch).ok()) {
+        let row = record.and_then(|record| expansion.expand(&record, info, &mut self.scratch).ok());
+        match row.filter(|row| self.bytes.len() + row.record.bytes().len() <= most_bytes) {
             Some(row) => {
-                self.bytes.extend_from_slice(row.record.bytes());
+                let bytes = row.record.bytes();
+                if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+                    // By steps, as twice as much might be beyond the grant.
+                    self.bytes.reserve_exact(bytes.len().max(STEP_BYTES));
+                }
+                self.bytes.extend_from_slice(bytes);
                 self.doubts.extend(row.doubts.iter().map(|doubt| (slot, *doubt)));
             }
             None => self.failed += 1,

@@ -5,6 +5,7 @@ use format::page::PAGE_BYTES;
 use source::{BackupPages, PROGRAM_BYTES, PageSource};
 
 use crate::catalog_rules;
+use crate::expanded;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
 use crate::page_map;
 use crate::registry::limits::Reason;
@@ -111,7 +112,9 @@ impl MemoryBudget {
             Readers::PerFile => source.files().len(),
         };
         let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
-        let a_thread = BYTES_PER_THREAD + with_pages * BYTES_PER_UNIT_AND_THREAD + of_checks;
+        let expansions = database.rowsets.iter().filter(occupied).filter_map(expanded::expansion);
+        let of_expanded_page = expansions.map(expanded::bytes_per_page).max().unwrap_or_default();
+        let a_thread = BYTES_PER_THREAD + with_pages * BYTES_PER_UNIT_AND_THREAD + of_checks + of_expanded_page;
         let mapped = options.mapped_pages.unwrap_or(pages);
         let page_map = if options.page_map { page_map::bytes(mapped, database.units.len() as u64) } else { 0 };
         let fixed = PROGRAM_BYTES

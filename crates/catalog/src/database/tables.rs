@@ -164,6 +164,11 @@ impl Rowset {
         matches!(self.compression, 1 | 2)
     }
 
+    /// Whether its pages may also have anchors and dictionaries.
+    pub fn is_page_compressed(&self) -> bool {
+        self.compression == 2
+    }
+
     /// Whether every index row is unique by its key alone.
     pub fn is_unique(&self) -> bool {
         self.status & 0x4 != 0

@@ -9,11 +9,14 @@ use super::fault::{CdFault, CdTest};
 use super::info::{Anchor, CompressionInfo};
 use super::record::{CdColumn, CdRecord, Descriptor};
 use super::value::{Codec, Doubt, decode_fixed, unicode, uniquifier};
-use crate::record::{COMPLEX, Record, RecordKind, status};
+use crate::page::{HEADER_BYTES, PAGE_BYTES};
+use crate::record::{COMPLEX, Record, RecordKind, VERSION_TAG_BYTES, status};
 use crate::types::TypeInfo;
 
 pub use together::{ExpandedPage, ExpandedRow, PageColumns};
 
+/// Bytes of a page for records and slots.
+const BODY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
 /// Where the fixed columns of a data record begin.
 const FIXED_START: u16 = 4;
 /// Ends of variable columns have 15 bits.
@@ -21,6 +24,13 @@ const MAX_IMAGE_BYTES: usize = 0x7FFF;
 /// A table has at most 1024 columns that are not sparse, and sparse columns cannot be compressed; dropped columns add
 /// to that.
 const MAX_COLUMNS: usize = 4096;
+/// The most that the variable columns of a page's rows take where no compression information completes them: a byte of
+/// compressed Unicode stands for at most two.
+const MOST_VARIABLE_BYTES: usize = 2 * BODY_BYTES;
+/// With compression information. A row of two nvarchar columns, each a symbol of one byte for the same 2,015 bytes, takes 7 bytes
+/// and stands for 8,060, the most that a row may have: 867 of them, beside that value, take 7.0 MB. No other page that a server
+/// writes takes more (docs/format/compression.md#dictionary).
+const MOST_COMPLETED_BYTES: usize = 8 << 20;
 /// First byte of a prefix length of two bytes.
 const WIDE_PREFIX: u8 = 0x80;
 /// Placeholder for a forwarded row's back pointer, whose format in compressed rows is undocumented: it points nowhere.
@@ -52,6 +62,8 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub struct Expansion {
     slots: Vec<Slot>,
+    /// Pages of the rowset may have compression information.
+    has_information: bool,
 }
 
 /// Buffers for expanded rows; keeps its allocations.
@@ -108,7 +120,32 @@ impl Expansion {
             slots.push(Slot { info, codec, fixed, length: length.unwrap_or_default(), fixed_end, variable });
         }
         // Every place must be one that a catalog can express.
-        (usize::from(fixed_end) <= MAX_IMAGE_BYTES).then_some(Self { slots })
+        (usize::from(fixed_end) <= MAX_IMAGE_BYTES).then_some(Self { slots, has_information: false })
+    }
+
+    /// The same for a rowset under PAGE compression: its pages may have anchors and dictionaries.
+    pub fn with_information(self) -> Self {
+        Self { has_information: true, ..self }
+    }
+
+    /// The most bytes that the rows of a page take in expanded form. Columns of fixed length that are NULL take half a byte on the
+    /// page: 1,156 rows of an int and a `char(8000)` take 9 MB.
+    pub fn most_page_bytes(&self) -> usize {
+        let fixed = (0..=self.slots.len()).map(|count| {
+            let last = count.checked_sub(1).and_then(|last| self.slots.get(last));
+            let (fixed_end, variable) =
+                last.map_or((FIXED_START, 0), |last| (last.fixed_end, usize::from(last.variable)));
+            let ends = 2 + 2 * (variable + 1);
+            let row = usize::from(fixed_end) + 2 + count.div_ceil(8) + ends + BACK_POINTER.len() + VERSION_TAG_BYTES;
+            // A slot, and a record of its status, the number of its columns, and their descriptors.
+            BODY_BYTES / (2 + 2 + count.div_ceil(2)) * row
+        });
+        let variable = match self.slots.iter().any(|slot| slot.fixed == 0) {
+            true if self.has_information => MOST_COMPLETED_BYTES,
+            true => MOST_VARIABLE_BYTES,
+            false => 0,
+        };
+        fixed.max().unwrap_or_default() + variable
     }
 
     /// Columns of the rowset.

@@ -17,7 +17,7 @@ use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::PAGE_BYTES;
 use format::{Page, PageType};
 use lab::SqlType;
-use lab::description::{Column, Filter, Index, Table, Values};
+use lab::description::{Column, Compression, Filter, Index, Table, Values};
 use trials::mutate::seal;
 
 use pages::Pages;
@@ -26,8 +26,8 @@ use pages::Pages;
 /// bytes, and the number of findings.
 fn check(folder: &Path, arguments: &[&str]) -> (String, [u64; 4]) {
     let program = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
-        .args(["check", "--format", "json", "--maxdop", "2"])
-        .args(arguments)
+        .args(["check", "--format", "json"])
+        .args(with_threads(arguments))
         .arg(folder)
         .output()
         .unwrap();
@@ -39,6 +39,12 @@ fn check(folder: &Path, arguments: &[&str]) -> (String, [u64; 4]) {
     (text[..statistics].to_owned(), numbers)
 }
 
+/// Two threads, unless they say otherwise.
+fn with_threads<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let threads: &[&str] = if arguments.contains(&"--maxdop") { &[] } else { &["--maxdop", "2"] };
+    [threads, arguments].concat()
+}
+
 /// The least grant, as the refusal of one that is too small names it.
 fn least_grant(folder: &Path) -> String {
     least_grant_with(folder, &[])
@@ -46,8 +52,8 @@ fn least_grant(folder: &Path) -> String {
 
 fn least_grant_with(folder: &Path, arguments: &[&str]) -> String {
     let program = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
-        .args(["check", "--maxdop", "2", "--memory", "1MB"])
-        .args(arguments)
+        .args(["check", "--memory", "1MB"])
+        .args(with_threads(arguments))
         .arg(folder)
         .output()
         .unwrap();
@@ -215,6 +221,30 @@ fn a_deep_tree_of_long_keys() {
     lab::write(&description, folder.path()).unwrap();
     // A quarter of some 60,000 pages are not leaves: too many for the least grant.
     is_sound_within_its_grant(folder.path(), 1 << 17);
+}
+
+/// On a page, a row of it takes 7 bytes; expanded, so that a check can read it, 8,011. A page has 1,150 of them, and each thread has
+/// a page.
+#[test]
+fn pages_whose_rows_take_a_thousand_times_their_bytes_when_they_are_expanded() {
+    let mut description = lab::orders::orders(lab::Version::V852, 7, 0);
+    description.tables = vec![Table {
+        name: "wide".to_owned(),
+        columns: vec![
+            Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+            Column::new("notes", SqlType::char(8000), Values::Text { least: 1, most: 1 }).nullable(100),
+        ],
+        compression: Compression::Row,
+        rows: 800_000,
+        ..Table::default()
+    }];
+    let folder = tempfile::TempDir::new().unwrap();
+    lab::write(&description, folder.path()).unwrap();
+    let threads = ["--maxdop", "4"];
+    let least = least_grant_with(folder.path(), &threads);
+    let (_, [peak, granted, _, findings]) = check(folder.path(), &[&threads[..], &["--memory", &least]].concat());
+    assert_eq!(findings, 0);
+    assert!((36 << 20..=granted).contains(&peak), "{peak} bytes of {granted}");
 }
 
 /// Most of what a check of it needs is its catalog.

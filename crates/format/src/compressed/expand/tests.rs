@@ -302,3 +302,18 @@ proptest! {
 fn undecided_forms_are_no_faults() {
     assert!(matches!(CdRecord::read(&[0x09, 1, 0, 0, 0, 1, 0, 0, 0], 1), Err(CdIssue::Undecided(_))));
 }
+
+#[test]
+fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
+    // An int and a char(8000), all NULL but the int: 3 bytes, 2 of its values, 2 of the slot.
+    let wide = Expansion::new(&[column(xtype::INT, 4), column(xtype::CHAR, 8000)]).unwrap();
+    assert!(wide.most_page_bytes() >= 8096 / 7 * (4 + 4 + 8000 + 2 + 1));
+    assert!(wide.most_page_bytes() < 14 << 20);
+    // Rows of an int alone, before the other column was added.
+    let narrow = Expansion::new(&[column(xtype::INT, 4)]).unwrap();
+    assert!(wide.most_page_bytes() > narrow.most_page_bytes());
+    // Text in ordinary Unicode, a byte for each of its characters.
+    let text = Expansion::new(&[column(xtype::NVARCHAR, 8000)]).unwrap();
+    assert!((2 * 8096..1 << 20).contains(&text.most_page_bytes()));
+    assert!(text.with_information().most_page_bytes() >= 867 * 8060);
+}
