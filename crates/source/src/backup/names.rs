@@ -200,6 +200,11 @@ impl<'a> NamesOfRegion<'a> {
         Self { media, files, end, extents: Vec::new(), start: 0, apart_until: 0 }
     }
 
+    /// Bytes kept in memory for a region.
+    pub(crate) fn held_bytes(region: Region) -> usize {
+        region.length.min(READ_BYTES) as usize
+    }
+
     /// The names in the extent at `at`, which is after those that were asked for before.
     pub(crate) fn next(&mut self, at: u64) -> io::Result<Names> {
         if self.extent(at).is_none() && at >= self.apart_until {

@@ -137,16 +137,14 @@ impl State {
             self.used_bytes = 0;
             let old = self.input_bytes.len();
             self.input_bytes.resize(old.saturating_add(CHUNK_BYTES), 0);
-            let read = match self.input.read(self.input_bytes.get_mut(old..).unwrap_or_default()) {
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                    self.input_bytes.truncate(old);
-                    continue;
-                }
+            let read = self.input.read(self.input_bytes.get_mut(old..).unwrap_or_default());
+            // Only what was read counts, whatever the outcome.
+            self.input_bytes.truncate(old.saturating_add(*read.as_ref().unwrap_or(&0)));
+            match read {
+                Ok(read) => self.is_input_ended = read == 0,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
-            };
-            self.input_bytes.truncate(old.saturating_add(read));
-            self.is_input_ended = read == 0;
+            }
         }
         Ok(())
     }
@@ -245,4 +243,38 @@ impl State {
 /// Nothing after this can be read: damage in a file can be skipped, in a pipe it cannot.
 fn lost(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An input that fails before each part.
+    struct Failing(Vec<Option<Vec<u8>>>);
+
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.pop() {
+                Some(None) => Err(io::ErrorKind::TimedOut.into()),
+                Some(Some(part)) => part.as_slice().read(buffer),
+                None => Ok(0),
+            }
+        }
+    }
+
+    #[test]
+    fn a_read_that_fails_adds_nothing_to_the_tape() {
+        let tape: Vec<u8> = b"TAPE".iter().copied().chain((4..3000).map(|at| at as u8)).collect();
+        let parts = tape.chunks(1000).rev().flat_map(|part| [Some(part.to_vec()), None]);
+        let mut parts: Vec<_> = parts.collect();
+        // The start is needed to see what it is.
+        parts.pop();
+        let Ok(Piped::Backup(pipe)) = Pipe::open(Box::new(Failing(parts))) else { panic!("a backup") };
+        let mut read = vec![0; tape.len()];
+        for _ in 0..2 {
+            assert_eq!(pipe.read_at(&mut read, 0).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        }
+        assert_eq!(pipe.read_at(&mut read, 0).unwrap(), tape.len());
+        assert!(read == tape);
+    }
 }

@@ -65,11 +65,10 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
             None => {
                 let mut layers = Layers::new();
                 for (tape, region) in of_stripes {
-                    // While being sorted, extents take more memory than their places.
-                    let extents = region.length.div_ceil(FRAME_BYTES) as usize;
-                    room.take(extents * BYTES_PER_ORDERED_EXTENT, EXTENTS)?;
+                    let bytes = ordering_bytes(region);
+                    room.take(bytes, EXTENTS)?;
                     by_pages(media, &files, tape, region, &mut layers, &mut nameless)?;
-                    room.give_back(extents * BYTES_PER_ORDERED_EXTENT);
+                    room.give_back(bytes);
                 }
                 for index in nameless.keys() {
                     layers.entry(*index).or_default();
@@ -120,6 +119,12 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
 const EXTENTS: &str = "the places of its extents";
 /// Memory per extent while the extents of a region are sorted.
 const BYTES_PER_ORDERED_EXTENT: usize = size_of::<Identity>() + 2 * size_of::<usize>() + size_of::<bool>();
+
+/// Memory while the extents of a region are read and sorted: more than their places take.
+fn ordering_bytes(region: Region) -> usize {
+    let extents = region.length.div_ceil(FRAME_BYTES) as usize;
+    extents.saturating_mul(BYTES_PER_ORDERED_EXTENT).saturating_add(NamesOfRegion::held_bytes(region))
+}
 
 /// What a region has of each file, by index of the file.
 type Layers = BTreeMap<u16, Layer>;
@@ -439,3 +444,6 @@ fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FileP
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
