@@ -56,7 +56,8 @@ pub struct BackupOptions<'a> {
     pub container: Option<Container>,
     /// Stripes; the same for all sets of a file.
     pub stripes: u16,
-    /// This many pages change while they are copied.
+    /// This many pages change while they are copied. Each change is taken back by the same transaction, so that the database is
+    /// sound whether or not the log is applied.
     pub in_flight: usize,
     /// WITH FILE: the IDs of the only files that it holds.
     pub only: Option<&'a [u16]>,
@@ -269,7 +270,8 @@ impl Changes {
             rows.extend(
                 (first..)
                     .zip(bytes.chunks_exact(PAGE))
-                    .filter_map(|(page, bytes)| Change::of_first_row(PageId::new(file, page), bytes, 1)),
+                    .filter_map(|(page, bytes)| Change::of_first_row(PageId::new(file, page), bytes, 1))
+                    .map(|change| Change { is_changed_back: true, ..change }),
             );
         }
         // Spread over the whole database.

@@ -95,7 +95,7 @@ impl LogForm {
 const CLUSTERED: u8 = 2;
 const INDEX_LEAF: u8 = 3;
 
-/// A change of one byte of a row.
+/// A change of some bytes of a row.
 pub(crate) struct Change {
     pub(crate) page: PageId,
     pub(crate) slot: u16,
@@ -108,6 +108,8 @@ pub(crate) struct Change {
     pub(crate) old: Vec<u8>,
     /// Context of the record: the kind of page.
     pub(crate) context: u8,
+    /// A second record changes the row back, so that it still fits the rows of other pages.
+    pub(crate) is_changed_back: bool,
 }
 
 impl Change {
@@ -135,7 +137,8 @@ impl Change {
         let length = usize::from(fixed_end).saturating_sub(4).clamp(1, most);
         let old = page.get(row + 4..row + 4 + length).filter(|_| is_user_leaf && row > 0 && !is_compressed)?.to_vec();
         let before = Lsn(long(40), long(44), word(48));
-        Some(Self { page: id, slot: 0, object: long(24), index: word(6), before, offset: 4, old, context })
+        let (object, index) = (long(24), word(6));
+        Some(Self { page: id, slot: 0, object, index, before, offset: 4, old, context, is_changed_back: false })
     }
 }
 
@@ -309,8 +312,8 @@ impl Log {
         Lsn(self.first.0, block, self.records.len() as u16)
     }
 
-    /// A transaction that changes a row of each page, and commits or is still open at the end. Returns the LSNs of the
-    /// changes.
+    /// A transaction that changes a row of each page, and commits or is still open at the end. Returns the LSN of the last
+    /// change of each.
     pub(crate) fn transaction(&mut self, changes: &[Change], commits: bool, time: [u8; 8]) -> Vec<Lsn> {
         self.transactions = self.transactions.wrapping_add(1);
         let number = 0x100 + self.transactions % 0xF000;
@@ -321,16 +324,22 @@ impl Log {
         let (mut last, mut lsns) = (began, Vec::new());
         for change in changes {
             let mut fixed = [0; 62];
-            put(&mut fixed, 4, &last.bytes());
             put(&mut fixed, 0x17, &[change.context]);
             put(&mut fixed, 0x18, &change.page.bytes());
             put(&mut fixed, 0x1E, &change.slot.to_le_bytes());
             put(&mut fixed, 0x20, &change.object.to_le_bytes());
-            put(&mut fixed, 0x24, &change.before.bytes());
             put(&mut fixed, 0x2E, &change.index.to_le_bytes());
             put(&mut fixed, 0x38, &change.offset.to_le_bytes());
             put(&mut fixed, 0x3A, &(change.old.len() as u16).to_le_bytes());
-            last = self.push(record(operation::MODIFY_ROW, number, &fixed, &[&change.old, &change.after()]));
+            let after = change.after();
+            let (old, new) = (change.old.as_slice(), after.as_slice());
+            let mut page_lsn = change.before;
+            for images in [Some([old, new]), change.is_changed_back.then_some([new, old])].into_iter().flatten() {
+                put(&mut fixed, 4, &last.bytes());
+                put(&mut fixed, 0x24, &page_lsn.bytes());
+                last = self.push(record(operation::MODIFY_ROW, number, &fixed, &images));
+                page_lsn = last;
+            }
             lsns.push(last);
         }
         if commits {
@@ -425,6 +434,7 @@ impl LogFile {
                 offset: 4,
                 old: vec![number as u8],
                 context: 0,
+                is_changed_back: false,
             };
             let changes: Vec<Change> = pages.iter().map(change).collect();
             let commits = !(self.leaves_open && number + 1 == self.transactions);

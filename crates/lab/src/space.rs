@@ -134,7 +134,8 @@ impl Space {
         let mut space = Self { disk, files };
         for (index, file) in space.files.iter_mut().enumerate() {
             if index == 0 {
-                file.cursor[1] = 1 + reserved;
+                // They belong to the file even if no table follows them.
+                (file.cursor[1], file.highest) = (1 + reserved, reserved);
             }
             for page in [0, 1, 2, 3, 6, 7] {
                 file.set_pfs(&mut space.disk, file_id(index), page, ALLOCATED | 4)?;

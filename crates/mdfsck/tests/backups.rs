@@ -180,6 +180,22 @@ fn pages_in_flight_are_those_that_the_log_still_changes() {
 }
 
 #[test]
+fn a_database_in_use_while_it_was_copied_is_sound_once_its_log_is_applied() {
+    for version in Version::ALL {
+        let sample = Sample::new(version, 2, PageVerify::Checksum);
+        for in_flight in [1, 100] {
+            let options = BackupOptions { in_flight, ..BackupOptions::default() };
+            let done = write(&sample.files, 1, options, sample.folder.path(), &format!("{in_flight}"));
+            let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+            let output = command.args(["check", "--no-infomsgs"]).args(&done.files).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.contains("recovered in memory from its log"), "{version:?}: {said}");
+            assert_eq!(output.status.code(), Some(0), "{version:?}: {}", String::from_utf8_lossy(&output.stdout));
+        }
+    }
+}
+
+#[test]
 fn an_old_page_that_the_log_brings_forward_is_no_finding() {
     let (mut seen, mut withheld) = (0, 0);
     for seed in 0..8 {
