@@ -3,6 +3,7 @@
 
 mod alarms;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -286,15 +287,24 @@ impl History {
         .map(drop)
     }
 
-    /// How many events were not passed on yet, without those that another process passes on now.
+    /// How many events this process leaves behind: of those that have `failed` here and, if it `gave_up`, of those that are due.
+    /// Events that another process has passed on, or passes on now, are not counted; nor are those that have failed there.
     ///
     /// # Errors
     /// If the history cannot be read.
-    pub fn events_left(&self, holder: &Holder) -> Result<u64> {
-        let query =
-            "SELECT count(*) FROM outbox WHERE done_at IS NULL AND (holder IS NULL OR holder = ?1 OR not_before <= ?2)";
-        let left = self.connection().query_row(query, params![holder.token, time::now()], |row| row.get(0));
-        left.map_err(|error| self.failed(&error))
+    pub fn events_left(&self, holder: &Holder, (failed, gave_up): (&BTreeSet<i64>, bool)) -> Result<u64> {
+        let query = "SELECT id, not_before IS NULL OR not_before <= ?2 FROM outbox
+             WHERE done_at IS NULL AND (holder IS NULL OR holder = ?1 OR not_before <= ?2)";
+        let count = || -> rusqlite::Result<u64> {
+            let (mut left, mut count) = (self.connection().prepare(query)?, 0);
+            let mut rows = left.query(params![holder.token, time::now()])?;
+            while let Some(row) = rows.next()? {
+                let (id, is_due): (i64, bool) = (row.get(0)?, row.get(1)?);
+                count += u64::from(failed.contains(&id) || gave_up && is_due);
+            }
+            Ok(count)
+        };
+        count().map_err(|error| self.failed(&error))
     }
 }
 

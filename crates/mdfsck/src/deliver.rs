@@ -1,5 +1,6 @@
 //! Passes events on to the program of `--on-event`.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::Path;
@@ -35,18 +36,18 @@ pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (
     let deliverer =
         Deliverer { history: path, program, listener: &results.listener, holder: &holder, is_stopped: || false };
     let has_ended = AtomicBool::new(false);
-    let done = thread::scope(|scope| {
+    thread::scope(|scope| {
         let ends = EndsWithRun(&has_ended);
         // An earlier run may have been killed before it could pass its events on: they do not wait for the end of this one.
         let begun = thread::Builder::new().name("events".to_owned()).spawn_scoped(scope, || deliverer.work(&has_ended));
         let done = act();
         drop(ends);
-        if begun.is_err() {
-            deliverer.work(&has_ended);
-        }
-        done
-    });
-    (done, left(path, &holder))
+        let status = match begun {
+            Ok(thread) => thread.join().unwrap_or(Failure::UNABLE),
+            Err(_) => deliverer.work(&has_ended),
+        };
+        (done, status)
+    })
 }
 
 /// Ends the thread that passes events on, whatever ends the run.
@@ -59,18 +60,7 @@ impl Drop for EndsWithRun<'_> {
 }
 
 /// Says how many events could not be passed on; returns the bits of the exit status.
-fn left(history: &Path, holder: &Holder) -> u8 {
-    match History::open_or_create(history).and_then(|history| history.events_left(holder)) {
-        Ok(left) => say_left(left),
-        Err(error) => {
-            warn(error);
-            Failure::UNABLE
-        }
-    }
-}
-
-/// Says how many events could not be passed on; returns the bits of the exit status.
-pub(crate) fn say_left(left: u64) -> u8 {
+fn say_left(left: u64) -> u8 {
     if left == 0 {
         return 0;
     }
@@ -91,21 +81,31 @@ pub(crate) struct Deliverer<'a> {
 }
 
 impl Deliverer<'_> {
-    /// Passes events on until the run has ended, and then those that are left.
-    pub(crate) fn work(&self, has_ended: &AtomicBool) {
-        let Some(mut history) = self.history(has_ended) else { return };
+    /// Passes events on until the run has ended, and then those that are left. Returns the bits of the exit status for what this
+    /// process could not pass on.
+    pub(crate) fn work(&self, has_ended: &AtomicBool) -> u8 {
+        let Some(mut history) = self.history(has_ended) else { return Failure::UNABLE };
         // What an earlier run could not pass on is tried again at once.
         if let Err(error) = history.retry_events(self.holder) {
             warn(error);
         }
+        let mut failed = BTreeSet::new();
         loop {
             let is_last = has_ended.load(Ordering::Relaxed);
             let until = is_last.then(|| Instant::now() + FAREWELL);
-            if let Err(error) = self.pass_on(&mut history, has_ended, until) {
+            let passed = self.pass_on(&mut history, &mut failed, (has_ended, until));
+            let gave_up = !passed.unwrap_or_else(|error| {
                 warn(error);
-            }
+                false
+            });
             if is_last {
-                return;
+                return match history.events_left(self.holder, (&failed, gave_up)) {
+                    Ok(left) => say_left(left),
+                    Err(error) => {
+                        warn(error);
+                        Failure::UNABLE
+                    }
+                };
             }
             wait(PAUSE, has_ended);
         }
@@ -127,21 +127,33 @@ impl Deliverer<'_> {
     }
 
     /// Passes on one event after another until one fails: the next one would fail, too. Ends with the run, or at `until`; what is
-    /// left is for the next pass, or the next run.
-    fn pass_on(&self, history: &mut History, has_ended: &AtomicBool, until: Option<Instant>) -> history::Result<()> {
+    /// left is for the next pass, or the next run. Keeps the numbers of events that have `failed`, and returns whether no event is
+    /// due.
+    fn pass_on(
+        &self,
+        history: &mut History,
+        failed: &mut BTreeSet<i64>,
+        (has_ended, until): (&AtomicBool, Option<Instant>),
+    ) -> history::Result<bool> {
         let is_over = || until.map_or_else(|| has_ended.load(Ordering::Relaxed), |until| Instant::now() >= until);
         // Taking an event writes to the history: only if there is one.
-        while !(self.is_stopped)() && !is_over() && history.has_event()? {
-            let Some(message) = history.take_event(self.holder)? else { return Ok(()) };
-            let failed = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
-            history.passed_on(&message, failed.as_deref())?;
-            if let Some(cause) = failed {
+        while history.has_event()? {
+            if (self.is_stopped)() || is_over() {
+                return Ok(false);
+            }
+            let Some(message) = history.take_event(self.holder)? else { return Ok(true) };
+            // Until its success is recorded.
+            failed.insert(message.id);
+            let cause = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
+            history.passed_on(&message, cause.as_deref())?;
+            if let Some(cause) = cause {
                 let (program, event) = (self.program.display(), &message.event);
                 warn(format!("{program}: event {event} of {}: {cause}; it is called again later", message.database));
-                return Ok(());
+                return Ok(false);
             }
+            failed.remove(&message.id);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Calls the program once; the inner error is why the call failed.
@@ -160,6 +172,9 @@ impl Deliverer<'_> {
             Ended::By(status) => Err(format!("it ended with {status}")),
             Ended::TookTooLong | Ended::Stopped => {
                 Err(format!("it took more than {} seconds and was ended", LIMIT.as_secs()))
+            }
+            Ended::NotAtAll => {
+                Err(format!("it took more than {} seconds, was killed and is still there", LIMIT.as_secs()))
             }
         })
     }

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 /// How often to look whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Time to end by itself after it was asked to.
-#[cfg(unix)]
+/// Time to end after it was asked to, and after it was made to.
 const MERCY: Duration = Duration::from_secs(3);
 
 /// How a program has ended.
@@ -19,10 +18,13 @@ pub(crate) enum Ended {
     TookTooLong,
     /// It was not to go on.
     Stopped,
+    /// Either of these, but it is still there: a program that waits for a disk or a share cannot be ended.
+    NotAtAll,
 }
 
 /// Runs a program until it ends, takes longer than `limit`, or `is_stopped`; then it is ended, together with its child processes
-/// where the system keeps track of them. If its standard input is a pipe, that stays open until then.
+/// where the system keeps track of them. One that cannot be ended is left alone. If its standard input is a pipe, that stays
+/// open until then.
 ///
 /// # Errors
 /// If it cannot be started.
@@ -36,31 +38,60 @@ pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() 
         if let Some(status) = child.try_wait()? {
             return Ok(Ended::By(status));
         }
-        if begun.elapsed() >= limit {
-            end(&mut child)?;
-            return Ok(Ended::TookTooLong);
-        }
-        if is_stopped() {
-            end(&mut child)?;
-            return Ok(Ended::Stopped);
+        let reason =
+            if begun.elapsed() >= limit { Some(Ended::TookTooLong) } else { is_stopped().then_some(Ended::Stopped) };
+        if let Some(reason) = reason {
+            if end(&mut child)? {
+                return Ok(reason);
+            }
+            // Once it has ended after all, the system forgets it.
+            let _ = thread::Builder::new().spawn(move || child.wait());
+            return Ok(Ended::NotAtAll);
         }
         thread::sleep(PAUSE);
     }
 }
 
-/// Ends a program: it is asked first, where the system can do that.
-fn end(child: &mut Child) -> io::Result<()> {
+/// Ends a program: it is asked first, where the system can do that. Returns whether it has ended.
+fn end(child: &mut Child) -> io::Result<bool> {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         use rustix::process::{Signal, kill_process_group};
         let _ = kill_process_group(group, Signal::TERM);
-        let begun = Instant::now();
-        while begun.elapsed() < MERCY && child.try_wait()?.is_none() {
-            thread::sleep(PAUSE);
-        }
+        has_ended_soon(child)?;
         let _ = kill_process_group(group, Signal::KILL);
     }
     // It may have ended just now.
     let _ = child.kill();
-    child.wait().map(drop)
+    has_ended_soon(child)
+}
+
+/// Waits until a program has ended, but not for long.
+fn has_ended_soon(child: &mut Child) -> io::Result<bool> {
+    let begun = Instant::now();
+    loop {
+        if child.try_wait()?.is_some() {
+            return Ok(true);
+        }
+        if begun.elapsed() >= MERCY {
+            return Ok(false);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_cannot_be_ended_is_not_waited_for_for_long() {
+        let begun = Instant::now();
+        // Nothing ends it, as nothing ends a program that waits for a disk.
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let has_ended = has_ended_soon(&mut child);
+        child.kill().unwrap();
+        assert!(!has_ended.unwrap() && begun.elapsed() < 2 * MERCY);
+        assert!(has_ended_soon(&mut child).unwrap());
+    }
 }

@@ -277,7 +277,7 @@ fn what_waits_for_long_is_reported_now_and_then() {
     let holder = Holder::new("H1");
     let told = history.take_event(&holder).unwrap();
     assert_eq!(told.map(|message| message.event).as_deref(), Some("failed"));
-    assert_eq!(history.events_left(&holder).unwrap(), 1, "once");
+    assert!(!history.has_event().unwrap(), "once");
 }
 
 #[test]
@@ -329,6 +329,39 @@ fn an_event_that_always_fails_holds_up_no_other() {
     history.raise(&promise, &raised, None, true).unwrap();
     history.retry_events(&holder).unwrap();
     assert_eq!(history.take_event(&holder).unwrap().map(|taken| taken.database).as_deref(), Some("C"));
+}
+
+#[test]
+fn a_process_answers_only_for_events_that_it_could_not_pass_on_itself() {
+    use crate::outbox::{Event, Judge, Promise, Raised};
+    let (_folder, mut history) = history();
+    let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Watch, span: Duration::from_secs(60) };
+    let raised = ["A", "B", "C"].map(|family| Raised {
+        family: family.to_owned(),
+        name: family.to_owned(),
+        text: String::new(),
+    });
+    history.raise(&promise, &raised, None, true).unwrap();
+    let (here, there) = (Holder::new("H1"), Holder::new("H2"));
+    let mut failed = BTreeSet::new();
+    for (holder, family) in [(&here, "A"), (&there, "B")] {
+        let taken = history.take_event(holder).unwrap().unwrap();
+        assert_eq!(taken.database, family);
+        history.passed_on(&taken, Some("status 1")).unwrap();
+        if family == "A" {
+            failed.insert(taken.id);
+        }
+    }
+    let left = |history: &History, gave_up| history.events_left(&here, (&failed, gave_up)).unwrap();
+    assert_eq!(left(&history, false), 1, "A");
+    assert_eq!(left(&history, true), 2, "A, and C that nobody has tried");
+    let taken = history.take_event(&there).unwrap().unwrap();
+    assert_eq!((taken.database.as_str(), left(&history, true)), ("C", 1));
+    history.retry_events(&there).unwrap();
+    let taken = history.take_event(&there).unwrap().unwrap();
+    assert_eq!((taken.database.as_str(), left(&history, false)), ("A", 0), "another process has it now");
+    history.passed_on(&taken, None).unwrap();
+    assert_eq!(left(&history, false), 0);
 }
 
 #[test]

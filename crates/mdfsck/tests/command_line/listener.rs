@@ -2,7 +2,7 @@
 //! results of the check stay the same.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ pub(super) fn with_listeners() -> Vec<(&'static str, Test)> {
         ("check passes on later what a program failed to take, and prints its results all the same", failing),
         ("check ends a program that hangs, and the next run calls it again", hanging),
         ("check that is killed while it passes an event on passes it on in the next run, first of all", killed),
+        ("check has no status for an event that has failed in another process", elsewhere),
         ("check says that a promise is broken once, and once that it is kept again", promise),
         ("check says that a database could not be read or verified", failed),
         ("check of many databases calls the program once for each", many),
@@ -172,10 +173,8 @@ pub(super) fn is_running(pid: &str) -> Result<bool, Failed> {
     Ok(!state.trim().is_empty() && !state.trim().starts_with('Z'))
 }
 
-fn killed(folder: &Path) -> Result<(), Failed> {
-    databases(folder)?;
-    put(folder, "hurt")?;
-    program(folder, "listen", "touch called; exec sleep 20\n")?;
+/// Starts a check, and waits until it has called its program, which makes the file `called`.
+fn start_until_called(folder: &Path) -> Result<Child, Failed> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(["check", "d", "--history", "h.db", "--on-event", "./listen"])
         .current_dir(folder)
@@ -186,9 +185,38 @@ fn killed(folder: &Path) -> Result<(), Failed> {
     while !folder.join("called").exists() && begun.elapsed() < Duration::from_secs(60) {
         thread::sleep(Duration::from_millis(20));
     }
+    if !folder.join("called").exists() {
+        child.kill()?;
+        child.wait()?;
+        return Err("the program was not called".into());
+    }
+    Ok(child)
+}
+
+fn elsewhere(folder: &Path) -> Result<(), Failed> {
+    databases(folder)?;
+    put(folder, "hurt")?;
+    program(folder, "listen", "touch called; while [ ! -e go ]; do sleep 0.1; done\n")?;
+    let mut child = start_until_called(folder)?;
+    // Another process has just tried to pass on an event of its own.
+    let connection = Connection::open(folder.join("h.db"))?;
+    connection.execute_batch(
+        "INSERT INTO outbox (created, event, database, count, lines, tries, not_before, error)
+         SELECT created, event, 'other', count, lines, 1, '9999-01-01T00:00:00Z', 'it ended with exit status: 1' FROM outbox",
+    )?;
+    fs::write(folder.join("go"), "")?;
+    let status = child.wait()?;
+    let left: i64 = connection.query_row("SELECT count(*) FROM outbox WHERE done_at IS NULL", [], |row| row.get(0))?;
+    ensure(left == 1 && status.code() == Some(HURT), format!("{status}, {left} left"))
+}
+
+fn killed(folder: &Path) -> Result<(), Failed> {
+    databases(folder)?;
+    put(folder, "hurt")?;
+    program(folder, "listen", "touch called; exec sleep 20\n")?;
+    let mut child = start_until_called(folder)?;
     child.kill()?;
     child.wait()?;
-    ensure(folder.join("called").exists(), "the program was called")?;
     program(folder, "listen", KEEPS)?;
     // The next run is of another database, which is sound.
     lab(folder, &["new", "e", "--size", "5MB", "--seed", "9"])?;
