@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
                 false => show::write_baselines(&throughput, &saved, out),
             })
         }
-        Some(HistoryVerb::Html { output }) => return html(&history, &filter, output),
+        Some(HistoryVerb::Html { output }) => write_page("--output", output, (&history, &filter)),
         Some(HistoryVerb::Ack { key, because, until }) => {
             let acknowledged = history.acknowledge(*key, &error_log::who(), because, until.as_deref());
             acknowledged.map_err(|error| Failure::from(&error))?;
@@ -102,18 +102,29 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     said.map(|()| 0)
 }
 
-/// All databases, or one, as a page.
-fn html(history: &History, filter: &Filter, path: &Path) -> Result<u8, Failure> {
-    output::refuse_standard_output("--output", path)?;
+/// The file for a page about a history, which an option names.
+///
+/// # Errors
+/// If no page can be written there.
+pub(crate) fn target(option: &str, path: &Path, history: &History) -> Result<Target, Failure> {
+    output::refuse_standard_output(option, path)?;
     if place(path) == place(history.path()) {
-        return Err(Failure::usage(format!("--output {}: this is the history; name another file", path.display())));
+        return Err(Failure::usage(format!("{option} {}: this is the history; name another file", path.display())));
     }
-    let target = Target::at(path)?;
+    Target::at(path)
+}
+
+/// Writes all databases, or one, as a page.
+///
+/// # Errors
+/// If the history cannot be read, or the page not be written. An existing file is then unchanged.
+pub(crate) fn write_page(option: &str, path: &Path, (history, filter): (&History, &Filter)) -> Result<(), Failure> {
+    let target = target(option, path, history)?;
     let now = history::time::text(SystemTime::now());
     let file = history.path().file_name().unwrap_or_default().to_string_lossy();
     let pages = HistoryPages { history, file: &file, version: VERSION, now: &now, host: &crate::keep::host() };
     let page = pages.file(filter).map_err(|error| Failure::from(&error))?;
-    target.write(|out| out.write_all(&page)).map(|()| 0)
+    target.write(|out| out.write_all(&page))
 }
 
 /// A line per database.

@@ -26,9 +26,9 @@ use history::queue::{FileState, Holder, Item, Looked};
 use report::watch::{self as lines, Counts, Status, WatchFormat};
 
 use crate::cli::WatchArguments;
-use crate::deliver::{Deliverer, say_left};
+use crate::deliver::Deliverer;
 use crate::failure::{Failure, warn};
-use crate::{keep, nice, output, spool, windows};
+use crate::{history as show, keep, nice, output, spool, windows};
 use check::Checker;
 pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     arguments.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let engine = engine::Engine::of(arguments)?;
     let history = open(arguments)?;
+    arguments.html.as_deref().map_or(Ok(()), |page| show::target("--html", page, &history).map(drop))?;
     let is_stopped = windows::signals::watch();
     let holder = Holder::new(&keep::host());
     let shared = Shared::default();
@@ -61,6 +62,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     let mut watcher = Watcher {
         arguments,
         history,
+        checker: &checker,
         holder: &holder,
         shared: &shared,
         format: format(arguments),
@@ -98,7 +100,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         }
         has_ended.store(true, Ordering::Relaxed);
         let _ = beating.join();
-        let _ = delivering.map(thread::ScopedJoinHandle::join);
+        watcher.status |= delivering.map_or(0, |thread| thread.join().unwrap_or(Failure::UNABLE));
     });
     watcher.end(arguments)
 }
@@ -115,7 +117,7 @@ fn own(arguments: &WatchArguments) -> Vec<PathBuf> {
         PathBuf::from(name)
     };
     let mut own: Vec<PathBuf> = ["", "-wal", "-shm", "-journal"].into_iter().map(beside).collect();
-    own.extend(arguments.metrics.clone());
+    own.extend([&arguments.metrics, &arguments.html].into_iter().flatten().cloned());
     own
 }
 
@@ -161,6 +163,7 @@ fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
 struct Watcher<'a> {
     arguments: &'a WatchArguments,
     history: History,
+    checker: &'a Checker<'a>,
     holder: &'a Holder,
     shared: &'a Shared,
     format: WatchFormat,
@@ -253,6 +256,7 @@ impl Watcher<'_> {
         let has_read_all = listed.problems.is_empty();
         let is_gone = |path: &str| has_read_all && listed.roots.has(path);
         self.history.enqueue(&found, &known, &is_gone).map_err(failed)?;
+        self.checker.tidy(&self.history).map_err(failed)?;
         let has_problems = !listed.problems.is_empty();
         let problems: BTreeSet<String> = listed.problems.into_iter().chain(listed.warnings).collect();
         problems.difference(&self.warned).for_each(warn);
@@ -295,7 +299,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Reports checks that have ended, and the metrics; after a look, or at the end of `--once`, also what still waits and which
+    /// Reports checks that have ended, the page and the metrics; after a look, or at the end of `--once`, also what still waits and which
     /// promises are broken.
     fn report(&mut self, is_whole: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
@@ -330,6 +334,12 @@ impl Watcher<'_> {
         }
         if is_whole {
             self.alarms()?;
+        }
+        if let Some(path) = &self.arguments.html
+            && let Err(failure) = show::write_page("--html", path, (&self.history, &Filter::default()))
+        {
+            warn(failure.text);
+            self.status |= Failure::UNABLE;
         }
         if let Some(path) = &self.arguments.metrics
             && let Err(cause) = metrics::write(path, &self.history, self.status)
@@ -384,9 +394,6 @@ impl Watcher<'_> {
     fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
-        if arguments.listener.is_there() {
-            self.status |= say_left(self.history.events_left(self.holder).map_err(failed)?);
-        }
         let mut queued = self.history.queued().map_err(failed)?;
         queued.retain(|item| self.shared.is_own(item));
         let of_state = |state: &str| queued.iter().filter(|item| item.state == state).count() as u64;

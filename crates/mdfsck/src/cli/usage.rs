@@ -11,7 +11,8 @@ use super::Cli;
 /// Ends of the names of files that people give instead of a command.
 const FILES: [&str; 6] = ["mdf", "ndf", "ldf", "bak", "trn", "dif"];
 
-/// The arguments, with what people write as they do elsewhere: `mdfsck help check`, `mdfsck -v`, `mdfsck page 1 153 FILE`.
+/// The arguments, with what people write as they do elsewhere: `mdfsck help check`, `mdfsck -v`, `mdfsck page 1 153 FILE`,
+/// `mdfsck history -- FILE runs`.
 pub(crate) fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = given.collect();
     let is = |at: usize, text: &str| arguments.get(at).is_some_and(|argument| argument == text);
@@ -35,8 +36,23 @@ pub(crate) fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> 
             file.push(":");
             file.push(page);
         }
+    } else if is(1, "history")
+        && let Some(at) = arguments.iter().position(|argument| argument == "--")
+        && arguments.get(at + 2).and_then(|word| word.to_str()).is_some_and(is_verb_of_history)
+    {
+        // After `--` no word is a verb for clap.
+        arguments.remove(at);
+        if let Some(file) = arguments.get_mut(at)
+            && file.as_encoded_bytes().starts_with(b"-")
+        {
+            *file = Path::new(".").join(&*file).into();
+        }
     }
     arguments
+}
+
+fn is_verb_of_history(word: &str) -> bool {
+    Cli::command().find_subcommand("history").is_some_and(|history| history.find_subcommand(word).is_some())
 }
 
 /// An error of clap, in one line.
@@ -149,5 +165,13 @@ mod tests {
         assert_eq!(words("mdfsck -v"), "mdfsck --version");
         assert_eq!(words("mdfsck page 1 153 a.mdf"), "mdfsck page 1:153 a.mdf");
         assert_eq!(words("mdfsck check help -v"), "mdfsck check help -v");
+        assert_eq!(words("mdfsck history --json -- h.db runs"), "mdfsck history --json h.db runs");
+        assert_eq!(words("mdfsck history -- -h.db coverage"), "mdfsck history ./-h.db coverage");
+        for as_it_is in
+            ["mdfsck history --json -- h.db", "mdfsck history h.db forget -- runs", "mdfsck check -- a runs"]
+        {
+            assert_eq!(words(as_it_is), as_it_is);
+        }
+        assert_eq!(refused("history --json -- h.db runs"), "accepted");
     }
 }

@@ -104,6 +104,12 @@ pub(crate) struct WatchArguments {
     #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) csv: bool,
 
+    /// Write all databases as one page to FILE, worst first, after each look and each check; the file is always replaced as a whole
+    ///
+    /// It is the page of 'mdfsck history FILE html', which loads and sends nothing.
+    #[arg(long, value_name = "FILE.html", help_heading = OUTPUT)]
+    pub(crate) html: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) listener: ListenerArguments,
 

@@ -54,6 +54,11 @@ impl<'a> Checker<'a> {
         Self { watch, share, whole, alone: RwLock::default(), engine, shared }
     }
 
+    /// Removes what an engine has left of backups that are no longer in the queue.
+    pub(super) fn tidy(&self, history: &History) -> history::Result<()> {
+        self.engine.as_ref().map_or(Ok(()), |engine| engine.tidy(history))
+    }
+
     /// Checks a backup. The history then has the result, whatever it is.
     ///
     /// # Errors
@@ -155,7 +160,6 @@ impl<'a> Checker<'a> {
         (item, mark): (&Item, &Arc<Mark>),
         (what, bytes): (&What<'_>, u64),
     ) -> Result<bool, Failure> {
-        engine.tidy(history).map_err(|error| Failure::from(&error))?;
         let folder = engine.plan_of(item.id);
         let make = |arguments: &CheckArguments| HandedOut::make(&folder, arguments, what, engine::task_bytes(bytes));
         let Some(plan) = self.within_share(mark, what, make)? else { return Ok(false) };

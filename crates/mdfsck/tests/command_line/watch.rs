@@ -26,6 +26,7 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch follows its policy", policies),
         ("watch says when a backup is missing, has no checksums, or a promise is broken", promises),
         ("watch passes events on until the program has worked once, and never for what is acknowledged", events),
+        ("watch writes all databases as one page, and replaces it", page),
         ("watch gives names of databases to no shell, and escapes them in metrics and CSV", hostile_names),
         ("watch checks data files of a list whenever they have changed", data_files),
         ("watch checks a differential with its full backup, and reads log backups", chains),
@@ -193,6 +194,28 @@ fn once(folder: &Path) -> Result<(), Failed> {
     ensure(runs(folder)? == (3, 1), format!("{:?}", runs(folder)?))?;
     let state = mdfsck(folder, &["history", "h.db"]);
     ensure(text(&state.stdout).contains("corrupt"), text(&state.stdout))
+}
+
+fn page(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    let first = watch(folder, &["--html", "e.html"]);
+    ensure(first.status.code() == Some(0), format!("{first:?}"))?;
+    hurt(folder, "two", "2")?;
+    let second = watch(folder, &["--html", "e.html"]);
+    ensure(second.status.code() == Some(1), format!("{second:?}"))?;
+    let all = super::html::data(&fs::read_to_string(folder.join("e.html"))?)?;
+    let rows = all["estate"]["rows"].as_array().ok_or("no rows")?;
+    let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap_or_default()).collect();
+    ensure(states == ["corrupt", "sound"], format!("{states:?}"))?;
+    for (place, status, words) in [
+        ("-", 8, "name a file"),
+        ("h.db", 8, "is the history"),
+        ("backups/one.bak", 8, "will not be overwritten"),
+        ("no/e.html", 4, "cannot be written"),
+    ] {
+        refused(&watch(folder, &["--html", place]), status, &[place, words])?;
+    }
+    Ok(())
 }
 
 fn growing(folder: &Path) -> Result<(), Failed> {
