@@ -76,27 +76,32 @@ impl ExpandedRows {
     ) -> bool {
         self.clear();
         self.doubts.clear();
-        self.together.clear();
         self.rows.clear();
         self.rows.resize(usize::from(page.header().slot_count.get()).min(MAX_SLOTS), 0..0);
-        let columns = expansion.of_page(info);
         let is_index = page.header().kind() == Some(PageType::Index);
-        for (position, entry) in order.entries().iter().enumerate() {
+        let space = |(position, entry): (usize, &SlotEntry)| {
             let start = usize::from(entry.offset);
-            let space = start..start + order.space(page, position).len();
-            let row = self.together.add(page.bytes(), space, &columns);
-            let Some(ExpandedRow { place: of_row, kind, length }) =
-                row.filter(|row| matches!(row.kind, CdKind::Index | CdKind::GhostIndex) == is_index)
-            else {
-                return false;
-            };
-            place(*entry, kind, length);
-            if let Some(row) = self.rows.get_mut(usize::from(entry.slot)) {
-                *row = of_row;
+            start..start + order.space(page, position).len()
+        };
+        let spaces = order.entries().iter().enumerate().map(space);
+        let (mut entries, rows) = (order.entries().iter(), &mut self.rows);
+        let is_whole = self.together.load(page.bytes(), spaces, &expansion.of_page(info), |row: ExpandedRow| {
+            let Some(entry) = entries.next() else { return false };
+            place(*entry, row.kind, row.length);
+            if let Some(of_slot) = rows.get_mut(usize::from(entry.slot)) {
+                *of_slot = row.place;
             }
+            matches!(row.kind, CdKind::Index | CdKind::GhostIndex) == is_index
+        });
+        if !is_whole {
+            return false;
         }
         (self.is_loaded, self.is_together) = (true, true);
-        self.is_same_shape = self.same_shape.load_expanded(self.together.bytes(), &self.rows);
+        let bytes = self.together.bytes();
+        self.is_same_shape = match self.together.form().filter(|_| order.empty() == 0) {
+            Some(form) => self.same_shape.load_written(bytes, &self.rows, form),
+            None => self.same_shape.load_expanded(bytes, &self.rows),
+        };
         true
     }
 

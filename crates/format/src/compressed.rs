@@ -11,7 +11,7 @@ pub mod scsu;
 mod value;
 pub mod vardecimal;
 
-pub use expand::{CompressedColumn, Expanded, ExpandedPage, ExpandedRow, Expansion, PageColumns, Scratch};
+pub use expand::{CommonForm, CompressedColumn, Expanded, ExpandedPage, ExpandedRow, Expansion, PageColumns, Scratch};
 pub use fault::{CdFault, CdIssue, CdTest};
 pub use info::{Anchor, CompressionInfo};
 pub use record::{CdColumn, CdKind, CdParts, CdRecord, Columns, Descriptor, cd_status};

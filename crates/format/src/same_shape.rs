@@ -10,9 +10,8 @@
 //! loop without look-ups; anything unusual makes it return false, and nothing is known then. Checks that read a column of
 //! all rows in turn need neither parse a record again nor look up the place of the column.
 
+mod expanded;
 mod view;
-
-use std::ops::Range;
 
 use crate::bytes::u16_at;
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageType, page_flags};
@@ -98,7 +97,7 @@ pub struct SameShapeRows {
 }
 
 /// Properties of all records together.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Totals {
     fewest_variables: u16,
     most_variables: u16,
@@ -190,49 +189,46 @@ impl SameShapeRows {
         }
     }
 
-    /// Like `load` for records in a buffer, at most 65,535 of them, with eight more bytes after the last: the expanded
-    /// form of compressed rows, which always begin like data records.
-    pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
-        if bytes.len() > u16::MAX.into() || places.is_empty() {
-            return false;
-        }
-        let span = |place: &Range<u32>| Span { offset: place.start as u16, length: place.len() as u16 };
-        let load = |this: &mut Self| {
-            this.slots.clear();
-            this.spans.clear();
-            this.spans.extend(places.iter().map(span));
-        };
-        load(self);
-        let first = self.spans.first().and_then(|first| RowShape::of(bytes_of(bytes, *first), None));
-        let is_one = !places.iter().any(Range::is_empty) && first.is_some_and(|shape| self.audit(bytes, shape));
-        is_one || {
-            load(self);
-            self.audit_most(bytes)
-        }
-    }
-
     /// Audits the records in their spaces.
     fn audit(&mut self, bytes: &[u8], shape: RowShape) -> bool {
-        self.shape = shape;
-        let words = usize::from(shape.column_count.div_ceil(WORD_BITS).max(1));
-        self.nulls.resize(words * self.spans.len(), 0);
-        self.variables.resize(self.spans.len(), 0);
-        self.any_nulls.clear();
-        self.any_nulls.resize(words, 0);
+        if !self.start(bytes, shape) {
+            return false;
+        }
         let totals = match (shape.has_length, shape.column_count) {
             (true, _) => self.records::<false, true>(bytes),
             (false, 0) => self.records::<true, false>(bytes),
             (false, _) => self.records::<true, true>(bytes),
         };
-        self.totals = totals.unwrap_or_default();
+        let Some(totals) = totals else { return false };
+        self.finish(bytes, totals);
+        self.nulls_from(bytes, 1)
+    }
+
+    /// Makes room for what is found of records of this shape; false if there are more than these bytes can hold.
+    fn start(&mut self, bytes: &[u8], shape: RowShape) -> bool {
+        let words = usize::from(shape.column_count.div_ceil(WORD_BITS).max(1));
+        // Each record has a null bitmap of its own.
+        if (words - 1) * size_of::<u64>() * self.spans.len() > bytes.len() {
+            return false;
+        }
+        self.shape = shape;
+        self.nulls.resize(words * self.spans.len(), 0);
+        self.variables.resize(self.spans.len(), 0);
+        self.any_nulls.clear();
+        self.any_nulls.resize(words, 0);
+        true
+    }
+
+    /// Takes over what all records, which are whole, have together.
+    fn finish(&mut self, bytes: &[u8], totals: Totals) {
+        self.totals = totals;
         self.exceptions.clear();
         self.are_plain.clear();
         self.are_live.clear();
         (self.ghosts, self.plain, self.complex, self.complex_columns) = (0, self.spans.len(), 0, 0);
-        if self.totals.has_ghosts || self.totals.has_complex {
+        if totals.has_ghosts || totals.has_complex {
             self.find_exceptions(bytes);
         }
-        totals.is_some() && (1..words).all(|word| self.further_nulls(bytes, word))
     }
 
     /// Loads the space of each record: to the next one by place, or to the end of used space; and says whether slots are
@@ -331,11 +327,7 @@ impl SameShapeRows {
             }
             span.length = end as u16;
         }
-        let [mut bytes, mut padded_bytes] = [0; 2];
-        for span in &self.spans {
-            bytes += u32::from(span.length);
-            padded_bytes += u32::from(span.length.max(MIN_HEAP_RECORD_BYTES as u16));
-        }
+        let [bytes, padded_bytes] = self.lengths();
         let bounds = |(least, most): (u16, u16), stored: &u16| (least.min(*stored), most.max(*stored));
         let (fewest_variables, most_variables) = self.variables.iter().fold((u16::MAX, 0), bounds);
         *self.any_nulls.first_mut()? = all_nulls;
@@ -350,9 +342,22 @@ impl SameShapeRows {
         })
     }
 
-    /// Reads a word of the null bitmaps after the first; false if it is not certainly inside the page.
-    #[cold]
-    fn further_nulls(&mut self, page: &[u8], word: usize) -> bool {
+    /// Total length of the records, and the same with very short ones counted as long as a forwarding stub.
+    fn lengths(&self) -> [u32; 2] {
+        let [mut bytes, mut padded_bytes] = [0; 2];
+        for span in &self.spans {
+            bytes += u32::from(span.length);
+            padded_bytes += u32::from(span.length.max(MIN_HEAP_RECORD_BYTES as u16));
+        }
+        [bytes, padded_bytes]
+    }
+
+    /// Reads the words of the null bitmaps from this one on; false if they are not certainly inside the page.
+    fn nulls_from(&mut self, page: &[u8], first: usize) -> bool {
+        (first..self.any_nulls.len()).all(|word| self.null_word(page, word))
+    }
+
+    fn null_word(&mut self, page: &[u8], word: usize) -> bool {
         let Self { shape, spans, nulls, any_nulls, .. } = self;
         let at = usize::from(shape.fixed_end) + 2 + 8 * word;
         let columns = mask(shape.column_count - WORD_BITS * word as u16);

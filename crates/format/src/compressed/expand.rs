@@ -13,7 +13,7 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES};
 use crate::record::{COMPLEX, Record, RecordKind, VERSION_TAG_BYTES, status};
 use crate::types::TypeInfo;
 
-pub use together::{ExpandedPage, ExpandedRow, PageColumns};
+pub use together::{CommonForm, ExpandedPage, ExpandedRow, PageColumns};
 
 /// Bytes of a page for records and slots.
 const BODY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;

@@ -242,6 +242,7 @@ impl<'a> CdRecord<'a> {
     }
 
     /// Proves the long region that begins at `start`; returns its end.
+    #[inline]
     fn long_region(&mut self, start: usize, long_values: usize, descriptors: &[u8]) -> Result<usize, CdIssue> {
         let (space, length) = (self.bytes, self.bytes.len());
         let flags = u8_at(space, start).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
@@ -269,8 +270,8 @@ impl<'a> CdRecord<'a> {
             }
         }
         let mut prior = 0;
-        for value in 0..usize::from(count) {
-            let offset = u16_at(space, offsets_at + 2 * value).unwrap_or_default() & !COMPLEX;
+        for offset in space.get(offsets_at..clusters_at).unwrap_or_default().as_chunks().0 {
+            let offset = u16::from_le_bytes(*offset) & !COMPLEX;
             if offset < prior {
                 return Err(CdFault::new(CdTest::LongAscend, offset.into(), prior.into()).into());
             }
@@ -378,6 +379,17 @@ impl PairSum {
         }
     }
 
+    /// Sums of the descriptors of so many columns, at most a cluster, which these bytes have.
+    #[inline]
+    fn of_cluster(bytes: &[u8], columns: usize) -> Self {
+        // After the last column, half a byte may be unused.
+        let (bytes, half) = match bytes.split_last() {
+            Some((last, bytes)) if columns % 2 == 1 => (bytes, Self::of_byte(last & 0xF).0),
+            _ => (bytes, 0),
+        };
+        Self(bytes.iter().fold(half, |sum, byte| sum + Self::of_byte(*byte).0))
+    }
+
     fn short_bytes(self) -> usize {
         (self.0 & 0xFFFF) as usize
     }
@@ -394,20 +406,20 @@ impl PairSum {
 /// Bytes in the short region and values in the long one; clusters are proven to add up.
 #[inline]
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
+    if column_count <= CLUSTER {
+        let pairs = PairSum::of_cluster(descriptors, column_count);
+        return match pairs.is_valid() {
+            true => Ok((pairs.short_bytes(), pairs.long_values())),
+            false => Err(invalid(descriptors, column_count)),
+        };
+    }
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();
     for (cluster, bytes) in descriptors.chunks(CLUSTER / 2).enumerate() {
         let columns = (column_count - cluster * CLUSTER).min(CLUSTER);
-        let mut pairs = PairSum::default();
-        for (at, &byte) in bytes.iter().enumerate() {
-            // After the last column, half a byte may be unused.
-            let byte = if 2 * at + 1 < columns { byte } else { byte & 0xF };
-            pairs.0 += PairSum::of_byte(byte).0;
-        }
+        let pairs = PairSum::of_cluster(bytes, columns);
         if !pairs.is_valid() {
-            let nibbles = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns);
-            let nibble = nibbles.into_iter().find(|nibble| Descriptor::of(*nibble).is_none()).unwrap_or_default();
-            return Err(CdFault::new(CdTest::Descriptor, nibble.into(), 12).into());
+            return Err(invalid(bytes, columns));
         }
         let cluster_short = pairs.short_bytes();
         long += pairs.long_values();
@@ -419,6 +431,14 @@ fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result
         short += cluster_short;
     }
     Ok((short, long))
+}
+
+/// The fault of the first half-byte that is no valid descriptor.
+#[cold]
+fn invalid(descriptors: &[u8], columns: usize) -> CdIssue {
+    let nibbles = descriptors.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns);
+    let nibble = nibbles.into_iter().find(|nibble| Descriptor::of(*nibble).is_none()).unwrap_or_default();
+    CdFault::new(CdTest::Descriptor, nibble.into(), 12).into()
 }
 
 /// The columns of a CD record.

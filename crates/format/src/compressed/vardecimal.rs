@@ -152,12 +152,35 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     let power = *POWERS_OF_TEN.get(shift.unsigned_abs() as usize)?;
     let magnitude = match shift {
         0.. => digits.checked_mul(power)?,
-        _ if digits.is_multiple_of(power) => digits / power,
-        _ => return None,
+        _ => divided(digits, shift.unsigned_abs())?,
     };
     let is_in_domain = POWERS_OF_TEN.get(usize::from(info.precision)).is_none_or(|limit| magnitude < *limit);
     (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
+
+/// A number divided by ten to a power, if it is a multiple of that. Numbers have an inverse of five among those of 64 bits; by
+/// it, a multiple gives the quotient, and any other number more than any quotient can be.
+#[inline]
+fn divided(number: u64, exponent: u32) -> Option<u64> {
+    let (inverse, most) = *INVERSES_OF_FIVE.get(exponent as usize)?;
+    let quotient = (number >> exponent).wrapping_mul(inverse);
+    (number.trailing_zeros() >= exponent && quotient <= most).then_some(quotient)
+}
+
+/// By exponent: what times the power of five is 1, and the largest quotient.
+#[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
+const INVERSES_OF_FIVE: [(u64, u64); 20] = {
+    // 5 * INVERSE is 4 * 2^64 + 1.
+    const INVERSE: u64 = 0xCCCC_CCCC_CCCC_CCCD;
+    let mut inverses: [(u64, u64); 20] = [(1, u64::MAX); 20];
+    let mut at = 1;
+    while at < 20 {
+        let (inverse, most) = inverses[at - 1];
+        inverses[at] = (inverse.wrapping_mul(INVERSE), most / 5);
+        at += 1;
+    }
+    inverses
+};
 
 /// All that 64 bits can hold.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
@@ -192,6 +215,18 @@ mod tests {
 
     fn info(precision: u8, scale: u8) -> TypeInfo {
         TypeInfo { xtype: xtype::DECIMAL, length: 17, precision, scale }
+    }
+
+    proptest! {
+        #[test]
+        fn multiples_of_powers_of_ten_are_divided_as_by_division(number: u64, factor: u64, exponent in 0u32..20) {
+            let power = 10u64.pow(exponent);
+            let multiple = factor % (u64::MAX / power).saturating_add(1) * power;
+            for number in [number, multiple, multiple.wrapping_add(1), multiple >> 1, 0, u64::MAX] {
+                let expected = number.is_multiple_of(power).then_some(number / power);
+                prop_assert_eq!(divided(number, exponent), expected);
+            }
+        }
     }
 
     /// The encoding as announced, written from the digits.

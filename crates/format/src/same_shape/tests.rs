@@ -343,3 +343,22 @@ fn the_null_bits_of_wide_rows_are_those_of_their_records() {
         }
     }
 }
+
+#[test]
+fn records_that_claim_more_columns_than_the_page_can_hold_take_no_memory() {
+    let mut page = [0; PAGE_BYTES];
+    let slots = 1000u16;
+    (page[0], page[1]) = (1, 1);
+    page[22..24].copy_from_slice(&slots.to_le_bytes());
+    for slot in 0..usize::from(slots) {
+        // Status, end of the fixed part, 1024 columns: the next record begins where the null bitmap should.
+        let at = HEADER_BYTES + 6 * slot;
+        page[at..at + 6].copy_from_slice(&[0x10, 0, 4, 0, 0, 4]);
+        let entry = PAGE_BYTES - 2 - 2 * slot;
+        page[entry..entry + 2].copy_from_slice(&(at as u16).to_le_bytes());
+    }
+    page[30..32].copy_from_slice(&(HEADER_BYTES as u16 + 6 * slots).to_le_bytes());
+    let mut same_shape = SameShapeRows::default();
+    assert!(!same_shape.load(Page::new(&page), true));
+    assert_eq!(same_shape.nulls.capacity(), 0);
+}

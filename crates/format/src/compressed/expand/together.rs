@@ -1,38 +1,72 @@
-//! The rows of a page expanded one after the other into one buffer: what [`Expansion::audit`] proves and what
-//! [`Expansion::expand`] writes, in one pass over each record. Only the usual is done here; a record with anything else is
-//! left to these two.
+//! The rows of a page expanded into one buffer: what [`Expansion::audit`] proves and what [`Expansion::expand`] writes. Some
+//! rows at a time are taken column by column, so that what a column needs is decided once and not by each value. Only the
+//! usual is done here; a page with anything else is left to these two.
 
+mod fixed;
 mod values;
 
 use std::ops::Range;
 
-use super::{COMPLEX, Expansion, FIXED_START, MAX_IMAGE_BYTES, joined, put, put_fixed, put_u16};
+use super::{COMPLEX, Expansion, FIXED_START, MAX_IMAGE_BYTES, joined, put, put_u16};
 use crate::PageBytes;
 use crate::compressed::info::CompressionInfo;
 use crate::compressed::record::{CdKind, CdRecord};
-use crate::compressed::value::{Codec, biased};
-use crate::compressed::vardecimal;
-use crate::record::status;
-use values::{Bytes, Column, Value, Values};
+use crate::compressed::value::Codec;
+use crate::record::{VERSION_TAG_BYTES, status};
+use values::{Column, Row, Seen, Stored};
 
 /// Bytes of the expanded rows of a page, so that each has a place of 16 bits.
 const ROOM: usize = u16::MAX as usize;
 /// Bytes that may be read after the last row.
 const AFTER: usize = 8;
+/// Most rows that are taken together, and most values that these have: all that is known of them stays in the nearest cache.
+const MOST_ROWS: usize = 64;
+const MOST_VALUES: usize = 2048;
 
 /// The expanded rows of one page at a time; keeps its allocations.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct ExpandedPage {
     /// [`ROOM`] bytes; meaningless from `used` on.
     bytes: Vec<u8>,
     used: usize,
+    form: Form,
     blank: Blank,
+    /// Rows that are taken together: read, not expanded yet.
+    rows: Vec<Row>,
+    /// By column, what each of these rows has for it.
+    stored: Vec<Stored>,
+    /// By column.
+    seen: Vec<Seen>,
     value: Vec<u8>,
     text: Vec<u8>,
 }
 
+/// What is known of the expanded rows of a page.
+#[derive(Clone, Copy, Default)]
+struct Form {
+    counts: u32,
+    has_data: bool,
+    has_index: bool,
+    has_ghosts: bool,
+    has_versions: bool,
+    has_complex: bool,
+}
+
+/// What the expanded rows of a page have in common if they are of one form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommonForm {
+    /// The variable columns that each of them stores.
+    pub variables: u16,
+    /// Some row is deleted.
+    pub has_ghosts: bool,
+    /// Some row ends with a version tag.
+    pub has_versions: bool,
+    /// Some variable column of a row is complex.
+    pub has_complex: bool,
+}
+
 /// The expanded form of a row of a given number of columns, before any value is put into it.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 struct Blank {
     columns: Option<u16>,
     image: Vec<u8>,
@@ -40,6 +74,10 @@ struct Blank {
     bitmap: usize,
     /// Where the ends of variable columns begin.
     ends: usize,
+    /// The variable columns, by number from 0.
+    variables: Vec<u16>,
+    /// Most rows that are taken together.
+    most_rows: usize,
 }
 
 /// The columns of a rowset with what completes their values on a page.
@@ -84,16 +122,29 @@ impl Blank {
         if variable > 0 {
             put_u16(&mut self.image, self.ends - 2, variable.into());
         }
+        let is_variable = |(_, column): &(u16, &Column<'_>)| column.slot.fixed == 0;
+        self.variables.clear();
+        self.variables.extend((0..count).zip(columns).filter(is_variable).map(|(number, _)| number));
+        self.most_rows = (MOST_VALUES / usize::from(count.max(1))).clamp(1, MOST_ROWS);
     }
 }
 
 impl ExpandedPage {
-    /// Forgets the rows of the page before.
-    pub fn clear(&mut self) {
+    /// Audits and expands the records in these spaces of a page, which do not overlap, and calls `found` with each row. False,
+    /// and nothing is known, if a record must be audited and expanded by itself, or as soon as `found` says false.
+    pub fn load(
+        &mut self,
+        page: &PageBytes,
+        spaces: impl Iterator<Item = Range<usize>>,
+        columns: &PageColumns<'_>,
+        found: impl FnMut(ExpandedRow) -> bool,
+    ) -> bool {
         self.bytes.resize(ROOM, 0);
-        self.used = 0;
-        // The next page may be of another rowset.
+        (self.used, self.form) = (0, Form::default());
+        // The page may be of another rowset than that before.
         self.blank.columns = None;
+        self.rows.clear();
+        self.expand(page, spaces, columns, found).is_some()
     }
 
     /// The rows, with eight more bytes after the last.
@@ -101,101 +152,124 @@ impl ExpandedPage {
         self.bytes.get(..self.used + AFTER).unwrap_or_default()
     }
 
-    /// Audits and expands the record in a space of a page. `None`, and the rows so far are of no use, if the record must be
-    /// audited and expanded by itself.
-    pub fn add(&mut self, page: &PageBytes, space: Range<usize>, columns: &PageColumns<'_>) -> Option<ExpandedRow> {
-        let record = CdRecord::read(page.get(space.clone())?, columns.columns.len()).ok()?;
-        let length = record.length()?;
-        let count = record.column_count();
-        if self.blank.columns != Some(count) {
-            self.blank.of(&columns.columns, count);
+    /// What the rows have in common, if they have as many columns, and all or none are rows of an index.
+    pub fn form(&self) -> Option<CommonForm> {
+        let Form { counts, has_data, has_index, has_ghosts, has_versions, has_complex } = self.form;
+        let variables = self.blank.variables.len() as u16;
+        (counts == 1 && has_data != has_index).then_some(CommonForm { variables, has_ghosts, has_versions, has_complex })
+    }
+
+    fn expand(
+        &mut self,
+        page: &PageBytes,
+        spaces: impl Iterator<Item = Range<usize>>,
+        columns: &PageColumns<'_>,
+        mut found: impl FnMut(ExpandedRow) -> bool,
+    ) -> Option<()> {
+        for space in spaces {
+            let start = space.start;
+            let record = CdRecord::read(page.get(space)?, columns.columns.len()).ok()?;
+            let count = record.column_count();
+            let is_other = self.blank.columns != Some(count);
+            if is_other || self.rows.len() >= self.blank.most_rows {
+                self.expand_rows(page, columns, &mut found)?;
+            }
+            if is_other {
+                self.blank.of(&columns.columns, count);
+                self.form.counts += 1;
+            }
+            self.rows.push(Row::of(start, &record)?);
         }
-        let Self { bytes, used, blank, value: whole, text } = self;
-        let image = bytes.get_mut(*used..ROOM - AFTER)?;
-        image.get_mut(..blank.image.len())?.copy_from_slice(&blank.image);
-        let tag = record.version_tag();
-        let kind = record.kind();
-        *image.first_mut()? |= (kind.plain() as u8) << 1 | if tag.is_some() { status::VERSION_TAG } else { 0 };
-        let mut values = Values::of(page, space.start, &record);
-        let (mut end_at, mut end) = (blank.ends, blank.image.len());
-        for (at, column) in columns.columns.iter().enumerate().take(count.into()) {
-            let stored = values.next(at, columns.info)?;
-            *image.get_mut(blank.bitmap + at / 8)? |= u8::from(stored.is_null()) << (at % 8);
-            let slot = &column.slot;
-            let bytes = match column.value(page, &stored)? {
-                Value::Bytes(bytes) => bytes,
-                Value::Bit(bit) => {
-                    *image.get_mut(usize::from(slot.fixed)).filter(|_| slot.codec == Codec::Bit)? = bit.into();
-                    continue;
-                }
-            };
-            if slot.fixed == 0 {
-                if slot.codec == Codec::Verbatim || stored.is_complex {
-                    if bytes.prefix > 0 {
-                        append(image, &mut end, column.prefix(&bytes)?, bytes.prefix)?;
-                    }
-                    append(image, &mut end, page.get(bytes.start..)?, bytes.length)?;
-                } else if !stored.is_null() {
-                    text.clear();
-                    let stored = joined(column.prefix(&bytes)?, bytes.own(page)?, whole);
-                    put(slot, stored, text, &mut Vec::new()).ok()?;
-                    append(image, &mut end, text, text.len())?;
-                }
-                if end > MAX_IMAGE_BYTES {
-                    return None;
-                }
-                put_u16(image, end_at, end | if stored.is_complex { COMPLEX.into() } else { 0 });
-                end_at += 2;
-            } else if stored.is_complex {
+        self.expand_rows(page, columns, &mut found)
+    }
+
+    /// Expands the rows that were read, column by column.
+    fn expand_rows(
+        &mut self,
+        page: &PageBytes,
+        columns: &PageColumns<'_>,
+        found: &mut impl FnMut(ExpandedRow) -> bool,
+    ) -> Option<()> {
+        let count = self.rows.len();
+        if count == 0 {
+            return Some(());
+        }
+        let PageColumns { columns, info } = columns;
+        let columns = columns.get(..self.blank.columns?.into())?;
+        let values = count * columns.len();
+        if self.stored.len() < values {
+            self.stored.resize(values, Stored::default());
+        }
+        self.seen.clear();
+        for ((at, column), stored) in columns.iter().enumerate().zip(self.stored.chunks_exact_mut(count)) {
+            let seen = column.find(at, (page, *info), &mut self.rows, stored)?;
+            self.form.has_complex |= seen.has_complex();
+            self.seen.push(seen);
+        }
+        for row in 0..count {
+            let place = self.begin(page, columns, row)?;
+            let Row { kind, length, tag_at, .. } = *self.rows.get(row)?;
+            let is_index = matches!(kind, CdKind::Index | CdKind::GhostIndex);
+            self.form.has_index |= is_index;
+            self.form.has_data |= !is_index;
+            self.form.has_ghosts |= kind.is_ghost();
+            self.form.has_versions |= tag_at.is_some();
+            if !found(ExpandedRow { place, kind, length: length.into() }) {
                 return None;
-            } else if !stored.is_null() {
-                put_number(column, page, &bytes, image).or_else(|| {
-                    let stored = joined(column.prefix(&bytes)?, bytes.own(page)?, whole);
-                    put_fixed(slot, stored, image, text).ok()
-                })?;
             }
         }
-        if let Some(tag) = tag {
-            append(image, &mut end, tag, tag.len())?;
+        let Self { bytes, rows, blank, stored, seen, value, text, .. } = self;
+        for ((at, column), (stored, seen)) in columns.iter().enumerate().zip(stored.chunks_exact(count).zip(seen)) {
+            if seen.has_nulls() {
+                for (row, stored) in rows.iter().zip(stored) {
+                    let byte = bytes.get_mut(usize::from(row.place) + blank.bitmap + at / 8)?;
+                    *byte |= u8::from(stored.is_null()) << (at % 8);
+                }
+            }
+            if column.slot.fixed > 0 {
+                column.put(fixed::Values { page, rows, stored, bytes }, (value, text))?;
+            }
         }
-        let start = *used as u32;
+        rows.clear();
+        Some(())
+    }
+
+    /// Begins the expanded form of the row of this number: all but NULLs and the columns of fixed length.
+    #[inline]
+    fn begin(&mut self, page: &PageBytes, columns: &[Column<'_>], number: usize) -> Option<Range<u32>> {
+        let Self { bytes, used, blank, rows, stored, value: whole, text, .. } = self;
+        let count = rows.len();
+        let row = rows.get_mut(number)?;
+        let image = bytes.get_mut(*used..ROOM - AFTER)?;
+        image.get_mut(..blank.image.len())?.copy_from_slice(&blank.image);
+        *image.first_mut()? |= (row.kind.plain() as u8) << 1 | if row.tag_at.is_some() { status::VERSION_TAG } else { 0 };
+        let (mut end_at, mut end) = (blank.ends, blank.image.len());
+        for at in blank.variables.iter().map(|at| usize::from(*at)) {
+            let (column, stored) = (columns.get(at)?, stored.get(at * count + number)?);
+            if column.slot.codec == Codec::Verbatim || stored.is_complex {
+                if stored.prefix > 0 {
+                    append(image, &mut end, column.prefix(stored)?, stored.prefix.into())?;
+                }
+                append(image, &mut end, page.get(stored.start.into()..)?, stored.length.into())?;
+            } else if !stored.is_null() {
+                text.clear();
+                let bytes = joined(column.prefix(stored)?, stored.own(page)?, whole);
+                put(&column.slot, bytes, text, &mut Vec::new()).ok()?;
+                append(image, &mut end, text, text.len())?;
+            }
+            if end > MAX_IMAGE_BYTES {
+                return None;
+            }
+            put_u16(image, end_at, end | if stored.is_complex { COMPLEX.into() } else { 0 });
+            end_at += 2;
+        }
+        if let Some(tag_at) = row.tag_at {
+            append(image, &mut end, page.get(tag_at.into()..)?, VERSION_TAG_BYTES)?;
+        }
+        row.place = *used as u16;
         *used += end;
-        Some(ExpandedRow { place: start..*used as u32, kind, length })
+        Some(u32::from(row.place)..*used as u32)
     }
-}
-
-/// Puts a number of at most eight bytes into its place; `None` for what is not one.
-#[inline(always)]
-fn put_number(column: &Column<'_>, page: &PageBytes, bytes: &Bytes, image: &mut [u8]) -> Option<()> {
-    let length = bytes.prefix + bytes.length;
-    if length > 8 || !matches!(column.slot.codec, Codec::Integer | Codec::Decimal) {
-        return None;
-    }
-    let into = image.get_mut(column.slot.fixed.into()..)?.get_mut(..column.slot.length.into())?;
-    let word = column.word(page, bytes)?;
-    if column.slot.codec == Codec::Decimal {
-        let (is_negative, magnitude) = vardecimal::of_word(word, length, column.slot.info)?;
-        let (sign, into) = into.split_first_mut()?;
-        *sign = u8::from(!is_negative);
-        return put_little_endian(magnitude, into);
-    }
-    if length > into.len() {
-        return None;
-    }
-    put_little_endian(biased(word, length).cast_unsigned(), into)
-}
-
-/// Puts the low bytes of a number where there is room for them; the bytes after them are zero.
-#[inline(always)]
-fn put_little_endian(number: u64, into: &mut [u8]) -> Option<()> {
-    let number = number.to_le_bytes();
-    // One length each, so that the compiler removes the loop.
-    match into.len() {
-        4 => *into.first_chunk_mut::<4>()? = *number.first_chunk()?,
-        8.. => *into.first_chunk_mut::<8>()? = number,
-        length => into.copy_from_slice(number.get(..length)?),
-    }
-    Some(())
 }
 
 /// Copies the first `length` bytes to the end of a row.

@@ -1,11 +1,11 @@
-//! Where the values of a record are on its page, and what completes them there.
+//! Where the values of some rows are on their page, column by column, and what completes them there.
 
 use super::super::{COMPLEX, Slot, WIDE_PREFIX};
 use crate::PageBytes;
 use crate::bytes::u16_at;
 use crate::compressed::info::{Anchor, CompressionInfo};
-use crate::compressed::record::{CdParts, CdRecord, Descriptor};
-use crate::compressed::value::number;
+use crate::compressed::record::{CdKind, CdParts, CdRecord, Descriptor};
+use crate::compressed::value::{Codec, number};
 use crate::page::HEADER_BYTES;
 
 /// The half-bytes that describe columns, but for those of short values, which are between the second and the third.
@@ -37,75 +37,70 @@ pub(super) struct Column<'a> {
     prefixes: [u64; 9],
 }
 
-/// The columns of a record, one after the other.
-pub(super) struct Values<'p> {
-    page: &'p PageBytes,
-    descriptors: &'p [u8],
-    short_at: usize,
-    long_end_at: usize,
-    long_at: usize,
-    long_start: usize,
+/// A record, and where its next column is: places on the page.
+pub(super) struct Row {
+    pub(super) kind: CdKind,
+    pub(super) length: u16,
+    /// Its version tag.
+    pub(super) tag_at: Option<u16>,
+    /// Where its expanded form begins.
+    pub(super) place: u16,
+    descriptors_at: u16,
+    short_at: u16,
+    long_end_at: u16,
+    long_at: u16,
+    long_start: u16,
 }
 
-/// What a record has for a column: its own bytes, on the page.
+/// What a record has for a column: some first bytes of the anchor, and then bytes of the page.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Stored {
+    pub(super) prefix: u16,
+    pub(super) start: u16,
+    pub(super) length: u16,
     half: u8,
-    start: usize,
-    length: usize,
     /// A pointer to the value, or a value in a special form.
     pub(super) is_complex: bool,
 }
 
-/// A value.
-pub(super) enum Value {
-    Bit(bool),
-    Bytes(Bytes),
-}
+/// The half-bytes that some rows have for a column: a bit for each.
+#[derive(Clone, Copy)]
+pub(super) struct Seen(u16);
 
-/// A value that begins with that many bytes of the anchor, and goes on with others of the page.
-pub(super) struct Bytes {
-    pub(super) prefix: usize,
-    pub(super) start: usize,
-    pub(super) length: usize,
-}
+impl Seen {
+    /// Stands for complex values; no column is described by this half-byte.
+    const COMPLEX: u8 = 15;
 
-impl<'p> Values<'p> {
-    /// Those of a record that starts there.
-    pub(super) fn of(page: &'p PageBytes, start: usize, record: &CdRecord<'_>) -> Self {
-        let CdParts { descriptors_at, short_at, long_offsets_at, long_at } = record.parts();
-        Self {
-            page,
-            descriptors: page.get(start + descriptors_at..).unwrap_or_default(),
-            short_at: start + short_at,
-            long_end_at: start + long_offsets_at.unwrap_or_default(),
-            long_at: start + long_at,
-            long_start: start + long_at,
-        }
+    fn has(self, half: u8) -> bool {
+        self.0 >> half & 1 != 0
     }
 
-    /// What the record has for the column of this number, which follows that before; `None` if it is nothing that is known here.
-    #[inline(always)]
-    pub(super) fn next(&mut self, at: usize, info: Option<&CompressionInfo<'_>>) -> Option<Stored> {
-        let half = *self.descriptors.get(at / 2)? >> (4 * (at % 2)) & 0xF;
-        let length = usize::from(*SHORT_BYTES.get(usize::from(half))?);
-        let mut stored = Stored { half, start: self.short_at, length, is_complex: false };
-        self.short_at += length;
-        match half {
-            NULL..LONG | BIT_TRUE => {}
-            LONG => {
-                let end = u16_at(self.page, self.long_end_at)?;
-                (stored.start, stored.is_complex) = (self.long_start, end & COMPLEX != 0);
-                self.long_start = self.long_at + usize::from(end & !COMPLEX);
-                stored.length = self.long_start.checked_sub(stored.start)?;
-                self.long_end_at += 2;
-            }
-            SYMBOL => {
-                let place = info?.entry_place(*self.page.get(stored.start)?)?;
-                (stored.start, stored.length) = (HEADER_BYTES + place.start, place.len());
-            }
-            _ => return None,
-        }
-        Some(stored)
+    pub(super) fn has_nulls(self) -> bool {
+        self.has(NULL)
+    }
+
+    pub(super) fn has_complex(self) -> bool {
+        self.has(Self::COMPLEX)
+    }
+}
+
+impl Row {
+    /// The row of a record that starts there; `None` if its end is unknown.
+    pub(super) fn of(start: usize, record: &CdRecord<'_>) -> Option<Self> {
+        let CdParts { descriptors_at, short_at, long_offsets_at, long_at } = record.parts();
+        let length = record.length()?;
+        let on_page = |at: usize| (start + at) as u16;
+        Some(Self {
+            kind: record.kind(),
+            length: length as u16,
+            tag_at: record.version_tag().map(|tag| on_page(length - tag.len())),
+            place: 0,
+            descriptors_at: on_page(descriptors_at),
+            short_at: on_page(short_at),
+            long_end_at: on_page(long_offsets_at.unwrap_or_default()),
+            long_at: on_page(long_at),
+            long_start: on_page(long_at),
+        })
     }
 }
 
@@ -114,12 +109,21 @@ impl Stored {
     pub(super) fn is_null(&self) -> bool {
         self.half == NULL
     }
-}
 
-impl Bytes {
-    /// Those that are not the anchor's.
+    /// A bit that is set.
+    pub(super) fn is_set(&self) -> bool {
+        self.half == BIT_TRUE
+    }
+
+    /// The bytes that are not the anchor's.
     pub(super) fn own<'p>(&self, page: &'p PageBytes) -> Option<&'p [u8]> {
-        page.get(self.start..self.start + self.length)
+        page.get(self.start.into()..usize::from(self.start) + usize::from(self.length))
+    }
+
+    /// The length of the value.
+    #[inline(always)]
+    pub(super) fn whole_length(&self) -> usize {
+        usize::from(self.prefix) + usize::from(self.length)
     }
 }
 
@@ -134,50 +138,124 @@ impl<'a> Column<'a> {
         Self { slot, anchor, prefixes }
     }
 
-    /// The value; `None` if it is none that is known here.
-    #[inline(always)]
-    pub(super) fn value(&self, page: &PageBytes, stored: &Stored) -> Option<Value> {
-        let &Stored { half, start, length, is_complex } = stored;
-        if half == BIT_TRUE {
-            return Some(Value::Bit(true));
+    /// Finds what each of these rows has for the column, which is of this number and follows that before. `None` if one has
+    /// something that is not known here.
+    pub(super) fn find(
+        &self,
+        at: usize,
+        (page, info): (&PageBytes, Option<&CompressionInfo<'_>>),
+        rows: &mut [Row],
+        found: &mut [Stored],
+    ) -> Option<Seen> {
+        let mut seen = 0;
+        for (row, stored) in rows.iter_mut().zip(found.iter_mut()) {
+            let half = *page.get(usize::from(row.descriptors_at) + at / 2)? >> (4 * (at % 2)) & 0xF;
+            let length = u16::from(*SHORT_BYTES.get(usize::from(half))?);
+            *stored = Stored { prefix: 0, start: row.short_at, length, half, is_complex: false };
+            row.short_at += length;
+            seen |= 1 << half;
         }
-        let of_anchor = |prefix| Some(Value::Bytes(Bytes { prefix, start, length: 0 }));
-        match self.anchor {
-            Anchor::None => Some(Value::Bytes(Bytes { prefix: 0, start, length })),
-            _ if half == NULL => of_anchor(0),
-            _ if is_complex => None,
-            Anchor::Bytes(anchor) if half == EMPTY => of_anchor(anchor.len()),
-            Anchor::Bytes(anchor) => {
-                let (prefix, own) = match *page.get(start)? {
-                    WIDE_PREFIX => (*page.get(start + 1)?, 2),
-                    prefix @ 0..WIDE_PREFIX => (prefix, 1),
-                    _ => return None,
-                };
-                let bytes = Bytes { prefix: prefix.into(), start: start + own, length: length.checked_sub(own)? };
-                (bytes.prefix <= anchor.len()).then_some(Value::Bytes(bytes))
+        let mut seen = Seen(seen);
+        if (SYMBOL + 1..16).any(|half| seen.has(half)) || seen.has(BIT_TRUE) && self.slot.codec != Codec::Bit {
+            return None;
+        }
+        if seen.has(LONG) {
+            self.find_long(page, rows, found, &mut seen)?;
+        }
+        if seen.has(SYMBOL) {
+            for stored in found.iter_mut().filter(|stored| stored.half == SYMBOL) {
+                let place = info?.entry_place(*page.get(usize::from(stored.start))?)?;
+                (stored.start, stored.length) = ((HEADER_BYTES + place.start) as u16, place.len() as u16);
             }
-            Anchor::Bit(bit) if half == EMPTY => Some(Value::Bit(bit)),
-            // A prefix of no bytes and nothing after it: zero.
-            Anchor::Bit(_) => (length == 1 && page.get(start) == Some(&0)).then_some(Value::Bit(false)),
         }
+        match self.anchor {
+            Anchor::None => {}
+            _ if seen.has_complex() => return None,
+            Anchor::Bytes(anchor) => split(page, anchor.len() as u16, found)?,
+            Anchor::Bit(bit) => self.resolve_bits(page, bit, found)?,
+        }
+        Some(seen)
+    }
+
+    /// The long values: which rows have one is not foreseen by any processor, so that nothing depends on it here.
+    fn find_long(&self, page: &PageBytes, rows: &mut [Row], found: &mut [Stored], seen: &mut Seen) -> Option<()> {
+        let mut all_ends = 0;
+        for (row, stored) in rows.iter_mut().zip(found) {
+            let is_long = u16::from(stored.half == LONG);
+            let choose = |long: u16, other: u16| if is_long != 0 { long } else { other };
+            // Of a row without long values, it is some bytes of the page.
+            let end = u16_at(page, row.long_end_at.into())?;
+            let next = row.long_at.wrapping_add(end & !COMPLEX);
+            stored.start = choose(row.long_start, stored.start);
+            stored.length = choose(next.wrapping_sub(row.long_start), stored.length);
+            stored.is_complex = choose(end, 0) & COMPLEX != 0;
+            all_ends |= choose(end, 0);
+            row.long_start = choose(next, row.long_start);
+            row.long_end_at += 2 * is_long;
+        }
+        seen.0 |= u16::from(all_ends & COMPLEX != 0) << Seen::COMPLEX;
+        (self.slot.fixed == 0 || !seen.has_complex()).then_some(())
+    }
+
+    /// Bits, of a column whose anchor is one.
+    fn resolve_bits(&self, page: &PageBytes, bit: bool, found: &mut [Stored]) -> Option<()> {
+        for stored in found.iter_mut().filter(|stored| !stored.is_null() && !stored.is_set()) {
+            // A prefix of no bytes and nothing after it: zero.
+            let is_zero = stored.length == 1 && page.get(usize::from(stored.start)) == Some(&0);
+            let half = match stored.half {
+                EMPTY if bit => BIT_TRUE,
+                EMPTY => EMPTY,
+                _ if is_zero => EMPTY,
+                _ => return None,
+            };
+            if self.slot.codec != Codec::Bit {
+                return None;
+            }
+            *stored = Stored { half, length: 0, ..*stored };
+        }
+        Some(())
     }
 
     /// The bytes that a value takes from the anchor.
-    pub(super) fn prefix(&self, bytes: &Bytes) -> Option<&'a [u8]> {
+    pub(super) fn prefix(&self, stored: &Stored) -> Option<&'a [u8]> {
         match self.anchor {
-            Anchor::Bytes(anchor) => anchor.get(..bytes.prefix),
+            Anchor::Bytes(anchor) => anchor.get(..stored.prefix.into()),
             Anchor::None | Anchor::Bit(_) => Some(&[]),
         }
     }
 
     /// A value of at most eight bytes as a big-endian number.
     #[inline(always)]
-    pub(super) fn word(&self, page: &PageBytes, bytes: &Bytes) -> Option<u64> {
-        let bits = 8 * bytes.length as u32;
+    pub(super) fn word(&self, page: &PageBytes, stored: &Stored) -> Option<u64> {
+        let bits = 8 * u32::from(stored.length);
         // Whatever is before it, the header at least, is on the page too.
-        let end = bytes.start + bytes.length;
+        let end = usize::from(stored.start) + usize::from(stored.length);
         let own = u64::from_be_bytes(*page.get(end.checked_sub(8)?..end)?.first_chunk()?);
         let mask = u64::MAX.checked_shr(64 - bits).unwrap_or_default();
-        Some(self.prefixes.get(bytes.prefix)?.checked_shl(bits).unwrap_or_default() | own & mask)
+        Some(self.prefixes.get(usize::from(stored.prefix))?.checked_shl(bits).unwrap_or_default() | own & mask)
     }
+}
+
+/// Splits values of a column that has an anchor of this length: how many of its bytes they begin with comes first.
+fn split(page: &PageBytes, anchor: u16, found: &mut [Stored]) -> Option<()> {
+    for stored in found {
+        match stored.half {
+            NULL | BIT_TRUE => {}
+            EMPTY => stored.prefix = anchor,
+            _ => {
+                let start = usize::from(stored.start);
+                let (prefix, own) = match *page.get(start)? {
+                    WIDE_PREFIX => (*page.get(start + 1)?, 2),
+                    prefix @ 0..WIDE_PREFIX => (prefix, 1),
+                    _ => return None,
+                };
+                (stored.prefix, stored.start) = (prefix.into(), stored.start + own);
+                stored.length = stored.length.checked_sub(own)?;
+                if stored.prefix > anchor {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(())
 }
