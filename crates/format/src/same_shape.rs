@@ -10,6 +10,7 @@
 //! loop without look-ups; anything unusual makes it return false, and nothing is known then. Checks that read a column of
 //! all rows in turn need neither parse a record again nor look up the place of the column.
 
+mod exceptions;
 mod expanded;
 mod view;
 
@@ -19,6 +20,7 @@ use crate::record::{COMPLEX, FIXED_AT, FIXED_END_AT, MIN_HEAP_RECORD_BYTES, Reco
 use crate::record::{VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 
+pub use exceptions::Exception;
 pub use view::Rows;
 
 /// Columns whose null bits are kept, as words; wider rows are not handled here.
@@ -32,16 +34,6 @@ const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
 /// records.
 const GHOST: u32 = (RecordKind::Primary as u32 ^ RecordKind::GhostData as u32) << 1;
 const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostIndex as u32) << 1);
-
-/// A record that is to be looked at by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Exception {
-    /// Its slot.
-    pub slot: u16,
-    /// It is a live row of the shape, and has a complex column (off-row pointer, sparse vector). Others are deleted, or of another
-    /// shape.
-    pub is_complex: bool,
-}
 
 /// What the records of a page have in common.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -219,18 +211,6 @@ impl SameShapeRows {
         true
     }
 
-    /// Takes over what all records, which are whole, have together.
-    fn finish(&mut self, bytes: &[u8], totals: Totals) {
-        self.totals = totals;
-        self.exceptions.clear();
-        self.are_plain.clear();
-        self.are_live.clear();
-        (self.ghosts, self.plain, self.complex, self.complex_columns) = (0, self.spans.len(), 0, 0);
-        if totals.has_ghosts || totals.has_complex {
-            self.find_exceptions(bytes);
-        }
-    }
-
     /// Loads the space of each record: to the next one by place, or to the end of used space; and says whether slots are
     /// empty. `None` if a slot points into the header or beyond used space, or shares its place with another.
     fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<bool> {
@@ -370,32 +350,6 @@ impl SameShapeRows {
             any |= *null;
         }
         any_nulls.get_mut(word).map(|of_word| *of_word = any).is_some()
-    }
-
-    /// Finds the exceptions among the records, which are now known to be whole.
-    #[cold]
-    fn find_exceptions(&mut self, bytes: &[u8]) {
-        let variable_at = usize::from(self.shape.variable_at) + 2;
-        for ((row, span), stored) in (0..).zip(&self.spans).zip(&self.variables) {
-            let record = bytes_of(bytes, *span);
-            let ends = record.get(variable_at..variable_at + 2 * usize::from(*stored)).unwrap_or_default();
-            let mut columns = 0;
-            for (number, end) in ends.as_chunks().0.iter().enumerate() {
-                columns |= u64::from(u16::from_le_bytes(*end) & COMPLEX != 0) << number.min(63);
-            }
-            let is_ghost = record.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
-            let is_complex = columns != 0 && !is_ghost;
-            self.are_plain.push(!is_complex && !is_ghost);
-            self.are_live.push(!is_ghost);
-            if is_complex || is_ghost {
-                let slot = self.slots.get(usize::from(row)).copied().unwrap_or(row);
-                self.exceptions.push(Exception { slot, is_complex });
-                self.plain -= 1;
-            }
-            self.ghosts += u32::from(is_ghost);
-            self.complex += usize::from(is_complex);
-            self.complex_columns |= if is_complex { columns } else { 0 };
-        }
     }
 
     /// Places of the records, others among them, by slot; length 0 for an empty slot.

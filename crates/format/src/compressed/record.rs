@@ -172,7 +172,8 @@ impl fmt::Debug for CdRecord<'_> {
 impl<'a> CdRecord<'a> {
     /// The record at the start of `space`, of a rowset with `columns` columns. Rows written before a column was added
     /// have fewer.
-    #[inline]
+    // What is returned through memory takes longer than all of the audit.
+    #[inline(always)]
     pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
         use CdTest::{ColumnCount, Compressed, Descriptors, ShortRegion};
         let length = space.len();
@@ -242,7 +243,7 @@ impl<'a> CdRecord<'a> {
     }
 
     /// Proves the long region that begins at `start`; returns its end.
-    #[inline]
+    #[inline(always)]
     fn long_region(&mut self, start: usize, long_values: usize, descriptors: &[u8]) -> Result<usize, CdIssue> {
         let (space, length) = (self.bytes, self.bytes.len());
         let flags = u8_at(space, start).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
@@ -404,7 +405,7 @@ impl PairSum {
 }
 
 /// Bytes in the short region and values in the long one; clusters are proven to add up.
-#[inline]
+#[inline(always)]
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     if column_count <= CLUSTER {
         let pairs = PairSum::of_cluster(descriptors, column_count);
@@ -413,6 +414,15 @@ fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result
             false => Err(invalid(descriptors, column_count)),
         };
     }
+    sums_of_clusters(descriptors, column_count, cluster_bytes)
+}
+
+/// The same for more columns than a cluster has.
+fn sums_of_clusters(
+    descriptors: &[u8],
+    column_count: usize,
+    cluster_bytes: &[u8],
+) -> Result<(usize, usize), CdIssue> {
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();
     for (cluster, bytes) in descriptors.chunks(CLUSTER / 2).enumerate() {

@@ -19,6 +19,8 @@ use values::{Column, Row, Seen, Stored};
 const ROOM: usize = u16::MAX as usize;
 /// Bytes that may be read after the last row.
 const AFTER: usize = 8;
+/// Bytes that are copied without a look at how many they are.
+const AT_ONCE: usize = 64;
 /// Most rows that are taken together, and most values that these have: all that is known of them stays in the nearest cache.
 const MOST_ROWS: usize = 64;
 const MOST_VALUES: usize = 2048;
@@ -69,7 +71,9 @@ pub struct CommonForm {
 #[derive(Default)]
 struct Blank {
     columns: Option<u16>,
+    /// At least [`AT_ONCE`] bytes, of which only `length` count.
     image: Vec<u8>,
+    length: usize,
     /// Where the null bitmap begins.
     bitmap: usize,
     /// Where the ends of variable columns begin.
@@ -111,9 +115,9 @@ impl Blank {
         self.columns = Some(count);
         self.bitmap = usize::from(fixed_end) + 2;
         self.ends = self.bitmap + usize::from(count).div_ceil(8) + 2;
-        let length = if variable > 0 { self.ends + 2 * usize::from(variable) } else { self.ends - 2 };
+        self.length = if variable > 0 { self.ends + 2 * usize::from(variable) } else { self.ends - 2 };
         self.image.clear();
-        self.image.resize(length, 0);
+        self.image.resize(self.length.max(AT_ONCE), 0);
         if let Some(first) = self.image.first_mut() {
             *first = status::NULL_BITMAP | if variable > 0 { status::VARIABLE } else { 0 };
         }
@@ -201,10 +205,14 @@ impl ExpandedPage {
             self.stored.resize(values, Stored::default());
         }
         self.seen.clear();
-        for ((at, column), stored) in columns.iter().enumerate().zip(self.stored.chunks_exact_mut(count)) {
-            let seen = column.find(at, (page, *info), &mut self.rows, stored)?;
-            self.form.has_complex |= seen.has_complex();
-            self.seen.push(seen);
+        let stored = self.stored.get_mut(..values)?;
+        for (pair, stored) in stored.chunks_mut(2 * count).enumerate() {
+            let seen = values::find_short(page, 2 * pair, &mut self.rows, stored.split_at_mut(count))?;
+            for ((stored, seen), column) in stored.chunks_exact_mut(count).zip(seen).zip(columns.iter().skip(2 * pair)) {
+                let seen = column.complete((page, *info), &mut self.rows, stored, seen)?;
+                self.form.has_complex |= seen.has_complex();
+                self.seen.push(seen);
+            }
         }
         for row in 0..count {
             let place = self.begin(page, columns, row)?;
@@ -241,9 +249,9 @@ impl ExpandedPage {
         let count = rows.len();
         let row = rows.get_mut(number)?;
         let image = bytes.get_mut(*used..ROOM - AFTER)?;
-        image.get_mut(..blank.image.len())?.copy_from_slice(&blank.image);
+        let (mut end_at, mut end) = (blank.ends, 0);
+        append(image, &mut end, &blank.image, blank.length)?;
         *image.first_mut()? |= (row.kind.plain() as u8) << 1 | if row.tag_at.is_some() { status::VERSION_TAG } else { 0 };
-        let (mut end_at, mut end) = (blank.ends, blank.image.len());
         for at in blank.variables.iter().map(|at| usize::from(*at)) {
             let (column, stored) = (columns.get(at)?, stored.get(at * count + number)?);
             if column.slot.codec == Codec::Verbatim || stored.is_complex {
@@ -277,15 +285,26 @@ impl ExpandedPage {
 fn append(image: &mut [u8], end: &mut usize, from: &[u8], length: usize) -> Option<()> {
     let room = image.get_mut(*end..)?;
     // What is copied too much is overwritten by what comes next.
-    match (from.first_chunk::<16>(), room.first_chunk_mut::<16>()) {
-        (Some(from), Some(into)) if length <= 16 => *into = *from,
-        _ => match (from.first_chunk::<32>(), room.first_chunk_mut::<32>()) {
-            (Some(from), Some(into)) if length <= 32 => *into = *from,
-            _ => room.get_mut(..length)?.copy_from_slice(from.get(..length)?),
-        },
+    let is_done = length <= 16 && copied::<16>(from, room)
+        || length <= 32 && copied::<32>(from, room)
+        || length <= AT_ONCE && copied::<AT_ONCE>(from, room);
+    if !is_done {
+        room.get_mut(..length)?.copy_from_slice(from.get(..length)?);
     }
     *end += length;
     Some(())
+}
+
+/// Copies N bytes, if there are so many of them and as much room.
+#[inline(always)]
+fn copied<const N: usize>(from: &[u8], room: &mut [u8]) -> bool {
+    match (from.first_chunk::<N>(), room.first_chunk_mut::<N>()) {
+        (Some(from), Some(into)) => {
+            *into = *from;
+            true
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The values of a column of fixed length, put into the expanded forms of some rows.
 
 use super::super::{joined, put_fixed};
-use super::values::{Column, Row, Stored};
+use super::values::{Column, Row, Stored, own_word};
 use crate::PageBytes;
 use crate::compressed::value::{Codec, biased};
 use crate::compressed::vardecimal;
@@ -42,7 +42,19 @@ impl Column<'_> {
     /// Values that are numbers of at most N bytes.
     #[inline(always)]
     fn put_numbers<const N: usize>(&self, values: Values<'_>, number: impl Fn(u64, usize) -> u64) -> Option<()> {
-        let Values { page, rows, stored, bytes } = values;
+        match self.has_prefixes() {
+            true => self.put_words::<N>(values, number, |page, stored| self.word(page, stored)),
+            false => self.put_words::<N>(values, number, own_word),
+        }
+    }
+
+    #[inline(always)]
+    fn put_words<const N: usize>(
+        &self,
+        Values { page, rows, stored, bytes }: Values<'_>,
+        number: impl Fn(u64, usize) -> u64,
+        word: impl Fn(&PageBytes, &Stored) -> Option<u64>,
+    ) -> Option<()> {
         let fixed = usize::from(self.slot.fixed);
         for (row, stored) in rows.iter().zip(stored) {
             // A NULL has no bytes, which are 0.
@@ -50,9 +62,9 @@ impl Column<'_> {
             if length > N {
                 return None;
             }
-            let number = number(self.word(page, stored)?, length).to_le_bytes();
-            let into = bytes.get_mut(usize::from(row.place) + fixed..)?.first_chunk_mut::<N>()?;
-            *into = *number.first_chunk()?;
+            let number = number(word(page, stored)?, length).to_le_bytes();
+            let at = usize::from(row.place) + fixed;
+            *bytes.get_mut(at..at + N)?.first_chunk_mut::<N>()? = *number.first_chunk()?;
         }
         Some(())
     }

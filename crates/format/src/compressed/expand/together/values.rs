@@ -15,18 +15,19 @@ const LONG: u8 = 10;
 const BIT_TRUE: u8 = 11;
 const SYMBOL: u8 = 12;
 
-/// By half-byte, the bytes in the short region.
+/// By half-byte, the bytes in the short region, and from bit 16 on the bit that [`Seen`] has for it.
 #[expect(clippy::indexing_slicing, reason = "a constant, by each half-byte")]
-const SHORT_BYTES: [u8; 16] = {
-    let mut bytes = [0; 16];
+const HALVES: [u32; 16] = {
+    let mut halves = [0; 16];
     let mut half = 0;
     while half < 16 {
+        halves[half] = 1 << (16 + half);
         if let Some(descriptor) = Descriptor::of(half as u8) {
-            bytes[half] = descriptor.short_bytes() as u8;
+            halves[half] |= descriptor.short_bytes() as u32;
         }
         half += 1;
     }
-    bytes
+    halves
 };
 
 /// A column, with what completes its values on a page.
@@ -64,7 +65,7 @@ pub(super) struct Stored {
 }
 
 /// The half-bytes that some rows have for a column: a bit for each.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Seen(u16);
 
 impl Seen {
@@ -84,7 +85,41 @@ impl Seen {
     }
 }
 
+/// Finds the half-bytes that some rows have for two columns, the first of which has this even number, or for one if that is the
+/// last; and the bytes that these stand for in the short region. `None` if a row has no such column.
+pub(super) fn find_short(
+    page: &PageBytes,
+    at: usize,
+    rows: &mut [Row],
+    (first, second): (&mut [Stored], &mut [Stored]),
+) -> Option<[Seen; 2]> {
+    let mut seen = [0; 2];
+    if second.is_empty() {
+        for (row, stored) in rows.iter_mut().zip(first) {
+            let byte = *page.get(usize::from(row.descriptors_at) + at / 2)?;
+            seen[0] |= row.next_short(byte & 0xF, stored);
+        }
+    } else {
+        for ((row, first), second) in rows.iter_mut().zip(first).zip(second) {
+            let byte = *page.get(usize::from(row.descriptors_at) + at / 2)?;
+            seen[0] |= row.next_short(byte & 0xF, first);
+            seen[1] |= row.next_short(byte >> 4, second);
+        }
+    }
+    Some(seen.map(|seen| Seen((seen >> 16) as u16)))
+}
+
 impl Row {
+    /// Finds the bytes in the short region that this half-byte stands for; what [`HALVES`] has for it.
+    #[inline(always)]
+    fn next_short(&mut self, half: u8, stored: &mut Stored) -> u32 {
+        let of_half = HALVES.get(usize::from(half)).copied().unwrap_or_default();
+        let length = of_half as u16;
+        *stored = Stored { prefix: 0, start: self.short_at, length, half, is_complex: false };
+        self.short_at = self.short_at.wrapping_add(length);
+        of_half
+    }
+
     /// The row of a record that starts there; `None` if its end is unknown.
     pub(super) fn of(start: usize, record: &CdRecord<'_>) -> Option<Self> {
         let CdParts { descriptors_at, short_at, long_offsets_at, long_at } = record.parts();
@@ -138,24 +173,15 @@ impl<'a> Column<'a> {
         Self { slot, anchor, prefixes }
     }
 
-    /// Finds what each of these rows has for the column, which is of this number and follows that before. `None` if one has
-    /// something that is not known here.
-    pub(super) fn find(
+    /// Completes what was found for each of these rows by [`find_short`], from column to column. `None` if one has something
+    /// that is not known here.
+    pub(super) fn complete(
         &self,
-        at: usize,
         (page, info): (&PageBytes, Option<&CompressionInfo<'_>>),
         rows: &mut [Row],
         found: &mut [Stored],
+        mut seen: Seen,
     ) -> Option<Seen> {
-        let mut seen = 0;
-        for (row, stored) in rows.iter_mut().zip(found.iter_mut()) {
-            let half = *page.get(usize::from(row.descriptors_at) + at / 2)? >> (4 * (at % 2)) & 0xF;
-            let length = u16::from(*SHORT_BYTES.get(usize::from(half))?);
-            *stored = Stored { prefix: 0, start: row.short_at, length, half, is_complex: false };
-            row.short_at += length;
-            seen |= 1 << half;
-        }
-        let mut seen = Seen(seen);
         if (SYMBOL + 1..16).any(|half| seen.has(half)) || seen.has(BIT_TRUE) && self.slot.codec != Codec::Bit {
             return None;
         }
@@ -227,14 +253,29 @@ impl<'a> Column<'a> {
     /// A value of at most eight bytes as a big-endian number.
     #[inline(always)]
     pub(super) fn word(&self, page: &PageBytes, stored: &Stored) -> Option<u64> {
+        let own = own_word(page, stored)?;
         let bits = 8 * u32::from(stored.length);
-        // Whatever is before it, the header at least, is on the page too.
-        let end = usize::from(stored.start) + usize::from(stored.length);
-        let own = u64::from_be_bytes(*page.get(end.checked_sub(8)?..end)?.first_chunk()?);
-        let mask = u64::MAX.checked_shr(64 - bits).unwrap_or_default();
-        Some(self.prefixes.get(usize::from(stored.prefix))?.checked_shl(bits).unwrap_or_default() | own & mask)
+        Some(self.prefixes.get(usize::from(stored.prefix))?.checked_shl(bits).unwrap_or_default() | own)
+    }
+
+    /// Whether values may begin with bytes of the anchor.
+    pub(super) fn has_prefixes(&self) -> bool {
+        matches!(self.anchor, Anchor::Bytes(_))
     }
 }
+
+/// The bytes of a value, at most eight, that are not the anchor's.
+#[inline(always)]
+pub(super) fn own_word(page: &PageBytes, stored: &Stored) -> Option<u64> {
+    // Whatever is before it, the header at least, is on the page too.
+    let end = usize::from(stored.start) + usize::from(stored.length);
+    let own = u64::from_be_bytes(*page.get(end.checked_sub(8)?..end)?.first_chunk()?);
+    Some(own & MASKS.get(usize::from(stored.length))?)
+}
+
+/// By length in bytes, the bits of a number.
+const MASKS: [u64; 9] =
+    [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0xFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF, 0xFF_FFFF_FFFF_FFFF, u64::MAX];
 
 /// Splits values of a column that has an anchor of this length: how many of its bytes they begin with comes first.
 fn split(page: &PageBytes, anchor: u16, found: &mut [Stored]) -> Option<()> {
