@@ -418,11 +418,7 @@ fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result
 }
 
 /// The same for more columns than a cluster has.
-fn sums_of_clusters(
-    descriptors: &[u8],
-    column_count: usize,
-    cluster_bytes: &[u8],
-) -> Result<(usize, usize), CdIssue> {
+fn sums_of_clusters(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();
     for (cluster, bytes) in descriptors.chunks(CLUSTER / 2).enumerate() {

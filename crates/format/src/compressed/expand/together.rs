@@ -160,7 +160,12 @@ impl ExpandedPage {
     pub fn form(&self) -> Option<CommonForm> {
         let Form { counts, has_data, has_index, has_ghosts, has_versions, has_complex } = self.form;
         let variables = self.blank.variables.len() as u16;
-        (counts == 1 && has_data != has_index).then_some(CommonForm { variables, has_ghosts, has_versions, has_complex })
+        (counts == 1 && has_data != has_index).then_some(CommonForm {
+            variables,
+            has_ghosts,
+            has_versions,
+            has_complex,
+        })
     }
 
     fn expand(
@@ -208,7 +213,8 @@ impl ExpandedPage {
         let stored = self.stored.get_mut(..values)?;
         for (pair, stored) in stored.chunks_mut(2 * count).enumerate() {
             let seen = values::find_short(page, 2 * pair, &mut self.rows, stored.split_at_mut(count))?;
-            for ((stored, seen), column) in stored.chunks_exact_mut(count).zip(seen).zip(columns.iter().skip(2 * pair)) {
+            for ((stored, seen), column) in stored.chunks_exact_mut(count).zip(seen).zip(columns.iter().skip(2 * pair))
+            {
                 let seen = column.complete((page, *info), &mut self.rows, stored, seen)?;
                 self.form.has_complex |= seen.has_complex();
                 self.seen.push(seen);
@@ -251,7 +257,8 @@ impl ExpandedPage {
         let image = bytes.get_mut(*used..ROOM - AFTER)?;
         let (mut end_at, mut end) = (blank.ends, 0);
         append(image, &mut end, &blank.image, blank.length)?;
-        *image.first_mut()? |= (row.kind.plain() as u8) << 1 | if row.tag_at.is_some() { status::VERSION_TAG } else { 0 };
+        *image.first_mut()? |=
+            (row.kind.plain() as u8) << 1 | if row.tag_at.is_some() { status::VERSION_TAG } else { 0 };
         for at in blank.variables.iter().map(|at| usize::from(*at)) {
             let (column, stored) = (columns.get(at)?, stored.get(at * count + number)?);
             if column.slot.codec == Codec::Verbatim || stored.is_complex {
