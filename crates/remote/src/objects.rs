@@ -250,10 +250,9 @@ impl Shared {
             settings: Arc::clone(&self.settings),
             pool: Arc::clone(&self.pool),
             runtime: runtime()?.handle().clone(),
-            streams: Mutex::default(),
             failed: OnceLock::new(),
         };
-        self.pool.keep(remote.number, start);
+        self.pool.state().keep(remote.number, start);
         Ok(Arc::new(remote))
     }
 

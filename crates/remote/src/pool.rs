@@ -1,4 +1,9 @@
 //! Pieces of objects in memory: on their way, or there until they were read and others need their room.
+//!
+//! So many requests are under way for what streams come to as the pace allows. What they bring, and what is still on its way, lies in a
+//! window of each stream: from what is being read on, as long as the stream's share of the memory allows. The window is longer than what
+//! is under way, so that a piece that is late, as after a failed request, does not keep those after it from being asked for. A piece is
+//! done when all its bytes were handed out. Only a piece that somebody waits for takes the room of pieces in a window, the furthest first.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,6 +12,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::pace::Pace;
+use crate::streams::{StreamKey, Streams};
 
 /// What is kept of all objects at most, without another limit, in bytes.
 pub const MOST_HELD_BYTES: u64 = 256 << 20;
@@ -16,12 +22,14 @@ const LEAST_HELD_BYTES: u64 = 4 << 20;
 const LARGE_BYTES: u64 = 8 << 20;
 /// A large piece at least.
 const LEAST_LARGE_BYTES: u64 = 256 << 10;
+/// Announced reads below this are pages by themselves.
+const LARGE_HINT_BYTES: u64 = 512 << 10;
 /// Small pieces begin and end at multiples of this.
-pub(crate) const SMALL_BYTES: u64 = 64 << 10;
+const SMALL_BYTES: u64 = 64 << 10;
 /// Pieces under way at once, without those that somebody waits for.
 const MOST_UNDER_WAY: usize = 256;
-/// A stream that was not read among so many reads is not counted.
-const FORGOTTEN_AFTER: u64 = 1024;
+/// What was announced, and not read among so many reads, will not be.
+const ANNOUNCED_FOR: u64 = 4096;
 
 /// All pieces of all objects.
 pub(crate) struct Pool {
@@ -35,20 +43,39 @@ pub(crate) struct State {
     most_bytes: u64,
     held_bytes: u64,
     under_way: usize,
+    /// Those of them that are large.
+    large_under_way: usize,
+    /// Reads so far.
     clock: u64,
-    pub(crate) pace: Pace,
-    /// When each stream, by object and number, was last read.
-    streams: BTreeMap<(u32, usize), u64>,
+    pace: Pace,
+    streams: Streams,
+    /// Reads under way: object, start and end.
+    reading: Vec<(u32, u64, u64)>,
 }
 
 struct Piece {
     bytes: u64,
     /// `None` while it is on its way.
     content: Option<Bytes>,
+    /// Bytes that were not handed out yet. Of a small piece, one page is enough.
+    unread: u64,
+    why: Why,
+    /// When it was asked for, and when it was read last.
+    asked: u64,
     used: u64,
-    was_read: bool,
     /// Threads that wait for it.
     waiting: u32,
+}
+
+/// Why bytes are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Why {
+    /// Somebody waits for them.
+    Needed,
+    /// A stream will come to them.
+    Ahead,
+    /// A caller says that it will read them.
+    Announced,
 }
 
 /// What is at a place of an object.
@@ -60,19 +87,21 @@ pub(crate) enum Found {
     Nothing,
 }
 
+/// A read of an object, until [`State::ended`].
+pub(crate) struct Read {
+    object: u32,
+    /// Of the object, in bytes.
+    length: u64,
+    from: u64,
+    end: u64,
+    /// The stream it is of.
+    stream: Option<StreamKey>,
+}
+
 impl Pool {
     /// A pool that keeps at most `most_bytes` bytes, or the least it needs.
     pub(crate) fn new(most_bytes: u64) -> Self {
-        let state = State {
-            pieces: BTreeMap::new(),
-            most_bytes: most_bytes.max(LEAST_HELD_BYTES),
-            held_bytes: 0,
-            under_way: 0,
-            clock: 0,
-            pace: Pace::new(Instant::now()),
-            streams: BTreeMap::new(),
-        };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+        Self { state: Mutex::new(State::new(most_bytes, Instant::now())), changed: Condvar::new() }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -106,193 +135,216 @@ impl Pool {
 
     /// A piece has come; `None` if it cannot be had.
     pub(crate) fn came(&self, object: u32, start: u64, content: Option<Bytes>) {
-        let mut state = self.state();
-        state.under_way = state.under_way.saturating_sub(1);
-        match (content, state.pieces.get_mut(&(object, start))) {
-            (Some(content), Some(piece)) => {
-                let bytes = piece.bytes;
-                piece.content = Some(content);
-                if bytes >= LEAST_LARGE_BYTES {
-                    state.pace.came(bytes, Instant::now());
-                }
-            }
-            _ => {
-                let piece = state.pieces.remove(&(object, start));
-                state.held_bytes -= piece.map_or(0, |piece| piece.bytes);
-            }
-        }
+        self.state().came(object, start, content, Instant::now());
         self.changed.notify_all();
-    }
-
-    /// Keeps what was read when an object was opened, if there is room.
-    pub(crate) fn keep(&self, object: u32, content: Bytes) {
-        let mut state = self.state();
-        let bytes = content.len() as u64;
-        if bytes > 0 && state.make_room(bytes, false) {
-            state.clock += 1;
-            let used = state.clock;
-            let piece = Piece { bytes, content: Some(content), used, was_read: true, waiting: 0 };
-            state.pieces.insert((object, 0), piece);
-            state.held_bytes += bytes;
-        }
     }
 }
 
 impl State {
-    /// What is at `offset` of an object.
-    pub(crate) fn find(&mut self, object: u32, offset: u64) -> Found {
-        self.clock += 1;
-        let clock = self.clock;
-        match self.pieces.range_mut((object, 0)..=(object, offset)).next_back() {
-            Some((&(_, start), piece)) if offset < start + piece.bytes => {
-                piece.used = clock;
-                match &piece.content {
-                    Some(content) => {
-                        piece.was_read = true;
-                        let skipped = usize::try_from(offset - start).unwrap_or(usize::MAX);
-                        Found::Here(content.slice(skipped.min(content.len())..))
-                    }
-                    None => Found::UnderWay(start),
-                }
-            }
-            _ => Found::Nothing,
+    fn new(most_bytes: u64, now: Instant) -> Self {
+        Self {
+            pieces: BTreeMap::new(),
+            most_bytes: most_bytes.max(LEAST_HELD_BYTES),
+            held_bytes: 0,
+            under_way: 0,
+            large_under_way: 0,
+            clock: 0,
+            pace: Pace::new(now),
+            streams: Streams::default(),
+            reading: Vec::new(),
         }
     }
 
+    fn came(&mut self, object: u32, start: u64, content: Option<Bytes>, now: Instant) {
+        let Some(piece) = self.pieces.get_mut(&(object, start)) else { return };
+        let (bytes, is_here) = (piece.bytes, content.is_some());
+        piece.content = content;
+        self.under_way = self.under_way.saturating_sub(1);
+        if bytes >= LEAST_LARGE_BYTES {
+            self.large_under_way = self.large_under_way.saturating_sub(1);
+        }
+        if !is_here {
+            self.pieces.remove(&(object, start));
+            self.held_bytes -= bytes;
+        } else if bytes >= LEAST_LARGE_BYTES {
+            self.pace.came(bytes, now);
+        }
+    }
+
+    /// Keeps what was read when an object was opened, if there is room.
+    pub(crate) fn keep(&mut self, object: u32, content: Bytes) {
+        let bytes = content.len() as u64;
+        if bytes > 0 && self.make_room(bytes, false) {
+            let (asked, used) = (self.clock, self.clock);
+            let piece = Piece { bytes, content: Some(content), unread: 0, why: Why::Needed, asked, used, waiting: 0 };
+            self.pieces.insert((object, 0), piece);
+            self.held_bytes += bytes;
+        }
+    }
+
+    /// A read of an object of `length` bytes begins.
+    pub(crate) fn read(&mut self, object: u32, length: u64, (from, end): (u64, u64)) -> Read {
+        self.clock += 1;
+        let is_known = self.piece_at(object, from).is_some();
+        let stream = self.streams.note(object, (from, end - from), is_known, self.clock);
+        self.reading.push((object, from, end));
+        Read { object, length, from, end, stream }
+    }
+
+    /// A read has all its bytes, or never gets them.
+    pub(crate) fn ended(&mut self, read: &Read) {
+        let ended = (read.object, read.from, read.end);
+        if let Some(at) = self.reading.iter().position(|reading| *reading == ended) {
+            self.reading.swap_remove(at);
+        }
+    }
+
+    /// The piece with the byte at `offset`.
+    fn piece_at(&self, object: u32, offset: u64) -> Option<(u64, &Piece)> {
+        let (&(_, start), piece) = self.pieces.range((object, 0)..=(object, offset)).next_back()?;
+        (offset < start + piece.bytes).then_some((start, piece))
+    }
+
+    /// At most `most` bytes from `offset` of an object on.
+    pub(crate) fn find(&mut self, object: u32, offset: u64, most: u64) -> Found {
+        let Some((start, _)) = self.piece_at(object, offset) else { return Found::Nothing };
+        let Some(piece) = self.pieces.get_mut(&(object, start)) else { return Found::Nothing };
+        piece.used = self.clock;
+        let Some(content) = &piece.content else { return Found::UnderWay(start) };
+        let skipped = usize::try_from(offset - start).unwrap_or(usize::MAX).min(content.len());
+        let end = skipped.saturating_add(usize::try_from(most).unwrap_or(usize::MAX)).min(content.len());
+        let found = content.slice(skipped..end);
+        let is_small = piece.bytes < LEAST_LARGE_BYTES;
+        piece.unread = if is_small { 0 } else { piece.unread.saturating_sub(found.len() as u64) };
+        Found::Here(found)
+    }
+
+    /// What is to be asked for now so that a read can go on from `at`, and what its stream comes to then.
+    pub(crate) fn wanted(&mut self, read: &Read, at: u64) -> Vec<(u64, u64)> {
+        let (large, window) = self.share();
+        let mut begun = Vec::new();
+        // Not asked for yet, given up for others before it was read, or there was no room.
+        if self.piece_at(read.object, at).is_none() {
+            let (from, small) = (at / SMALL_BYTES * SMALL_BYTES, read.end.next_multiple_of(SMALL_BYTES));
+            // A thread behind the others needs no more than this.
+            let front = read.stream.filter(|key| self.streams.is_front(*key, read.end));
+            let to = if front.is_some() { small.max(from + large) } else { small };
+            let step = if front.is_some() { large } else { small - from };
+            let reached = self.begin(read.object, (from, to.min(read.length)), step, Why::Needed, &mut begun);
+            front.into_iter().for_each(|key| self.streams.asked(key, reached));
+        }
+        let next = |state: &Self| Some((read.stream?, state.streams.next(read.stream?, window, large)?));
+        while let Some((key, (from, to))) = next(self).filter(|(_, (from, _))| *from < read.length) {
+            let to = to.min(read.length);
+            let reached = self.begin(read.object, (from, to), large, Why::Ahead, &mut begun);
+            self.streams.asked(key, reached);
+            if reached < to {
+                break;
+            }
+        }
+        begun
+    }
+
+    /// What is to be asked for because a caller says that it will read `bytes` bytes from `offset` on.
+    pub(crate) fn announced(&mut self, object: u32, length: u64, (offset, bytes): (u64, u64)) -> Vec<(u64, u64)> {
+        let mut begun = Vec::new();
+        // What a stream comes to is on its way in larger pieces.
+        if !self.streams.covers(object, offset) {
+            let step = if bytes >= LARGE_HINT_BYTES { bytes } else { SMALL_BYTES };
+            let end = offset.saturating_add(bytes).min(length).next_multiple_of(SMALL_BYTES).min(length);
+            self.begin(object, (offset / SMALL_BYTES * SMALL_BYTES, end), step, Why::Announced, &mut begun);
+        }
+        begun
+    }
+
     /// Makes pieces, under way, of what is missing between `from` and `to` of an object, each of at most `step` bytes, as far as
-    /// there is room; `is_needed` if somebody waits for them. Returns those that are to be asked for, and whether that is all.
-    pub(crate) fn begin(
+    /// there is room, and adds them to `begun`. Returns up to where all is there or under way.
+    fn begin(
         &mut self,
         object: u32,
         (from, to): (u64, u64),
         step: u64,
-        is_needed: bool,
-    ) -> (Vec<(u64, u64)>, bool) {
-        let (mut begun, mut at) = (Vec::new(), from);
+        why: Why,
+        begun: &mut Vec<(u64, u64)>,
+    ) -> u64 {
+        // However much is wanted at once, it has room.
+        let step = step.clamp(SMALL_BYTES, LARGE_BYTES.min(self.most_bytes / 4));
+        let mut at = from;
         while at < to {
-            let before = self.pieces.range((object, 0)..=(object, at)).next_back();
-            if let Some((&(_, start), piece)) = before
-                && start + piece.bytes > at
-            {
+            if let Some((start, piece)) = self.piece_at(object, at) {
                 at = start + piece.bytes;
                 continue;
             }
             let next = self.pieces.range((object, at)..=(object, u64::MAX)).next().map_or(to, |(&(_, start), _)| start);
-            let end = next.min(to).min(at + step.max(SMALL_BYTES));
-            let is_full = !is_needed && self.under_way >= MOST_UNDER_WAY;
-            if is_full || !self.make_room(end - at, is_needed) {
-                return (begun, false);
+            let end = next.min(to).min(at + step);
+            if self.is_full(end - at, why) || !self.make_room(end - at, why == Why::Needed) {
+                return at;
             }
-            self.clock += 1;
-            let piece = Piece { bytes: end - at, content: None, used: self.clock, was_read: false, waiting: 0 };
-            self.pieces.insert((object, at), piece);
-            self.held_bytes += end - at;
+            let bytes = end - at;
+            let (asked, used) = (self.clock, self.clock);
+            self.pieces.insert((object, at), Piece { bytes, content: None, unread: bytes, why, asked, used, waiting: 0 });
+            self.held_bytes += bytes;
             self.under_way += 1;
+            self.large_under_way += usize::from(bytes >= LEAST_LARGE_BYTES);
             begun.push((at, end));
             at = end;
         }
-        (begun, true)
+        at
     }
 
-    /// Makes room by dropping what was read longest ago. What was not read yet is dropped only for what somebody waits for.
+    /// Whether a piece of `bytes` bytes must wait until others have come.
+    fn is_full(&self, bytes: u64, why: Why) -> bool {
+        // Each stream may have one.
+        let most_large = self.pace.depth().max(self.streams.count());
+        let is_full = bytes >= LEAST_LARGE_BYTES && self.large_under_way >= most_large;
+        match why {
+            Why::Needed => false,
+            Why::Ahead => is_full || self.under_way >= MOST_UNDER_WAY,
+            Why::Announced => self.under_way >= MOST_UNDER_WAY,
+        }
+    }
+
+    /// Makes room by dropping what is needed least.
     fn make_room(&mut self, bytes: u64, is_needed: bool) -> bool {
         while self.held_bytes.saturating_add(bytes) > self.most_bytes {
-            let may_go = |piece: &Piece| piece.content.is_some() && piece.waiting == 0 && (piece.was_read || is_needed);
-            let oldest = self.pieces.iter().filter(|(_, piece)| may_go(piece));
-            let oldest = oldest.min_by_key(|(_, piece)| (!piece.was_read, piece.used)).map(|(key, _)| *key);
-            let Some(piece) = oldest.and_then(|key| self.pieces.remove(&key)) else { return false };
-            self.held_bytes -= piece.bytes;
+            let ordered = self.pieces.iter().filter_map(|(key, piece)| Some((self.order(*key, piece, is_needed)?, *key)));
+            let Some((_, (object, start))) = ordered.min() else { return false };
+            self.held_bytes -= self.pieces.remove(&(object, start)).map_or(0, |piece| piece.bytes);
+            self.streams.given_up(object, start);
         }
         true
     }
 
-    /// Notes that a stream is read. Returns the bytes of a large piece now, and how many bytes each stream may have ahead: all
-    /// that are read share the memory.
-    pub(crate) fn share(&mut self, object: u32, stream: usize) -> (u64, u64) {
-        let clock = self.clock;
-        self.streams.insert((object, stream), clock);
-        if clock.is_multiple_of(64) {
-            self.streams.retain(|_, used| *used + FORGOTTEN_AFTER > clock);
+    /// When a piece goes, if it may: first what is done, then what was left out, both as they were read; then, for what somebody
+    /// waits for, what will be read, the last that was asked for first.
+    fn order(&self, (object, start): (u32, u64), piece: &Piece, is_needed: bool) -> Option<(u8, u64, u64)> {
+        if piece.content.is_none() || piece.waiting > 0 {
+            return None;
         }
-        let streams = self.streams.len().max(1) as u64;
-        // What is being read needs room too.
-        let room = self.most_bytes / 8 * 7 / streams;
+        if piece.unread == 0 {
+            return Some((0, piece.used, start));
+        }
+        let end = start + piece.bytes;
+        let is_announced = piece.why == Why::Announced && piece.asked + ANNOUNCED_FOR > self.clock;
+        let is_being_read = || self.reading.iter().any(|&(of, from, to)| of == object && from < end && start < to);
+        if !is_announced && !self.streams.is_ahead(object, (start, end)) && !is_being_read() {
+            return Some((1, piece.used, start));
+        }
+        is_needed.then_some((2, u64::MAX - piece.asked, u64::MAX - start))
+    }
+
+    /// The bytes of a large piece now, and how far beyond what is read each stream may have pieces: all that are read share the
+    /// memory. An eighth more than what is under way has come and waits to be read, and half as much if there is memory.
+    fn share(&self) -> (u64, u64) {
+        let streams = self.streams.count().max(1) as u64;
+        // What was read and what is scattered needs room too.
+        let share = self.most_bytes / 8 * 7 / streams;
         let depth = (self.pace.depth() as u64 / streams).max(1);
-        let large = (room / depth.max(2)).clamp(LEAST_LARGE_BYTES, LARGE_BYTES) / SMALL_BYTES * SMALL_BYTES;
-        (large, (large * depth).min(room))
+        // One more is being read.
+        let large = (share / (depth + depth / 8 + 2)).clamp(LEAST_LARGE_BYTES, LARGE_BYTES) / SMALL_BYTES * SMALL_BYTES;
+        (large, (large * (depth + depth / 2 + 1)).min(share.saturating_sub(large)))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MB: u64 = 1 << 20;
-
-    fn pool(most_bytes: u64) -> Pool {
-        Pool::new(most_bytes)
-    }
-
-    fn bytes(count: u64) -> Bytes {
-        Bytes::from(vec![7; count as usize])
-    }
-
-    #[test]
-    fn what_is_there_or_on_its_way_is_not_asked_for_again() {
-        let pool = pool(64 * MB);
-        assert_eq!(pool.state().begin(1, (MB, 2 * MB), 8 * MB, true), (vec![(MB, 2 * MB)], true));
-        assert_eq!(pool.state().begin(1, (0, 3 * MB), 8 * MB, true), (vec![(0, MB), (2 * MB, 3 * MB)], true));
-        assert_eq!(pool.state().begin(1, (0, 3 * MB), 8 * MB, true), (vec![], true));
-        assert!(matches!(pool.state().find(1, 0), Found::UnderWay(0)));
-        assert!(matches!(pool.state().find(2, 0), Found::Nothing));
-        pool.came(1, 0, Some(bytes(MB)));
-        assert!(matches!(pool.state().find(1, MB - 1), Found::Here(rest) if rest.len() == 1));
-        assert!(matches!(pool.state().find(1, MB), Found::UnderWay(start) if start == MB));
-    }
-
-    #[test]
-    fn memory_is_never_more_than_granted() {
-        let pool = pool(8 * MB);
-        for number in 0..100 {
-            let (begun, _) = pool.state().begin(1, (number * MB, (number + 1) * MB), MB, number % 3 == 0);
-            assert!(pool.state().held_bytes <= 8 * MB);
-            for (start, end) in begun {
-                pool.came(1, start, Some(bytes(end - start)));
-                if number % 2 == 0 {
-                    assert!(matches!(pool.state().find(1, start), Found::Here(_)));
-                }
-            }
-        }
-        let state = pool.state();
-        assert_eq!(state.held_bytes, state.pieces.values().map(|piece| piece.bytes).sum::<u64>());
-    }
-
-    #[test]
-    fn what_is_read_ahead_takes_no_room_of_what_was_not_read_yet() {
-        let pool = pool(8 * MB);
-        let (begun, is_all) = pool.state().begin(1, (0, 20 * MB), MB, false);
-        assert!(begun.len() == 8 && !is_all);
-        begun.iter().for_each(|&(start, end)| pool.came(1, start, Some(bytes(end - start))));
-        assert_eq!(pool.state().begin(1, (10 * MB, 11 * MB), MB, false), (vec![], false));
-        assert_eq!(pool.state().begin(1, (10 * MB, 11 * MB), MB, true).0.len(), 1, "somebody waits for it");
-    }
-
-    #[test]
-    fn a_piece_that_cannot_be_had_leaves_no_trace() {
-        let pool = pool(8 * MB);
-        pool.state().begin(1, (0, MB), MB, true);
-        pool.came(1, 0, None);
-        let mut state = pool.state();
-        assert!(state.held_bytes == 0 && matches!(state.find(1, 0), Found::Nothing));
-    }
-
-    #[test]
-    fn many_streams_share_the_memory() {
-        let pool = pool(MOST_HELD_BYTES);
-        let mut state = pool.state();
-        assert_eq!(state.share(1, 0), (LARGE_BYTES, 8 * LARGE_BYTES));
-        let shares: Vec<(u64, u64)> = (2..66).map(|object| state.share(object, 0)).collect();
-        let &(large, ahead) = shares.last().unwrap();
-        assert!(65 * ahead <= MOST_HELD_BYTES && large >= MB && ahead >= large);
-    }
-}
+mod tests;

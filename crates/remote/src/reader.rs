@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
@@ -13,12 +13,9 @@ use tokio::runtime::Handle;
 
 use crate::fault::{self, Act};
 use crate::location::Place;
-use crate::pool::{Found, Pool, SMALL_BYTES};
+use crate::pool::{Found, Pool, Read};
 use crate::settings::Settings;
-use crate::streams::Streams;
 
-/// Announced reads below this are pages by themselves.
-const LARGE_HINT_BYTES: u64 = 512 << 10;
 /// Answers of a server without tags that may end too early.
 const MOST_CUTS: u32 = 8;
 
@@ -65,7 +62,6 @@ pub(crate) struct Remote {
     pub(crate) settings: Arc<Settings>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) runtime: Handle,
-    pub(crate) streams: Mutex<Streams>,
     /// Why it can no longer be read. Every request was repeated often enough, so that the first error is the last.
     pub(crate) failed: OnceLock<String>,
 }
@@ -80,22 +76,15 @@ impl fmt::Debug for Reader {
 }
 
 impl Remote {
-    fn streams(&self) -> std::sync::MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Asks for bytes that are not there yet; whether all of them are asked for now.
-    fn ask(self: &Arc<Self>, state: &mut crate::pool::State, range: (u64, u64), step: u64, is_needed: bool) -> bool {
-        let range = (range.0.min(self.version.length), range.1.min(self.version.length));
-        let (begun, is_all) = state.begin(self.number, range, step, is_needed);
-        for (from, to) in begun {
+    /// Asks for bytes.
+    fn ask(self: &Arc<Self>, ranges: Vec<(u64, u64)>) {
+        for (from, to) in ranges {
             let mut under_way = UnderWay { remote: Arc::clone(self), from, content: None };
             self.runtime.spawn(async move {
                 let content = under_way.remote.get(from, to).await;
                 under_way.answered(content);
             });
         }
-        is_all
     }
 
     /// One request, repeated where it fails.
@@ -103,6 +92,10 @@ impl Remote {
         let told = |error| fault::of(&error, Act::Read, &self.place, &self.settings).to_string();
         let mut cuts = 0;
         loop {
+            // Another request may have failed for good meanwhile.
+            if let Some(text) = self.failed.get() {
+                return Err(text.clone());
+            }
             let answer = self.store.get_opts(&self.path, self.version.options(from, to)).await.map_err(told)?;
             if !Version::of(&answer.meta).is_same(&self.version) {
                 return Err(fault::OVERWRITTEN.to_owned());
@@ -128,57 +121,43 @@ impl Remote {
             return Ok(0);
         }
         self.has_not_failed()?;
-        let mut streams = self.streams();
-        let stream = streams.note(offset, end - offset);
+        let read = self.pool.state().read(self.number, self.version.length, (offset, end));
+        let filled = self.fill(buffer, (offset, end), &read);
+        self.pool.state().ended(&read);
+        filled
+    }
+
+    /// Copies the bytes between `offset` and `end` as they come, and asks for what is next whenever some have come.
+    fn fill(self: &Arc<Self>, buffer: &mut [u8], (offset, end): (u64, u64), read: &Read) -> io::Result<usize> {
+        let mut rest = buffer;
+        let mut at = offset;
         let mut state = self.pool.state();
-        let (small_from, small_to) = (offset / SMALL_BYTES * SMALL_BYTES, end.next_multiple_of(SMALL_BYTES));
-        let (large, ahead) = stream.map_or((SMALL_BYTES, 0), |number| state.share(self.number, number));
-        let wanted = (small_from, if stream.is_some() { small_to.max(small_from + large) } else { small_to });
-        let step = large.max(small_to - small_from);
-        if matches!(state.find(self.number, offset), Found::Nothing) {
-            self.ask(&mut state, wanted, step, true);
-            stream.into_iter().for_each(|number| streams.asked(number, wanted.1));
-        }
-        // What comes next, while this is read.
-        while let Some((number, (from, to))) =
-            stream.and_then(|number| Some((number, streams.next(number, ahead, large)?)))
-        {
-            if from >= self.version.length || !self.ask(&mut state, (from, to), large, false) {
-                break;
-            }
-            streams.asked(number, to);
-        }
-        drop(streams);
-        loop {
+        while at < end {
             self.has_not_failed()?;
-            match state.find(self.number, offset) {
+            self.ask(state.wanted(read, at));
+            match state.find(self.number, at, end - at) {
                 Found::Here(bytes) => {
                     drop(state);
-                    return Ok(copy(&bytes, buffer));
+                    let copied = copy(&bytes, rest);
+                    rest = rest.get_mut(copied..).unwrap_or_default();
+                    at += copied as u64;
+                    if copied == 0 {
+                        break;
+                    }
+                    state = self.pool.state();
                 }
                 Found::UnderWay(start) => state = self.pool.wait(state, self.number, Some(start)),
-                // Given up for others before it was read, or there was no room yet.
-                Found::Nothing => {
-                    self.ask(&mut state, wanted, step, true);
-                    if matches!(state.find(self.number, offset), Found::Nothing) {
-                        state = self.pool.wait(state, self.number, None);
-                    }
-                }
+                Found::Nothing => state = self.pool.wait(state, self.number, None),
             }
         }
+        Ok(usize::try_from(at - offset).unwrap_or(usize::MAX))
     }
 
     fn prefetch(self: &Arc<Self>, offset: u64, bytes: u64) {
-        if self.failed.get().is_some() || offset >= self.version.length {
-            return;
+        if self.failed.get().is_none() && offset < self.version.length {
+            let mut state = self.pool.state();
+            self.ask(state.announced(self.number, self.version.length, (offset, bytes)));
         }
-        // What a stream comes to is on its way in larger pieces.
-        if self.streams().covers(offset) {
-            return;
-        }
-        let step = if bytes >= LARGE_HINT_BYTES { bytes } else { SMALL_BYTES };
-        let range = (offset / SMALL_BYTES * SMALL_BYTES, offset.saturating_add(bytes).next_multiple_of(SMALL_BYTES));
-        self.ask(&mut self.pool.state(), range, step, false);
     }
 }
 
@@ -211,7 +190,7 @@ impl Drop for UnderWay {
 /// The body of an answer; `None` if it has more than `most_bytes`, whatever its header says.
 pub(crate) async fn body(answer: GetResult, most_bytes: u64) -> object_store::Result<Option<Bytes>> {
     let mut stream = answer.into_stream();
-    let mut whole = Vec::new();
+    let mut whole = Vec::with_capacity(usize::try_from(most_bytes).unwrap_or_default());
     while let Some(piece) = stream.try_next().await? {
         if (whole.len() + piece.len()) as u64 > most_bytes {
             return Ok(None);

@@ -34,14 +34,16 @@ pub(crate) enum Patience {
 
 impl Patience {
     fn retries(self) -> RetryConfig {
-        let (max_retries, seconds) = match self {
-            Self::Little => (5, 20),
-            Self::Much => (12, 300),
+        let (max_retries, seconds, first_milliseconds, longest_seconds, base) = match self {
+            Self::Little => (5, 20, 100, 3, 2.0),
+            // Each pause is up to four times the one before. The first is short, since what comes after the piece waits for it; the
+            // last ones outlast an outage of minutes.
+            Self::Much => (24, 300, 10, 30, 4.0),
         };
         let backoff = BackoffConfig {
-            init_backoff: Duration::from_millis(100),
-            max_backoff: Duration::from_secs(if self == Self::Little { 3 } else { 30 }),
-            base: 2.0,
+            init_backoff: Duration::from_millis(first_milliseconds),
+            max_backoff: Duration::from_secs(longest_seconds),
+            base,
         };
         RetryConfig { backoff, max_retries, retry_timeout: Duration::from_secs(seconds) }
     }

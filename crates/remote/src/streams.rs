@@ -1,93 +1,141 @@
 //! Which reads go on where another ended: several streams in one object, each read by several threads.
 
+use std::collections::BTreeMap;
+
 /// Streams of one object that are followed.
 const MOST: usize = 8;
 /// What a read of a stream may leave out.
 const GAP_BYTES: u64 = 1 << 20;
 /// The same for large reads, which several threads make in turn.
 const LARGE_GAP_BYTES: u64 = 64 << 20;
-/// How far behind others a thread may be.
-const BEHIND_BYTES: u64 = 64 << 20;
+/// How far behind the others a thread may be: as far as they can go while it waits for a piece that is late.
+const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
 /// A read of at least this many bytes is not a scattered page.
 const LARGE_BYTES: u64 = 256 << 10;
 /// Reads in a row that make a stream.
 const RUN: u32 = 3;
+/// The same close behind another stream, where what was there is gone: a second pass, or just threads that were behind.
+const RUN_AGAIN: u32 = 16;
+/// A stream that was not read among so many reads is forgotten.
+const FORGOTTEN_AFTER: u64 = 1024;
 
-/// The streams of an object, by number.
+/// A stream: its object, and its number there.
+pub(crate) type StreamKey = (u32, usize);
+
+/// The streams of all objects.
 #[derive(Debug, Default)]
-pub(crate) struct Streams {
-    streams: Vec<Stream>,
-    clock: u64,
-}
+pub(crate) struct Streams(BTreeMap<StreamKey, Stream>);
 
 #[derive(Debug, Default)]
 struct Stream {
     /// Where the furthest read ended.
     at: u64,
-    /// Reads in a row.
+    /// Reads in a row, and how many make a stream.
     run: u32,
+    needed: u32,
     /// Up to where bytes were asked for ahead.
     ahead: u64,
+    /// When it was read last.
     used: u64,
 }
 
+impl Stream {
+    fn is_one(&self) -> bool {
+        self.run >= self.needed
+    }
+}
+
 impl Streams {
-    /// Notes a read. Returns the stream that it is of, if it is of one; scattered reads are not.
-    pub(crate) fn note(&mut self, offset: u64, bytes: u64) -> Option<usize> {
-        self.clock += 1;
-        let end = offset + bytes;
+    /// Notes a read of `bytes` bytes from `offset` of an object, at the time `clock` counts; `is_known` if what is there was asked
+    /// for and not given up. Returns the stream that it is of, if it is of one; scattered reads are not.
+    pub(crate) fn note(
+        &mut self,
+        object: u32,
+        (offset, bytes): (u64, u64),
+        is_known: bool,
+        clock: u64,
+    ) -> Option<StreamKey> {
+        self.0.retain(|_, stream| stream.used + FORGOTTEN_AFTER > clock);
         let is_large = bytes >= LARGE_BYTES;
         let gap = if is_large { LARGE_GAP_BYTES } else { GAP_BYTES };
-        let is_of = |stream: &Stream| {
-            let is_behind = stream.run >= RUN && offset.saturating_add(BEHIND_BYTES) >= stream.at;
-            offset <= stream.at.saturating_add(gap) && (offset >= stream.at || is_behind)
+        let goes_on = |stream: &Stream| (stream.at..=stream.at.saturating_add(gap)).contains(&offset);
+        // Others of its stream have gone on while this thread waited.
+        let is_behind = |stream: &Stream| {
+            stream.is_one() && offset < stream.at && offset.saturating_add(BEHIND_BYTES) >= stream.at
         };
-        let number = match self.streams.iter().position(is_of) {
-            Some(number) => number,
-            None => {
-                let number = if self.streams.len() < MOST { self.streams.len() } else { self.oldest() };
-                let stream = Stream { at: offset, ahead: offset, ..Stream::default() };
-                match self.streams.get_mut(number) {
-                    Some(old) => *old = stream,
-                    None => self.streams.push(stream),
-                }
-                number
-            }
-        };
-        let stream = self.streams.get_mut(number)?;
-        stream.used = self.clock;
+        let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
+        let found = of_object().filter(|(_, stream)| goes_on(stream) || is_known && is_behind(stream));
+        let nearest = found.min_by_key(|(_, stream)| stream.at.abs_diff(offset)).map(|(key, _)| *key);
+        let key = nearest.unwrap_or_else(|| self.free(object));
+        if nearest.is_none() {
+            let needed = if of_object().any(|(_, stream)| is_behind(stream)) { RUN_AGAIN } else { RUN };
+            self.0.insert(key, Stream { at: offset, ahead: offset, needed, ..Stream::default() });
+        }
+        let stream = self.0.get_mut(&key)?;
+        stream.used = clock;
+        let end = offset + bytes;
         if end > stream.at {
             stream.at = end;
-            stream.run = stream.run.saturating_add(if is_large { RUN } else { 1 });
+            stream.run = stream.run.saturating_add(if is_large && stream.needed == RUN { RUN } else { 1 });
         }
-        (stream.run >= RUN).then_some(number)
+        stream.is_one().then_some(key)
     }
 
-    /// Where bytes of a stream should be asked for next, so that `ahead` of them are on their way before they are read; `None` if
-    /// they are. The stream then counts on what is before the end that is returned.
-    pub(crate) fn next(&mut self, number: usize, ahead: u64, step: u64) -> Option<(u64, u64)> {
-        let stream = self.streams.get_mut(number)?;
+    /// A number for another stream of an object: that of the one that was read longest ago if there are many.
+    fn free(&self, object: u32) -> StreamKey {
+        let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
+        let free = (0..MOST).map(|number| (object, number)).find(|key| !self.0.contains_key(key));
+        let oldest = || of_object().min_by_key(|(_, stream)| stream.used).map(|(key, _)| *key);
+        free.or_else(oldest).unwrap_or((object, 0))
+    }
+
+    /// Streams of all objects that are being read.
+    pub(crate) fn count(&self) -> usize {
+        self.0.values().filter(|stream| stream.is_one()).count()
+    }
+
+    /// Whether the furthest read of a stream ends at `end`.
+    pub(crate) fn is_front(&self, key: StreamKey, end: u64) -> bool {
+        self.0.get(&key).is_some_and(|stream| stream.at <= end)
+    }
+
+    /// The next `step` bytes of a stream that should be asked for, so that `window` bytes beyond what is read are there or on their way;
+    /// `None` if they are.
+    pub(crate) fn next(&self, key: StreamKey, window: u64, step: u64) -> Option<(u64, u64)> {
+        let stream = self.0.get(&key)?;
         let from = stream.ahead.max(stream.at);
-        (from < stream.at.saturating_add(ahead)).then_some((from, from.saturating_add(step)))
+        let to = from.saturating_add(step);
+        (to <= stream.at.saturating_add(window)).then_some((from, to))
     }
 
     /// Bytes of a stream before `end` were asked for.
-    pub(crate) fn asked(&mut self, number: usize, end: u64) {
-        if let Some(stream) = self.streams.get_mut(number) {
+    pub(crate) fn asked(&mut self, key: StreamKey, end: u64) {
+        if let Some(stream) = self.0.get_mut(&key) {
             stream.ahead = stream.ahead.max(end);
         }
     }
 
-    /// Whether a stream will come to `offset` soon.
-    pub(crate) fn covers(&self, offset: u64) -> bool {
-        let is_of = |stream: &Stream| {
-            stream.run >= RUN && (stream.at..=stream.at.saturating_add(LARGE_GAP_BYTES)).contains(&offset)
-        };
-        self.streams.iter().any(is_of)
+    /// Bytes of an object from `start` on that were asked for ahead were given up: they are asked for again in their turn.
+    pub(crate) fn given_up(&mut self, object: u32, start: u64) {
+        for (_, stream) in self.0.range_mut((object, 0)..=(object, usize::MAX)) {
+            if stream.at <= start && start < stream.ahead {
+                stream.ahead = start;
+            }
+        }
     }
 
-    fn oldest(&self) -> usize {
-        self.streams.iter().enumerate().min_by_key(|(_, stream)| stream.used).map_or(0, |(number, _)| number)
+    /// Whether bytes of an object were asked for ahead for a stream that will come to them.
+    pub(crate) fn is_ahead(&self, object: u32, (from, to): (u64, u64)) -> bool {
+        let comes = |stream: &Stream| stream.is_one() && stream.at < to && from < stream.ahead;
+        self.0.range((object, 0)..=(object, usize::MAX)).any(|(_, stream)| comes(stream))
+    }
+
+    /// Whether a stream will come to `offset` soon.
+    pub(crate) fn covers(&self, object: u32, offset: u64) -> bool {
+        let is_of = |stream: &Stream| {
+            stream.is_one() && (stream.at..=stream.at.saturating_add(LARGE_GAP_BYTES)).contains(&offset)
+        };
+        self.0.range((object, 0)..=(object, usize::MAX)).any(|(_, stream)| is_of(stream))
     }
 }
 
@@ -98,40 +146,75 @@ mod tests {
     const KB: u64 = 1 << 10;
     const MB: u64 = 1 << 20;
 
+    /// Streams, and the reads so far.
+    #[derive(Default)]
+    struct Noted(Streams, u64);
+
+    impl Noted {
+        fn note(&mut self, offset: u64, bytes: u64, is_known: bool) -> Option<usize> {
+            self.1 += 1;
+            self.0.note(1, (offset, bytes), is_known, self.1).map(|(_, number)| number)
+        }
+    }
+
     #[test]
     fn pages_in_a_row_are_a_stream_and_scattered_ones_are_not() {
-        let mut streams = Streams::default();
-        let found: Vec<_> = (0..5).map(|page| streams.note(page * 8 * KB, 8 * KB)).collect();
+        let mut streams = Noted::default();
+        let found: Vec<_> = (0..5).map(|page| streams.note(page * 8 * KB, 8 * KB, false)).collect();
         assert_eq!(found, [None, None, Some(0), Some(0), Some(0)]);
         // The pages of allocation, 64 MB apart.
-        let mut streams = Streams::default();
-        assert!((0..100).all(|page| streams.note(page * 64 * MB, 8 * KB).is_none()));
+        let mut streams = Noted::default();
+        assert!((0..100).all(|page| streams.note(page * 64 * MB, 8 * KB, false).is_none()));
         // A few bytes of every extent.
-        let mut streams = Streams::default();
-        assert!((0..100).map(|extent| streams.note(extent * 64 * KB, 40)).skip(2).all(|stream| stream == Some(0)));
+        let mut streams = Noted::default();
+        let mut found = (0..100).map(|extent| streams.note(extent * 64 * KB, 40, false)).skip(2);
+        assert!(found.all(|stream| stream == Some(0)));
     }
 
     #[test]
     fn several_threads_read_one_stream_and_several_streams_are_told_apart() {
-        let mut streams = Streams::default();
+        let mut streams = Noted::default();
         for chunk in [0, 3, 1, 2, 5, 4, 7, 6] {
-            assert_eq!(streams.note(chunk * MB, MB), Some(0), "{chunk}");
+            assert_eq!(streams.note(chunk * MB, MB, chunk > 0), Some(0), "{chunk}");
         }
         for step in 0..10 {
-            assert_eq!(streams.note((500 + step) * MB, MB), Some(1));
-            assert_eq!(streams.note((8 + step) * MB, MB), Some(0));
+            assert_eq!(streams.note((500 + step) * MB, MB, false), Some(1));
+            assert_eq!(streams.note((8 + step) * MB, MB, true), Some(0));
         }
+        assert_eq!(streams.0.count(), 2);
+        assert_eq!(streams.0.note(2, (0, MB), false, streams.1), Some((2, 0)), "another object");
     }
 
     #[test]
-    fn what_was_asked_for_is_not_asked_for_again() {
-        let mut streams = Streams::default();
-        let number = streams.note(0, MB).unwrap();
-        assert_eq!(streams.next(number, 16 * MB, 8 * MB), Some((MB, 9 * MB)));
-        streams.asked(number, 9 * MB);
-        assert_eq!(streams.next(number, 16 * MB, 8 * MB), Some((9 * MB, 17 * MB)));
-        streams.asked(number, 17 * MB);
-        assert_eq!(streams.next(number, 16 * MB, 8 * MB), None);
-        assert!(streams.covers(12 * MB) && !streams.covers(500 * MB));
+    fn a_thread_whose_piece_was_late_makes_no_stream_of_its_own_and_a_second_pass_does() {
+        let mut streams = Noted::default();
+        (0..500).for_each(|chunk| assert_eq!(streams.note(chunk * MB, MB, true), Some(0)));
+        assert_eq!(streams.note(300 * MB, MB, true), Some(0), "its piece is there now");
+        assert_eq!(streams.0.count(), 1);
+        // One thread whose piece was given up, and then all of them again.
+        assert_eq!(streams.note(400 * MB, MB, false), None);
+        let found: Vec<_> = (300..320).map(|chunk| streams.note(chunk * MB, MB, false)).collect();
+        assert!(found[..15].iter().all(Option::is_none) && found[15..].iter().all(|stream| *stream == Some(2)));
+        // Threads that begin in any order.
+        let mut streams = Noted::default();
+        for chunk in [3, 0, 1, 2, 4, 5] {
+            streams.note(chunk * MB, MB, chunk > 3);
+        }
+        assert_eq!(streams.0.count(), 1);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_not_asked_for_again_unless_it_was_given_up() {
+        let Noted(mut streams, _) = Noted::default();
+        let key = streams.note(1, (0, MB), false, 1).unwrap();
+        assert_eq!(streams.next(key, 16 * MB, 8 * MB), Some((MB, 9 * MB)));
+        streams.asked(key, 9 * MB);
+        assert_eq!(streams.next(key, 16 * MB, 8 * MB), Some((9 * MB, 17 * MB)));
+        streams.asked(key, 17 * MB);
+        assert_eq!(streams.next(key, 16 * MB, 8 * MB), None);
+        assert!(streams.covers(1, 12 * MB) && !streams.covers(1, 500 * MB) && !streams.covers(2, 12 * MB));
+        assert!(streams.is_ahead(1, (9 * MB, 17 * MB)) && !streams.is_ahead(1, (0, MB)));
+        streams.given_up(1, 9 * MB);
+        assert_eq!(streams.next(key, 16 * MB, 8 * MB), Some((9 * MB, 17 * MB)));
     }
 }

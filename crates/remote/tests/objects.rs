@@ -6,6 +6,7 @@ mod server;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -125,6 +126,32 @@ fn each_request_names_the_tag_and_scattered_pages_are_small_requests() {
     let asked: u64 =
         requests.iter().filter_map(|request| request.range.clone()).map(|range| range.end - range.start).sum();
     assert!(requests.len() < 40 && (64 * MB..=64 * MB + 140 * MB).contains(&asked), "{} {asked}", requests.len());
+}
+
+#[test]
+fn with_failing_requests_no_byte_is_sent_twice() {
+    const SIZE: u64 = 256 * MB;
+    let (server, url) = with_object(Content::Pattern(SIZE));
+    let object = Objects::new(Settings { held_bytes: 64 * MB, ..Settings::default() }).open(&url).unwrap();
+    server.set_line(Line { latency: Duration::from_millis(5), rate: 40_000_000, busy: 10, cut: 5 });
+    server.forget();
+    let next = AtomicU64::new(0);
+    let read_all = || {
+        loop {
+            let from = next.fetch_add(MB, Ordering::Relaxed);
+            if from >= SIZE {
+                break;
+            }
+            // In parts that end anywhere, as the records of a backup do.
+            for (at, length) in [(from, 300_001), (from + 300_001, MB as usize - 300_001)] {
+                assert_eq!(read(&*object, at, length).unwrap()[0], (at / 4096 % 251) as u8, "{at}");
+            }
+        }
+    };
+    thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(read_all)));
+    // The rest of an answer that was cut is asked for, and no more. The start of the object was read when it was opened.
+    let sent = server.sent();
+    assert!((SIZE - MB..=SIZE + SIZE / 64).contains(&sent), "{sent} of {SIZE}");
 }
 
 #[test]

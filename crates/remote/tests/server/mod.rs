@@ -98,6 +98,8 @@ struct State {
     replacement: Mutex<Option<(usize, String, Object)>>,
     under_way: AtomicU64,
     most_under_way: AtomicU64,
+    /// Bytes of bodies of objects.
+    sent: AtomicU64,
 }
 
 /// The server, as long as the process runs.
@@ -167,6 +169,12 @@ impl Server {
     pub fn forget(&self) {
         self.state.requests.lock().unwrap().clear();
         self.state.most_under_way.store(0, Ordering::Relaxed);
+        self.state.sent.store(0, Ordering::Relaxed);
+    }
+
+    /// Bytes of objects that were sent since the server was started, or told to forget.
+    pub fn sent(&self) -> u64 {
+        self.state.sent.load(Ordering::Relaxed)
     }
 
     pub fn most_under_way(&self) -> u64 {
@@ -233,6 +241,9 @@ fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
         let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n");
         out.write_all(head.as_bytes()).ok()?;
         let cut = if chance % 100 < line.cut && length > 1000 { length / 2 } else { length };
+        if status.starts_with('2') {
+            state.sent.fetch_add(cut as u64, Ordering::Relaxed);
+        }
         paced(out, &body[..cut], line.rate)?;
         (cut == length).then_some(())
     };

@@ -1,0 +1,270 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::*;
+
+const MB: u64 = 1 << 20;
+
+fn pool(most_bytes: u64) -> Pool {
+    Pool::new(most_bytes)
+}
+
+fn bytes(count: u64) -> Bytes {
+    Bytes::from(vec![7; count as usize])
+}
+
+/// Asks for a part of an object; what is asked for, and whether that is all.
+fn begin(state: &mut State, object: u32, (from, to): (u64, u64), why: Why) -> (Vec<(u64, u64)>, bool) {
+    let mut begun = Vec::new();
+    let reached = state.begin(object, (from, to), MB, why, &mut begun);
+    (begun, reached >= to)
+}
+
+#[test]
+fn what_is_there_or_on_its_way_is_not_asked_for_again() {
+    let pool = pool(64 * MB);
+    let mut state = pool.state();
+    assert_eq!(begin(&mut state, 1, (MB, 2 * MB), Why::Needed), (vec![(MB, 2 * MB)], true));
+    assert_eq!(begin(&mut state, 1, (0, 3 * MB), Why::Needed), (vec![(0, MB), (2 * MB, 3 * MB)], true));
+    assert_eq!(begin(&mut state, 1, (0, 3 * MB), Why::Needed), (vec![], true));
+    assert!(matches!(state.find(1, 0, MB), Found::UnderWay(0)));
+    assert!(matches!(state.find(2, 0, MB), Found::Nothing));
+    state.came(1, 0, Some(bytes(MB)), Instant::now());
+    assert!(matches!(state.find(1, MB - 10, 3), Found::Here(part) if part.len() == 3));
+    assert!(matches!(state.find(1, MB - 1, MB), Found::Here(rest) if rest.len() == 1));
+    assert!(matches!(state.find(1, MB, MB), Found::UnderWay(start) if start == MB));
+}
+
+#[test]
+fn memory_is_never_more_than_granted() {
+    let pool = pool(8 * MB);
+    let mut state = pool.state();
+    for number in 0..100 {
+        let why = [Why::Needed, Why::Ahead, Why::Announced][number as usize % 3];
+        let (begun, _) = begin(&mut state, 1, (number * MB, (number + 1) * MB), why);
+        assert!(state.held_bytes <= 8 * MB);
+        for (start, end) in begun {
+            state.came(1, start, Some(bytes(end - start)), Instant::now());
+            if number % 2 == 0 {
+                assert!(matches!(state.find(1, start, MB), Found::Here(_)));
+            }
+        }
+    }
+    assert_eq!(state.held_bytes, state.pieces.values().map(|piece| piece.bytes).sum::<u64>());
+    assert!(state.under_way == 0 && state.large_under_way == 0);
+}
+
+#[test]
+fn a_read_larger_than_the_memory_is_made_in_pieces_that_have_room() {
+    let mut state = State::new(4 * MB, Instant::now());
+    let read = state.read(1, 100 * MB, (0, 40 * MB));
+    let asked = state.wanted(&read, 0);
+    assert!(!asked.is_empty() && asked.iter().all(|(start, end)| end - start <= MB), "{asked:?}");
+}
+
+#[test]
+fn what_will_be_read_makes_room_only_for_what_somebody_waits_for_the_furthest_first() {
+    let mut state = State::new(8 * MB, Instant::now());
+    let read = state.read(1, 100 * MB, (0, MB));
+    loop {
+        let asked = state.wanted(&read, 0);
+        if asked.is_empty() {
+            break;
+        }
+        asked.iter().for_each(|&(start, end)| state.came(1, start, Some(bytes(end - start)), Instant::now()));
+    }
+    let of_first = |state: &State| state.pieces.keys().filter(|(object, _)| *object == 1).count();
+    let (before, furthest) = (of_first(&state), *state.pieces.keys().next_back().unwrap());
+    assert!(!begin(&mut state, 2, (0, 4 * MB), Why::Ahead).1 && of_first(&state) == before);
+    assert_eq!(begin(&mut state, 2, (10 * MB, 11 * MB), Why::Needed).0.len(), 1);
+    assert!(of_first(&state) < before && !state.pieces.contains_key(&furthest) && state.pieces.contains_key(&(1, 0)));
+    // When there is room again, it is asked for again.
+    for start in [0, 10 * MB] {
+        state.came(2, start, Some(bytes(MB)), Instant::now());
+        state.find(2, start, MB);
+    }
+    let again: Vec<u64> = state.wanted(&read, 0).iter().map(|(start, _)| *start).collect();
+    assert!(again.contains(&furthest.1), "{again:?} {furthest:?}");
+}
+
+#[test]
+fn what_is_done_goes_before_what_was_read_in_part() {
+    let mut state = State::new(4 * MB, Instant::now());
+    begin(&mut state, 1, (0, 4 * MB), Why::Needed);
+    (0..4).for_each(|at| state.came(1, at * MB, Some(bytes(MB)), Instant::now()));
+    // A thread is behind the others: the second part of the first piece is not read yet.
+    for (at, most) in [(0, MB / 2), (MB, MB), (2 * MB, MB), (3 * MB, MB)] {
+        state.clock += 1;
+        assert!(matches!(state.find(1, at, most), Found::Here(_)));
+    }
+    begin(&mut state, 1, (4 * MB, 6 * MB), Why::Needed);
+    assert_eq!(state.pieces.keys().map(|(_, start)| start / MB).collect::<Vec<_>>(), [0, 3, 4, 5]);
+}
+
+#[test]
+fn large_pieces_are_under_way_up_to_the_depth_and_further_ones_as_some_come() {
+    let mut state = State::new(crate::MOST_HELD_BYTES, Instant::now());
+    let (begun, is_all) = begin(&mut state, 1, (0, 16 * MB), Why::Ahead);
+    assert!(begun.len() == state.pace.depth() && !is_all);
+    // The first is late; others have come.
+    (1..4).for_each(|number| state.came(1, number * MB, Some(bytes(MB)), Instant::now()));
+    assert_eq!(begin(&mut state, 1, (8 * MB, 16 * MB), Why::Ahead).0.len(), 3);
+    assert_eq!(begin(&mut state, 1, (11 * MB, 12 * MB), Why::Needed).0.len(), 1, "somebody waits for it");
+    let small = state.announced(2, 1000 * MB, (100 * MB, SMALL_BYTES));
+    assert_eq!(small, [(100 * MB, 100 * MB + SMALL_BYTES)], "pages are counted apart");
+}
+
+#[test]
+fn a_piece_that_cannot_be_had_leaves_no_trace() {
+    let pool = pool(8 * MB);
+    begin(&mut pool.state(), 1, (0, MB), Why::Needed);
+    pool.came(1, 0, None);
+    let mut state = pool.state();
+    assert!(state.held_bytes == 0 && state.large_under_way == 0 && matches!(state.find(1, 0, MB), Found::Nothing));
+}
+
+#[test]
+fn many_streams_share_the_memory() {
+    let mut state = State::new(MOST_HELD_BYTES, Instant::now());
+    let mut share = |object| {
+        let read = state.read(object, 1000 * MB, (0, MB));
+        state.ended(&read);
+        state.share()
+    };
+    assert_eq!(share(1), (LARGE_BYTES, 13 * LARGE_BYTES));
+    let shares: Vec<(u64, u64)> = (2..66).map(share).collect();
+    let &(large, window) = shares.last().unwrap();
+    assert!(65 * (large + window) <= MOST_HELD_BYTES && large >= MB && window >= large);
+}
+
+/// A store in virtual time, whose requests fail in an order without a pattern.
+struct Line {
+    latency: f64,
+    /// Bytes per second of each connection.
+    rate: f64,
+    /// Of 100 requests.
+    busy: u64,
+    cut: u64,
+    chance: u64,
+}
+
+impl Line {
+    fn chance(&mut self, most: u64) -> u64 {
+        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.chance >> 33) % most
+    }
+
+    /// Seconds until all bytes of a request are there, with its repeats after pauses as in `stores`.
+    fn seconds(&mut self, bytes: u64) -> f64 {
+        let (mut seconds, mut left, mut pause) = (0.0, bytes as f64, 0.01);
+        loop {
+            seconds += self.latency;
+            let is_busy = self.chance(100) < self.busy;
+            let is_cut = self.chance(100) < self.cut;
+            if !is_busy && !is_cut {
+                return seconds + left / self.rate;
+            }
+            if !is_busy {
+                seconds += left / 2.0 / self.rate;
+                left /= 2.0;
+            }
+            seconds += pause;
+            pause = 0.01 + (pause * 4.0 - 0.01) * self.chance(1000) as f64 / 1000.0;
+        }
+    }
+}
+
+/// Threads that read an object of `size` bytes in turn, 1 MB at a time, from a store in virtual time. What they do themselves takes no
+/// time.
+struct Readers {
+    state: State,
+    line: Line,
+    size: u64,
+    /// The read of each thread, and where it is.
+    reads: Vec<Option<(Read, u64)>>,
+    next: u64,
+    /// What comes, by time in nanoseconds and start.
+    coming: BTreeMap<(u64, u64), u64>,
+    start: Instant,
+    now: u64,
+    asked_bytes: u64,
+}
+
+impl Readers {
+    /// Goes on with a thread; whether it must wait or has nothing left to read.
+    fn rests(&mut self, thread: usize) -> bool {
+        let (read, at) = match self.reads[thread].take() {
+            Some(read) => read,
+            None if self.next == self.size => return true,
+            None => {
+                let from = self.next;
+                self.next += MB;
+                (self.state.read(1, self.size, (from, from + MB)), from)
+            }
+        };
+        for (from, to) in self.state.wanted(&read, at) {
+            let comes = self.now + (self.line.seconds(to - from) * 1e9) as u64;
+            self.coming.insert((comes, from), to);
+            self.asked_bytes += to - from;
+        }
+        assert!(self.state.held_bytes <= self.state.most_bytes);
+        let found = self.state.find(1, at, read.end - at);
+        match found {
+            Found::Here(part) if at + part.len() as u64 == read.end => self.state.ended(&read),
+            Found::Here(part) => self.reads[thread] = Some((read, at + part.len() as u64)),
+            Found::UnderWay(_) | Found::Nothing => {
+                self.state.pace.waits();
+                self.reads[thread] = Some((read, at));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What of the line is used from the middle of the object on, against connections of this number that are always busy.
+    fn used(mut self) -> (f64, u64, usize) {
+        let block = bytes(LARGE_BYTES);
+        let (mut half, mut most_depth) = (0, 0);
+        loop {
+            (0..self.reads.len()).for_each(|thread| while !self.rests(thread) {});
+            if half == 0 && self.next >= self.size / 2 {
+                half = self.now;
+            }
+            most_depth = most_depth.max(self.state.pace.depth());
+            let Some(((now, from), to)) = self.coming.pop_first() else { break };
+            self.now = now;
+            let at = self.start + Duration::from_nanos(now);
+            self.state.came(1, from, Some(block.slice(..(to - from) as usize)), at);
+        }
+        assert!(self.reads.iter().all(Option::is_none) && self.next == self.size);
+        let block = (self.state.most_bytes as f64 * 7.0 / 8.0 / most_depth as f64).min(LARGE_BYTES as f64);
+        let model = most_depth as f64 * block / (self.line.latency + block / self.line.rate);
+        let rate = self.size as f64 / 2.0 / ((self.now - half) as f64 / 1e9);
+        (rate / model, self.asked_bytes, most_depth)
+    }
+}
+
+#[test]
+fn with_failing_requests_the_line_stays_in_use_and_nothing_is_asked_for_twice() {
+    const SIZE: u64 = 16384 * MB;
+    for (busy, cut, least) in [(0, 0, 0.93), (5, 2, 0.88), (10, 5, 0.85), (20, 10, 0.6)] {
+        for threads in [1, 4, 16] {
+            let start = Instant::now();
+            let readers = Readers {
+                state: State::new(MOST_HELD_BYTES, start),
+                line: Line { latency: 0.05, rate: 10e6, busy, cut, chance: threads },
+                size: SIZE,
+                reads: (0..threads).map(|_| None).collect(),
+                next: 0,
+                coming: BTreeMap::new(),
+                start,
+                now: 0,
+                asked_bytes: 0,
+            };
+            let (used, asked_bytes, depth) = readers.used();
+            println!("{busy} % busy, {cut} % cut, {threads} threads: {used:.2} of {depth} connections");
+            assert_eq!(asked_bytes, SIZE, "{busy} % busy, {threads} threads");
+            assert!(used >= least, "{busy} % busy, {threads} threads: {used:.2} of {depth} connections");
+        }
+    }
+}
