@@ -223,15 +223,19 @@ impl State {
     pub(crate) fn wanted(&mut self, read: &Read, at: u64) -> Vec<(u64, u64)> {
         let (large, window) = self.share();
         let mut begun = Vec::new();
-        // Not asked for yet, given up for others before it was read, or there was no room.
+        let from = at / SMALL_BYTES * SMALL_BYTES;
+        let end = read.end.next_multiple_of(SMALL_BYTES).min(read.length);
+        // A thread behind the others needs no more than this.
+        let front = read.stream.filter(|key| self.streams.is_front(*key, read.end));
+        let step = self.step(if front.is_some() { large } else { end - from });
+        // Not asked for yet, given up for others before it was read, or there was no room. Only this piece is waited for now.
         if self.piece_at(read.object, at).is_none() {
-            let (from, small) = (at / SMALL_BYTES * SMALL_BYTES, read.end.next_multiple_of(SMALL_BYTES));
-            // A thread behind the others needs no more than this.
-            let front = read.stream.filter(|key| self.streams.is_front(*key, read.end));
-            let to = if front.is_some() { small.max(from + large) } else { small };
-            let step = if front.is_some() { large } else { small - from };
-            let reached = self.begin(read.object, (from, to.min(read.length)), step, Why::Needed, &mut begun);
+            let to = (from + step).min(read.length);
+            let reached = self.begin(read.object, (from, to), step, Why::Needed, &mut begun);
             front.into_iter().for_each(|key| self.streams.asked(key, reached));
+        }
+        if self.begin(read.object, (from, end), step, Why::Ahead, &mut begun) < end {
+            return begun;
         }
         let next = |state: &Self| Some((read.stream?, state.streams.next(read.stream?, window, large)?));
         while let Some((key, (from, to))) = next(self).filter(|(_, (from, _))| *from < read.length) {
@@ -250,25 +254,21 @@ impl State {
         let mut begun = Vec::new();
         // What a stream comes to is on its way in larger pieces.
         if !self.streams.covers(object, offset) {
-            let step = if bytes >= LARGE_HINT_BYTES { bytes } else { SMALL_BYTES };
+            let step = self.step(if bytes >= LARGE_HINT_BYTES { bytes } else { SMALL_BYTES });
             let end = offset.saturating_add(bytes).min(length).next_multiple_of(SMALL_BYTES).min(length);
             self.begin(object, (offset / SMALL_BYTES * SMALL_BYTES, end), step, Why::Announced, &mut begun);
         }
         begun
     }
 
+    /// How many bytes one piece may have of `bytes` that are wanted: whatever that is, several such pieces have room.
+    fn step(&self, bytes: u64) -> u64 {
+        bytes.min(LARGE_BYTES).min(self.most_bytes / 4).max(SMALL_BYTES) / SMALL_BYTES * SMALL_BYTES
+    }
+
     /// Makes pieces, under way, of what is missing between `from` and `to` of an object, each of at most `step` bytes, as far as
     /// there is room, and adds them to `begun`. Returns up to where all is there or under way.
-    fn begin(
-        &mut self,
-        object: u32,
-        (from, to): (u64, u64),
-        step: u64,
-        why: Why,
-        begun: &mut Vec<(u64, u64)>,
-    ) -> u64 {
-        // However much is wanted at once, it has room.
-        let step = step.clamp(SMALL_BYTES, LARGE_BYTES.min(self.most_bytes / 4));
+    fn begin(&mut self, object: u32, (from, to): (u64, u64), step: u64, why: Why, begun: &mut Vec<(u64, u64)>) -> u64 {
         let mut at = from;
         while at < to {
             if let Some((start, piece)) = self.piece_at(object, at) {
@@ -282,7 +282,8 @@ impl State {
             }
             let bytes = end - at;
             let (asked, used) = (self.clock, self.clock);
-            self.pieces.insert((object, at), Piece { bytes, content: None, unread: bytes, why, asked, used, waiting: 0 });
+            self.pieces
+                .insert((object, at), Piece { bytes, content: None, unread: bytes, why, asked, used, waiting: 0 });
             self.held_bytes += bytes;
             self.under_way += 1;
             self.large_under_way += usize::from(bytes >= LEAST_LARGE_BYTES);
@@ -307,7 +308,8 @@ impl State {
     /// Makes room by dropping what is needed least.
     fn make_room(&mut self, bytes: u64, is_needed: bool) -> bool {
         while self.held_bytes.saturating_add(bytes) > self.most_bytes {
-            let ordered = self.pieces.iter().filter_map(|(key, piece)| Some((self.order(*key, piece, is_needed)?, *key)));
+            let ordered =
+                self.pieces.iter().filter_map(|(key, piece)| Some((self.order(*key, piece, is_needed)?, *key)));
             let Some((_, (object, start))) = ordered.min() else { return false };
             self.held_bytes -= self.pieces.remove(&(object, start)).map_or(0, |piece| piece.bytes);
             self.streams.given_up(object, start);
@@ -316,7 +318,7 @@ impl State {
     }
 
     /// When a piece goes, if it may: first what is done, then what was left out, both as they were read; then, for what somebody
-    /// waits for, what will be read, the last that was asked for first.
+    /// waits for, what will be read, the furthest ahead first.
     fn order(&self, (object, start): (u32, u64), piece: &Piece, is_needed: bool) -> Option<(u8, u64, u64)> {
         if piece.content.is_none() || piece.waiting > 0 {
             return None;
@@ -326,11 +328,13 @@ impl State {
         }
         let end = start + piece.bytes;
         let is_announced = piece.why == Why::Announced && piece.asked + ANNOUNCED_FOR > self.clock;
-        let is_being_read = || self.reading.iter().any(|&(of, from, to)| of == object && from < end && start < to);
-        if !is_announced && !self.streams.is_ahead(object, (start, end)) && !is_being_read() {
-            return Some((1, piece.used, start));
+        let being_read = self.reading.iter().filter(|&&(of, from, to)| of == object && from < end && start < to);
+        let being_read = being_read.map(|(_, from, _)| start.saturating_sub(*from)).min();
+        let of_stream = || self.streams.distance(object, (start, end));
+        match is_announced.then_some(0).or(being_read).or_else(of_stream) {
+            None => Some((1, piece.used, start)),
+            Some(distance) => is_needed.then_some((2, u64::MAX - distance, u64::MAX - piece.asked)),
         }
-        is_needed.then_some((2, u64::MAX - piece.asked, u64::MAX - start))
     }
 
     /// The bytes of a large piece now, and how far beyond what is read each stream may have pieces: all that are read share the

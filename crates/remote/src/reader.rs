@@ -189,8 +189,9 @@ impl Drop for UnderWay {
 
 /// The body of an answer; `None` if it has more than `most_bytes`, whatever its header says.
 pub(crate) async fn body(answer: GetResult, most_bytes: u64) -> object_store::Result<Option<Bytes>> {
+    let said = answer.range.end.saturating_sub(answer.range.start).min(most_bytes);
     let mut stream = answer.into_stream();
-    let mut whole = Vec::with_capacity(usize::try_from(most_bytes).unwrap_or_default());
+    let mut whole = Vec::with_capacity(usize::try_from(said).unwrap_or_default());
     while let Some(piece) = stream.try_next().await? {
         if (whole.len() + piece.len()) as u64 > most_bytes {
             return Ok(None);

@@ -60,9 +60,8 @@ impl Streams {
         let gap = if is_large { LARGE_GAP_BYTES } else { GAP_BYTES };
         let goes_on = |stream: &Stream| (stream.at..=stream.at.saturating_add(gap)).contains(&offset);
         // Others of its stream have gone on while this thread waited.
-        let is_behind = |stream: &Stream| {
-            stream.is_one() && offset < stream.at && offset.saturating_add(BEHIND_BYTES) >= stream.at
-        };
+        let is_behind =
+            |stream: &Stream| stream.is_one() && offset < stream.at && offset.saturating_add(BEHIND_BYTES) >= stream.at;
         let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
         let found = of_object().filter(|(_, stream)| goes_on(stream) || is_known && is_behind(stream));
         let nearest = found.min_by_key(|(_, stream)| stream.at.abs_diff(offset)).map(|(key, _)| *key);
@@ -124,10 +123,11 @@ impl Streams {
         }
     }
 
-    /// Whether bytes of an object were asked for ahead for a stream that will come to them.
-    pub(crate) fn is_ahead(&self, object: u32, (from, to): (u64, u64)) -> bool {
-        let comes = |stream: &Stream| stream.is_one() && stream.at < to && from < stream.ahead;
-        self.0.range((object, 0)..=(object, usize::MAX)).any(|(_, stream)| comes(stream))
+    /// How far behind these bytes of an object a stream is that they were asked for ahead for; `None` if there is none.
+    pub(crate) fn distance(&self, object: u32, (from, to): (u64, u64)) -> Option<u64> {
+        let comes = |stream: &&Stream| stream.is_one() && stream.at < to && from < stream.ahead;
+        let streams = self.0.range((object, 0)..=(object, usize::MAX)).map(|(_, stream)| stream);
+        streams.filter(comes).map(|stream| from.saturating_sub(stream.at)).min()
     }
 
     /// Whether a stream will come to `offset` soon.
@@ -213,7 +213,8 @@ mod tests {
         streams.asked(key, 17 * MB);
         assert_eq!(streams.next(key, 16 * MB, 8 * MB), None);
         assert!(streams.covers(1, 12 * MB) && !streams.covers(1, 500 * MB) && !streams.covers(2, 12 * MB));
-        assert!(streams.is_ahead(1, (9 * MB, 17 * MB)) && !streams.is_ahead(1, (0, MB)));
+        assert_eq!(streams.distance(1, (9 * MB, 17 * MB)), Some(8 * MB));
+        assert_eq!(streams.distance(1, (0, MB)), None);
         streams.given_up(1, 9 * MB);
         assert_eq!(streams.next(key, 16 * MB, 8 * MB), Some((9 * MB, 17 * MB)));
     }

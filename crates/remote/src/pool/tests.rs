@@ -174,73 +174,114 @@ impl Line {
     }
 }
 
-/// Threads that read an object of `size` bytes in turn, 1 MB at a time, from a store in virtual time. What they do themselves takes no
+/// Threads that read objects in turn, a chunk of one and then of the next, from a store in virtual time. What they do themselves takes no
 /// time.
 struct Readers {
     state: State,
     line: Line,
+    /// Bytes of each object.
     size: u64,
-    /// The read of each thread, and where it is.
-    reads: Vec<Option<(Read, u64)>>,
-    next: u64,
-    /// What comes, by time in nanoseconds and start.
-    coming: BTreeMap<(u64, u64), u64>,
+    objects: u64,
+    chunk: u64,
+    /// Chunks that were begun.
+    begun: u64,
+    threads: Vec<Option<Reading>>,
+    /// What comes, by time in nanoseconds, object and start.
+    coming: BTreeMap<(u64, u32, u64), u64>,
     start: Instant,
     now: u64,
     asked_bytes: u64,
 }
 
+/// A thread in a read: where it is, and the piece it waits for.
+struct Reading {
+    object: u32,
+    read: Read,
+    at: u64,
+    waits_for: Option<u64>,
+}
+
 impl Readers {
-    /// Goes on with a thread; whether it must wait or has nothing left to read.
-    fn rests(&mut self, thread: usize) -> bool {
-        let (read, at) = match self.reads[thread].take() {
-            Some(read) => read,
-            None if self.next == self.size => return true,
-            None => {
-                let from = self.next;
-                self.next += MB;
-                (self.state.read(1, self.size, (from, from + MB)), from)
-            }
-        };
-        for (from, to) in self.state.wanted(&read, at) {
-            let comes = self.now + (self.line.seconds(to - from) * 1e9) as u64;
-            self.coming.insert((comes, from), to);
-            self.asked_bytes += to - from;
+    fn new(threads: usize, (objects, size): (u64, u64), chunk: u64, (busy, cut): (u64, u64)) -> Self {
+        let start = Instant::now();
+        Self {
+            state: State::new(MOST_HELD_BYTES, start),
+            line: Line { latency: 0.05, rate: 10e6, busy, cut, chance: threads as u64 },
+            size,
+            objects,
+            chunk,
+            begun: 0,
+            threads: (0..threads).map(|_| None).collect(),
+            coming: BTreeMap::new(),
+            start,
+            now: 0,
+            asked_bytes: 0,
         }
-        assert!(self.state.held_bytes <= self.state.most_bytes);
-        let found = self.state.find(1, at, read.end - at);
-        match found {
-            Found::Here(part) if at + part.len() as u64 == read.end => self.state.ended(&read),
-            Found::Here(part) => self.reads[thread] = Some((read, at + part.len() as u64)),
-            Found::UnderWay(_) | Found::Nothing => {
-                self.state.pace.waits();
-                self.reads[thread] = Some((read, at));
-                return true;
-            }
-        }
-        false
     }
 
-    /// What of the line is used from the middle of the object on, against connections of this number that are always busy.
-    fn used(mut self) -> (f64, u64, usize) {
-        let block = bytes(LARGE_BYTES);
-        let (mut half, mut most_depth) = (0, 0);
+    /// The next chunk.
+    fn begin(&mut self) -> Option<Reading> {
+        let (object, from) = ((self.begun % self.objects) as u32 + 1, self.begun / self.objects * self.chunk);
+        if from == self.size {
+            return None;
+        }
+        self.begun += 1;
+        let read = self.state.read(object, self.size, (from, from + self.chunk));
+        Some(Reading { object, read, at: from, waits_for: None })
+    }
+
+    /// Goes on with a thread until it must wait or nothing is left to read.
+    fn go_on(&mut self, thread: usize) {
+        while let Some(mut reading) = self.threads[thread].take().or_else(|| self.begin()) {
+            let object = reading.object;
+            if let Some(start) = reading.waits_for.take() {
+                self.state.pieces.get_mut(&(object, start)).unwrap().waiting -= 1;
+            }
+            for (from, to) in self.state.wanted(&reading.read, reading.at) {
+                let comes = self.now + (self.line.seconds(to - from) * 1e9) as u64;
+                self.coming.insert((comes, object, from), to);
+                self.asked_bytes += to - from;
+            }
+            assert!(self.state.held_bytes <= self.state.most_bytes);
+            match self.state.find(object, reading.at, reading.read.end - reading.at) {
+                Found::Here(part) => {
+                    reading.at += part.len() as u64;
+                    if reading.at == reading.read.end {
+                        self.state.ended(&reading.read);
+                        continue;
+                    }
+                    self.threads[thread] = Some(reading);
+                    continue;
+                }
+                Found::UnderWay(start) => {
+                    self.state.pieces.get_mut(&(object, start)).unwrap().waiting += 1;
+                    reading.waits_for = Some(start);
+                }
+                Found::Nothing => {}
+            }
+            self.state.pace.waits();
+            self.threads[thread] = Some(reading);
+            return;
+        }
+    }
+
+    /// Reads everything. Returns the bytes per second from the middle on, and the most requests that the pace allowed.
+    fn read_all(&mut self) -> (f64, usize) {
+        let chunks = self.size / self.chunk * self.objects;
+        let (block, mut half, mut depth) = (bytes(LARGE_BYTES), 0, 0);
         loop {
-            (0..self.reads.len()).for_each(|thread| while !self.rests(thread) {});
-            if half == 0 && self.next >= self.size / 2 {
+            (0..self.threads.len()).for_each(|thread| self.go_on(thread));
+            if half == 0 && self.begun >= chunks / 2 {
                 half = self.now;
             }
-            most_depth = most_depth.max(self.state.pace.depth());
-            let Some(((now, from), to)) = self.coming.pop_first() else { break };
+            depth = depth.max(self.state.pace.depth());
+            let Some(((now, object, from), to)) = self.coming.pop_first() else { break };
             self.now = now;
             let at = self.start + Duration::from_nanos(now);
-            self.state.came(1, from, Some(block.slice(..(to - from) as usize)), at);
+            self.state.came(object, from, Some(block.slice(..(to - from) as usize)), at);
         }
-        assert!(self.reads.iter().all(Option::is_none) && self.next == self.size);
-        let block = (self.state.most_bytes as f64 * 7.0 / 8.0 / most_depth as f64).min(LARGE_BYTES as f64);
-        let model = most_depth as f64 * block / (self.line.latency + block / self.line.rate);
-        let rate = self.size as f64 / 2.0 / ((self.now - half) as f64 / 1e9);
-        (rate / model, self.asked_bytes, most_depth)
+        assert!(self.threads.iter().all(Option::is_none) && self.begun == chunks);
+        ((self.size * self.objects / 2) as f64 / ((self.now - half) as f64 / 1e9), depth)
     }
 }
 
@@ -249,22 +290,29 @@ fn with_failing_requests_the_line_stays_in_use_and_nothing_is_asked_for_twice() 
     const SIZE: u64 = 16384 * MB;
     for (busy, cut, least) in [(0, 0, 0.93), (5, 2, 0.88), (10, 5, 0.85), (20, 10, 0.6)] {
         for threads in [1, 4, 16] {
-            let start = Instant::now();
-            let readers = Readers {
-                state: State::new(MOST_HELD_BYTES, start),
-                line: Line { latency: 0.05, rate: 10e6, busy, cut, chance: threads },
-                size: SIZE,
-                reads: (0..threads).map(|_| None).collect(),
-                next: 0,
-                coming: BTreeMap::new(),
-                start,
-                now: 0,
-                asked_bytes: 0,
-            };
-            let (used, asked_bytes, depth) = readers.used();
-            println!("{busy} % busy, {cut} % cut, {threads} threads: {used:.2} of {depth} connections");
-            assert_eq!(asked_bytes, SIZE, "{busy} % busy, {threads} threads");
+            let mut readers = Readers::new(threads, (1, SIZE), MB, (busy, cut));
+            let (rate, depth) = readers.read_all();
+            assert_eq!(readers.asked_bytes, SIZE, "{busy} % busy, {threads} threads");
+            // As many connections, always busy, that share the memory for what is read ahead.
+            let block = (MOST_HELD_BYTES as f64 * 7.0 / 8.0 / depth as f64).min(LARGE_BYTES as f64);
+            let model = depth as f64 * block / (readers.line.latency + block / readers.line.rate);
+            let used = rate / model;
             assert!(used >= least, "{busy} % busy, {threads} threads: {used:.2} of {depth} connections");
+        }
+    }
+}
+
+#[test]
+fn the_stripes_of_a_backup_take_no_room_from_each_other() {
+    for (objects, chunk) in [(8, SMALL_BYTES), (64, SMALL_BYTES), (64, MB)] {
+        for faults in [(0, 0), (10, 5)] {
+            let size = 2048 * MB / objects;
+            let mut readers = Readers::new(4, (objects, size), chunk, faults);
+            let (rate, _) = readers.read_all();
+            // The first streams have all the memory until the last are found.
+            let again = readers.asked_bytes - size * objects;
+            assert!(again < size * objects / 8, "{objects} {chunk} {faults:?}: {again} bytes again");
+            assert!(rate > 100e6, "{objects} {chunk} {faults:?}: {rate} bytes per second");
         }
     }
 }
