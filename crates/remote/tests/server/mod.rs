@@ -240,6 +240,10 @@ fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n");
         out.write_all(head.as_bytes()).ok()?;
+        // What follows the answer to HEAD would be taken for the next answer of the connection.
+        if request.method == "HEAD" {
+            return Some(());
+        }
         let cut = if chance % 100 < line.cut && length > 1000 { length / 2 } else { length };
         if status.starts_with('2') {
             state.sent.fetch_add(cut as u64, Ordering::Relaxed);
