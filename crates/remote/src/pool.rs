@@ -1,9 +1,9 @@
 //! Pieces of objects in memory: on their way, or there until they were read and others need their room.
 //!
-//! So many requests are under way for what streams come to as the pace allows. What they bring, and what is still on its way, lies in a
-//! window of each stream: from what is being read on, as long as the stream's share of the memory allows. The window is longer than what
-//! is under way, so that a piece that is late, as after a failed request, does not keep those after it from being asked for. A piece is
-//! done when all its bytes were handed out. Only a piece that somebody waits for takes the room of pieces in a window, the furthest first.
+//! The pace says how many requests are under way for the streams. Each stream has a window, as long as its share of the memory: it begins
+//! with what is being read, and holds what has come and what is on its way. It is longer than what is under way, so that a late piece, as
+//! after a failed request, does not hold up the requests after it. A piece is done when all its bytes were handed out. A piece that a
+//! thread waits for may take the room of pieces in a window, the furthest first; no other piece may.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ const LARGE_HINT_BYTES: u64 = 512 << 10;
 const SMALL_BYTES: u64 = 64 << 10;
 /// Pieces under way at once, without those that somebody waits for.
 const MOST_UNDER_WAY: usize = 256;
-/// What was announced, and not read among so many reads, will not be.
+/// What was announced and not read within this number of reads will not be read.
 const ANNOUNCED_FOR: u64 = 4096;
 
 /// All pieces of all objects.
@@ -70,7 +70,7 @@ struct Piece {
 /// Why bytes are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
-    /// Somebody waits for them.
+    /// A thread waits for them.
     Needed,
     /// A stream will come to them.
     Ahead,

@@ -16,7 +16,7 @@ const LARGE_BYTES: u64 = 256 << 10;
 const RUN: u32 = 3;
 /// The same close behind another stream, where what was there is gone: a second pass, or just threads that were behind.
 const RUN_AGAIN: u32 = 16;
-/// A stream that was not read among so many reads is forgotten.
+/// A stream that was not read within this number of reads is forgotten.
 const FORGOTTEN_AFTER: u64 = 1024;
 
 /// A stream: its object, and its number there.

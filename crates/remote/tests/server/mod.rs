@@ -172,7 +172,7 @@ impl Server {
         self.state.sent.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes of objects that were sent since the server was started, or told to forget.
+    /// Bytes of objects sent since the server started, or since `forget`.
     pub fn sent(&self) -> u64 {
         self.state.sent.load(Ordering::Relaxed)
     }
