@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use catalog::Rowset;
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Doubt, ExpandedPage, ExpandedRow, Expansion, Scratch};
-use format::page::PAGE_BYTES;
 use format::record::Record;
 use format::same_shape::{Rows, SameShapeRows};
 use format::slots::{MAX_SLOTS, SlotEntry, SlotOrder, Span};
@@ -19,10 +18,9 @@ const STEP_BYTES: usize = 1 << 18;
 
 /// What the expanded rows of a page of this rowset take at most.
 pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
-    // A value that is not in its record has at least half a byte on the page.
-    let doubts = 2 * PAGE_BYTES * size_of::<(u16, ColumnDoubt)>();
-    // Its buffer doubles.
-    (expansion.most_page_bytes() + STEP_BYTES + 2 * doubts) as u64
+    let most = expansion.most_of_page();
+    // There may be a doubt about each value. Their buffer doubles.
+    (most.bytes + STEP_BYTES + 2 * most.values * size_of::<(u16, ColumnDoubt)>()) as u64
 }
 
 /// The expanded rows of one page at a time; keeps what it allocates.
@@ -113,7 +111,7 @@ impl ExpandedRows {
     /// Expands the rows of a page that passed its audit, and sees whether they are of one form unless each is to be looked at
     /// by itself.
     pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion, row_by_row: bool) {
-        let most_bytes = expansion.most_page_bytes();
+        let most_bytes = expansion.most_of_page().bytes;
         self.clear();
         (self.is_loaded, self.is_same_shape) = (true, false);
         self.rows.clear();

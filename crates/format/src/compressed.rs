@@ -11,7 +11,9 @@ pub mod scsu;
 mod value;
 pub mod vardecimal;
 
-pub use expand::{CommonForm, CompressedColumn, Expanded, ExpandedPage, ExpandedRow, Expansion, PageColumns, Scratch};
+pub use expand::{
+    CommonForm, CompressedColumn, Expanded, ExpandedPage, ExpandedRow, Expansion, MostOfPage, PageColumns, Scratch,
+};
 pub use fault::{CdFault, CdIssue, CdTest};
 pub use info::{Anchor, CompressionInfo};
 pub use record::{CdColumn, CdKind, CdParts, CdRecord, Columns, Descriptor, cd_status};

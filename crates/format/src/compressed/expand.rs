@@ -31,6 +31,8 @@ const MOST_VARIABLE_BYTES: usize = 2 * BODY_BYTES;
 /// and stands for 8,060, the most that a row may have: 867 of them, beside that value, take 7.0 MB. No other page that a server
 /// writes takes more (docs/format/compression.md#dictionary).
 const MOST_COMPLETED_BYTES: usize = 8 << 20;
+/// The root of a value off the row, with five links (docs/format/records.md#complex-columns).
+const MOST_POINTER_BYTES: usize = 12 + 12 * 5;
 /// First byte of a prefix length of two bytes.
 const WIDE_PREFIX: u8 = 0x80;
 /// Placeholder for a forwarded row's back pointer, whose format in compressed rows is undocumented: it points nowhere.
@@ -64,6 +66,15 @@ pub struct Expansion {
     slots: Vec<Slot>,
     /// Pages of the rowset may have compression information.
     has_information: bool,
+}
+
+/// The most that the rows of a page take in expanded form.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MostOfPage {
+    /// Bytes of all rows.
+    pub bytes: usize,
+    /// Values that they have.
+    pub values: usize,
 }
 
 /// Buffers for expanded rows; keeps its allocations.
@@ -128,24 +139,30 @@ impl Expansion {
         Self { has_information: true, ..self }
     }
 
-    /// The most bytes that the rows of a page take in expanded form. Columns of fixed length that are NULL take half a byte on the
-    /// page: 1,156 rows of an int and a `char(8000)` take 9 MB.
-    pub fn most_page_bytes(&self) -> usize {
-        let fixed = (0..=self.slots.len()).map(|count| {
+    /// The most that the rows of a page take in expanded form. Columns of fixed length that are NULL take half a byte on the page:
+    /// 1,156 rows of an int and a `char(8000)` take 9 MB.
+    pub fn most_of_page(&self) -> MostOfPage {
+        let most_variable_bytes = if self.has_information { MOST_COMPLETED_BYTES } else { MOST_VARIABLE_BYTES };
+        let (mut most, mut of_row) = (MostOfPage::default(), 0);
+        // Rows may be older than the last columns.
+        for count in 0..=self.slots.len() {
             let last = count.checked_sub(1).and_then(|last| self.slots.get(last));
-            let (fixed_end, variable) =
-                last.map_or((FIXED_START, 0), |last| (last.fixed_end, usize::from(last.variable)));
-            let ends = 2 + 2 * (variable + 1);
-            let row = usize::from(fixed_end) + 2 + count.div_ceil(8) + ends + BACK_POINTER.len() + VERSION_TAG_BYTES;
+            let (fixed_end, variable) = last.map_or((FIXED_START, 0), |last| (last.fixed_end, last.variable));
+            let longest = |last: &Slot| match usize::from(last.info.length) {
+                // A (max) type.
+                0 => BODY_BYTES,
+                // A value off the row has a pointer in it.
+                length => length.clamp(MOST_POINTER_BYTES, BODY_BYTES),
+            };
+            of_row += last.filter(|last| last.fixed == 0).map_or(0, longest);
+            let ends = 2 + 2 * (usize::from(variable) + 1);
+            let head = usize::from(fixed_end) + 2 + count.div_ceil(8) + ends + BACK_POINTER.len() + VERSION_TAG_BYTES;
             // A slot, and a record of its status, the number of its columns, and their descriptors.
-            BODY_BYTES / (2 + 2 + count.div_ceil(2)) * row
-        });
-        let variable = match self.slots.iter().any(|slot| slot.fixed == 0) {
-            true if self.has_information => MOST_COMPLETED_BYTES,
-            true => MOST_VARIABLE_BYTES,
-            false => 0,
-        };
-        fixed.max().unwrap_or_default() + variable
+            let rows = BODY_BYTES / (2 + 2 + count.div_ceil(2));
+            most.bytes = most.bytes.max(rows * head + (rows * of_row).min(most_variable_bytes));
+            most.values = most.values.max(rows * count);
+        }
+        most
     }
 
     /// Columns of the rowset.

@@ -305,15 +305,22 @@ fn undecided_forms_are_no_faults() {
 
 #[test]
 fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
+    let most = |expansion: &Expansion| expansion.most_of_page().bytes;
     // An int and a char(8000), all NULL but the int: 3 bytes, 2 of its values, 2 of the slot.
     let wide = Expansion::new(&[column(xtype::INT, 4), column(xtype::CHAR, 8000)]).unwrap();
-    assert!(wide.most_page_bytes() >= 8096 / 7 * (4 + 4 + 8000 + 2 + 1));
-    assert!(wide.most_page_bytes() < 14 << 20);
+    assert!(most(&wide) >= 8096 / 7 * (4 + 4 + 8000 + 2 + 1));
+    assert!(most(&wide) < 14 << 20);
     // Rows of an int alone, before the other column was added.
     let narrow = Expansion::new(&[column(xtype::INT, 4)]).unwrap();
-    assert!(wide.most_page_bytes() > narrow.most_page_bytes());
+    assert!(most(&wide) > most(&narrow));
     // Text in ordinary Unicode, a byte for each of its characters.
-    let text = Expansion::new(&[column(xtype::NVARCHAR, 8000)]).unwrap();
-    assert!((2 * 8096..1 << 20).contains(&text.most_page_bytes()));
-    assert!(text.with_information().most_page_bytes() >= 867 * 8060);
+    for length in [8000, 0] {
+        let text = Expansion::new(&[column(xtype::NVARCHAR, length), column(xtype::NVARCHAR, length)]).unwrap();
+        assert!((2 * 8096..1 << 20).contains(&most(&text)));
+        assert!(most(&text.with_information()) >= 867 * 8060);
+    }
+    // Short values stay short, whatever completes them.
+    let short = Expansion::new(&[column(xtype::INT, 4), column(xtype::NVARCHAR, 100)]).unwrap().with_information();
+    assert!((1156 * 100..1 << 20).contains(&most(&short)));
+    assert_eq!(short.most_of_page().values, 8096 / 5 * 2);
 }
