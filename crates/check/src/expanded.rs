@@ -16,6 +16,9 @@ pub(crate) type ColumnDoubt = (u16, Doubt);
 /// By how much the buffer for rows that are expanded one by one grows at least.
 const STEP_BYTES: usize = 1 << 18;
 
+/// Bytes that may be read after the last row.
+const AFTER: usize = 8;
+
 /// What the expanded rows of a page of this rowset take at most.
 pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
     let most = expansion.most_of_page();
@@ -125,7 +128,7 @@ impl ExpandedRows {
             }
             self.rows.push(start..self.bytes.len() as u32);
         }
-        self.bytes.extend_from_slice(&[0; 8]);
+        self.bytes.extend_from_slice(&[0; AFTER]);
         let is_whole = self.doubts.is_empty() && self.failed == 0;
         self.is_same_shape = is_whole && !row_by_row && self.same_shape.load_expanded(&self.bytes, &self.rows);
     }
@@ -147,9 +150,10 @@ impl ExpandedRows {
         match row.filter(|row| self.bytes.len() + row.record.bytes().len() <= most_bytes) {
             Some(row) => {
                 let bytes = row.record.bytes();
-                if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+                let needed = bytes.len() + AFTER;
+                if self.bytes.capacity() - self.bytes.len() < needed {
                     // By steps, as twice as much might be beyond the grant.
-                    self.bytes.reserve_exact(bytes.len().max(STEP_BYTES));
+                    self.bytes.reserve_exact(needed.max(STEP_BYTES));
                 }
                 self.bytes.extend_from_slice(bytes);
                 self.doubts.extend(row.doubts.iter().map(|doubt| (slot, *doubt)));
@@ -190,5 +194,30 @@ impl ExpandedRows {
         };
         let rest = self.doubts.get(first..).unwrap_or_default();
         rest.iter().take_while(move |(of, _)| usize::from(*of) == slot).map(|(_, doubt)| *doubt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::PageType;
+    use format::compressed::CompressedColumn;
+    use format::types::{TypeInfo, xtype};
+
+    use super::*;
+    use crate::test_pages::TestPage;
+
+    #[test]
+    fn the_rows_of_a_page_take_no_more_than_what_is_counted_for_them() {
+        // Expanded, a row is 4,096 bytes; 64 of them are a step to the byte.
+        let info = TypeInfo { xtype: xtype::CHAR, length: 4089, ..TypeInfo::default() };
+        let expansion = Expansion::new(&[Some(CompressedColumn { info, is_uniquifier: false })]).unwrap();
+        let record = [0x01, 1, 0];
+        let page = (0..1600).fold(TestPage::new(PageType::Data), |page, _| page.record(&record)).finish();
+        let spans: Vec<Span> = (0..1600).map(|slot| Span { offset: 96 + 3 * slot, length: 3 }).collect();
+        let mut rows = ExpandedRows::default();
+        rows.load(Page::new(&page), &spans, &expansion, true);
+        assert_eq!((rows.failed(), rows.row(1599).map(|row| row.bytes().len())), (0, Some(4096)));
+        assert!(rows.bytes.capacity() as u64 <= bytes_per_page(&expansion), "{}", rows.bytes.capacity());
+        assert_eq!(1600 * 4096 % STEP_BYTES, 0);
     }
 }

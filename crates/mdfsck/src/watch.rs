@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     arguments.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let engine = engine::Engine::of(arguments)?;
     let history = open(arguments)?;
-    arguments.html.as_deref().map_or(Ok(()), |page| show::target("--html", page, &history).map(drop))?;
+    arguments.html.as_deref().map_or(Ok(()), |page| try_page(page, arguments, &history))?;
     let is_stopped = windows::signals::watch();
     let holder = Holder::new(&keep::host());
     let shared = Shared::default();
@@ -109,14 +109,31 @@ fn open(arguments: &WatchArguments) -> Result<History, Failure> {
     History::open_or_create(&arguments.history).map_err(|error| Failure::from(&error))
 }
 
-/// The files that the watcher itself writes.
-fn own(arguments: &WatchArguments) -> Vec<PathBuf> {
+/// Whether the page of all databases can be written there.
+fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Result<(), Failure> {
+    // Of the history itself, `show::target` speaks.
+    let beside = beside_history(arguments).into_iter().skip(1);
+    let mut others = beside.chain(arguments.metrics.clone()).chain(arguments.paths.iter().cloned());
+    if others.any(|other| output::place(&other) == output::place(page)) {
+        let text = "is another file of this command; name a file of its own for the page";
+        return Err(Failure::usage(format!("--html {}: {text}", page.display())));
+    }
+    show::target("--html", page, history).map(drop)
+}
+
+/// The history, and what SQLite writes beside it.
+fn beside_history(arguments: &WatchArguments) -> Vec<PathBuf> {
     let beside = |suffix: &str| {
         let mut name = arguments.history.clone().into_os_string();
         name.push(suffix);
         PathBuf::from(name)
     };
-    let mut own: Vec<PathBuf> = ["", "-wal", "-shm", "-journal"].into_iter().map(beside).collect();
+    ["", "-wal", "-shm", "-journal"].into_iter().map(beside).collect()
+}
+
+/// The files that the watcher itself writes.
+fn own(arguments: &WatchArguments) -> Vec<PathBuf> {
+    let mut own = beside_history(arguments);
     own.extend([&arguments.metrics, &arguments.html].into_iter().flatten().cloned());
     own
 }

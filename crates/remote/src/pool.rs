@@ -206,7 +206,7 @@ impl State {
     }
 
     /// At most `most` bytes from `offset` of an object on.
-    pub(crate) fn find(&mut self, object: u32, offset: u64, most: u64) -> Found {
+    fn find(&mut self, object: u32, offset: u64, most: u64) -> Found {
         let Some((start, _)) = self.piece_at(object, offset) else { return Found::Nothing };
         let Some(piece) = self.pieces.get_mut(&(object, start)) else { return Found::Nothing };
         piece.used = self.clock;
@@ -219,8 +219,9 @@ impl State {
         Found::Here(found)
     }
 
-    /// What is to be asked for now so that a read can go on from `at`, and what its stream comes to then.
-    pub(crate) fn wanted(&mut self, read: &Read, at: u64) -> Vec<(u64, u64)> {
+    /// What is at `at` of a read, and what is to be asked for: so that it can go on, and what its stream comes to then. If there
+    /// is nothing and no room either, all other pieces are under way or waited for.
+    pub(crate) fn go_on(&mut self, read: &Read, at: u64) -> (Found, Vec<(u64, u64)>) {
         let (large, window) = self.share();
         let mut begun = Vec::new();
         let from = at / SMALL_BYTES * SMALL_BYTES;
@@ -234,8 +235,10 @@ impl State {
             let reached = self.begin(read.object, (from, to), step, Why::Needed, &mut begun);
             front.into_iter().for_each(|key| self.streams.asked(key, reached));
         }
+        // Before anything is asked for ahead, which may take the room of a piece that was read: of this one, too.
+        let found = self.find(read.object, at, read.end - at);
         if self.begin(read.object, (from, end), step, Why::Ahead, &mut begun) < end {
-            return begun;
+            return (found, begun);
         }
         let next = |state: &Self| Some((read.stream?, state.streams.next(read.stream?, window, large)?));
         while let Some((key, (from, to))) = next(self).filter(|(_, (from, _))| *from < read.length) {
@@ -246,7 +249,7 @@ impl State {
                 break;
             }
         }
-        begun
+        (found, begun)
     }
 
     /// What is to be asked for because a caller says that it will read `bytes` bytes from `offset` on.

@@ -134,8 +134,9 @@ impl Remote {
         let mut state = self.pool.state();
         while at < end {
             self.has_not_failed()?;
-            self.ask(state.wanted(read, at));
-            match state.find(self.number, at, end - at) {
+            let (found, asked) = state.go_on(read, at);
+            self.ask(asked);
+            match found {
                 Found::Here(bytes) => {
                     drop(state);
                     let copied = copy(&bytes, rest);

@@ -36,9 +36,9 @@ impl Patience {
     fn retries(self) -> RetryConfig {
         let (max_retries, seconds, first_milliseconds, longest_seconds, base) = match self {
             Self::Little => (5, 20, 100, 3, 2.0),
-            // Each pause is up to four times the one before. The first is short, since what comes after the piece waits for it; the
-            // last ones outlast an outage of minutes.
-            Self::Much => (24, 300, 10, 30, 4.0),
+            // Time alone ends it. Each pause is at random up to four times the one before. The first is short, since what comes
+            // after the piece waits for it.
+            Self::Much => (10_000, 300, 10, 30, 4.0),
         };
         let backoff = BackoffConfig {
             init_backoff: Duration::from_millis(first_milliseconds),

@@ -11,7 +11,7 @@ use super::record::{CdColumn, CdRecord, Descriptor};
 use super::value::{Codec, Doubt, decode_fixed, unicode, uniquifier};
 use crate::page::{HEADER_BYTES, PAGE_BYTES};
 use crate::record::{COMPLEX, Record, RecordKind, VERSION_TAG_BYTES, status};
-use crate::types::TypeInfo;
+use crate::types::{TypeInfo, xtype};
 
 pub use together::{CommonForm, ExpandedPage, ExpandedRow, PageColumns};
 
@@ -27,10 +27,10 @@ const MAX_COLUMNS: usize = 4096;
 /// The most that the variable columns of a page's rows take where no compression information completes them: a byte of
 /// compressed Unicode stands for at most two.
 const MOST_VARIABLE_BYTES: usize = 2 * BODY_BYTES;
-/// With compression information. A row of two nvarchar columns, each a symbol of one byte for the same 2,015 bytes, takes 7 bytes
-/// and stands for 8,060, the most that a row may have: 867 of them, beside that value, take 7.0 MB. No other page that a server
-/// writes takes more (docs/format/compression.md#dictionary).
-const MOST_COMPLETED_BYTES: usize = 8 << 20;
+/// With compression information. A row of four nvarchar columns, each a symbol of one byte for the same 2,015 bytes, takes 10 bytes and
+/// stands for 16,120; beside that value a page has 608 of them, 9.8 MB. Other numbers of columns, and anchors, give less. That
+/// is more than a server writes if, as is likely, the 8,060 bytes that a row may have are those of its expanded form.
+const MOST_COMPLETED_BYTES: usize = 10 << 20;
 /// The root of a value off the row, with five links (docs/format/records.md#complex-columns).
 const MOST_POINTER_BYTES: usize = 12 + 12 * 5;
 /// First byte of a prefix length of two bytes.
@@ -148,11 +148,11 @@ impl Expansion {
         for count in 0..=self.slots.len() {
             let last = count.checked_sub(1).and_then(|last| self.slots.get(last));
             let (fixed_end, variable) = last.map_or((FIXED_START, 0), |last| (last.fixed_end, last.variable));
-            let longest = |last: &Slot| match usize::from(last.info.length) {
-                // A (max) type.
-                0 => BODY_BYTES,
+            let longest = |last: &Slot| match (last.info.xtype, usize::from(last.info.length)) {
+                // Values of a (max) type, and of these with the option 'text in row', may be in the row.
+                (_, 0) | (xtype::TEXT | xtype::NTEXT | xtype::IMAGE, _) => BODY_BYTES,
                 // A value off the row has a pointer in it.
-                length => length.clamp(MOST_POINTER_BYTES, BODY_BYTES),
+                (_, length) => length.clamp(MOST_POINTER_BYTES, BODY_BYTES),
             };
             of_row += last.filter(|last| last.fixed == 0).map_or(0, longest);
             let ends = 2 + 2 * (usize::from(variable) + 1);

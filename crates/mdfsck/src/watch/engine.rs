@@ -107,7 +107,9 @@ impl<'a> Engine<'a> {
                 let seconds = self.arguments.engine_limit.as_secs();
                 Ok(Some(format!("{program}: took more than {seconds} seconds and was ended (--engine-limit)")))
             }
-            Ok(Ended::NotAtAll) => Ok(Some(format!("{program}: was killed and is still there"))),
+            Ok(Ended::NotAtAll) => Ok(Some(format!(
+                "{program}: took too long or was to end with the watcher, was killed, and is still there"
+            ))),
             Ok(Ended::Stopped) => Ok(Some(format!("{program}: was ended together with the watcher"))),
             Err(cause) => Err(Failure::unable(format!("{program}: cannot be started: {cause}"))),
         }

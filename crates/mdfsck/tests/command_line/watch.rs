@@ -215,6 +215,10 @@ fn page(folder: &Path) -> Result<(), Failed> {
     ] {
         refused(&watch(folder, &["--html", place]), status, &[place, words])?;
     }
+    for other in ["h.db-wal", "m.prom"] {
+        let output = watch(folder, &["--metrics", "m.prom", "--html", other]);
+        refused(&output, 8, &[other, "another file of this command"])?;
+    }
     Ok(())
 }
 

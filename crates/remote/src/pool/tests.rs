@@ -58,7 +58,7 @@ fn memory_is_never_more_than_granted() {
 fn a_read_larger_than_the_memory_is_made_in_pieces_that_have_room() {
     let mut state = State::new(4 * MB, Instant::now());
     let read = state.read(1, 100 * MB, (0, 40 * MB));
-    let asked = state.wanted(&read, 0);
+    let (_, asked) = state.go_on(&read, 0);
     assert!(!asked.is_empty() && asked.iter().all(|(start, end)| end - start <= MB), "{asked:?}");
 }
 
@@ -67,12 +67,14 @@ fn what_will_be_read_makes_room_only_for_what_somebody_waits_for_the_furthest_fi
     let mut state = State::new(8 * MB, Instant::now());
     let read = state.read(1, 100 * MB, (0, MB));
     loop {
-        let asked = state.wanted(&read, 0);
+        let (_, asked) = state.go_on(&read, 0);
         if asked.is_empty() {
             break;
         }
         asked.iter().for_each(|&(start, end)| state.came(1, start, Some(bytes(end - start)), Instant::now()));
     }
+    // As if none of it had been handed out.
+    state.pieces.values_mut().for_each(|piece| piece.unread = piece.bytes);
     let of_first = |state: &State| state.pieces.keys().filter(|(object, _)| *object == 1).count();
     let (before, furthest) = (of_first(&state), *state.pieces.keys().next_back().unwrap());
     assert!(!begin(&mut state, 2, (0, 4 * MB), Why::Ahead).1 && of_first(&state) == before);
@@ -83,8 +85,24 @@ fn what_will_be_read_makes_room_only_for_what_somebody_waits_for_the_furthest_fi
         state.came(2, start, Some(bytes(MB)), Instant::now());
         state.find(2, start, MB);
     }
-    let again: Vec<u64> = state.wanted(&read, 0).iter().map(|(start, _)| *start).collect();
+    let again: Vec<u64> = state.go_on(&read, 0).1.iter().map(|(start, _)| *start).collect();
     assert!(again.contains(&furthest.1), "{again:?} {furthest:?}");
+}
+
+/// Nothing is under way then that could wake who waits.
+#[test]
+fn what_is_asked_for_ahead_never_takes_the_room_of_what_is_about_to_be_read() {
+    let mut state = State::new(4 * MB, Instant::now());
+    for (object, length) in [(1, 3 * MB), (2, MB - 64 * 1024)] {
+        for (start, end) in state.announced(object, 100 * MB, (0, length)) {
+            state.came(object, start, Some(bytes(end - start)), Instant::now());
+        }
+    }
+    state.keep(3, bytes(64 * 1024));
+    assert_eq!((state.held_bytes, state.under_way), (4 * MB, 0));
+    let read = state.read(3, 100 * MB, (0, MB));
+    let (found, _) = state.go_on(&read, 0);
+    assert!(matches!(found, Found::Here(part) if part.len() == 64 * 1024));
 }
 
 #[test]
@@ -237,13 +255,14 @@ impl Readers {
             if let Some(start) = reading.waits_for.take() {
                 self.state.pieces.get_mut(&(object, start)).unwrap().waiting -= 1;
             }
-            for (from, to) in self.state.wanted(&reading.read, reading.at) {
+            let (found, asked) = self.state.go_on(&reading.read, reading.at);
+            for (from, to) in asked {
                 let comes = self.now + (self.line.seconds(to - from) * 1e9) as u64;
                 self.coming.insert((comes, object, from), to);
                 self.asked_bytes += to - from;
             }
             assert!(self.state.held_bytes <= self.state.most_bytes);
-            match self.state.find(object, reading.at, reading.read.end - reading.at) {
+            match found {
                 Found::Here(part) => {
                     reading.at += part.len() as u64;
                     if reading.at == reading.read.end {

@@ -319,6 +319,8 @@ fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
         assert!((2 * 8096..1 << 20).contains(&most(&text)));
         assert!(most(&text.with_information()) >= 867 * 8060);
     }
+    let text = Expansion::new(&[column(xtype::TEXT, 16); 2]).unwrap().with_information();
+    assert!(most(&text) > 4 << 20, "'text in row'");
     // Short values stay short, whatever completes them.
     let short = Expansion::new(&[column(xtype::INT, 4), column(xtype::NVARCHAR, 100)]).unwrap().with_information();
     assert!((1156 * 100..1 << 20).contains(&most(&short)));
