@@ -6,7 +6,7 @@ use std::ops::Range;
 use catalog::Rowset;
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Doubt, ExpandedPage, ExpandedRow, Expansion, Scratch};
 use format::record::Record;
-use format::same_shape::{Rows, SameShapeRows};
+use format::same_shape::{BYTES_AFTER, Rows, SameShapeRows};
 use format::slots::{MAX_SLOTS, SlotEntry, SlotOrder, Span};
 use format::{Page, PageType};
 
@@ -15,9 +15,6 @@ pub(crate) type ColumnDoubt = (u16, Doubt);
 
 /// By how much the buffer for rows that are expanded one by one grows at least.
 const STEP_BYTES: usize = 1 << 18;
-
-/// Bytes that may be read after the last row.
-const AFTER: usize = 8;
 
 /// What the expanded rows of a page of this rowset take at most.
 pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
@@ -128,7 +125,7 @@ impl ExpandedRows {
             }
             self.rows.push(start..self.bytes.len() as u32);
         }
-        self.bytes.extend_from_slice(&[0; AFTER]);
+        self.bytes.extend_from_slice(&[0; BYTES_AFTER]);
         let is_whole = self.doubts.is_empty() && self.failed == 0;
         self.is_same_shape = is_whole && !row_by_row && self.same_shape.load_expanded(&self.bytes, &self.rows);
     }
@@ -150,7 +147,7 @@ impl ExpandedRows {
         match row.filter(|row| self.bytes.len() + row.record.bytes().len() <= most_bytes) {
             Some(row) => {
                 let bytes = row.record.bytes();
-                let needed = bytes.len() + AFTER;
+                let needed = bytes.len() + BYTES_AFTER;
                 if self.bytes.capacity() - self.bytes.len() < needed {
                     // By steps, as twice as much might be beyond the grant.
                     self.bytes.reserve_exact(needed.max(STEP_BYTES));

@@ -21,6 +21,7 @@ use crate::record::{VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 
 pub use exceptions::Exception;
+pub use expanded::BYTES_AFTER;
 pub use view::Rows;
 
 /// Columns whose null bits are kept, as words; wider rows are not handled here.

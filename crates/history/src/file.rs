@@ -71,7 +71,8 @@ impl History {
         Self::open_for(path, Purpose::Ask, MIGRATIONS)
     }
 
-    /// Opens the history at `path`, which was found to be sound just before, to note what is under way. It does not wait for other writers.
+    /// Opens the history at `path`, which was found to be sound just before, to note what is under way. It does not wait for other
+    /// writers.
     ///
     /// # Errors
     /// If it is no history, or is read-only.

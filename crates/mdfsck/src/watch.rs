@@ -111,7 +111,7 @@ fn open(arguments: &WatchArguments) -> Result<History, Failure> {
 
 /// Whether the page of all databases can be written there.
 fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Result<(), Failure> {
-    // Of the history itself, `show::target` speaks.
+    // `show::target` refuses the history itself.
     let beside = beside_history(arguments).into_iter().skip(1);
     let mut others = beside.chain(arguments.metrics.clone()).chain(arguments.paths.iter().cloned());
     if others.any(|other| output::place(&other) == output::place(page)) {
@@ -316,8 +316,8 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Reports checks that have ended, the page and the metrics; after a look, or at the end of `--once`, also what still waits and which
-    /// promises are broken.
+    /// Reports checks that have ended, and writes the page and the metrics; after a look, or at the end of `--once`, also reports what
+    /// still waits and which promises are broken.
     fn report(&mut self, is_whole: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();

@@ -26,7 +26,7 @@ const LEAST_LARGE_BYTES: u64 = 256 << 10;
 const LARGE_HINT_BYTES: u64 = 512 << 10;
 /// Small pieces begin and end at multiples of this.
 const SMALL_BYTES: u64 = 64 << 10;
-/// Pieces under way at once, without those that somebody waits for.
+/// Pieces under way at once, without those that a thread waits for.
 const MOST_UNDER_WAY: usize = 256;
 /// What was announced and not read within this number of reads will not be read.
 const ANNOUNCED_FOR: u64 = 4096;
@@ -90,11 +90,11 @@ pub(crate) enum Found {
 /// A read of an object, until [`State::ended`].
 pub(crate) struct Read {
     object: u32,
-    /// Of the object, in bytes.
+    /// Length of the object in bytes.
     length: u64,
     from: u64,
     end: u64,
-    /// The stream it is of.
+    /// The stream that it belongs to.
     stream: Option<StreamKey>,
 }
 
@@ -320,8 +320,8 @@ impl State {
         true
     }
 
-    /// When a piece goes, if it may: first what is done, then what was left out, both as they were read; then, for what somebody
-    /// waits for, what will be read, the furthest ahead first.
+    /// When a piece goes, if it may: first what is done, then what was left out, each in the order in which it was read. For what a
+    /// thread waits for, then also what will be read, the furthest ahead first.
     fn order(&self, (object, start): (u32, u64), piece: &Piece, is_needed: bool) -> Option<(u8, u64, u64)> {
         if piece.content.is_none() || piece.waiting > 0 {
             return None;

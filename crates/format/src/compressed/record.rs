@@ -172,7 +172,7 @@ impl fmt::Debug for CdRecord<'_> {
 impl<'a> CdRecord<'a> {
     /// The record at the start of `space`, of a rowset with `columns` columns. Rows written before a column was added
     /// have fewer.
-    // What is returned through memory takes longer than all of the audit.
+    // Inlined, because returning the result through memory takes longer than the audit itself.
     #[inline(always)]
     pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
         use CdTest::{ColumnCount, Compressed, Descriptors, ShortRegion};
@@ -380,7 +380,7 @@ impl PairSum {
         }
     }
 
-    /// Sums of the descriptors of so many columns, at most a cluster, which these bytes have.
+    /// Sums of the descriptors of `columns` columns, at most those of a cluster, which are in `bytes`.
     #[inline]
     fn of_cluster(bytes: &[u8], columns: usize) -> Self {
         // After the last column, half a byte may be unused.

@@ -6,8 +6,11 @@ use super::{RowShape, SameShapeRows, Totals, bytes_of};
 use crate::compressed::CommonForm;
 use crate::slots::Span;
 
+/// Bytes that a buffer of records has after the last of them: null bitmaps are read by whole words.
+pub const BYTES_AFTER: usize = size_of::<u64>();
+
 impl SameShapeRows {
-    /// Like `load` for records in a buffer, at most 65,535 of them, with eight more bytes after the last: the expanded
+    /// Like `load` for records in a buffer, at most 65,535 of them, with [`BYTES_AFTER`] more bytes after the last: the expanded
     /// form of compressed rows, which always begin like data records.
     pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
         if bytes.len() > u16::MAX.into() || places.is_empty() {

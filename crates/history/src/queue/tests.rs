@@ -354,7 +354,7 @@ fn a_process_answers_only_for_events_that_it_could_not_pass_on_itself() {
     }
     let left = |history: &History, gave_up| history.events_left(&here, (&failed, gave_up)).unwrap();
     assert_eq!(left(&history, false), 1, "A");
-    assert_eq!(left(&history, true), 2, "A, and C that nobody has tried");
+    assert_eq!(left(&history, true), 2, "A, and C, which was not tried");
     let taken = history.take_event(&there).unwrap().unwrap();
     assert_eq!((taken.database.as_str(), left(&history, true)), ("C", 1));
     history.retry_events(&there).unwrap();
@@ -398,7 +398,7 @@ fn a_promise_that_is_kept_says_nothing_of_a_shorter_one_or_of_other_databases() 
 }
 
 #[test]
-fn an_alarm_that_nobody_has_judged_for_more_than_a_year_is_forgotten() {
+fn an_alarm_that_was_not_judged_for_more_than_a_year_is_forgotten() {
     use crate::outbox::{Event, Judge, Promise, Raised};
     let (_folder, mut history) = history();
     let promise = Promise { broken: Event::BackupMissing, judge: Judge::Watch, span: Duration::from_secs(60) };

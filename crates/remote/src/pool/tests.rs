@@ -63,7 +63,7 @@ fn a_read_larger_than_the_memory_is_made_in_pieces_that_have_room() {
 }
 
 #[test]
-fn what_will_be_read_makes_room_only_for_what_somebody_waits_for_the_furthest_first() {
+fn what_will_be_read_makes_room_only_for_what_a_thread_waits_for_the_furthest_first() {
     let mut state = State::new(8 * MB, Instant::now());
     let read = state.read(1, 100 * MB, (0, MB));
     loop {
@@ -127,7 +127,7 @@ fn large_pieces_are_under_way_up_to_the_depth_and_further_ones_as_some_come() {
     // The first is late; others have come.
     (1..4).for_each(|number| state.came(1, number * MB, Some(bytes(MB)), Instant::now()));
     assert_eq!(begin(&mut state, 1, (8 * MB, 16 * MB), Why::Ahead).0.len(), 3);
-    assert_eq!(begin(&mut state, 1, (11 * MB, 12 * MB), Why::Needed).0.len(), 1, "somebody waits for it");
+    assert_eq!(begin(&mut state, 1, (11 * MB, 12 * MB), Why::Needed).0.len(), 1, "a thread waits for it");
     let small = state.announced(2, 1000 * MB, (100 * MB, SMALL_BYTES));
     assert_eq!(small, [(100 * MB, 100 * MB + SMALL_BYTES)], "pages are counted apart");
 }

@@ -13,12 +13,11 @@ use crate::compressed::info::CompressionInfo;
 use crate::compressed::record::{CdKind, CdRecord};
 use crate::compressed::value::Codec;
 use crate::record::{VERSION_TAG_BYTES, status};
+use crate::same_shape::BYTES_AFTER;
 use values::{Column, Row, Seen, Stored};
 
 /// Bytes of the expanded rows of a page, so that each has a place of 16 bits.
 const ROOM: usize = u16::MAX as usize;
-/// Bytes that may be read after the last row.
-const AFTER: usize = 8;
 /// Bytes that are copied without a look at how many they are.
 const AT_ONCE: usize = 64;
 /// Most rows that are taken together, and most values that these have: all that is known of them stays in the nearest cache.
@@ -46,6 +45,7 @@ pub struct ExpandedPage {
 /// What is known of the expanded rows of a page.
 #[derive(Clone, Copy, Default)]
 struct Form {
+    /// How often the number of columns is another one than in the row before; 1 if all rows have the same.
     counts: u32,
     has_data: bool,
     has_index: bool,
@@ -153,10 +153,10 @@ impl ExpandedPage {
 
     /// The rows, with eight more bytes after the last.
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.used + AFTER).unwrap_or_default()
+        self.bytes.get(..self.used + BYTES_AFTER).unwrap_or_default()
     }
 
-    /// What the rows have in common, if they have as many columns, and all or none are rows of an index.
+    /// What the rows have in common, if all have the same number of columns, and all or none are rows of an index.
     pub fn form(&self) -> Option<CommonForm> {
         let Form { counts, has_data, has_index, has_ghosts, has_versions, has_complex } = self.form;
         let variables = self.blank.variables.len() as u16;
@@ -254,7 +254,7 @@ impl ExpandedPage {
         let Self { bytes, used, blank, rows, stored, value: whole, text, .. } = self;
         let count = rows.len();
         let row = rows.get_mut(number)?;
-        let image = bytes.get_mut(*used..ROOM - AFTER)?;
+        let image = bytes.get_mut(*used..ROOM - BYTES_AFTER)?;
         let (mut end_at, mut end) = (blank.ends, 0);
         append(image, &mut end, &blank.image, blank.length)?;
         *image.first_mut()? |=
@@ -302,7 +302,7 @@ fn append(image: &mut [u8], end: &mut usize, from: &[u8], length: usize) -> Opti
     Some(())
 }
 
-/// Copies N bytes, if there are so many of them and as much room.
+/// Copies N bytes; false, and nothing is copied, if `from` or `room` is shorter than that.
 #[inline(always)]
 fn copied<const N: usize>(from: &[u8], room: &mut [u8]) -> bool {
     match (from.first_chunk::<N>(), room.first_chunk_mut::<N>()) {

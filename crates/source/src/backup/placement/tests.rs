@@ -1,32 +1,12 @@
 use super::*;
-use crate::backup::config::SetConfig;
+use crate::backup::chain::tests::set;
 use crate::{PROGRAM_BYTES, SharedFile};
 
 /// A set with one data file and this region of pages.
-fn set(region: Region) -> BackupSet {
+fn with_pages(region: Region) -> BackupSet {
     let pages_copied = (region.length / PAGE_BYTES as u64) as u32;
     let file = BackupFile { file_id: 1, is_data: true, pages_copied, bytes: region.length, ..BackupFile::default() };
-    BackupSet {
-        position: 1,
-        kind: SetKind::Full,
-        name: String::new(),
-        description: String::new(),
-        user: String::new(),
-        machine: String::new(),
-        software: (0, 0),
-        guid: None,
-        labelled: None,
-        config: SetConfig::default(),
-        files: vec![file],
-        filegroups: Vec::new(),
-        has_checksums: false,
-        is_copy_only: false,
-        is_encrypted: false,
-        at: 0,
-        copied: Vec::new(),
-        pages: vec![region],
-        log: Vec::new(),
-    }
+    BackupSet { files: vec![file], pages: vec![region], ..set(SetKind::Full, 1, 1).set }
 }
 
 #[test]
@@ -38,7 +18,7 @@ fn what_is_read_of_a_region_at_once_is_within_the_grant() {
     let length = extents as u64 * FRAME_BYTES;
     std::fs::write(&path, vec![0; 512 + length as usize]).unwrap();
     let media = Media::open(&path, SharedFile::open(&path).unwrap(), &Room::new(None, 0)).unwrap().unwrap();
-    let set = set(Region { at: 512, length, checksum: None });
+    let set = with_pages(Region { at: 512, length, checksum: None });
     let at_once = 16 * FRAME_BYTES;
     let granted = PROGRAM_BYTES + (extents * BYTES_PER_ORDERED_EXTENT) as u64 + at_once;
     let placed = |granted| place(std::slice::from_ref(&media), &[(0, &set)], &Room::new(Some(granted), 0));

@@ -203,13 +203,13 @@ impl<'a> Column<'a> {
         Some(seen)
     }
 
-    /// The long values: which rows have one is not foreseen by any processor, so that nothing depends on it here.
+    /// Finds the long values. Without branches: a processor cannot predict which rows have one.
     fn find_long(&self, page: &PageBytes, rows: &mut [Row], found: &mut [Stored], seen: &mut Seen) -> Option<()> {
         let mut all_ends = 0;
         for (row, stored) in rows.iter_mut().zip(found) {
             let is_long = u16::from(stored.half == LONG);
             let choose = |long: u16, other: u16| if is_long != 0 { long } else { other };
-            // Of a row without long values, it is some bytes of the page.
+            // If the row has no long value here, this reads other bytes of the page, which are not used.
             let end = u16_at(page, row.long_end_at.into())?;
             let next = row.long_at.wrapping_add(end & !COMPLEX);
             stored.start = choose(row.long_start, stored.start);
