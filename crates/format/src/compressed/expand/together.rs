@@ -212,7 +212,7 @@ impl ExpandedPage {
         self.seen.clear();
         let stored = self.stored.get_mut(..values)?;
         for (pair, stored) in stored.chunks_mut(2 * count).enumerate() {
-            let seen = values::find_short(page, 2 * pair, &mut self.rows, stored.split_at_mut(count))?;
+            let seen = values::find_short(page, 2 * pair, &mut self.rows, stored.split_at_mut_checked(count)?)?;
             for ((stored, seen), column) in stored.chunks_exact_mut(count).zip(seen).zip(columns.iter().skip(2 * pair))
             {
                 let seen = column.complete((page, *info), &mut self.rows, stored, seen)?;
