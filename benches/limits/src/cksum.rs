@@ -98,6 +98,26 @@ pub enum Ck {
     Avx2,
     Avx512,
 }
+impl Ck {
+    /// The fastest that this processor has.
+    pub fn best() -> Ck {
+        if is_x86_feature_detected!("avx512f") {
+            Ck::Avx512
+        } else if is_x86_feature_detected!("avx2") {
+            Ck::Avx2
+        } else {
+            Ck::Plain
+        }
+    }
+    /// All that this processor has.
+    pub fn all() -> impl Iterator<Item = Ck> {
+        [Ck::Naive, Ck::Plain, Ck::Avx2, Ck::Avx512].into_iter().filter(|k| match k {
+            Ck::Avx2 => is_x86_feature_detected!("avx2"),
+            Ck::Avx512 => is_x86_feature_detected!("avx512f"),
+            Ck::Naive | Ck::Plain => true,
+        })
+    }
+}
 #[inline(always)]
 pub fn run(k: Ck, p: &[u8; PAGE]) -> u32 {
     match k {

@@ -181,7 +181,7 @@ fn cold(path: &str) {
             }
         }
         bench(&format!("O_DIRECT io_uring 1 MB qd8 + checksum, {th}t"), len, 0, n, || {
-            bb(uring_all::<u64>(&d, th, 1 << 20, 8, |s, x| *s += ck_pages(Ck::Avx512, x)).unwrap())
+            bb(uring_all::<u64>(&d, th, 1 << 20, 8, |s, x| *s += ck_pages(Ck::best(), x)).unwrap())
         });
         bench(&format!("buffered cold pread 1 MB (DONTNEED first), {th}t"), len, 0, n, || {
             unsafe {
@@ -198,7 +198,7 @@ fn ck(path: &str) {
     bb(pread_all::<u64>(&f, 1, 1 << 20, |_, _| ()));
     let mut l2 = Buf::new(512 << 10);
     f.read_exact_at(l2.s(), 0).unwrap();
-    for k in [Ck::Naive, Ck::Plain, Ck::Avx2, Ck::Avx512] {
+    for k in Ck::all() {
         for p in pages(l2.s()) {
             assert_eq!(cksum::run(k, p), u32::from_le_bytes(p[60..64].try_into().unwrap()));
         }
@@ -211,26 +211,26 @@ fn ck(path: &str) {
     }
     for th in [1usize, 2] {
         for kb in [128usize, 256, 512, 1024, 4096] {
-            bench(&format!("pread {kb} KB + checksum Avx512, {th}t"), len, 0, 7, || {
+            bench(&format!("pread {kb} KB + checksum {:?}, {th}t", Ck::best()), len, 0, 7, || {
                 assert_eq!(
                     0,
-                    pread_all::<u64>(&f, th, kb << 10, |s, x| *s += ck_pages(Ck::Avx512, x)).iter().sum::<u64>()
+                    pread_all::<u64>(&f, th, kb << 10, |s, x| *s += ck_pages(Ck::best(), x)).iter().sum::<u64>()
                 )
             });
         }
-        for k in [Ck::Naive, Ck::Plain, Ck::Avx2] {
+        for k in Ck::all().filter(|&k| k != Ck::best()) {
             bench(&format!("pread 256 KB + checksum {k:?}, {th}t"), len, 0, 5, || {
                 assert_eq!(0, pread_all::<u64>(&f, th, 256 << 10, |s, x| *s += ck_pages(k, x)).iter().sum::<u64>())
             });
         }
-        for k in [Ck::Plain, Ck::Avx2, Ck::Avx512] {
+        for k in Ck::all().filter(|&k| k != Ck::Naive) {
             bench(&format!("mmap fresh + checksum {k:?}, {th}t"), len, 0, 5, || {
                 let m = Map::new(&f, false);
                 assert_eq!(0, map_all::<u64>(&m, th, 1 << 20, |s, x| *s += ck_pages(k, x)).iter().sum::<u64>())
             });
         }
         let m = Map::new(&f, true);
-        for k in [Ck::Plain, Ck::Avx2, Ck::Avx512] {
+        for k in Ck::all().filter(|&k| k != Ck::Naive) {
             bench(&format!("mmap kept + checksum {k:?}, {th}t"), len, 0, 5, || {
                 assert_eq!(0, map_all::<u64>(&m, th, 1 << 20, |s, x| *s += ck_pages(k, x)).iter().sum::<u64>())
             });
@@ -283,7 +283,7 @@ fn rows_cmd(path: &str, pieces_only: bool) {
     f.read_exact_at(l2b.s(), 0).unwrap();
     let l2: &[u8] = l2b.s();
     bb(pread_all::<u64>(&f, 1, 1 << 20, |_, _| ()));
-    let c = Some(Ck::Avx512);
+    let c = Some(Ck::best());
     one::<_, 0>("parse only, no checksum", &f, l2, &NoHash, None, false);
     one::<_, 0>("ck+parse", &f, l2, &NoHash, c, true);
     let ah = AHash(ahash::RandomState::with_seeds(1, 2, 3, 4));
@@ -341,7 +341,7 @@ fn nc_one<T: H + Sync>(name: &str, big: &[u8], h: &T) {
     for (w, b, reps) in [("L2", &big[..512 << 10], 1000u64), ("RAM", big, 1)] {
         let run = |s: &mut Sum| {
             for p in pages(std::hint::black_box(b)) {
-                s.bad += (cksum::run(Ck::Avx512, p) != u32::from_le_bytes(p[60..64].try_into().unwrap())) as u64;
+                s.bad += (cksum::run(Ck::best(), p) != u32::from_le_bytes(p[60..64].try_into().unwrap())) as u64;
                 rows::nc_page(p, h, s);
             }
         };
@@ -385,7 +385,7 @@ fn cells(path: &str) {
             let mut o = 0;
             while o < len {
                 let k = f.read_at(b.s(), o).unwrap();
-                row_pages::<T2<'_, T>, NC>(Some(Ck::Avx512), &T2(&h), &mut s, &b.s()[..k]);
+                row_pages::<T2<'_, T>, NC>(Some(Ck::best()), &T2(&h), &mut s, &b.s()[..k]);
                 o += k as u64;
             }
             assert_eq!(s.bad, 0);
