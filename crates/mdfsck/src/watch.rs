@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         format: format(arguments),
         warned: BTreeSet::new(),
         said: HashSet::new(),
+        overdue: HashSet::new(),
         counts: Counts::default(),
         status: 0,
         seen: None,
@@ -188,6 +189,8 @@ struct Watcher<'a> {
     warned: BTreeSet<String>,
     /// Backups that could not be checked and were reported, with the number of failed attempts.
     said: HashSet<(i64, u32)>,
+    /// Backups that were reported because they are still not whole.
+    overdue: HashSet<i64>,
     counts: Counts,
     status: u8,
     /// The state of the history in which there was no news, and when.
@@ -337,7 +340,7 @@ impl Watcher<'_> {
             reported.retain(|item| item.state != "ready" || self.said.insert((item.id, item.tries)));
         }
         let format = self.format;
-        output::print(|out| reported.iter().try_for_each(|item| lines::write(item, format, out)))?;
+        output::print(|out| reported.iter().try_for_each(|item| lines::write(item, Status::of(item), format, out)))?;
         self.history.reported(&reported, self.arguments.listener.is_there()).map_err(failed)?;
         for item in &reported {
             let status = Status::of(item);
@@ -346,8 +349,9 @@ impl Watcher<'_> {
                 (Status::Corrupt, _) => Failure::CORRUPT,
                 (Status::Unknown, "ready" | "skipped") => Failure::UNABLE,
                 (Status::Unknown, _) => Failure::INCOMPLETE,
-                (Status::Sound | Status::Skipped, _) => 0,
+                (Status::Sound | Status::Skipped | Status::Waiting, _) => 0,
             };
+            self.overdue.extend(Some(item.id).filter(|_| item.state == "waiting"));
         }
         if is_whole {
             self.alarms()?;
@@ -407,16 +411,21 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// The last line, and the exit status.
+    /// What is not whole yet, the last line, and the exit status.
     fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
         let mut queued = self.history.queued().map_err(failed)?;
         queued.retain(|item| self.shared.is_own(item));
-        let of_state = |state: &str| queued.iter().filter(|item| item.state == state).count() as u64;
-        self.counts.waiting = of_state("waiting");
-        self.counts.ready = of_state("ready");
-        output::print(|out| lines::write_counts(self.counts, self.status, self.format, out))?;
+        self.counts.ready = queued.iter().filter(|item| item.state == "ready").count() as u64;
+        queued.retain(|item| item.state == "waiting");
+        self.counts.waiting = queued.len() as u64;
+        // Those that were reported as unknown have their lines.
+        queued.retain(|item| !self.overdue.contains(&item.id));
+        output::print(|out| {
+            queued.iter().try_for_each(|item| lines::write(item, Status::Waiting, self.format, out))?;
+            lines::write_counts(self.counts, self.status, self.format, out)
+        })?;
         if let Some(path) = &arguments.metrics {
             let _ = metrics::write(path, &self.history, self.status);
         }

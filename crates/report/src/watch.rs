@@ -20,6 +20,8 @@ pub enum Status {
     Unknown,
     /// It was left out.
     Skipped,
+    /// It is not whole yet, which is no reason to worry so far.
+    Waiting,
 }
 
 impl Status {
@@ -40,6 +42,7 @@ impl Status {
             Self::Corrupt => "corrupt",
             Self::Unknown => "unknown",
             Self::Skipped => "skipped",
+            Self::Waiting => "waiting",
         }
     }
 }
@@ -72,12 +75,12 @@ pub fn write_heading(format: WatchFormat, out: &mut dyn io::Write) -> io::Result
     csv.flush()
 }
 
-/// Writes the line of a backup.
+/// Writes the line of a backup with this status.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(item: &Item, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
-    let (found, status) = (&item.found, Status::of(item));
+pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
+    let found = &item.found;
     match format {
         WatchFormat::Json => {
             let watched = Watched {
@@ -187,6 +190,7 @@ impl Counts {
             Status::Corrupt => self.corrupt += 1,
             Status::Unknown => self.unknown += 1,
             Status::Skipped => self.skipped += 1,
+            Status::Waiting => self.waiting += 1,
         }
     }
 }
