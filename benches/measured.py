@@ -1,6 +1,9 @@
 """What yardsticks.py measures by running one program after another: forms of rows, backups, small databases, many tables."""
 
 import ctypes
+import os
+import pathlib
+import platform
 import re
 import resource
 import shutil
@@ -26,6 +29,16 @@ def run(command, **options):
 
 def tell(text):
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def machine():
+    """The class of this machine: its cores, their widest instructions, whether it is virtual, and its memory."""
+    flags = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    flags = flags[1].split() if flags else []
+    widest = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), None)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    cores = f"{os.cpu_count()} cores of {platform.machine().replace('_', '-')}" + (f" with {widest}" if widest else "")
+    return ", ".join([cores, *(["virtual"] if "hypervisor" in flags else []), f"{memory:.0f} GB"])
 
 
 def of_children(command, runs=1):

@@ -127,7 +127,7 @@ PREFACE = """# Speed
 What is asked of mdfsck, what was measured, and beside what. Absolute figures move with the machine and its neighbours by a factor of
 two within the hour; ratios of runs that took turns hardly do. Each figure is the median of several runs of one session, beside a program
 that does the least that could be done ([benches/limits](../benches/limits)), or one that does the same job for another database.
-`benches/yardsticks.py --record CLASS-OF-MACHINE` measures again and adds to docs/speed.tsv, from which this page and its chart are
+`benches/yardsticks.py --record` measures again and adds to docs/speed.tsv, from which this page and its chart are
 written; [benches/README.md](../benches/README.md) says how each figure is made.
 
 ![Each line as a share of what is asked: first and newest result](pictures/speed.svg)

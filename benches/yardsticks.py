@@ -7,6 +7,7 @@ left out, and --only NAME... leaves out all parts but these. What is built and w
 next run; --record adds the results to docs/speed.tsv. README.md has how each figure is made."""
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -25,6 +26,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 MB = 1 << 20
 # Of the schema `entries`.
 BYTES_PER_ROW = 124
+# What a row with one index takes the limit program on the machine for which nanoseconds were asked.
+LIMIT_NS_WHERE_ASKED = 16.2
 PARTS = ("sweep", "postgres", "indexes", "rows", "backups", "tables", "memory", "size", "cold")
 
 
@@ -85,8 +88,40 @@ def size_of(folder):
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
+class Limits:
+    """The limit programs on one thread, measured once: GB/s of the structure of rows and of rows with two indexes, and nanoseconds of
+    a row with one index."""
+
+    def __init__(self, source, work):
+        self.source, self.work = source, work
+
+    @functools.cached_property
+    def output(self):
+        return limits(self.source, self.work)
+
+    def fastest(self, pattern, unit="GB/s"):
+        """The most of the lines that begin like this, from a file."""
+        lines = [line for line in self.output.splitlines() if re.match(pattern, line) and "L2" not in line and re.search(r"\b1t\b", line)]
+        if not lines:
+            sys.exit(f"the limit programs print no line like {pattern}:\n{self.output}")
+        return max(float(re.search(rf"([\d.]+) {unit}", line)[1]) for line in lines)
+
+    @property
+    def structure(self):
+        return self.fastest(r"ck\+parse,")
+
+    @property
+    def with_indexes(self):
+        return self.fastest(r"ck\+parse\+.*in place\+2 NC,")
+
+    @property
+    def row_ns(self):
+        # A hash that every processor has, so that machines can be compared.
+        return self.fastest(r"ck\+parse\+mum, columns in place\+1 NC,", "ns/row")
+
+
 def limits(source, work):
-    """GB/s of the limit programs on one thread: the structure of rows, and rows with two indexes."""
+    """What the limit programs print."""
     target = work / "limits"
     tell("builds the limit programs")
     run(["cargo", "build", "--release", "--manifest-path", source / "Cargo.toml", "--target-dir", target], cwd=work)
@@ -95,16 +130,7 @@ def limits(source, work):
         run([program, "gen", pages, "1"])
     from_disk(pages)
     tell("measures the limit programs")
-    output = run([program, "rows", pages, "in-place-only"])
-
-    def fastest(pattern):
-        """The fastest of the lines that begin like this, on one thread and from a file."""
-        lines = [line for line in output.splitlines() if re.match(pattern, line) and "L2" not in line and re.search(r"\b1t\b", line)]
-        if not lines:
-            sys.exit(f"the limit programs print no line like {pattern}:\n{output}")
-        return max(float(re.search(r"([\d.]+) GB/s", line)[1]) for line in lines)
-
-    return fastest(r"ck\+parse,"), fastest(r"ck\+parse\+.*in place\+2 NC,"), output
+    return run([program, "rows", pages, "in-place-only"])
 
 
 def index_rows():
@@ -152,13 +178,13 @@ class Lines:
             print(f"| {row['what']} | {row['asked']} | {row['measured']} | {holds} | {row['how']} |")
 
 
-def sweep(mdfsck, folder, source, lines, raw):
+def sweep(mdfsck, folder, limits, lines, raw):
     """Pages and rows, on one thread and on two, beside the limit programs."""
     cells = raw["main"] = mdfsck.bench(folder, "--maxdop", "1,2", "--configurations", "full,physical")
     size = size_of(folder)
     rate = {key[:2]: size / cell["seconds"] / 1e9 for key, cell in cells.items()}
     shown = {key: f"{value:.2f} GB/s" for key, value in rate.items()}
-    structure, with_indexes, raw["limits"] = limits(source, mdfsck.work)
+    structure, with_indexes, raw["limits"] = limits.structure, limits.with_indexes, limits.output
     how = f"{shown['physical', 1]} against {structure:.2f}"
     lines.at_least("physical", "physical-only, 1 thread, of the limit programs", 0.8, rate["physical", 1] / structure, how, unit="%")
     how = f"{shown['full', 1]} against {with_indexes:.2f} with two indexes"
@@ -201,11 +227,11 @@ def indexes(lines, raw):
         lines.at_most(ident, f"what {name} adds, of an int index", 1.1, index, how)
 
 
-def rows(lines, raw):
-    """What a row costs by its form."""
+def rows(limits, lines, raw):
+    """What a row costs by its form, of what the limit program takes for an ordinary one with one index."""
     tell("measures forms of rows")
     forms = raw["row_forms"] = measured.row_forms(REPOSITORY)
-    how = f"bench row_forms; rows of one form: {forms['of one form']:.0f} ns"
+    least = limits.row_ns
     for ident, name, bound in (
         ("moved", "one in 50 moved", 50),
         ("empty-slots", "an empty slot after every 50", 50),
@@ -214,7 +240,8 @@ def rows(lines, raw):
         ("page-compression", "page compression", 80),
         ("80-columns", "80 columns", 100),
     ):
-        lines.at_most(f"row-{ident}", f"a row: {name}", bound, forms[name], how, unit="ns")
+        how = f"{forms[name]:.0f} ns against {least:.1f}; rows of one form: {forms['of one form']:.0f} ns"
+        lines.at_most(f"row-{ident}", f"a row: {name}", round(bound / LIMIT_NS_WHERE_ASKED, 1), forms[name] / least, how)
 
 
 def backups(mdfsck, folder, wim, lines, raw):
@@ -296,7 +323,9 @@ def main():
     options.add_argument("--rows", type=int, default=6_000_000, help="rows of the table that is compared with PostgreSQL's")
     options.add_argument("--runs", type=int, default=7, help="runs of each cell")
     options.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts to measure")
-    options.add_argument("--record", metavar="CLASS", help="add the results to docs/speed.tsv, as of a machine of this class")
+    options.add_argument(
+        "--record", nargs="?", const="", metavar="NOTE", help="add the results to docs/speed.tsv, with a note such as 'both busy'"
+    )
     options = options.parse_args()
     work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
@@ -306,16 +335,16 @@ def main():
         run(["cargo", "build", "--release", "-p", "mdfsck"], cwd=REPOSITORY)
         program = REPOSITORY / "target" / "release" / "mdfsck"
     mdfsck = Mdfsck(program.resolve(), work, options.runs)
-    largest, lines, raw = options.size * MB, Lines(), {}
+    largest, least, lines, raw = options.size * MB, Limits(options.limits.resolve(), work), Lines(), {}
     orders = lambda part: mdfsck.database("orders", "orders", largest // part)
     wanted = {
-        "sweep": lambda: sweep(mdfsck, orders(4), options.limits.resolve(), lines, raw),
+        "sweep": lambda: sweep(mdfsck, orders(4), least, lines, raw),
         "postgres": lambda: options.postgres and postgres(
             mdfsck, mdfsck.database("entries", "entries", options.rows * BYTES_PER_ROW + 8 * MB),
             options.postgres.resolve(), options.rows, lines, raw,
         ),
         "indexes": lambda: indexes(lines, raw),
-        "rows": lambda: rows(lines, raw),
+        "rows": lambda: rows(least, lines, raw),
         "backups": lambda: backups(mdfsck, orders(8), options.wim, lines, raw),
         "tables": lambda: tables(mdfsck, lines, raw),
         "memory": lambda: memory(mdfsck, orders(4), largest, lines, raw),
@@ -329,8 +358,9 @@ def main():
     lines.print()
     plain = lambda value: {str(key): plain(part) for key, part in value.items()} if isinstance(value, dict) else value
     (work / "yardsticks.json").write_text(json.dumps({"rows": lines.rows, "raw": plain(raw)}, indent=1))
-    if options.record:
-        speed.record(time.strftime("%Y-%m-%d"), options.record, lines.rows)
+    if options.record is not None:
+        machine = ", ".join(filter(None, [measured.machine(), options.record]))
+        speed.record(time.strftime("%Y-%m-%d"), machine, lines.rows)
 
 
 if __name__ == "__main__":

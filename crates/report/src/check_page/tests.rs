@@ -241,7 +241,7 @@ fn a_page_has_8_megabytes_at_most() {
     assert_eq!(data["map"]["more_files"], 2000 - files);
 }
 
-/// `benches/html.py` shows these pages to a browser.
+/// `benches/page_load.py` shows these pages to a browser.
 #[test]
 #[ignore = "writes pages of large databases into the folder MDFSCK_PAGES"]
 fn pages_of_large_databases() {

@@ -2,7 +2,7 @@
 """How large pages are, and how long a browser takes until they are ready (Chromium, at 1100 and 400 pixels).
 
     mkdir pages; MDFSCK_PAGES=$PWD/pages cargo test --profile tests -p mdfsck-report --lib -- --ignored pages_of_large
-    benches/html.py pages/*.html
+    benches/page_load.py pages/*.html
 
 No extent is like the next in the databases of these pages, as far as that can be. Those of 10^6 and 10^8 pages have 500 findings on 300
 tables; `most.html` has 100,000 on 5,000 tables, 20,000 things not verified, 2,000 files, and names of thousands of characters.
