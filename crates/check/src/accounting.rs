@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use format::PageId;
-use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+use source::{PageSource, ReadError, ReadFaults};
 
 use crate::report::{PhaseStatistics, Sample};
 use crate::spill::TempStore;
@@ -69,21 +69,7 @@ impl<'a> Metered<'a> {
 }
 
 impl PageSource for Metered<'_> {
-    fn backup(&self) -> Option<&BackupPages> {
-        self.inner.backup()
-    }
-
-    fn in_flight(&self) -> Option<&[PageId]> {
-        self.inner.in_flight()
-    }
-
-    fn has_recovered_pages(&self) -> bool {
-        self.inner.has_recovered_pages()
-    }
-
-    fn files(&self) -> &[DataFile] {
-        self.inner.files()
-    }
+    source::as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use catalog::Database;
 use format::PageId;
 use format::page::PAGE_BYTES;
-use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+use source::{PageSource, ReadError, ReadFaults};
 
 use crate::hash::{FactHash, HashKey, Sum};
 
@@ -52,21 +52,7 @@ impl<'a> Witness<'a> {
 }
 
 impl PageSource for Witness<'_> {
-    fn backup(&self) -> Option<&BackupPages> {
-        self.inner.backup()
-    }
-
-    fn in_flight(&self) -> Option<&[PageId]> {
-        self.inner.in_flight()
-    }
-
-    fn has_recovered_pages(&self) -> bool {
-        self.inner.has_recovered_pages()
-    }
-
-    fn files(&self) -> &[DataFile] {
-        self.inner.files()
-    }
+    source::as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
@@ -128,21 +114,7 @@ impl<'a> Faulty<'a> {
 }
 
 impl PageSource for Faulty<'_> {
-    fn backup(&self) -> Option<&BackupPages> {
-        self.inner.backup()
-    }
-
-    fn in_flight(&self) -> Option<&[PageId]> {
-        self.inner.in_flight()
-    }
-
-    fn has_recovered_pages(&self) -> bool {
-        self.inner.has_recovered_pages()
-    }
-
-    fn files(&self) -> &[DataFile] {
-        self.inner.files()
-    }
+    source::as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         let mut faults = self.inner.read_faults();

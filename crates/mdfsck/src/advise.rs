@@ -16,7 +16,7 @@ use crate::spread::Spread;
 use crate::{chain, nice, spool};
 
 pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
-    if arguments.nice
+    if arguments.run.nice
         && let Some(status) = nice::yield_to_others()
     {
         return Ok(status);
@@ -77,24 +77,11 @@ fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure
     if arguments.backups.is_empty() {
         return Ok((None, 0));
     }
-    let (paths, mut status) = chain::find_all(&arguments.backups);
-    let mut media = Vec::new();
-    for path in &paths {
-        match backup::media(path) {
-            Ok(read) if read.sets.is_empty() => {
-                warn(backup::no_set(path));
-                status |= Failure::UNABLE;
-            }
-            Ok(read) => media.push(read),
-            Err(error) => {
-                warn(error);
-                status |= Failure::UNABLE;
-            }
-        }
-    }
+    let (paths, status) = chain::find_all(&arguments.backups);
+    let (media, unread) = chain::read_media(&paths);
     if paths.is_empty() {
         warn("--backups: no backup file found there");
     }
     let databases = backup::chains(&media);
-    Ok((Some(Backups { databases, memory_bytes: arguments.database.recovery.room.memory }), status))
+    Ok((Some(Backups { databases, memory_bytes: arguments.database.recovery.room.memory }), status | unread))
 }

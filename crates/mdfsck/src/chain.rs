@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use recovery::Stop;
 use report::chains::{Found, script};
-use source::backup::{self, DatabaseChains};
+use source::backup::{self, BackupMedia, DatabaseChains};
 use source::storage::{self, Entry, Kind};
 
 use crate::cli::ChainArguments;
@@ -24,20 +24,8 @@ const MAX_DEPTH: usize = 8;
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let script_file = script_file(arguments)?;
     let (paths, mut status) = find_all(&arguments.paths);
-    let mut media = Vec::new();
-    for path in &paths {
-        match backup::media(path) {
-            Ok(read) if read.sets.is_empty() => {
-                warn(backup::no_set(path));
-                status |= Failure::UNABLE;
-            }
-            Ok(read) => media.push(read),
-            Err(error) => {
-                warn(error);
-                status |= Failure::UNABLE;
-            }
-        }
-    }
+    let (media, unread) = read_media(&paths);
+    status |= unread;
     // Why none of the files is a backup was said.
     if media.is_empty() && status != 0 {
         return Ok(status);
@@ -164,6 +152,25 @@ pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, u8) {
     let mut seen = BTreeSet::new();
     paths.retain(|path| storage::canonical(path).map_or(true, |file| seen.insert(file)));
     (paths, status)
+}
+
+/// What the labels of these files say, and the bits of the exit status for those that hold no backup or cannot be read.
+pub(crate) fn read_media(paths: &[PathBuf]) -> (Vec<BackupMedia>, u8) {
+    let (mut media, mut status) = (Vec::new(), 0);
+    for path in paths {
+        match backup::media(path) {
+            Ok(read) if read.sets.is_empty() => {
+                warn(backup::no_set(path));
+                status |= Failure::UNABLE;
+            }
+            Ok(read) => media.push(read),
+            Err(error) => {
+                warn(error);
+                status |= Failure::UNABLE;
+            }
+        }
+    }
+    (media, status)
 }
 
 /// Backup files that were found, and the bits of the exit status for what could not be read.

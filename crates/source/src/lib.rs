@@ -133,6 +133,30 @@ pub trait PageSource: Sync {
     }
 }
 
+/// What a source in front of another says as that one does, which is its field `inner`: the files, the backup, and what logs say.
+///
+/// For implementations of [`PageSource`]; reads, hints and faults are left to them.
+#[macro_export]
+macro_rules! as_inner {
+    () => {
+        fn files(&self) -> &[$crate::DataFile] {
+            self.inner.files()
+        }
+
+        fn backup(&self) -> Option<&$crate::BackupPages> {
+            self.inner.backup()
+        }
+
+        fn in_flight(&self) -> Option<&[format::PageId]> {
+            self.inner.in_flight()
+        }
+
+        fn has_recovered_pages(&self) -> bool {
+            self.inner.has_recovered_pages()
+        }
+    };
+}
+
 /// Opens data files, or backup files: all of one kind. `sets` selects sets of backup files by position; `direct`
 /// bypasses the system's cache for data files.
 ///

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use format::PageId;
 
-use crate::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+use crate::{PageSource, ReadError, ReadFaults};
 
 /// Pages of another source, at most this many bytes per second over all threads.
 pub struct Throttled<'a> {
@@ -38,21 +38,7 @@ impl<'a> Throttled<'a> {
 }
 
 impl PageSource for Throttled<'_> {
-    fn backup(&self) -> Option<&BackupPages> {
-        self.inner.backup()
-    }
-
-    fn in_flight(&self) -> Option<&[PageId]> {
-        self.inner.in_flight()
-    }
-
-    fn has_recovered_pages(&self) -> bool {
-        self.inner.has_recovered_pages()
-    }
-
-    fn files(&self) -> &[DataFile] {
-        self.inner.files()
-    }
+    crate::as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
@@ -67,6 +53,7 @@ impl PageSource for Throttled<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DataFile;
 
     struct Zeros;
 

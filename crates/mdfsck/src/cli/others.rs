@@ -8,7 +8,7 @@ use super::recovery::RECOVERY;
 use check::registry::limits::Limit;
 
 use super::check::{LimitId, SCOPE};
-use super::{CheckArguments, Constraints, DatabaseArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
+use super::{CheckArguments, Constraints, DatabaseArguments, OUTPUT, RunArguments, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct AdviseArguments {
@@ -38,25 +38,8 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) stop: StopArguments,
 
-    /// Maximum number of threads (0 = one per processor)
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
-    pub(crate) maxdop: u16,
-
-    /// Bypass the system's file cache
-    #[arg(long, help_heading = RESOURCES)]
-    pub(crate) direct: bool,
-
-    /// Limit reads to SIZE per second, such as 200MB
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
-    pub(crate) io_limit: Option<u64>,
-
-    /// Run at low processor priority
-    #[arg(long, help_heading = RESOURCES)]
-    pub(crate) nice: bool,
-
-    /// Progress display on stderr
-    #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
-    pub(crate) progress: ProgressKind,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
 
     /// Accept a limit: what it left unverified is no step, and no longer sets bit 16 of the exit status; repeatable
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
@@ -72,8 +55,7 @@ impl AdviseArguments {
     pub(crate) fn check(&self) -> CheckArguments {
         let mut check = CheckArguments::of_database(&self.database, self.stop.clone());
         check.scope.constraints = self.constraints;
-        (check.run.maxdop, check.run.direct, check.run.io_limit) = (self.maxdop, self.direct, self.io_limit);
-        (check.run.nice, check.run.progress) = (self.nice, self.progress);
+        check.run = self.run.clone();
         check.results.allow.clone_from(&self.allow);
         check.results.exit_zero_on_incomplete = self.exit_zero_on_incomplete;
         check
