@@ -170,6 +170,11 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
+    /// Whether it has so few facts that a thread of its own would not pay.
+    pub(crate) fn is_small(&self) -> bool {
+        self.spilled.is_none() && self.kept.len() < FEW_FACTS
+    }
+
     /// Calls `visit` with each fact, in the order in which they came if that was ascending. Facts that cannot be read back are
     /// lost, and `space` has the error.
     pub(crate) fn each(&self, space: &TempStore, mut visit: impl FnMut(F)) {
@@ -266,6 +271,8 @@ fn read_facts<F: Fact>(
 }
 
 const FACTS_PER_WRITE: usize = 4096;
+/// Facts that are looked at in less time than a thread takes to start.
+const FEW_FACTS: usize = 64;
 /// Room for the facts that come between two calls of [`Run::bound`], and more.
 const LEAST_ROOM: usize = 256;
 

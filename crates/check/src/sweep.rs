@@ -2,7 +2,7 @@
 //! relation between two pages becomes a term of an order-free sum on both sides; an inequality becomes a small fact.
 
 mod chunks;
-mod crew;
+pub(crate) mod crew;
 mod feed;
 mod target;
 
@@ -87,13 +87,12 @@ impl<C: CheckList> Sweep<'_, C> {
     /// Each thread reads and checks its own chunks.
     fn own(&self, threads: usize) {
         let counter = Counter::new(self.chunks.all());
-        let wanted = threads.max(1);
+        // This one is one of them; more than there are chunks would have nothing to do.
+        let wanted = self.chunks.count().min(threads).max(1);
         thread::scope(|scope| {
-            let (started, cause) = crew::start(scope, (0..wanted).map(|_| || self.read_and_work(&counter)));
-            self.meter.started_threads(started, wanted, cause);
-            if started == 0 {
-                self.read_and_work(&counter);
-            }
+            let (started, cause) = crew::start(scope, (1..wanted).map(|_| || self.read_and_work(&counter)));
+            self.meter.started_threads(started, wanted - 1, cause);
+            self.read_and_work(&counter);
         });
     }
 

@@ -43,6 +43,11 @@ impl Chunks {
         0..self.count
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        usize::try_from(self.count).unwrap_or(usize::MAX)
+    }
+
     /// The numbers of each file's chunks.
     pub(super) fn by_file(&self) -> Vec<std::ops::Range<u64>> {
         let chunks = |&(range, first): &(FileRange, u64)| first..first + u64::from(range.pages.div_ceil(CHUNK_PAGES));

@@ -5,7 +5,7 @@ use std::io;
 use std::thread::{Builder, Scope};
 
 /// Starts one thread per job, up to the first that cannot be started. Returns how many run, and why the others do not.
-pub(super) fn start<'scope, F: FnOnce() + Send + 'scope>(
+pub(crate) fn start<'scope, F: FnOnce() + Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     jobs: impl Iterator<Item = F>,
 ) -> (usize, Option<io::Error>) {

@@ -5,6 +5,9 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering as Memory};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use format::key::{self, KeyImage};
 use format::record::Record;
@@ -20,7 +23,7 @@ use crate::pinpoint;
 use crate::registry;
 use crate::spill::{Run, Window, Windows};
 use crate::survey::PageSet;
-use crate::sweep::Target;
+use crate::sweep::{Target, crew};
 use crate::tallies::Tallies;
 use crate::tree::page::bounds_of;
 use crate::tree::sums::bounds_per_window;
@@ -97,25 +100,32 @@ fn each_window(
     let mut checked = PageSet::of_ranges(context.range.into_iter().collect());
     while let Some(window) = windows.advance() {
         let parts = parts(context, &window);
-        let mut checker = Checker {
-            context,
-            which,
-            bounds: &window,
-            target: Target::default(),
+        let (findings, unreadable, checked_now) = (&mut *findings, &mut unreadable, &mut checked);
+        let outcome = Mutex::new(Outcome {
             findings,
-            trees: units,
-            unread,
-            unreadable: &mut unreadable,
-            checked: &mut checked,
+            trees: &mut *units,
+            unread: &mut *unread,
+            unreadable,
+            checked: checked_now,
+        });
+        let next = AtomicUsize::new(0);
+        let look = || {
+            let mut checker = Checker { context, which, bounds: &window, target: Target::default(), outcome: &outcome };
+            while let Some(run) = nodes.get(next.fetch_add(1, Memory::Relaxed)) {
+                run.each(context.space, |node| {
+                    let of_children = if which == Which::Own { node.child_parts } else { node.apart_parts };
+                    if of_children & parts != 0 {
+                        checker.node(&node);
+                    }
+                });
+            }
         };
-        for run in nodes {
-            run.each(context.space, |node| {
-                let of_children = if which == Which::Own { node.child_parts } else { node.apart_parts };
-                if of_children & parts != 0 {
-                    checker.node(&node);
-                }
-            });
-        }
+        let others = nodes.iter().filter(|run| !run.is_small()).count().min(context.options.threads());
+        thread::scope(|scope| {
+            // This thread does the work of those that cannot be had.
+            crew::start(scope, (1..others).map(|_| look));
+            look();
+        });
         then(&window, &checked);
     }
     unreadable
@@ -134,6 +144,11 @@ struct Checker<'a> {
     which: Which,
     bounds: &'a Window<'a, PageBounds>,
     target: Target,
+    outcome: &'a Mutex<Outcome<'a>>,
+}
+
+/// What all threads find.
+struct Outcome<'a> {
     findings: &'a mut FindingCollector,
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
@@ -151,7 +166,11 @@ struct Separator<'a> {
     slot: u16,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    fn outcome(&self) -> MutexGuard<'a, Outcome<'a>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn bounds_of(&mut self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
         let known = self.bounds.get(page);
         if self.which == Which::Apart && known.is_none() && self.bounds.contains(page) {
@@ -167,7 +186,7 @@ impl Checker<'_> {
             Err(_) => {
                 // A page that the sweep could not read either has no bounds.
                 if context.survey.owner(id) == Some(unit) && !context.survey.is_shared(id) {
-                    self.unreadable.insert(unit);
+                    self.outcome().unreadable.insert(unit);
                 }
                 None
             }
@@ -183,7 +202,7 @@ impl Checker<'_> {
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
         let found = pinpoint::sound(self.context, &mut self.target, unit, page);
         if found.is_err() {
-            self.unread.insert(unit);
+            self.outcome().unread.insert(unit);
         }
         found.ok().flatten()
     }
@@ -231,7 +250,9 @@ impl Checker<'_> {
         parent: Page<'_>,
     ) {
         let Some(bounds) = self.bounds_of(id, unit_index) else { return };
-        self.checked.insert(id);
+        if self.context.range.is_some() {
+            self.outcome().checked.insert(id);
+        }
         let image = |separator: &Separator<'_>| KeyImage::of(&separator.record, &keys.node);
         let mut low_order = low.map(|separator| bounds.low.compare(&image(separator)));
         let mut high_order = high.map(|separator| bounds.high.compare(&image(separator)));
@@ -260,12 +281,12 @@ impl Checker<'_> {
         }
         let count = u64::from(undecided(&low_order)) + u64::from(undecided(&high_order));
         if count > 0
-            && let Some(tree) = self.trees.get_mut(unit_index as usize)
+            && let Some(tree) = self.outcome().trees.get_mut(unit_index as usize)
         {
             tree.undecided += count;
         }
         if let (Some(separator), Some(Ordering::Less)) = (low, low_order.flatten()) {
-            self.findings.push(
+            self.outcome().findings.push(
                 Finding::new(&registry::TREE_LOW_KEY)
                     .owner(unit.owner)
                     .page(id)
@@ -278,7 +299,7 @@ impl Checker<'_> {
                 0 => PageId::NONE,
                 slot => spans.get(usize::from(slot)).and_then(|span| child(parent, *span)).unwrap_or(PageId::NONE),
             };
-            self.findings.push(
+            self.outcome().findings.push(
                 Finding::new(&registry::TREE_HIGH_KEY)
                     .owner(unit.owner)
                     .page(id)

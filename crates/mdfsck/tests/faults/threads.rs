@@ -34,7 +34,7 @@ fn with_fewer_threads_than_wanted_the_results_are_the_same_and_one_line_says_so(
     let folder = folder_with_database();
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let free = mdfsck(folder.path(), &["check", "db"]);
-    for (more, wanted) in [(&[][..], 4), (&["--readers", "3"], 7), (&["--readers", "per-file", "--batches=2"], 5)] {
+    for (more, wanted) in [(&[][..], 3), (&["--readers", "3"], 7), (&["--readers", "per-file", "--batches=2"], 5)] {
         for processes in 1..=3 {
             let output = check_with(processes, folder.path(), more);
             let text = stderr(&output);
