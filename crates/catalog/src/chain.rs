@@ -98,20 +98,44 @@ fn sound(source: &dyn PageSource, page: PageId) -> Result<Box<PageBytes>, ChainF
     }
 }
 
+/// Where a walk over leaves starts.
+pub(crate) struct First {
+    id: PageId,
+    /// The page, if it has been read: most base tables have no other.
+    bytes: Option<Box<PageBytes>>,
+}
+
+impl From<PageId> for First {
+    fn from(id: PageId) -> Self {
+        Self { id, bytes: None }
+    }
+}
+
+impl First {
+    /// Whether it is a leaf of `unit` with nothing to its left.
+    fn is_leftmost(&self, unit: AllocUnitId) -> bool {
+        self.bytes.as_deref().is_some_and(|bytes| is_leftmost(Page::new(bytes), unit))
+    }
+}
+
 /// Calls `visit` with each page of the leaf chain of `unit` that starts at `first`, up to the end or the first fault.
 pub(crate) fn walk(
     source: &dyn PageSource,
     unit: AllocUnitId,
-    first: PageId,
+    first: impl Into<First>,
     mut visit: impl FnMut(Page<'_>),
 ) -> Result<(), ChainFault> {
     let mut seen = HashSet::new();
-    let (mut from, mut at) = (PageId::NONE, first);
+    let First { id, bytes: mut first } = first.into();
+    let (mut from, mut at) = (PageId::NONE, id);
     while !at.is_none() {
         if !seen.insert(at) {
             return Err(ChainFault::Loop { page: at });
         }
-        let bytes = sound(source, at)?;
+        let bytes = match first.take() {
+            Some(bytes) => bytes,
+            None => sound(source, at)?,
+        };
         let page = Page::new(&bytes);
         let header = page.header();
         if header.kind() != Some(PageType::Data) {
@@ -139,22 +163,24 @@ pub(crate) fn start(
     unit: AllocUnitId,
     root: PageId,
     first: PageId,
-) -> Result<PageId, ChainFault> {
+) -> Result<First, ChainFault> {
     let below_root = leftmost_leaf(source, root);
-    let is_start = |leaf| is_leftmost_leaf(source, leaf, unit).is_ok();
-    let is_whole_chain = || is_start(first) && walk(source, unit, first, |_| {}).is_ok();
-    if !below_root.is_ok_and(is_start) && is_whole_chain() { Ok(first) } else { below_root }
+    if below_root.as_ref().is_ok_and(|leaf| leaf.is_leftmost(unit)) {
+        return below_root;
+    }
+    let is_whole_chain = leftmost(source, first, unit).is_ok_and(|leaf| walk(source, unit, leaf, |_| {}).is_ok());
+    if is_whole_chain { Ok(first.into()) } else { below_root }
 }
 
 /// The leftmost leaf of a clustered index, found by descending from `root`: sysallocunits.pgfirst is not reliable
 /// (docs/format/README.md#first-page).
-fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainFault> {
+fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFault> {
     let mut at = root;
     for _ in 0..MAX_DEPTH {
         let bytes = sound(source, at)?;
         let page = Page::new(&bytes);
         match page.header().kind() {
-            Some(PageType::Data) => return Ok(at),
+            Some(PageType::Data) => return Ok(First { id: at, bytes: Some(bytes) }),
             Some(PageType::Index) => {}
             _ => return Err(ChainFault::PageType { page: at, page_type: page.header().page_type }),
         }
@@ -167,11 +193,14 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainF
     Err(ChainFault::Loop { page: at })
 }
 
-/// Whether `page` is a leaf of `unit` with nothing to its left: where a walk over all leaves may start.
-pub(crate) fn is_leftmost_leaf(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> Result<(), ChainFault> {
-    let bytes = sound(source, page)?;
-    let header = Page::new(&bytes).header();
-    let is_leftmost = header.kind() == Some(PageType::Data) && header.alloc_unit() == unit && header.prev().is_none();
+/// `page`, if it is a leaf of `unit` with nothing to its left: where a walk over all leaves may start.
+pub(crate) fn leftmost(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> Result<First, ChainFault> {
+    let first = First { id: page, bytes: Some(sound(source, page)?) };
     // Nothing requires it to be leftmost: the catalog's first page is not reliable.
-    if is_leftmost { Ok(()) } else { Err(ChainFault::Unread { page }) }
+    if first.is_leftmost(unit) { Ok(first) } else { Err(ChainFault::Unread { page }) }
+}
+
+fn is_leftmost(page: Page<'_>, unit: AllocUnitId) -> bool {
+    let header = page.header();
+    header.kind() == Some(PageType::Data) && header.alloc_unit() == unit && header.prev().is_none()
 }

@@ -104,10 +104,10 @@ pub(crate) fn scan(
         }
     };
     let first = match place.start {
-        Start::FirstPage(page) => Ok(page),
-        Start::Root { root, .. } if root.is_none() => Ok(root),
+        Start::FirstPage(page) => Ok(page.into()),
+        Start::Root { root, .. } if root.is_none() => Ok(root.into()),
         Start::Root { root, first } => chain::start(source, place.unit, root, first),
-        Start::Leftmost(page) => chain::is_leftmost_leaf(source, page, place.unit).map(|()| page),
+        Start::Leftmost(page) => chain::leftmost(source, page, place.unit),
     };
     let fault = first.and_then(|first| chain::walk(source, place.unit, first, &mut page_rows)).err();
     (bad_records, fault)

@@ -14,7 +14,7 @@ use crate::database::AllocUnit;
 
 /// Whether each leaf in the tree of `unit`, and each leaf in use in the extents of its IAM chain, is a page of the
 /// chain that starts at `first`, and no other page is. `false` also if one of them cannot be read.
-pub(crate) fn is_whole(source: &dyn PageSource, unit: &AllocUnit, first: PageId) -> bool {
+pub(crate) fn is_whole(source: &dyn PageSource, unit: &AllocUnit, first: impl Into<chain::First>) -> bool {
     let mut chain = Vec::new();
     let walked = chain::walk(source, unit.id, first, |page| chain.push(page.header().page_id()));
     if walked.is_err() || leaves_of_tree(source, unit).as_ref() != Some(&chain) {

@@ -1,5 +1,10 @@
 //! What the system counts of this process, from /proc; nothing where there is none.
 
+use std::fs::File;
+use std::io::Read;
+
+const STATUS: &str = "/proc/self/status";
+
 /// Processor time of this process.
 #[derive(Clone, Copy)]
 pub(crate) struct Cpu {
@@ -26,12 +31,12 @@ fn stat() -> Option<[u64; 4]> {
 
 /// Largest resident memory so far.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
-    Some(number("/proc/self/status", "VmHWM:")? * 1024)
+    Some(number(&read(STATUS)?, "VmHWM:")? * 1024)
 }
 
 /// Resident memory.
 pub(crate) fn resident_memory_bytes() -> Option<u64> {
-    Some(number("/proc/self/status", "VmRSS:")? * 1024)
+    Some(number(&read(STATUS)?, "VmRSS:")? * 1024)
 }
 
 /// What this process uses: processor time in seconds and resident memory in bytes; `None` where the system does not report it.
@@ -39,14 +44,21 @@ pub fn process_usage() -> (Option<f64>, Option<u64>) {
     (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
 }
 
+/// The files of /proc that are read here have less: one read gets all of it.
+const FILE_BYTES: usize = 8192;
+
 /// A file of /proc, which only on Linux is the system's.
 fn read(file: &str) -> Option<String> {
-    cfg!(target_os = "linux").then(|| std::fs::read_to_string(file).ok())?
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let mut text = String::with_capacity(FILE_BYTES);
+    File::open(file).ok()?.take(FILE_BYTES as u64).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
-/// The number after a name, in a file of such lines.
-fn number(file: &str, name: &str) -> Option<u64> {
-    let text = read(file)?;
+/// The number after a name, in a text of such lines.
+fn number(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
@@ -54,13 +66,14 @@ fn number(file: &str, name: &str) -> Option<u64> {
 /// Counters that only grow, by name.
 pub(crate) fn counters() -> Vec<(&'static str, u64)> {
     let faults = stat().map(|[minor, major, ..]| [("minor_faults", minor), ("major_faults", major)]);
+    let [status, io] = [STATUS, "/proc/self/io"].map(|file| read(file).unwrap_or_default());
     let named = [
-        ("voluntary_switches", "/proc/self/status", "voluntary_ctxt_switches:"),
-        ("involuntary_switches", "/proc/self/status", "nonvoluntary_ctxt_switches:"),
-        ("bytes_from_disk", "/proc/self/io", "read_bytes:"),
-        ("bytes_to_disk", "/proc/self/io", "write_bytes:"),
-        ("read_calls", "/proc/self/io", "syscr:"),
+        ("voluntary_switches", &status, "voluntary_ctxt_switches:"),
+        ("involuntary_switches", &status, "nonvoluntary_ctxt_switches:"),
+        ("bytes_from_disk", &io, "read_bytes:"),
+        ("bytes_to_disk", &io, "write_bytes:"),
+        ("read_calls", &io, "syscr:"),
     ];
-    let named = named.into_iter().filter_map(|(name, file, line)| Some((name, number(file, line)?)));
+    let named = named.into_iter().filter_map(|(name, text, line)| Some((name, number(text, line)?)));
     faults.into_iter().flatten().chain(named).collect()
 }

@@ -178,7 +178,7 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
             }
             let named = match set.kind {
                 SetKind::Differential => changed(interval, map)?,
-                _ => allocated(interval, map)?,
+                _ => allocated(interval, extents, map)?,
             };
             let Some(expected) = named else { return Ok(None) };
             for extent in expected {
@@ -304,9 +304,13 @@ fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<
 
 type FetchedPage = io::Result<Option<Box<PageBytes>>>;
 
-/// The extents of an interval that a full backup copies: allocated in GAM, marked in SGAM, the first of the interval,
-/// and those with a PFS page. `None` if a map cannot be read.
-fn allocated(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::Result<Option<Vec<u32>>> {
+/// The extents of an interval that a full backup copies, of a file with so many: allocated in GAM, marked in SGAM, the first
+/// of the interval, and those with a PFS page. `None` if a map cannot be read.
+fn allocated(
+    interval: u32,
+    extents: u32,
+    fetch: impl Fn(u32, PageType) -> FetchedPage,
+) -> io::Result<Option<Vec<u32>>> {
     let first_page = interval * INTERVAL_PAGES;
     let gam_page = allocation::gam_page_of(first_page);
     let (gam, sgam) = (fetch(gam_page, PageType::Gam)?, fetch(gam_page + 1, PageType::Sgam)?);
@@ -320,7 +324,8 @@ fn allocated(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io:
         let extent = first_extent + index;
         *index == 0 || !allocation::bit(gam, *index) || allocation::bit(sgam, *index) || holds_pfs(extent)
     };
-    Ok(Some((0..INTERVAL_EXTENTS).filter(is_copied).map(|index| first_extent + index).collect()))
+    let of_file = extents.saturating_sub(first_extent).min(INTERVAL_EXTENTS);
+    Ok(Some((0..of_file).filter(is_copied).map(|index| first_extent + index).collect()))
 }
 
 /// The extents of an interval that a differential copies: the first one, and those marked in its differential map.
@@ -341,7 +346,7 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
     };
     match set.kind {
         SetKind::Differential => changed(interval, fetch),
-        _ => allocated(interval, fetch),
+        _ => allocated(interval, MAX_EXTENTS, fetch),
     }
 }
 
