@@ -10,6 +10,7 @@
 //! loop without look-ups; anything unusual makes it return false, and nothing is known then. Checks that read a column of
 //! all rows in turn need neither parse a record again nor look up the place of the column.
 
+mod alike;
 mod exceptions;
 mod expanded;
 mod view;
@@ -62,7 +63,7 @@ pub struct SameShapeRows {
     spans: Vec<Span>,
     /// Its slot, by row; empty if all slots have rows of the shape.
     slots: Vec<u16>,
-    /// Then, by slot: the place of whatever is there.
+    /// Then, by slot: the place of whatever is there. Else, room to work in.
     places: Vec<Span>,
     /// Then, the slots of records that do not have the shape.
     others: Vec<u16>,
@@ -117,15 +118,21 @@ impl SameShapeRows {
             _ => return false,
         };
         self.slots.clear();
-        let Some(has_empty) = self.spaces(page, count) else { return false };
         let index_fixed_end = is_index.then_some(header.pminlen.get());
+        // An index row on a page of a table, or the reverse, is damage.
+        if self.load_alike(page, count, index_fixed_end) {
+            return self.shape.is_index == is_index;
+        }
+        let Some((has_empty, is_ascending)) = self.spaces(page, count) else { return false };
+        if !has_empty && !is_ascending && self.audit_alike(page.bytes(), index_fixed_end) {
+            return self.shape.is_index == is_index;
+        }
         let is_one = !has_empty && {
             let first =
                 self.spans.first().and_then(|first| RowShape::of(bytes_of(page.bytes(), *first), index_fixed_end));
             first.is_some_and(|shape| self.audit(page.bytes(), shape))
         };
         match is_one {
-            // An index row on a page of a table, or the reverse, is damage.
             true => self.shape.is_index == is_index,
             false if is_index || has_empty && !may_be_empty => false,
             false => {
@@ -213,8 +220,8 @@ impl SameShapeRows {
     }
 
     /// Loads the space of each record: to the next one by place, or to the end of used space; and says whether slots are
-    /// empty. `None` if a slot points into the header or beyond used space, or shares its place with another.
-    fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<bool> {
+    /// empty, and whether the others are in the order of the records. `None` if a slot points into the header or beyond used space, or shares its place with another.
+    fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<(bool, bool)> {
         let free_data = page.header().free_data.get();
         let array = page.bytes().get(PAGE_BYTES - 2 * count..)?;
         self.spans.resize(count, Span::default());
@@ -233,7 +240,8 @@ impl SameShapeRows {
             *span = Span { offset, length: next.wrapping_sub(offset) };
             next = offset;
         }
-        (usize::from(lowest) >= HEADER_BYTES && (is_ascending || self.sorted_spaces(page))).then_some(has_empty)
+        (usize::from(lowest) >= HEADER_BYTES && (is_ascending || self.sorted_spaces(page)))
+            .then_some((has_empty, is_ascending))
     }
 
     /// The same for records that are not in the order of their slots.

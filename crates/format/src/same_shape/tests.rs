@@ -13,7 +13,7 @@ const MOVED: u8 = 64;
 /// The bit of an empty slot.
 const EMPTY: u8 = 128;
 
-/// A page of rows of one shape: a small number, a date, and up to two variable columns; `null` says which are NULL. Its
+/// A page of rows of one shape: a small number, a date, and up to four variable columns; `null` says which are NULL. Its
 /// bit 16 makes the row a ghost, 32 its last variable column complex; [`MOVED`] and [`EMPTY`] are for data pages.
 fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
@@ -30,14 +30,13 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
         record.extend(number.to_le_bytes());
         record.extend(date.to_le_bytes());
         record.extend([4, 0, *null & 63]);
-        let stored = text.len().min(2);
+        let stored = if text.len() > 6 { 4 } else { text.len().min(2) };
         if stored > 0 {
             record[0] |= 0x20;
             record.extend([stored as u8, 0]);
             let first = record.len() + 2 * stored;
-            let ends = [first + text.len() / 2, first + text.len()];
-            let ends = if stored == 1 { &ends[1..] } else { &ends[..] };
-            ends.iter().for_each(|end| record.extend((*end as u16).to_le_bytes()));
+            let ends = (1..=stored).map(|number| first + text.len() * number / stored);
+            ends.for_each(|end| record.extend((end as u16).to_le_bytes()));
             let last = record.len() - 1;
             record[last] |= (null & 32) << 2;
             record.extend(text);
@@ -175,6 +174,7 @@ proptest! {
         is_index: bool,
         scattered: bool,
         is_sorted: bool,
+        alike in prop::option::of(0usize..4),
         mut rows in prop::collection::vec(row(), 1..40),
         changes in prop::collection::vec((0usize..120, any::<u8>(), any::<bool>()), 0..3),
     ) {
@@ -183,6 +183,13 @@ proptest! {
         }
         if is_index {
             rows.iter_mut().for_each(|(_, _, null, _)| *null &= 63);
+        }
+        if let Some(alike) = alike {
+            let (least, most) = [(0, 0), (1, 1), (2, 6), (7, 9)][alike];
+            for (_, _, null, text) in &mut rows {
+                *null &= 15;
+                text.resize(text.len().clamp(least, most), 1);
+            }
         }
         let mut bytes = page(is_index, &rows, scattered);
         let mut same_shape = SameShapeRows::default();
@@ -214,6 +221,55 @@ proptest! {
         if same_shape.load(Page::new(&bytes), true) {
             let rows = same_shape.of(Page::new(&bytes));
             assert!(rows.count() > 0 && rows.variable(1).chain(rows.slices(7000, 7000)).count() == 2 * rows.count());
+        }
+    }
+}
+
+/// A page of a table or an index whose records are alike: their variable columns, the length of their null bitmap, and what may
+/// be changed in one of them so that they are not.
+#[test]
+fn records_that_are_alike_are_found_so_in_any_order_and_others_are_not() {
+    for (is_index, scattered, length) in [false, true].into_iter().flat_map(|is_index| {
+        [false, true].into_iter().flat_map(move |scattered| [0, 1, 4, 8].map(|length| (is_index, scattered, length)))
+    }) {
+        let rows: Vec<_> = (0..40).map(|number| (number, 1, 0, vec![7; length])).collect();
+        let index_fixed_end = is_index.then_some(11);
+        let alike = |bytes: &PageBytes| {
+            let mut same_shape = SameShapeRows::default();
+            let is_alike = same_shape.load_alike(Page::new(bytes), rows.len(), index_fixed_end) || {
+                let spaces = same_shape.spaces(Page::new(bytes), rows.len());
+                spaces.is_some_and(|(has_empty, _)| !has_empty) && {
+                    let before = same_shape.spans.clone();
+                    let is_alike = same_shape.audit_alike(bytes, index_fixed_end);
+                    assert!(is_alike || same_shape.spans == before, "the general way needs the spaces");
+                    is_alike
+                }
+            };
+            if is_alike {
+                agrees(&same_shape, Page::new(bytes));
+            }
+            is_alike
+        };
+        let sound = page(is_index, &rows, scattered);
+        assert!(alike(&sound));
+        let start = usize::from(Page::new(&sound).slot_offset(33).expect("a slot"));
+        let (bitmap, variable) = if is_index { (11, 14) } else { (14, 17) };
+        let changed = |at: usize, bits: u8| {
+            let mut bytes = sound;
+            bytes[start + at] ^= bits;
+            alike(&bytes)
+        };
+        assert!(changed(bitmap + 2, 8), "a NULL");
+        assert!(!changed(0, 0x40), "a version tag");
+        assert!(!changed(0, 0x0C), "a deleted row");
+        assert!(!changed(0, 0x20), "with and without variable columns");
+        assert!(is_index || !changed(1, 1) && !changed(2, 1), "another fixed part");
+        assert!(!changed(bitmap, 1) && !changed(bitmap + 1, 1), "another number of columns");
+        if length > 0 {
+            assert!(!changed(variable, 1) && !changed(variable + 1, 1), "another number of variable columns");
+            let last = variable + 2 * length.min(if length > 6 { 4 } else { 2 });
+            assert!(!changed(last, 16) && !changed(last + 1, 0x80), "a column that ends outside, or is complex");
+            assert!(!changed(variable + 2, 0xFF), "a column that ends before it begins, or after the next");
         }
     }
 }

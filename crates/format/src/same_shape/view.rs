@@ -3,6 +3,7 @@
 use super::{Exception, SameShapeRows, WORD_BITS, bytes_of};
 use crate::bytes::u16_at;
 use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, status};
+use crate::slots::Span;
 
 /// The rows of a page whose records have one shape.
 #[derive(Clone, Copy)]
@@ -157,6 +158,26 @@ impl<'a> Rows<'a> {
             let start = usize::from(span.offset) + usize::from(offset);
             page.get(start..start + N).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or([0; N])
         })
+    }
+
+    /// The eight bytes that end at each of `ends` of each row, as numbers whose highest bytes are the last ones: a value, and
+    /// whatever is before it. `None` if there is nothing before a row in a buffer.
+    #[inline(always)]
+    pub fn words<const N: usize>(&self, ends: [u16; N]) -> Option<impl Iterator<Item = [u64; N]> + 'a> {
+        const BYTES: usize = size_of::<u64>();
+        let page = self.page;
+        let nearest = ends.iter().copied().min().map_or(0, usize::from);
+        let is_inside = |span: &Span| usize::from(span.offset) + nearest >= BYTES;
+        if nearest < BYTES && !self.rows.spans.iter().fold(true, |all, span| all & is_inside(span)) {
+            return None;
+        }
+        Some(self.rows.spans.iter().map(move |span| {
+            ends.map(|end| {
+                let end = usize::from(span.offset) + usize::from(end);
+                let word = page.get(end.wrapping_sub(BYTES)..end).and_then(|bytes| bytes.first_chunk());
+                word.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+            })
+        }))
     }
 
     /// The `N` bytes at `offset` of the row of this number.

@@ -1,0 +1,245 @@
+//! Pages whose records are alike also in the number of their variable columns, and have neither deleted rows nor versions nor
+//! complex columns: nearly all pages.
+//!
+//! No branch depends on a record. What is not as expected is collected and looked at after some records; then the page is loaded
+//! in the general way.
+
+use super::{OPTIONAL, RowShape, SameShapeRows, Totals, WORD_BITS, mask};
+use crate::bytes::u16_at;
+use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes};
+use crate::record::{MIN_HEAP_RECORD_BYTES, status};
+use crate::slots::Span;
+
+/// Records after which it is looked whether all were as expected.
+const BLOCK: usize = 16;
+
+/// Null bits that are read together with the number of columns.
+const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
+
+/// So many variable columns that their ends are read in a loop.
+const MANY: usize = 3;
+
+/// What each record is expected to be like.
+#[derive(Clone, Copy)]
+struct Pattern {
+    shape: RowShape,
+    /// The first four bytes, as far as `head_mask` goes: the status of an index record, all of a data record.
+    head: u32,
+    head_mask: u32,
+    /// Variable columns stored.
+    variables: u16,
+}
+
+/// What all records looked at have together.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Bits in which some record differs from the pattern.
+    differences: u32,
+    /// Negative if a record or a column of one begins before it ends.
+    room: i32,
+    /// The number of columns, and null bits above it.
+    nulls: u64,
+    bytes: u32,
+}
+
+impl Found {
+    fn is_as_expected(self) -> bool {
+        self.differences == 0 && self.room >= 0
+    }
+}
+
+impl SameShapeRows {
+    /// Loads the records of a page if they are alike and in the order of their slots. If not, nothing is known.
+    pub(super) fn load_alike(&mut self, page: Page<'_>, count: usize, index_fixed_end: Option<u16>) -> bool {
+        let free_data = page.header().free_data.get();
+        if usize::from(free_data) > PAGE_BYTES {
+            return false;
+        }
+        let Some(pattern) = Pattern::of_first(page.bytes(), free_data, index_fixed_end) else { return false };
+        self.spans.resize(count, Span::default());
+        let found = match pattern.shape.column_count {
+            0 => self.in_order::<false>(page.bytes(), free_data, pattern),
+            _ => self.in_order::<true>(page.bytes(), free_data, pattern),
+        };
+        found.is_some_and(|found| self.take_over(page.bytes(), pattern, found))
+    }
+
+    /// The same for records in spaces that are in another order. If they are not alike, the spaces remain.
+    pub(super) fn audit_alike(&mut self, bytes: &PageBytes, index_fixed_end: Option<u16>) -> bool {
+        let Some(Span { offset, length }) = self.spans.first().copied() else { return false };
+        let end = offset.saturating_add(length);
+        let Some(pattern) = Pattern::of(bytes, offset..end, index_fixed_end) else { return false };
+        let found = match pattern.shape.column_count {
+            0 => self.in_spaces::<false>(bytes, pattern),
+            _ => self.in_spaces::<true>(bytes, pattern),
+        };
+        found.is_some_and(|found| self.take_over(bytes, pattern, found))
+    }
+
+    fn in_order<const HAS_BITMAP: bool>(
+        &mut self,
+        page: &PageBytes,
+        free_data: u16,
+        pattern: Pattern,
+    ) -> Option<Found> {
+        match pattern.variables {
+            0 => self.ascending::<HAS_BITMAP, 0>(page, free_data, pattern),
+            1 => self.ascending::<HAS_BITMAP, 1>(page, free_data, pattern),
+            2 => self.ascending::<HAS_BITMAP, 2>(page, free_data, pattern),
+            _ => self.ascending::<HAS_BITMAP, MANY>(page, free_data, pattern),
+        }
+    }
+
+    fn in_spaces<const HAS_BITMAP: bool>(&mut self, page: &PageBytes, pattern: Pattern) -> Option<Found> {
+        match pattern.variables {
+            0 => self.anywhere::<HAS_BITMAP, 0>(page, pattern),
+            1 => self.anywhere::<HAS_BITMAP, 1>(page, pattern),
+            2 => self.anywhere::<HAS_BITMAP, 2>(page, pattern),
+            _ => self.anywhere::<HAS_BITMAP, MANY>(page, pattern),
+        }
+    }
+
+    /// Looks at the records from the last slot, which has the last one, to the first: each has room up to the one after it.
+    fn ascending<const HAS_BITMAP: bool, const VARIABLES: usize>(
+        &mut self,
+        page: &PageBytes,
+        free_data: u16,
+        pattern: Pattern,
+    ) -> Option<Found> {
+        let array = page.get(PAGE_BYTES - 2 * self.spans.len()..)?;
+        let mut found = Found::default();
+        let mut next = i32::from(free_data);
+        for (entries, spans) in array.chunks(2 * BLOCK).zip(self.spans.rchunks_mut(BLOCK)) {
+            for (entry, span) in entries.as_chunks().0.iter().zip(spans.iter_mut().rev()) {
+                let offset = u16::from_le_bytes(*entry);
+                let space = next - i32::from(offset);
+                let length = pattern.record::<HAS_BITMAP, VARIABLES>(page, offset, space, &mut found)?;
+                *span = Span { offset, length };
+                next = offset.into();
+            }
+            if !found.is_as_expected() {
+                return None;
+            }
+        }
+        (next >= HEADER_BYTES as i32).then_some(found)
+    }
+
+    /// Looks at the records in their spaces, which are known to be apart and inside the page.
+    fn anywhere<const HAS_BITMAP: bool, const VARIABLES: usize>(
+        &mut self,
+        page: &PageBytes,
+        pattern: Pattern,
+    ) -> Option<Found> {
+        let mut found = Found::default();
+        self.places.clone_from(&self.spans);
+        for spans in self.places.chunks_mut(BLOCK) {
+            for span in spans {
+                let space = i32::from(span.length);
+                span.length = pattern.record::<HAS_BITMAP, VARIABLES>(page, span.offset, space, &mut found)?;
+            }
+            if !found.is_as_expected() {
+                return None;
+            }
+        }
+        std::mem::swap(&mut self.spans, &mut self.places);
+        Some(found)
+    }
+
+    /// Keeps what was found of records that are as expected.
+    fn take_over(&mut self, page: &PageBytes, pattern: Pattern, found: Found) -> bool {
+        let Pattern { shape, variables, .. } = pattern;
+        if !self.start(page, shape) {
+            return false;
+        }
+        self.variables.fill(variables);
+        let padded_bytes = match pattern.columns_at() >= MIN_HEAP_RECORD_BYTES as i32 {
+            true => found.bytes,
+            false => self.lengths()[1],
+        };
+        let (bytes, fewest_variables, most_variables) = (found.bytes, variables, variables);
+        let totals = Totals { fewest_variables, most_variables, bytes, padded_bytes, ..Totals::default() };
+        self.finish(page, totals);
+        // The null bitmaps of each row are wanted only where some row has a NULL.
+        let has_none =
+            shape.column_count <= BITS_WITH_COUNT && (found.nulls >> u16::BITS) & mask(shape.column_count) == 0;
+        shape.column_count == 0 || has_none || self.nulls_from(page, 0)
+    }
+}
+
+impl Pattern {
+    /// What the record of the first slot is like.
+    fn of_first(page: &PageBytes, free_data: u16, index_fixed_end: Option<u16>) -> Option<Self> {
+        let first = u16_at(page, PAGE_BYTES - 2)?;
+        Self::of(page, first..free_data, index_fixed_end)
+    }
+
+    /// What a record in this space is like; `None` if it is not one that most pages have.
+    fn of(page: &PageBytes, space: std::ops::Range<u16>, index_fixed_end: Option<u16>) -> Option<Self> {
+        let space = page.get(space.start.into()..space.end.into())?;
+        let shape = RowShape::of(space, index_fixed_end)?;
+        let head_mask = if shape.has_length { u32::MAX } else { u8::MAX.into() };
+        let head = u32::from_le_bytes(*space.first_chunk()?) & head_mask;
+        let has_variable = u32::from(status::VARIABLE);
+        if head & !has_variable != shape.head & !u32::from(OPTIONAL) {
+            return None;
+        }
+        let variables = match head & has_variable {
+            0 => 0,
+            _ => u16_at(space, shape.variable_at.into()).filter(|variables| *variables > 0)?,
+        };
+        Some(Self { shape, head, head_mask, variables })
+    }
+
+    /// Where the first variable column begins, or the record ends without one: no record is shorter.
+    fn columns_at(self) -> i32 {
+        let ends = if self.variables == 0 { 0 } else { 2 + 2 * i32::from(self.variables) };
+        i32::from(self.shape.variable_at) + ends
+    }
+
+    /// Looks at the record at `offset`, which has this much space, and returns its length.
+    #[inline(always)]
+    fn record<const HAS_BITMAP: bool, const VARIABLES: usize>(
+        &self,
+        page: &PageBytes,
+        offset: u16,
+        space: i32,
+        found: &mut Found,
+    ) -> Option<u16> {
+        let start = usize::from(offset);
+        let head = u32::from_le_bytes(bytes_at(page, start)?);
+        found.differences |= (head ^ self.head) & self.head_mask;
+        if HAS_BITMAP {
+            let bitmap = u64::from_le_bytes(bytes_at(page, start + usize::from(self.shape.fixed_end))?);
+            found.differences |= u32::from(bitmap as u16 ^ self.shape.column_count);
+            found.nulls |= bitmap;
+        }
+        let mut end = self.columns_at();
+        let ends_at = start + usize::from(self.shape.variable_at);
+        let mut next = |column_end: i32| {
+            found.room |= column_end - end;
+            end = column_end;
+        };
+        match VARIABLES {
+            0 => {}
+            MANY.. => {
+                let ends = page.get(ends_at..ends_at + 2 + 2 * usize::from(self.variables))?;
+                let (count, ends) = ends.split_first_chunk()?;
+                found.differences |= u32::from(u16::from_le_bytes(*count) ^ self.variables);
+                ends.as_chunks().0.iter().for_each(|column_end| next(u16::from_le_bytes(*column_end).into()));
+            }
+            _ => {
+                let words = u64::from_le_bytes(bytes_at(page, ends_at)?);
+                found.differences |= u32::from(words as u16 ^ self.variables);
+                (1..=VARIABLES).for_each(|number| next(((words >> (16 * number)) as u16).into()));
+            }
+        }
+        found.room |= space - end;
+        found.bytes = found.bytes.wrapping_add(end as u32);
+        Some(end as u16)
+    }
+}
+
+#[inline(always)]
+fn bytes_at<const N: usize>(page: &PageBytes, at: usize) -> Option<[u8; N]> {
+    page.get(at..at + N)?.first_chunk().copied()
+}
