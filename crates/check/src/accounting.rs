@@ -79,6 +79,10 @@ impl PageSource for Metered<'_> {
         self.inner.prefetch(first, pages);
     }
 
+    fn pages_per_read(&self) -> u32 {
+        self.inner.pages_per_read()
+    }
+
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let start = Instant::now();
         let result = self.inner.read(first, buffer);

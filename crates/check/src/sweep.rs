@@ -98,11 +98,12 @@ impl<C: CheckList> Sweep<'_, C> {
 
     /// Reads chunks and checks their pages.
     fn read_and_work(&self, counter: &Counter) {
-        let mut spare = Some(PageBuffer::new(CHUNK_PAGES));
+        let pages = self.context.source.pages_per_read();
+        let (mut spare, mut rest) = (Some(PageBuffer::new(pages.min(CHUNK_PAGES))), None);
         self.work(|used| {
             let buffer = used.or_else(|| spare.take())?;
             let passed = |chunk| self.passed(chunk);
-            feed::read_next(self.context, self.chunks, counter, buffer, passed)
+            feed::read_next(self.context, self.chunks, counter, (&mut rest, pages), buffer, passed)
         });
     }
 

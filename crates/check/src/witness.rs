@@ -62,6 +62,10 @@ impl PageSource for Witness<'_> {
         self.inner.prefetch(first, pages);
     }
 
+    fn pages_per_read(&self) -> u32 {
+        self.inner.pages_per_read()
+    }
+
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let read = self.inner.read(first, buffer);
         match &read {

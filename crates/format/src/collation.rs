@@ -339,8 +339,7 @@ pub fn compare(
 /// have a letter or digit there, and the alphabet is plain. `None` decides nothing; [`compare`] has to. Never
 /// contradicts [`compare`].
 pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Option<Ordering> {
-    let is_special = collation.is_bin2() || collation.is_bin() || collation.is_doubtful() || collation.0 == 0;
-    if is_special || !collation.letters_are_plain() {
+    if !is_decided_by_first_difference(collation) {
         return None;
     }
     let (at, shared) = first_difference(a, b);
@@ -358,6 +357,64 @@ pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, e
     let (left, right) = (fold(unit(a)?)?, fold(unit(b)?)?);
     (left != right).then(|| left.cmp(&right))
 }
+
+/// Whether the first different letters or digits decide the order of strings of ASCII before them.
+fn is_decided_by_first_difference(collation: CollationId) -> bool {
+    let is_special = collation.is_bin2() || collation.is_bin() || collation.is_doubtful() || collation.0 == 0;
+    !is_special && collation.letters_are_plain()
+}
+
+/// What [`compare_at_first_difference`] says of strings that differ in their first eight bytes, for many strings of one
+/// collation.
+#[derive(Clone, Copy)]
+pub(crate) struct Beginnings {
+    /// Bits of a character.
+    width: u32,
+    beyond_ascii: u64,
+}
+
+impl Beginnings {
+    /// `None` if other rules decide in this collation.
+    pub(crate) fn of(collation: CollationId, encoding: Encoding) -> Option<Self> {
+        is_decided_by_first_difference(collation).then_some(match encoding {
+            Encoding::Ansi => Self { width: 8, beyond_ascii: 0x8080_8080_8080_8080 },
+            Encoding::Unicode => Self { width: 16, beyond_ascii: 0xFF80_FF80_FF80_FF80 },
+        })
+    }
+
+    /// Order of two strings, if their first eight bytes decide it.
+    #[inline(always)]
+    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Option<Ordering> {
+        let [left, right] = [u64::from_le_bytes(*a.first_chunk()?), u64::from_le_bytes(*b.first_chunk()?)];
+        // Of strings of half a character nothing is known.
+        let is_whole = self.width == 8 || (a.len() | b.len()).is_multiple_of(2);
+        let at = (left ^ right).trailing_zeros() & !(self.width - 1);
+        if !is_whole || at >= u64::BITS || left & !(u64::MAX << at) & self.beyond_ascii != 0 {
+            return None;
+        }
+        let unit = |word: u64| match (word >> at, self.width) {
+            (unit, 8) => Some(unit as u8),
+            (unit, _) => u8::try_from(unit as u16).ok(),
+        };
+        let of = |unit: u8| FOLDED.get(usize::from(unit)).copied().filter(|folded| *folded != 0);
+        let (left, right) = (of(unit(left)?)?, of(unit(right)?)?);
+        (left != right).then(|| left.cmp(&right))
+    }
+}
+
+/// By byte: [`fold`], 0 for what is no letter or digit.
+const FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte = 0;
+    while byte < folded.len() {
+        folded[byte] = match fold(byte as u8) {
+            Some(folded) => folded,
+            None => 0,
+        };
+        byte += 1;
+    }
+    folded
+};
 
 /// Position of the first difference between two byte strings, or of the shorter one's end; and the union of all bits
 /// before it, bytes at even places in the even bytes of the number.
@@ -383,7 +440,7 @@ fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
 }
 
 /// A digit, or an ASCII letter without its case, in order.
-fn fold(byte: u8) -> Option<u8> {
+const fn fold(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' | b'a'..=b'z' => Some(byte),
         b'A'..=b'Z' => Some(byte + 32),

@@ -285,7 +285,15 @@ impl PageSource for DataFiles {
             will_need(handle, u64::from(first.page) * PAGE_BYTES as u64, u64::from(pages) * PAGE_BYTES as u64);
         }
     }
+
+    fn pages_per_read(&self) -> u32 {
+        let is_read_ahead = self.direct.is_empty() && self.handles.iter().all(SharedFile::is_read_ahead);
+        if is_read_ahead { CACHED_PAGES_PER_READ } else { u32::MAX }
+    }
 }
+
+/// Half of the cache that a processor core has of its own, on the smaller ones.
+const CACHED_PAGES_PER_READ: u32 = 32;
 
 /// SQL Server's own limit: 16 TiB, so that page numbers stay below 2^31.
 const MAX_PAGES: u32 = 1 << 31;

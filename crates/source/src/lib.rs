@@ -90,6 +90,13 @@ pub trait PageSource: Sync {
         let _ = (first, pages);
     }
 
+    /// Up to how many pages are read in one request if they are looked at next: few where the system reads ahead as
+    /// [`Self::prefetch`] says, so that what was copied from its memory is still near the processor; all where a request costs
+    /// more than its bytes.
+    fn pages_per_read(&self) -> u32 {
+        u32::MAX
+    }
+
     /// All reads that have failed so far. For data files only reads of single pages count: larger reads that fail are
     /// repeated page by page.
     fn read_faults(&self) -> ReadFaults {

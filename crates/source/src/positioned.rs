@@ -71,6 +71,11 @@ struct LocalFile {
 }
 
 impl SharedFile {
+    /// Whether the system reads ahead what is announced to it.
+    pub(crate) fn is_read_ahead(&self) -> bool {
+        cfg!(target_os = "linux") && matches!(self.0, Shared::Local(_))
+    }
+
     /// Opens a file, so that others may write, rename and delete it.
     ///
     /// # Errors

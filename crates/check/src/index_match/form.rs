@@ -41,13 +41,7 @@ impl Normalization {
     pub(crate) fn add(self, hasher: &mut Hasher<'_>, bytes: &[u8]) -> Option<()> {
         match self {
             Self::AsStored => hasher.add_bytes(bytes),
-            Self::Trimmed(padding) => {
-                let mut value = bytes;
-                while let Some(shorter) = value.strip_suffix(padding) {
-                    value = shorter;
-                }
-                hasher.add_bytes(value);
-            }
+            Self::Trimmed(padding) => hasher.add_bytes(trimmed(bytes, padding)),
             Self::Decimal => match bytes.split_first() {
                 Some((_, magnitude)) if magnitude.iter().all(|byte| *byte == 0) => add_zero(hasher, bytes.len()),
                 _ => hasher.add_bytes(bytes),
@@ -63,6 +57,24 @@ impl Normalization {
         }
         Some(())
     }
+}
+
+/// A value without its padding, which is of one byte or two.
+#[inline]
+fn trimmed<'a>(value: &'a [u8], padding: &[u8]) -> &'a [u8] {
+    let end = match *padding {
+        [byte] => value.iter().rposition(|last| *last != byte).map_or(0, |last| last + 1),
+        [first, second] => {
+            // From the end, whose bytes are pairs even if the first one is not.
+            let (rest, pairs) = value.as_rchunks();
+            match pairs.iter().rposition(|last| *last != [first, second]) {
+                Some(last) => rest.len() + 2 * (last + 1),
+                None => rest.len(),
+            }
+        }
+        _ => value.len(),
+    };
+    value.get(..end).unwrap_or(value)
 }
 
 fn add_zero(hasher: &mut Hasher<'_>, length: usize) {
@@ -89,6 +101,9 @@ mod tests {
         assert_eq!(hash(of(xtype::CHAR), b"ab    "), hash(of(xtype::CHAR), b"ab"));
         assert_ne!(hash(of(xtype::CHAR), b"ab    "), hash(of(xtype::CHAR), b" ab"));
         assert_eq!(hash(of(xtype::NCHAR), b"a\0 \0 \0"), hash(of(xtype::NCHAR), b"a\0"));
+        assert_eq!(hash(of(xtype::NCHAR), b"\0 \0"), hash(of(xtype::VARBINARY), b"\0"), "pairs from the end");
+        assert_ne!(hash(of(xtype::NCHAR), b"a \0a"), hash(of(xtype::NCHAR), b"a"));
+        assert_eq!(hash(of(xtype::CHAR), b"   "), hash(of(xtype::CHAR), b""));
         assert_eq!(hash(of(xtype::BINARY), &[1, 0, 0]), hash(of(xtype::BINARY), &[1]));
         assert_ne!(hash(of(xtype::VARBINARY), &[1, 0]), hash(of(xtype::VARBINARY), &[1]));
         assert_eq!(hash(of(xtype::DECIMAL), &[0; 5]), hash(of(xtype::DECIMAL), &[1, 0, 0, 0, 0]), "no negative zero");

@@ -78,6 +78,9 @@ impl BatchPlan {
         rows: Rows<'_>,
         desk: &mut HashScratch,
     ) -> Option<Together> {
+        if let Some(together) = self.sum_of_short(hash, page, rows, &mut desk.integers) {
+            return Some(together);
+        }
         let HashScratch { hashes, integers, present, .. } = desk;
         hashes.start(hash, rows.count());
         let mut has_complex = true;
@@ -100,6 +103,107 @@ impl BatchPlan {
             (Some(rows), None) | (None, Some(rows)) => hashes.sum_of(rows.iter().copied()),
             (Some(selected), Some(counted)) => {
                 hashes.sum_of(selected.iter().zip(counted).map(|(is_selected, is_counted)| is_selected & is_counted))
+            }
+        };
+        Some(Together { sum, rows, has_complex })
+    }
+}
+
+impl BatchPlan {
+    /// The same in one pass, if the rows have nothing but short values: most indexes are like this.
+    fn sum_of_short(
+        &self,
+        hash: &FactHash,
+        page: PageId,
+        rows: Rows<'_>,
+        integers: &mut IntegerScratch,
+    ) -> Option<Together> {
+        match *self.places.as_slice() {
+            [ref a] => ShortPlaces::of([a], rows)?.sum(self, hash, page, rows, integers),
+            [ref a, ref b] => ShortPlaces::of([a, b], rows)?.sum(self, hash, page, rows, integers),
+            [ref a, ref b, ref c] => ShortPlaces::of([a, b, c], rows)?.sum(self, hash, page, rows, integers),
+            [ref a, ref b, ref c, ref d] => ShortPlaces::of([a, b, c, d], rows)?.sum(self, hash, page, rows, integers),
+            _ => None,
+        }
+    }
+}
+
+/// Places of values of eight bytes at most: in the fixed part and not NULL in any row, an address, an integer that is computed.
+struct ShortPlaces<'a, const N: usize> {
+    /// Where they end in the rows.
+    ends: [u16; N],
+    lengths: [u16; N],
+    address: Option<usize>,
+    computed: Option<(usize, &'a IntegerFormula)>,
+}
+
+impl<'a, const N: usize> ShortPlaces<'a, N> {
+    fn of(places: [&'a Place; N], rows: Rows<'_>) -> Option<Self> {
+        // What is in the row at the place of the others is read and not used.
+        let mut found = Self { ends: [rows.fixed_end().max(8); N], lengths: [8; N], address: None, computed: None };
+        let columns = found.ends.iter_mut().zip(&mut found.lengths);
+        for (at, (place, (end, length_of))) in places.into_iter().zip(columns).enumerate() {
+            match *place {
+                Place::Fixed { offset, length: length @ 1..=8, null_bit } => {
+                    let is_in_rows = rows.has_fixed(offset, length) && !(1..null_bit).contains(&rows.column_count());
+                    if !is_in_rows || rows.nulls_of(null_bit).is_some() {
+                        return None;
+                    }
+                    (*end, *length_of) = (offset.saturating_add(length), length);
+                }
+                Place::Locator if found.address.is_none() && rows.slots().is_none() => found.address = Some(at),
+                Place::Computed(ref formula) if found.computed.is_none() => {
+                    *length_of = formula.length;
+                    found.computed = Some((at, formula));
+                }
+                _ => return None,
+            }
+        }
+        found.lengths.iter().all(|length| (1..=8).contains(length)).then_some(found)
+    }
+
+    fn sum(
+        &self,
+        plan: &BatchPlan,
+        hash: &FactHash,
+        page: PageId,
+        rows: Rows<'_>,
+        integers: &mut IntegerScratch,
+    ) -> Option<Together> {
+        let (mut selected, mut computed, mut has_complex) = (None, &[][..], true);
+        match (&plan.filter, self.computed) {
+            (None, None) => {}
+            (None, Some((_, formula))) => computed = formula.values(rows, integers)?,
+            (Some(filter), None) => {
+                let (which, is_known_of_complex) = filter.select(rows, integers)?;
+                (selected, has_complex) = (Some(which), is_known_of_complex);
+            }
+            (Some(_), Some(_)) => return None,
+        }
+        let shifts = self.lengths.map(|length| 64 - 8 * u32::from(length));
+        let [address, computed_at] = [self.address, self.computed.map(|(at, _)| at)].map(|at| at.unwrap_or(N));
+        let locator = |slot: usize| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot: slot as u16 }));
+        let values = (0..).zip(rows.words(self.ends)?).map(|(row, mut words)| {
+            for (at, (word, shift)) in words.iter_mut().zip(shifts).enumerate() {
+                if at == address {
+                    *word = locator(row);
+                } else if at == computed_at {
+                    *word = computed.get(row).copied().unwrap_or_default().cast_unsigned() << shift;
+                }
+                // An address has all eight bytes.
+                *word >>= shift;
+            }
+            words
+        });
+        let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
+        let (sum, rows) = match (selected, counted) {
+            (None, None) => hash.sum_of_short(self.lengths, values.map(|values| (values, true))),
+            (Some(which), None) | (None, Some(which)) => {
+                hash.sum_of_short(self.lengths, values.zip(which.iter().copied()))
+            }
+            (Some(selected), Some(counted)) => {
+                let which = selected.iter().zip(counted).map(|(is_selected, is_counted)| is_selected & is_counted);
+                hash.sum_of_short(self.lengths, values.zip(which))
             }
         };
         Some(Together { sum, rows, has_complex })

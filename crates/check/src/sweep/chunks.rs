@@ -13,6 +13,16 @@ pub(super) struct Chunk {
     pub(super) pages: u32,
 }
 
+impl Chunk {
+    /// The first so many pages, and what is after them.
+    pub(super) fn split(self, pages: u32) -> (Self, Option<Self>) {
+        let pages = pages.max(1).min(self.pages);
+        let first = PageId::new(self.first.file, self.first.page.saturating_add(pages));
+        let rest = Self { first, pages: self.pages - pages };
+        (Self { pages, ..self }, Some(rest).filter(|rest| rest.pages > 0))
+    }
+}
+
 /// All chunks of the files, or of a range of pages.
 pub(super) struct Chunks {
     /// Pages of a file, and the number of their first chunk.

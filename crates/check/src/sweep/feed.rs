@@ -51,14 +51,34 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope. `passed` is called with the chunks that are skipped.
+/// Reads the next chunk that has pages in scope, `pages` of it at a time: `rest` keeps what was not read yet. `passed` is called
+/// with the chunks that are skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
     counter: &Counter,
+    (rest, pages): (&mut Option<Chunk>, u32),
     mut buffer: PageBuffer,
-    mut passed: impl FnMut(Chunk),
+    passed: impl FnMut(Chunk),
 ) -> Option<Loaded> {
+    let chunk = match rest.take() {
+        Some(rest) => rest,
+        None => next_in_scope(context, chunks, counter, passed)?,
+    };
+    let (chunk, unread) = chunk.split(pages);
+    *rest = unread;
+    let length = chunk.pages as usize * PAGE_BYTES;
+    let failed = context.source.read(chunk.first, buffer.bytes().get_mut(..length).unwrap_or_default()).is_err();
+    Some(Loaded { chunk, buffer, failed })
+}
+
+/// The next chunk that has pages in scope. The system is advised of a later one.
+fn next_in_scope(
+    context: &Context<'_>,
+    chunks: &Chunks,
+    counter: &Counter,
+    mut passed: impl FnMut(Chunk),
+) -> Option<Chunk> {
     loop {
         let number = counter.take()?;
         let chunk = chunks.get(number)?;
@@ -69,9 +89,7 @@ pub(super) fn read_next(
         if let Some(later) = chunks.get(number + CHUNKS_AHEAD * context.options.threads() as u64) {
             context.source.prefetch(later.first, later.pages);
         }
-        let length = chunk.pages as usize * PAGE_BYTES;
-        let failed = context.source.read(chunk.first, buffer.bytes().get_mut(..length).unwrap_or_default()).is_err();
-        return Some(Loaded { chunk, buffer, failed });
+        return Some(chunk);
     }
 }
 
@@ -99,7 +117,7 @@ impl Queue {
 
     /// Reads until `counter` has no more.
     pub(super) fn read_all(&self, context: &Context<'_>, chunks: &Chunks, counter: &Counter, passed: impl Fn(Chunk)) {
-        while let Some(loaded) = read_next(context, chunks, counter, self.buffer(), &passed) {
+        while let Some(loaded) = read_next(context, chunks, counter, (&mut None, CHUNK_PAGES), self.buffer(), &passed) {
             self.state.lock().unwrap_or_else(PoisonError::into_inner).loaded.push_back(loaded);
             self.ready.notify_one();
         }

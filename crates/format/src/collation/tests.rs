@@ -47,7 +47,10 @@ proptest! {
         };
         let (a, b, id) = (bytes(&a), bytes(&b), CollationId(id));
         let encoding = if is_unicode { Encoding::Unicode } else { Encoding::Ansi };
-        if let Some(quick) = compare_at_first_difference(&a, &b, id, encoding) {
+        let quick = compare_at_first_difference(&a, &b, id, encoding);
+        let of_beginnings = Beginnings::of(id, encoding).and_then(|beginnings| beginnings.compare(&a, &b));
+        prop_assert!(of_beginnings.is_none() || of_beginnings == quick);
+        if let Some(quick) = quick {
             let units = |bytes: &[u8]| -> Vec<u16> {
                 match is_unicode {
                     true => bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect(),
@@ -57,6 +60,23 @@ proptest! {
             prop_assert_eq!(order_as(&units(&a), &units(&b), id, encoding), Some(quick));
         }
     }
+}
+
+#[test]
+fn the_first_eight_bytes_decide_if_a_letter_or_digit_in_them_differs() {
+    let ansi = Beginnings::of(LATIN1, Encoding::Ansi).unwrap();
+    assert_eq!(ansi.compare(b"Abcdefg1", b"abcdefg2"), None, "case comes last");
+    assert_eq!(ansi.compare(b"abcdefg1", b"abcdefgA, and more"), Some(Ordering::Less));
+    assert_eq!(ansi.compare(b"1bcdefgh", b"0bcdefgh"), Some(Ordering::Greater));
+    assert_eq!(ansi.compare(b"abcdefgh1", b"abcdefgh2"), None, "equal so far");
+    assert_eq!(ansi.compare(b"abcdefg", b"bbcdefg"), None, "seven bytes");
+    assert_eq!(ansi.compare(b"a\xE4cdefg1", b"a\xE4cdefg2"), None, "not ASCII before it");
+    assert_eq!(ansi.compare(b"a-cdefgh", b"a cdefgh"), None, "neither letters nor digits");
+    let unicode = Beginnings::of(LATIN1, Encoding::Unicode).unwrap();
+    assert_eq!(unicode.compare(b"a\0b\0c\0d\0", b"a\0b\0D\0a\0"), Some(Ordering::Less));
+    assert_eq!(unicode.compare(b"a\0b\0c\0d\0", b"a\0b\0c\x01d\0"), None, "not ASCII");
+    assert_eq!(unicode.compare(b"a\0b\0c\0d\0e", b"b\0b\0c\0d\0"), None, "half a character");
+    assert!(Beginnings::of(CollationId(0x0808), Encoding::Unicode).is_none(), "a binary order");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{KeyColumn, KeyOrder, compare, compare_values, locators_ascend_bytewise};
+use crate::collation::{Beginnings, Encoding};
 use crate::record::Record;
 use crate::same_shape::Rows;
 
@@ -137,7 +138,17 @@ impl Ascent {
 
     /// Compares neighbors in a column of any type; false if one is less than its predecessor.
     fn values<'a>(&mut self, rows: Rows<'_>, column: &KeyColumn, values: impl Iterator<Item = &'a [u8]>) -> bool {
-        let is_plain = |slot: u16| rows.are_plain().is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));
+        let are_plain = rows.are_plain();
+        let is_plain = |slot: u16| are_plain.is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));
+        let beginnings = match column.order {
+            KeyOrder::Ansi(id) => Beginnings::of(id, Encoding::Ansi),
+            KeyOrder::Unicode(id) => Beginnings::of(id, Encoding::Unicode),
+            _ => None,
+        };
+        let compare = |before, value| {
+            let order = beginnings.and_then(|beginnings| beginnings.compare(before, value));
+            order.or_else(|| compare_values(before, value, column.order))
+        };
         let mut prior = &[][..];
         let (mut read, mut left) = (0, 0);
         for (slot, value) in (0..).zip(values) {
@@ -147,7 +158,7 @@ impl Ascent {
             }
             read += 1;
             // What is stored in the row is not always the value.
-            let order = compare_values(before, value, column.order).filter(|_| is_plain(slot - 1) && is_plain(slot));
+            let order = compare(before, value).filter(|_| is_plain(slot - 1) && is_plain(slot));
             match if column.descending { order.map(Ordering::reverse) } else { order } {
                 Some(Ordering::Less) => continue,
                 Some(Ordering::Greater) => return false,
