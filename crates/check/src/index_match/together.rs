@@ -118,29 +118,37 @@ impl BatchPlan {
         rows: Rows<'_>,
         integers: &mut IntegerScratch,
     ) -> Option<Together> {
-        match *self.places.as_slice() {
-            [ref a] => ShortPlaces::of([a], rows)?.sum(self, hash, page, rows, integers),
-            [ref a, ref b] => ShortPlaces::of([a, b], rows)?.sum(self, hash, page, rows, integers),
-            [ref a, ref b, ref c] => ShortPlaces::of([a, b, c], rows)?.sum(self, hash, page, rows, integers),
-            [ref a, ref b, ref c, ref d] => ShortPlaces::of([a, b, c, d], rows)?.sum(self, hash, page, rows, integers),
+        match self.places.as_slice() {
+            [a] => ShortPlaces::of([a], rows)?.sum::<NONE>(self, hash, page, rows, integers),
+            [a, b @ Place::Locator] => ShortPlaces::of([a, b], rows)?.sum::<1>(self, hash, page, rows, integers),
+            [a, b] => ShortPlaces::of([a, b], rows)?.sum::<NONE>(self, hash, page, rows, integers),
+            [a, b, c @ Place::Locator] => ShortPlaces::of([a, b, c], rows)?.sum::<2>(self, hash, page, rows, integers),
+            [a, b, c] => ShortPlaces::of([a, b, c], rows)?.sum::<NONE>(self, hash, page, rows, integers),
+            [a, b, c, d @ Place::Locator] => {
+                ShortPlaces::of([a, b, c, d], rows)?.sum::<3>(self, hash, page, rows, integers)
+            }
+            [a, b, c, d] => ShortPlaces::of([a, b, c, d], rows)?.sum::<NONE>(self, hash, page, rows, integers),
             _ => None,
         }
     }
 }
 
-/// Places of values of eight bytes at most: in the fixed part and not NULL in any row, an address, an integer that is computed.
+/// No value.
+const NONE: usize = usize::MAX;
+
+/// Places of values of eight bytes at most: in the fixed part and not NULL in any row, an address as the last one, an integer that
+/// is computed as the first one.
 struct ShortPlaces<'a, const N: usize> {
     /// Where they end in the rows.
     ends: [u16; N],
     lengths: [u16; N],
-    address: Option<usize>,
-    computed: Option<(usize, &'a IntegerFormula)>,
+    computed: Option<&'a IntegerFormula>,
 }
 
 impl<'a, const N: usize> ShortPlaces<'a, N> {
     fn of(places: [&'a Place; N], rows: Rows<'_>) -> Option<Self> {
         // What is in the row at the place of the others is read and not used.
-        let mut found = Self { ends: [rows.fixed_end().max(8); N], lengths: [8; N], address: None, computed: None };
+        let mut found = Self { ends: [rows.fixed_end().max(8); N], lengths: [8; N], computed: None };
         let columns = found.ends.iter_mut().zip(&mut found.lengths);
         for (at, (place, (end, length_of))) in places.into_iter().zip(columns).enumerate() {
             match *place {
@@ -151,18 +159,19 @@ impl<'a, const N: usize> ShortPlaces<'a, N> {
                     }
                     (*end, *length_of) = (offset.saturating_add(length), length);
                 }
-                Place::Locator if found.address.is_none() && rows.slots().is_none() => found.address = Some(at),
-                Place::Computed(ref formula) if found.computed.is_none() => {
+                Place::Locator if at > 0 && at + 1 == N && rows.slots().is_none() => {}
+                Place::Computed(ref formula) if at == 0 && (1..=8).contains(&formula.length) => {
                     *length_of = formula.length;
-                    found.computed = Some((at, formula));
+                    found.computed = Some(formula);
                 }
                 _ => return None,
             }
         }
-        found.lengths.iter().all(|length| (1..=8).contains(length)).then_some(found)
+        Some(found)
     }
 
-    fn sum(
+    /// The sum; the value at `ADDRESS` is the address.
+    fn sum<const ADDRESS: usize>(
         &self,
         plan: &BatchPlan,
         hash: &FactHash,
@@ -170,43 +179,55 @@ impl<'a, const N: usize> ShortPlaces<'a, N> {
         rows: Rows<'_>,
         integers: &mut IntegerScratch,
     ) -> Option<Together> {
-        let (mut selected, mut computed, mut has_complex) = (None, &[][..], true);
-        match (&plan.filter, self.computed) {
-            (None, None) => {}
-            (None, Some((_, formula))) => computed = formula.values(rows, integers)?,
-            (Some(filter), None) => {
-                let (which, is_known_of_complex) = filter.select(rows, integers)?;
-                (selected, has_complex) = (Some(which), is_known_of_complex);
-            }
-            (Some(_), Some(_)) => return None,
-        }
-        let shifts = self.lengths.map(|length| 64 - 8 * u32::from(length));
-        let [address, computed_at] = [self.address, self.computed.map(|(at, _)| at)].map(|at| at.unwrap_or(N));
-        let locator = |slot: usize| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot: slot as u16 }));
-        let values = (0..).zip(rows.words(self.ends)?).map(|(row, mut words)| {
-            for (at, (word, shift)) in words.iter_mut().zip(shifts).enumerate() {
-                if at == address {
-                    *word = locator(row);
-                } else if at == computed_at {
-                    *word = computed.get(row).copied().unwrap_or_default().cast_unsigned() << shift;
-                }
-                // An address has all eight bytes.
-                *word >>= shift;
-            }
-            words
-        });
-        let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
-        let (sum, rows) = match (selected, counted) {
-            (None, None) => hash.sum_of_short(self.lengths, values.map(|values| (values, true))),
-            (Some(which), None) | (None, Some(which)) => {
-                hash.sum_of_short(self.lengths, values.zip(which.iter().copied()))
-            }
-            (Some(selected), Some(counted)) => {
-                let which = selected.iter().zip(counted).map(|(is_selected, is_counted)| is_selected & is_counted);
-                hash.sum_of_short(self.lengths, values.zip(which))
+        let (selected, has_complex) = match &plan.filter {
+            None => (None, true),
+            // Both need the same room.
+            Some(_) if self.computed.is_some() => return None,
+            Some(filter) => {
+                let (selected, is_known_of_complex) = filter.select(rows, integers)?;
+                (Some(selected), is_known_of_complex)
             }
         };
+        let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
+        let (sum, rows) = match (self.computed, selected.or(counted)) {
+            _ if selected.is_some() && counted.is_some() => return None,
+            (None, None) => {
+                let which = std::iter::repeat(true);
+                hash.sum_of_short(self.lengths, self.values::<ADDRESS, NONE>(page, rows, &[])?.zip(which))
+            }
+            (None, Some(which)) => {
+                let which = which.iter().copied();
+                hash.sum_of_short(self.lengths, self.values::<ADDRESS, NONE>(page, rows, &[])?.zip(which))
+            }
+            (Some(formula), None) => {
+                let (which, computed) = (std::iter::repeat(true), formula.values(rows, integers)?);
+                hash.sum_of_short(self.lengths, self.values::<ADDRESS, 0>(page, rows, computed)?.zip(which))
+            }
+            (Some(_), Some(_)) => return None,
+        };
         Some(Together { sum, rows, has_complex })
+    }
+
+    /// The values of each row, that at `COMPUTED` as it was computed.
+    #[inline(always)]
+    fn values<'r, const ADDRESS: usize, const COMPUTED: usize>(
+        &self,
+        page: PageId,
+        rows: Rows<'r>,
+        computed: &'r [i64],
+    ) -> Option<impl Iterator<Item = [u64; N]>> {
+        let shifts = self.lengths.map(|length| 64 - 8 * u32::from(length));
+        let locator = move |slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot }));
+        Some((0u16..).zip(rows.words(self.ends)?).map(move |(row, words)| {
+            let mut values = words;
+            for (at, (value, shift)) in values.iter_mut().zip(shifts).enumerate() {
+                if at == COMPUTED {
+                    *value = computed.get(usize::from(row)).copied().unwrap_or_default().cast_unsigned() << shift;
+                }
+                *value = if at == ADDRESS { locator(row) } else { *value >> shift };
+            }
+            values
+        }))
     }
 }
 

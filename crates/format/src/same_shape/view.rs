@@ -163,7 +163,7 @@ impl<'a> Rows<'a> {
     /// The eight bytes that end at each of `ends` of each row, as numbers whose highest bytes are the last ones: a value, and
     /// whatever is before it. `None` if there is nothing before a row in a buffer.
     #[inline(always)]
-    pub fn words<const N: usize>(&self, ends: [u16; N]) -> Option<impl Iterator<Item = [u64; N]> + 'a> {
+    pub fn words<const N: usize>(self, ends: [u16; N]) -> Option<impl Iterator<Item = [u64; N]> + 'a> {
         const BYTES: usize = size_of::<u64>();
         let page = self.page;
         let nearest = ends.iter().copied().min().map_or(0, usize::from);
@@ -171,10 +171,12 @@ impl<'a> Rows<'a> {
         if nearest < BYTES && !self.rows.spans.iter().fold(true, |all, span| all & is_inside(span)) {
             return None;
         }
+        // Of 32 bits, so that the end of a word cannot overflow and one comparison tells whether it is on the page.
+        let places = ends.map(|end| u32::from(end).wrapping_sub(BYTES as u32));
         Some(self.rows.spans.iter().map(move |span| {
-            ends.map(|end| {
-                let end = usize::from(span.offset) + usize::from(end);
-                let word = page.get(end.wrapping_sub(BYTES)..end).and_then(|bytes| bytes.first_chunk());
+            places.map(|place| {
+                let start = u32::from(span.offset).wrapping_add(place) as usize;
+                let word = page.get(start..start + BYTES).and_then(|bytes| bytes.first_chunk());
                 word.map_or(0, |bytes| u64::from_le_bytes(*bytes))
             })
         }))
