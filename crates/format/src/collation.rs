@@ -403,6 +403,7 @@ impl Beginnings {
 }
 
 /// By byte: [`fold`], 0 for what is no letter or digit.
+#[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
 const FOLDED: [u8; 256] = {
     let mut folded = [0; 256];
     let mut byte = 0;
