@@ -116,7 +116,7 @@ impl Meter {
         }
     }
 
-    /// So many threads of those that were wanted could be started; `cause` says why not all.
+    /// Notes that only some of the threads that were wanted are there; `cause` says why.
     pub(crate) fn started_threads(&self, started: usize, wanted: usize, cause: Option<io::Error>) {
         let Some(cause) = cause else { return };
         let text = format!("{started} of {wanted} threads could be started ({cause}); the results are the same");

@@ -170,7 +170,7 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
-    /// Whether it has so few facts that a thread of its own would not pay.
+    /// Whether it has too few facts for a thread of its own.
     pub(crate) fn is_small(&self) -> bool {
         self.spilled.is_none() && self.kept.len() < FEW_FACTS
     }

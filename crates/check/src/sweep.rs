@@ -91,15 +91,15 @@ impl<C: CheckList> Sweep<'_, C> {
         let wanted = self.chunks.count().min(threads).max(1);
         thread::scope(|scope| {
             let (started, cause) = crew::start(scope, (1..wanted).map(|_| || self.read_and_work(&counter)));
-            self.meter.started_threads(started, wanted - 1, cause);
+            self.meter.started_threads(started + 1, wanted, cause);
             self.read_and_work(&counter);
         });
     }
 
     /// Reads chunks and checks their pages.
     fn read_and_work(&self, counter: &Counter) {
-        let pages = self.context.source.pages_per_read();
-        let (mut spare, mut rest) = (Some(PageBuffer::new(pages.min(CHUNK_PAGES))), None);
+        let pages = self.context.source.pages_per_read().clamp(1, CHUNK_PAGES);
+        let (mut spare, mut rest) = (Some(PageBuffer::new(pages)), None);
         self.work(|used| {
             let buffer = used.or_else(|| spare.take())?;
             let passed = |chunk| self.passed(chunk);

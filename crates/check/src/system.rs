@@ -44,7 +44,7 @@ pub fn process_usage() -> (Option<f64>, Option<u64>) {
     (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
 }
 
-/// The files of /proc that are read here have less: one read gets all of it.
+/// The files of /proc that are read here have less nearly everywhere: one read gets all of it.
 const FILE_BYTES: usize = 8192;
 
 /// A file of /proc, which only on Linux is the system's.
@@ -52,9 +52,10 @@ fn read(file: &str) -> Option<String> {
     if !cfg!(target_os = "linux") {
         return None;
     }
-    let mut text = String::with_capacity(FILE_BYTES);
-    File::open(file).ok()?.take(FILE_BYTES as u64).read_to_string(&mut text).ok()?;
-    Some(text)
+    let mut bytes = Vec::with_capacity(FILE_BYTES);
+    File::open(file).ok()?.read_to_end(&mut bytes).ok()?;
+    // The name of a process may be cut inside a character.
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The number after a name, in a text of such lines.

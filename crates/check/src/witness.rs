@@ -120,6 +120,10 @@ impl<'a> Faulty<'a> {
 impl PageSource for Faulty<'_> {
     source::as_inner!();
 
+    fn pages_per_read(&self) -> u32 {
+        self.inner.pages_per_read()
+    }
+
     fn read_faults(&self) -> ReadFaults {
         let mut faults = self.inner.read_faults();
         faults.merge(self.of_others.lock().unwrap_or_else(PoisonError::into_inner).clone());

@@ -109,7 +109,8 @@ impl SameShapeRows {
     pub fn load(&mut self, page: Page<'_>, may_be_empty: bool) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
-        if count == 0 || count > MAX_SLOTS || header.flags.get() & page_flags::ALIGNED4 != 0 {
+        let is_possible = (1..=MAX_SLOTS).contains(&count) && usize::from(header.free_data.get()) <= PAGE_BYTES;
+        if !is_possible || header.flags.get() & page_flags::ALIGNED4 != 0 {
             return false;
         }
         let is_index = match header.kind() {
@@ -220,7 +221,8 @@ impl SameShapeRows {
     }
 
     /// Loads the space of each record: to the next one by place, or to the end of used space; and says whether slots are
-    /// empty, and whether the others are in the order of the records. `None` if a slot points into the header or beyond used space, or shares its place with another.
+    /// empty, and whether the others are in the order of the records. `None` if a slot points into the header or beyond used
+    /// space, or shares its place with another.
     fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<(bool, bool)> {
         let free_data = page.header().free_data.get();
         let array = page.bytes().get(PAGE_BYTES - 2 * count..)?;

@@ -189,7 +189,8 @@ pub(crate) enum Command {
     ///
     /// Looks at folders, patterns and URLs, waits until a backup is whole, and checks it. The queue is in the history: a watcher
     /// that is killed loses nothing, and no backup is checked twice, even under another name. Prints a line per backup: sound,
-    /// corrupt, unknown or skipped. Runs until SIGTERM or Ctrl+C; with --once, until everything that is there has been checked.
+    /// corrupt, unknown or skipped; with --once also waiting. Runs until SIGTERM or Ctrl+C; with --once, until everything that is
+    /// there has been checked.
     #[command(after_long_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
 

@@ -37,6 +37,8 @@ use work::{Shared, beat, work};
 const TICK: Duration = Duration::from_millis(100);
 /// How often it looks although nobody has changed the history.
 const AGAIN: Duration = Duration::from_secs(2);
+/// A time after all others: whatever was reported, it was before.
+const ALWAYS: &str = "9999";
 /// How many failures in a row a service tolerates.
 const MOST_FAILURES: u32 = 10;
 
@@ -68,7 +70,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         format: format(arguments),
         warned: BTreeSet::new(),
         said: HashSet::new(),
-        overdue: HashSet::new(),
+        printed: HashSet::new(),
         counts: Counts::default(),
         status: 0,
         seen: None,
@@ -189,8 +191,8 @@ struct Watcher<'a> {
     warned: BTreeSet<String>,
     /// Backups that could not be checked and were reported, with the number of failed attempts.
     said: HashSet<(i64, u32)>,
-    /// Backups that were reported because they are still not whole.
-    overdue: HashSet<i64>,
+    /// Backups that have a line.
+    printed: HashSet<i64>,
     counts: Counts,
     status: u8,
     /// The state of the history in which there was no news, and when.
@@ -330,7 +332,7 @@ impl Watcher<'_> {
         };
         let patience = ago(self.arguments.patience);
         // A scheduler gets a reminder in each run, a log each time the patience has passed.
-        let reminded = if self.arguments.once { history::time::now() } else { patience.clone() };
+        let reminded = if self.arguments.once { ALWAYS.to_owned() } else { patience.clone() };
         let (patience, reminded) = if is_whole { (patience.as_str(), reminded.as_str()) } else { ("", "") };
         let reported = self.history.unreported(patience, reminded);
         let mut reported = reported.map_err(failed)?;
@@ -351,7 +353,7 @@ impl Watcher<'_> {
                 (Status::Unknown, _) => Failure::INCOMPLETE,
                 (Status::Sound | Status::Skipped | Status::Waiting, _) => 0,
             };
-            self.overdue.extend(Some(item.id).filter(|_| item.state == "waiting"));
+            self.printed.insert(item.id);
         }
         if is_whole {
             self.alarms()?;
@@ -421,7 +423,7 @@ impl Watcher<'_> {
         queued.retain(|item| item.state == "waiting");
         self.counts.waiting = queued.len() as u64;
         // Those that were reported as unknown have their lines.
-        queued.retain(|item| !self.overdue.contains(&item.id));
+        queued.retain(|item| !self.printed.contains(&item.id));
         output::print(|out| {
             queued.iter().try_for_each(|item| lines::write(item, Status::Waiting, self.format, out))?;
             lines::write_counts(self.counts, self.status, self.format, out)

@@ -108,6 +108,10 @@ impl PageSource for RecoveredPages<'_> {
         self.source.prefetch(first, pages);
     }
 
+    fn pages_per_read(&self) -> u32 {
+        self.source.pages_per_read()
+    }
+
     fn read_faults(&self) -> ReadFaults {
         self.source.read_faults()
     }

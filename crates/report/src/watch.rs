@@ -16,7 +16,7 @@ pub enum Status {
     Sound,
     /// Corruption was found.
     Corrupt,
-    /// It could not be verified in full, could not be read, or is not whole yet.
+    /// It could not be verified in full, could not be read, or is still not whole after `--patience`.
     Unknown,
     /// It was left out.
     Skipped,

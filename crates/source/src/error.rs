@@ -296,7 +296,7 @@ pub enum OpenError {
         family: u16,
     },
     /// A compressed backup that cannot be decompressed.
-    #[error("{}: is a compressed backup in an unknown form: WITH ENCRYPTION, or an algorithm other than MS_XPRESS, as ZSTD (2025) or QAT_DEFLATE (RESTORE HEADERONLY says which); restore it and name its .mdf file", path.display())]
+    #[error("{}: is a compressed backup in an unknown form: encrypted, or compressed with an algorithm other than MS_XPRESS, such as ZSTD (SQL Server 2025) or QAT_DEFLATE (RESTORE HEADERONLY shows which); restore it and name its .mdf file", path.display())]
     UnknownCompression {
         /// The path.
         path: PathBuf,

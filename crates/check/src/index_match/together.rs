@@ -181,8 +181,8 @@ impl<'a, const N: usize> ShortPlaces<'a, N> {
     ) -> Option<Together> {
         let (selected, has_complex) = match &plan.filter {
             None => (None, true),
-            // Both need the same room.
-            Some(_) if self.computed.is_some() => return None,
+            // A filter and a computed value need the same room; a filter of some of the rows has two selections.
+            Some(_) if self.computed.is_some() || rows.are_live().is_some() => return None,
             Some(filter) => {
                 let (selected, is_known_of_complex) = filter.select(rows, integers)?;
                 (Some(selected), is_known_of_complex)

@@ -14,9 +14,14 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// The first so many pages, and what is after them.
+    /// The first `pages` pages, and what is after them. One page is not left over: a read of one page is not repeated if it
+    /// fails.
     pub(super) fn split(self, pages: u32) -> (Self, Option<Self>) {
-        let pages = pages.max(1).min(self.pages);
+        let pages = match self.pages.checked_sub(pages) {
+            None | Some(0) => self.pages,
+            Some(1) if pages > 1 => pages - 1,
+            Some(_) => pages.max(1),
+        };
         let first = PageId::new(self.first.file, self.first.page.saturating_add(pages));
         let rest = Self { first, pages: self.pages - pages };
         (Self { pages, ..self }, Some(rest).filter(|rest| rest.pages > 0))

@@ -120,10 +120,10 @@ fn each_window(
                 });
             }
         };
-        let others = nodes.iter().filter(|run| !run.is_small()).count().min(context.options.threads());
+        let threads = nodes.iter().filter(|run| !run.is_small()).count().min(context.options.threads());
         thread::scope(|scope| {
             // This thread does the work of those that cannot be had.
-            crew::start(scope, (1..others).map(|_| look));
+            crew::start(scope, (1..threads).map(|_| look));
             look();
         });
         then(&window, &checked);

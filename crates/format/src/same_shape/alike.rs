@@ -52,9 +52,6 @@ impl SameShapeRows {
     /// Loads the records of a page if they are alike and in the order of their slots. If not, nothing is known.
     pub(super) fn load_alike(&mut self, page: Page<'_>, count: usize, index_fixed_end: Option<u16>) -> bool {
         let free_data = page.header().free_data.get();
-        if usize::from(free_data) > PAGE_BYTES {
-            return false;
-        }
         let Some(pattern) = Pattern::of_first(page.bytes(), free_data, index_fixed_end) else { return false };
         self.spans.resize(count, Span::default());
         let found = match pattern.shape.column_count {
@@ -64,7 +61,7 @@ impl SameShapeRows {
         found.is_some_and(|found| self.take_over(page.bytes(), pattern, found))
     }
 
-    /// The same for records in spaces that are in another order. If they are not alike, the spaces remain.
+    /// The same for records in spaces that are in another order. If not, the spaces are as they were.
     pub(super) fn audit_alike(&mut self, bytes: &PageBytes, index_fixed_end: Option<u16>) -> bool {
         let Some(Span { offset, length }) = self.spans.first().copied() else { return false };
         let end = offset.saturating_add(length);
@@ -73,7 +70,13 @@ impl SameShapeRows {
             0 => self.in_spaces::<false>(bytes, pattern),
             _ => self.in_spaces::<true>(bytes, pattern),
         };
-        found.is_some_and(|found| self.take_over(bytes, pattern, found))
+        let Some(found) = found else { return false };
+        std::mem::swap(&mut self.spans, &mut self.places);
+        let is_loaded = self.take_over(bytes, pattern, found);
+        if !is_loaded {
+            std::mem::swap(&mut self.spans, &mut self.places);
+        }
+        is_loaded
     }
 
     fn in_order<const HAS_BITMAP: bool>(
@@ -124,7 +127,7 @@ impl SameShapeRows {
         (next >= HEADER_BYTES as i32).then_some(found)
     }
 
-    /// Looks at the records in their spaces, which are known to be apart and inside the page.
+    /// Looks at the records in their spaces, which are known to be apart and inside the page, and leaves their places in `places`.
     fn anywhere<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
         page: &PageBytes,
@@ -141,7 +144,6 @@ impl SameShapeRows {
                 return None;
             }
         }
-        std::mem::swap(&mut self.spans, &mut self.places);
         Some(found)
     }
 

@@ -70,6 +70,7 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
     order.load(page);
     assert_eq!(order.entries().len(), rows.count() + same_shape.others().len());
     assert_eq!(rows.slots().is_some(), rows.count() < usize::from(page.header().slot_count.get()));
+    let (mut bytes, mut padded_bytes, mut has_versions) = (0, 0, false);
     let is_empty = |slot: &u16| page.slot_offset(*slot) == Some(0);
     let empty = (0..).zip(same_shape.spans()).filter(|(_, span)| span.length == 0).map(|(slot, _)| slot);
     assert!(empty.eq((0..page.header().slot_count.get()).filter(is_empty)));
@@ -93,6 +94,9 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
         };
         let record = record.expect("the page was found sound");
         assert_eq!((span.offset, usize::from(span.length)), (entry.offset, record.bytes().len()));
+        bytes += record.bytes().len();
+        padded_bytes += record.bytes().len().max(MIN_HEAP_RECORD_BYTES);
+        has_versions |= record.version_tag().is_some();
         assert_eq!((record.fixed_end(), record.column_count()), (rows.fixed_end(), rows.column_count()));
         assert!((rows.fewest_variables()..=rows.most_variables()).contains(&record.variable_count()));
         for number in 0..=rows.column_count() + 1 {
@@ -119,6 +123,8 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
         assert_eq!(rows.fixed::<8>(start + 2).nth(slot).unwrap()[..], *record.fixed(start + 2, 8).unwrap());
         assert_eq!(rows.slices(start, 10).nth(slot), record.fixed(start, 10));
     }
+    assert_eq!([same_shape.bytes() as usize, same_shape.padded_bytes() as usize], [bytes, padded_bytes]);
+    assert_eq!(rows.has_versions(), has_versions);
     let plain = rows.are_plain().map_or(rows.count(), |are_plain| are_plain.iter().filter(|plain| **plain).count());
     assert_eq!(rows.plain_count(), plain);
     assert_eq!(rows.live_count(), rows.count() - same_shape.ghosts() as usize);

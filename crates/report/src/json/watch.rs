@@ -36,8 +36,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) started: Option<&'a str>,
     /// When it ended (UTC).
     pub(crate) ended: Option<&'a str>,
-    /// `sound`, `corrupt`, `unknown` (it could not be verified whole, or not be read, or is still not whole after `--patience`), `skipped`,
-    /// or `waiting` (it is not whole yet; at the end of `--once`).
+    /// `sound`, `corrupt`, `unknown` (not verified in full, not readable, or still not whole after `--patience`), `skipped`, or
+    /// `waiting` (not whole yet; at the end of `--once`).
     pub(crate) status: &'static str,
     /// `waiting`, `ready` (it is tried again), `done`, `skipped`.
     pub(crate) state: &'a str,

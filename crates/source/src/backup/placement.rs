@@ -304,8 +304,8 @@ fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<
 
 type FetchedPage = io::Result<Option<Box<PageBytes>>>;
 
-/// The extents of an interval that a full backup copies, of a file with so many: allocated in GAM, marked in SGAM, the first
-/// of the interval, and those with a PFS page. `None` if a map cannot be read.
+/// The extents of an interval that a full backup copies: allocated in GAM, marked in SGAM, the first of the interval, and
+/// those with a PFS page. The file has `extents` extents in all. `None` if a map cannot be read.
 fn allocated(
     interval: u32,
     extents: u32,

@@ -35,6 +35,8 @@ pub fn trials() -> Vec<Trial> {
     };
     let mut trials: Vec<Trial> = descriptions().into_iter().enumerate().map(trial).collect();
     trials.extend(descriptions().into_iter().enumerate().map(backups));
+    let name = "invariance: damaged copies of large trees, with any number of threads";
+    trials.push(Trial::test(name, large_trees));
     let name = "invariance: a page that names another table damages that table in whichever batch it is read";
     trials.push(Trial::test(name, named_in_another_batch));
     let name =
@@ -238,6 +240,38 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
         }
     }
     if seen == 0 { Err("no copy was backed up: the test does not test".into()) } else { Ok(()) }
+}
+
+/// Trees with enough non-leaf pages that several threads compare their key bounds.
+fn large_trees() -> Result<(), Failed> {
+    let mut description = many_tables((Version::V957, PageVerify::Checksum, 1));
+    description.tables = vec![Table {
+        name: "wide_keys".to_owned(),
+        columns: vec![
+            Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+            Column::new("code", SqlType::char(880), Values::Scattered { per: 1 }),
+        ],
+        clustered: Some(Index::on("pk", &[0]).primary_key()),
+        indexes: vec![Index::on("ix_code", &[1]), Index::on("ix_code_again", &[1, 0])],
+        rows: 12_000,
+        ..Table::default()
+    }];
+    let subject = Subject::new(&description)?;
+    let mut damaging = 0;
+    for seed in 0..copies() {
+        let changes = subject.damage(seed);
+        let Some(damaged) = changes.of(&subject.files) else { continue };
+        let expected = answer(&damaged, &Options { max_threads: 1, ..all_checks() });
+        damaging += u32::from(expected.contains("finding"));
+        for max_threads in [2, 3, 8] {
+            let found = answer(&damaged, &Options { max_threads, ..all_checks() });
+            if found != expected {
+                let difference = difference(&expected, &found);
+                return Err(format!("{:?}, {max_threads} threads\n{difference}", changes.what).into());
+            }
+        }
+    }
+    if damaging == 0 { Err("no damage was found: the test does not test".into()) } else { Ok(()) }
 }
 
 fn many() -> Result<Subject, Failed> {
