@@ -28,7 +28,9 @@ pub fn trials() -> Vec<Trial> {
     };
     let sound = "each read of each page fails once, and from then on, and until then";
     let damaged = "damaged copies with reads that fail give no finding more";
+    let in_parts = "a read that fails means the same, however many pages are read at once";
     vec![
+        trial(in_parts, any_size_of_reads, tables(Version::V957, PageVerify::Checksum)),
         trial(sound, every_read, tables(Version::V957, PageVerify::Checksum)),
         trial(damaged, damaged_copies, tables(Version::V611, PageVerify::Torn)),
         trial(damaged, damaged_copies, tables(Version::V957, PageVerify::Checksum)),
@@ -77,6 +79,7 @@ struct Failure {
 struct Failing<'a> {
     inner: &'a MemoryFiles,
     failure: Option<Failure>,
+    pages_per_read: u32,
     memory: Mutex<Memory>,
 }
 
@@ -89,8 +92,8 @@ struct Memory {
 }
 
 impl<'a> Failing<'a> {
-    fn new(inner: &'a MemoryFiles, failure: Option<Failure>) -> Self {
-        Self { inner, failure, memory: Mutex::default() }
+    fn new(inner: &'a MemoryFiles, failure: Option<Failure>, pages_per_read: u32) -> Self {
+        Self { inner, failure, pages_per_read, memory: Mutex::default() }
     }
 
     fn memory<T>(&self, act: impl FnOnce(&mut Memory) -> T) -> T {
@@ -122,6 +125,10 @@ impl PageSource for Failing<'_> {
         self.inner.read(first, buffer)
     }
 
+    fn pages_per_read(&self) -> u32 {
+        self.pages_per_read
+    }
+
     fn read_faults(&self) -> ReadFaults {
         let failed = self.memory(|memory| memory.failed);
         let fault = FailedReads {
@@ -151,7 +158,11 @@ struct Answer {
 }
 
 fn answer(files: &MemoryFiles, failure: Option<Failure>) -> Answer {
-    let source = Failing::new(files, failure);
+    answer_to_reads(files, failure, u32::MAX)
+}
+
+fn answer_to_reads(files: &MemoryFiles, failure: Option<Failure>, pages_per_read: u32) -> Answer {
+    let source = Failing::new(files, failure, pages_per_read);
     let database = catalog::load(&source);
     let options = Options { max_threads: 1, constraints: true, extended_logical_checks: true, ..Options::default() };
     let report = check::run(&source, &database, &options, &Silent);
@@ -208,6 +219,29 @@ fn every_read(description: &Description) -> Result<(), Failed> {
     }
     if failed < 500 {
         return Err(format!("only {failed} of {} runs had a read that failed", failures.len()).into());
+    }
+    done(failures.len(), &wrongs)
+}
+
+fn any_size_of_reads(description: &Description) -> Result<(), Failed> {
+    let subject = Subject::new(description)?;
+    let failures = failures(&answer(&subject.files, None));
+    let (mut random, mut wrongs, mut failed) = (Random::new(7), Vec::new(), 0);
+    for _ in 0..4 * FAILURES_PER_COPY {
+        let Some(failure) = random.pick(&failures) else { continue };
+        let expected = answer(&subject.files, Some(*failure));
+        failed += u32::from(expected.failed > 0);
+        for pages_per_read in [2, 3, 32] {
+            let found = answer_to_reads(&subject.files, Some(*failure), pages_per_read);
+            let is_same = (&found.findings, &found.not_verified, &found.read_errors, found.failed)
+                == (&expected.findings, &expected.not_verified, &expected.read_errors, expected.failed);
+            if !is_same {
+                wrongs.push(format!("{failure:?}, {pages_per_read} pages at once: not the same"));
+            }
+        }
+    }
+    if failed == 0 {
+        return Err("no failure had an effect: the test does not test".into());
     }
     done(failures.len(), &wrongs)
 }
