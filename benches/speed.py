@@ -174,7 +174,7 @@ MEASURED_AND_LEFT = """
 * **Moved rows without a second start**: the audit of a page that goes on from the first record of another shape is no faster.
 * **Codes of 10 or 12 bits by one look-up** in place of 11: 5 to 8 % and 1 % slower. **BMI2** for the shifts: no faster.
 * **Other hashes** (2026-11-26, 2 cores of x86-64 with AVX2 and AES-NI; a loop over rows in the nearest cache, each hash as 128 bits
-  that are added up, medians of 7). AES-NI is five times as fast as the product of 128 bits, which is 3.7 ns of a row and index. It was
+  that are added up, medians of 7, while others built). AES-NI is five times as fast as the product of 128 bits, which is 3.7 ns of a row and index. It was
   left alone: sums must be the same on every machine that takes part in a check, so processors without such instructions would compute
   the rounds by tables, and intrinsics would leave `format::simd`.
 
@@ -185,7 +185,7 @@ MEASURED_AND_LEFT = """
   | PCLMUL, two products | 1.9 | |
   | AVX2, products of 32 bits in lanes, three rounds | 2.9 | |
 * **Reads of 1 MB from the page cache**, as until then: with the checksum 5.9 GB/s, those of 512 KB 6.0, of 256 KB 7.6, of 128 KB 5.3
-  (`limits ck`, 512 KB of cache per core). Parts of 256 KB are read now where the system reads ahead.
+  (`limits ck`, 512 KB of cache per core, while others built). Parts of 256 KB are read now where the system reads ahead.
 """
 
 

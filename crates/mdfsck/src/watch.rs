@@ -35,7 +35,7 @@ use work::{Shared, beat, work};
 
 /// How often the watcher looks for something to report.
 const TICK: Duration = Duration::from_millis(100);
-/// How often it looks although nobody has changed the history.
+/// How often it looks even if the history has not changed.
 const AGAIN: Duration = Duration::from_secs(2);
 /// A time after all others: whatever was reported, it was before.
 const ALWAYS: &str = "9999";

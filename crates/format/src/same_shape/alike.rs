@@ -1,8 +1,8 @@
 //! Pages whose records are alike also in the number of their variable columns, and have neither deleted rows nor versions nor
 //! complex columns: nearly all pages.
 //!
-//! No branch depends on a record. What is not as expected is collected and looked at after some records; then the page is loaded
-//! in the general way.
+//! No branch depends on a record. What differs from the expected is collected, and tested after some records; if anything does,
+//! the page is loaded in the general way.
 
 use super::{OPTIONAL, RowShape, SameShapeRows, Totals, WORD_BITS, mask};
 use crate::bytes::u16_at;
@@ -10,13 +10,13 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes};
 use crate::record::{MIN_HEAP_RECORD_BYTES, status};
 use crate::slots::Span;
 
-/// Records after which it is looked whether all were as expected.
+/// Records between two tests whether all were as expected.
 const BLOCK: usize = 16;
 
 /// Null bits that are read together with the number of columns.
 const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
 
-/// So many variable columns that their ends are read in a loop.
+/// From this number of variable columns on, their ends are read in a loop.
 const MANY: usize = 3;
 
 /// What each record is expected to be like.
@@ -30,7 +30,7 @@ struct Pattern {
     variables: u16,
 }
 
-/// What all records looked at have together.
+/// What is known of all records so far.
 #[derive(Clone, Copy, Default)]
 struct Found {
     /// Bits in which some record differs from the pattern.
@@ -127,7 +127,8 @@ impl SameShapeRows {
         (next >= HEADER_BYTES as i32).then_some(found)
     }
 
-    /// Looks at the records in their spaces, which are known to be apart and inside the page, and leaves their places in `places`.
+    /// Looks at the records in their spaces, which are known to be apart and inside the page, and leaves their places in
+    /// `places`.
     fn anywhere<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
         page: &PageBytes,
