@@ -29,10 +29,10 @@ pub(crate) struct Hasher<'k> {
 
 /// What a word of a value is: words are told apart by their role, so that no word inside a value passes for its end and
 /// neighbors do not run into each other.
-type Role = usize;
+pub(crate) type Role = usize;
 
 /// The last word of a value has 0 to 8 bytes, and their number as its role. This one is not the last.
-const INNER: Role = 10;
+pub(crate) const INNER: Role = 10;
 /// NULL is an end that no value has.
 const NULL: Role = 9;
 
@@ -317,16 +317,16 @@ impl FactHash {
         Hasher { state: self.words.start, is_open: false, keys: &self.words }
     }
 
-    /// The sum of the hashes of those rows that count, and their number, of rows whose values have these lengths, eight bytes at
-    /// most: what [`RowHashes`] gives in a pass per value, in one.
+    /// The sum of the hashes of those rows that count, and their number, of rows whose values are words of these roles: what
+    /// [`RowHashes`] gives in a pass per value, in one.
     #[inline(always)]
-    pub(crate) fn sum_of_short<const N: usize>(
+    pub(crate) fn sum_of_words<const N: usize>(
         &self,
-        lengths: [u16; N],
+        roles: [Role; N],
         rows: impl Iterator<Item = ([u64; N], bool)>,
     ) -> (Sum, u64) {
         let keys: [u64; N] = std::array::from_fn(|at| {
-            let role = lengths.get(at).copied().unwrap_or_default().into();
+            let role = roles.get(at).copied().unwrap_or_default();
             if is_first(at) { self.words.first(role) } else { self.words.second(role) }
         });
         let (mut sum, mut count) = (Sum::default(), 0);

@@ -129,23 +129,24 @@ fn sums_tell_sets_apart_and_do_not_depend_on_order() {
 }
 
 #[test]
-fn rows_of_short_values_add_up_alike_in_one_pass_and_in_one_per_value() {
-    fn compare<const N: usize>(lengths: [u16; N]) {
+fn rows_of_words_add_up_alike_in_one_pass_and_in_one_per_value() {
+    fn compare<const N: usize>(roles: [Role; N]) {
         let hash = FactHash::new(Some(6));
-        let value = |row: u64, at: usize| spread(row, at as u64) >> (64 - 8 * u32::from(lengths[at]));
+        let value = |row: u64, at: usize| spread(row, at as u64) >> (64 - 8 * roles[at].min(8));
         let rows = || (0..50).map(|row| std::array::from_fn(|at| value(row, at)));
         let mut hashes = RowHashes::default();
         hashes.start(&hash, 50);
-        for (at, length) in lengths.into_iter().enumerate() {
-            hashes.add_short(length.into(), (0..50).map(|row| value(row, at)));
+        for (at, role) in roles.into_iter().enumerate() {
+            hashes.add_short(role, (0..50).map(|row| value(row, at)));
         }
-        let all = hash.sum_of_short(lengths, rows().map(|row| (row, true)));
-        assert_eq!(all, (hashes.sum(), 50), "{lengths:?}");
+        let all = hash.sum_of_words(roles, rows().map(|row| (row, true)));
+        assert_eq!(all, (hashes.sum(), 50), "{roles:?}");
         let is_third = || (0..50).map(|row| row % 3 == 0);
-        assert_eq!(hash.sum_of_short(lengths, rows().zip(is_third())), hashes.sum_of(is_third()), "{lengths:?}");
+        assert_eq!(hash.sum_of_words(roles, rows().zip(is_third())), hashes.sum_of(is_third()), "{roles:?}");
     }
     compare([4]);
     compare([8, 4]);
     compare([1, 2, 8]);
     compare([3, 5, 6, 7]);
+    compare([INNER, INNER, INNER, 4, 8]);
 }

@@ -37,6 +37,17 @@ impl Normalization {
         }
     }
 
+    /// Whether what is hashed of this value is all its bytes.
+    #[inline(always)]
+    pub(super) fn is_as_stored(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::AsStored => true,
+            Self::Trimmed(&[padding]) => bytes.last() != Some(&padding),
+            Self::Trimmed(&[first, second]) => bytes.last_chunk() != Some(&[first, second]),
+            Self::Trimmed(_) | Self::Decimal | Self::Vardecimal(_) => false,
+        }
+    }
+
     /// Adds a value to the hash; `None` if it is unknown.
     pub(crate) fn add(self, hasher: &mut Hasher<'_>, bytes: &[u8]) -> Option<()> {
         match self {

@@ -1,8 +1,12 @@
 //! The hashes of all rows of a same-shape page at once: column by column, in place.
 
+mod words;
+
 use format::PageId;
 use format::bytes::unsigned;
 use format::same_shape::Rows;
+
+use words::Words;
 
 use super::form::Normalization;
 use super::hash::{HashScratch, locator_bytes};
@@ -40,6 +44,8 @@ pub(crate) struct BatchPlan {
     /// The first place is in a vector, and rows where it is NULL are not in the index: that is the whole filter.
     wants_first: bool,
     places: Vec<Place>,
+    /// What is hashed of each row, if it is the same number of words in all.
+    words: Option<Words>,
 }
 
 /// What rows of a page add up to.
@@ -66,7 +72,8 @@ impl BatchPlan {
         };
         let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<Vec<_>>>()?;
         let wants_first = work.wants_first && matches!(places.first(), Some(Place::InVector(..)));
-        Some(Self { filter, wants_first, places })
+        let words = Words::of(&places);
+        Some(Self { filter, wants_first, places, words })
     }
 
     /// The sum of the hashes of the live rows that the index has, or of the plain ones among them; `None` if some value is not
@@ -78,7 +85,11 @@ impl BatchPlan {
         rows: Rows<'_>,
         desk: &mut HashScratch,
     ) -> Option<Together> {
-        if let Some(together) = self.sum_of_short(hash, page, rows, &mut desk.integers) {
+        // Most indexes have nothing but short values, and are done in one pass.
+        if let Some(words) = &self.words
+            && self.places.iter().all(|place| place.is_words(rows))
+            && let Some(together) = words.sum(self, hash, page, rows, &mut desk.integers)
+        {
             return Some(together);
         }
         let HashScratch { hashes, integers, present, .. } = desk;
@@ -106,128 +117,6 @@ impl BatchPlan {
             }
         };
         Some(Together { sum, rows, has_complex })
-    }
-}
-
-impl BatchPlan {
-    /// The same in one pass, if the rows have nothing but short values: most indexes are like this.
-    fn sum_of_short(
-        &self,
-        hash: &FactHash,
-        page: PageId,
-        rows: Rows<'_>,
-        integers: &mut IntegerScratch,
-    ) -> Option<Together> {
-        match self.places.as_slice() {
-            [a] => ShortPlaces::of([a], rows)?.sum::<NONE>(self, hash, page, rows, integers),
-            [a, b @ Place::Locator] => ShortPlaces::of([a, b], rows)?.sum::<1>(self, hash, page, rows, integers),
-            [a, b] => ShortPlaces::of([a, b], rows)?.sum::<NONE>(self, hash, page, rows, integers),
-            [a, b, c @ Place::Locator] => ShortPlaces::of([a, b, c], rows)?.sum::<2>(self, hash, page, rows, integers),
-            [a, b, c] => ShortPlaces::of([a, b, c], rows)?.sum::<NONE>(self, hash, page, rows, integers),
-            [a, b, c, d @ Place::Locator] => {
-                ShortPlaces::of([a, b, c, d], rows)?.sum::<3>(self, hash, page, rows, integers)
-            }
-            [a, b, c, d] => ShortPlaces::of([a, b, c, d], rows)?.sum::<NONE>(self, hash, page, rows, integers),
-            _ => None,
-        }
-    }
-}
-
-/// No value.
-const NONE: usize = usize::MAX;
-
-/// Places of values of eight bytes at most: in the fixed part and not NULL in any row, an address as the last one, an integer that
-/// is computed as the first one.
-struct ShortPlaces<'a, const N: usize> {
-    /// Where they end in the rows.
-    ends: [u16; N],
-    lengths: [u16; N],
-    computed: Option<&'a IntegerFormula>,
-}
-
-impl<'a, const N: usize> ShortPlaces<'a, N> {
-    fn of(places: [&'a Place; N], rows: Rows<'_>) -> Option<Self> {
-        // What is in the row at the place of the others is read and not used.
-        let mut found = Self { ends: [rows.fixed_end().max(8); N], lengths: [8; N], computed: None };
-        let columns = found.ends.iter_mut().zip(&mut found.lengths);
-        for (at, (place, (end, length_of))) in places.into_iter().zip(columns).enumerate() {
-            match *place {
-                Place::Fixed { offset, length: length @ 1..=8, null_bit } => {
-                    let is_in_rows = rows.has_fixed(offset, length) && !(1..null_bit).contains(&rows.column_count());
-                    if !is_in_rows || rows.nulls_of(null_bit).is_some() {
-                        return None;
-                    }
-                    (*end, *length_of) = (offset.saturating_add(length), length);
-                }
-                Place::Locator if at > 0 && at + 1 == N && rows.slots().is_none() => {}
-                Place::Computed(ref formula) if at == 0 && (1..=8).contains(&formula.length) => {
-                    *length_of = formula.length;
-                    found.computed = Some(formula);
-                }
-                _ => return None,
-            }
-        }
-        Some(found)
-    }
-
-    /// The sum; the value at `ADDRESS` is the address.
-    fn sum<const ADDRESS: usize>(
-        &self,
-        plan: &BatchPlan,
-        hash: &FactHash,
-        page: PageId,
-        rows: Rows<'_>,
-        integers: &mut IntegerScratch,
-    ) -> Option<Together> {
-        let (selected, has_complex) = match &plan.filter {
-            None => (None, true),
-            // A filter and a computed value need the same room; a filter of some of the rows has two selections.
-            Some(_) if self.computed.is_some() || rows.are_live().is_some() => return None,
-            Some(filter) => {
-                let (selected, is_known_of_complex) = filter.select(rows, integers)?;
-                (Some(selected), is_known_of_complex)
-            }
-        };
-        let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
-        let (sum, rows) = match (self.computed, selected.or(counted)) {
-            _ if selected.is_some() && counted.is_some() => return None,
-            (None, None) => {
-                let which = std::iter::repeat(true);
-                hash.sum_of_short(self.lengths, self.values::<ADDRESS, NONE>(page, rows, &[])?.zip(which))
-            }
-            (None, Some(which)) => {
-                let which = which.iter().copied();
-                hash.sum_of_short(self.lengths, self.values::<ADDRESS, NONE>(page, rows, &[])?.zip(which))
-            }
-            (Some(formula), None) => {
-                let (which, computed) = (std::iter::repeat(true), formula.values(rows, integers)?);
-                hash.sum_of_short(self.lengths, self.values::<ADDRESS, 0>(page, rows, computed)?.zip(which))
-            }
-            (Some(_), Some(_)) => return None,
-        };
-        Some(Together { sum, rows, has_complex })
-    }
-
-    /// The values of each row, that at `COMPUTED` as it was computed.
-    #[inline(always)]
-    fn values<'r, const ADDRESS: usize, const COMPUTED: usize>(
-        &self,
-        page: PageId,
-        rows: Rows<'r>,
-        computed: &'r [i64],
-    ) -> Option<impl Iterator<Item = [u64; N]>> {
-        let shifts = self.lengths.map(|length| 64 - 8 * u32::from(length));
-        let locator = move |slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot }));
-        Some((0u16..).zip(rows.words(self.ends)?).map(move |(row, words)| {
-            let mut values = words;
-            for (at, (value, shift)) in values.iter_mut().zip(shifts).enumerate() {
-                if at == COMPUTED {
-                    *value = computed.get(usize::from(row)).copied().unwrap_or_default().cast_unsigned() << shift;
-                }
-                *value = if at == ADDRESS { locator(row) } else { *value >> shift };
-            }
-            values
-        }))
     }
 }
 
@@ -260,6 +149,23 @@ impl Place {
                 Some(Self::Formed(Box::new(self), form))
             }
             _ => None,
+        }
+    }
+
+    /// Whether its [`Words`] are what is hashed of each row.
+    fn is_words(&self, rows: Rows<'_>) -> bool {
+        match *self {
+            Self::Fixed { offset, length, null_bit } => {
+                let is_in_rows = rows.has_fixed(offset, length) && !(1..null_bit).contains(&rows.column_count());
+                is_in_rows && rows.nulls_of(null_bit).is_none()
+            }
+            Self::Formed(ref place, form) => {
+                let Self::Fixed { offset, length, .. } = **place else { return false };
+                place.is_words(rows) && rows.slices(offset, length).all(|value| form.is_as_stored(value))
+            }
+            Self::Locator => rows.slots().is_none(),
+            Self::Computed(_) => true,
+            Self::Bit { .. } | Self::Variable { .. } | Self::Uniquifier { .. } | Self::InVector(..) => false,
         }
     }
 
@@ -458,3 +364,6 @@ fn values_or_nulls<'a>(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+use format::same_shape::SameShapeRows;
+use format::{Page, PageType};
+
+use super::*;
+use crate::test_pages::{PAGE, TestPage};
+
+/// Rows on a page: more than a block of any loop, and an odd number.
+const ROWS: usize = 51;
+
+/// A table of a string of some length and a key of eight bytes.
+#[derive(Clone)]
+struct Rowset {
+    strings: Vec<Vec<u8>>,
+    keys: Vec<[u8; 8]>,
+    are_null: Vec<bool>,
+    are_ghosts: Vec<bool>,
+    /// Columns that the null bitmaps count.
+    columns: u16,
+}
+
+impl Rowset {
+    /// None of the strings ends in padding.
+    fn of(length: usize) -> Self {
+        let mut number = length as u32;
+        let mut byte = || {
+            number = number.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            (number >> 16) as u8 | 1
+        };
+        let strings = (0..ROWS).map(|_| (0..length).map(|_| byte()).collect()).collect();
+        let keys = (0..ROWS).map(|_| [(); 8].map(|()| byte())).collect();
+        Self { strings, keys, are_null: vec![false; ROWS], are_ghosts: vec![false; ROWS], columns: 2 }
+    }
+
+    fn page(&self) -> Box<format::PageBytes> {
+        let mut page = TestPage::new(PageType::Data);
+        for (row, (string, key)) in self.strings.iter().zip(&self.keys).enumerate() {
+            let status = if self.are_ghosts[row] { 0x1C } else { 0x10 };
+            let end = (4 + string.len() + key.len()) as u16;
+            let mut record = vec![status, 0];
+            record.extend(end.to_le_bytes());
+            record.extend(string);
+            record.extend(key);
+            record.extend(self.columns.to_le_bytes());
+            record.push(u8::from(self.are_null[row]));
+            page = page.record(&record);
+        }
+        page.finish()
+    }
+
+    /// What each live row is hashed to by itself, added up.
+    fn row_by_row(&self, hash: &FactHash, form: Normalization, with_address: bool) -> (Sum, u64) {
+        let (mut sum, mut count) = (Sum::default(), 0);
+        for row in (0..self.strings.len()).filter(|row| !self.are_ghosts[*row]) {
+            let mut hasher = hash.hasher();
+            match self.are_null[row] {
+                true => hasher.add_null(),
+                false => form.add(&mut hasher, &self.strings[row]).unwrap(),
+            }
+            hasher.add_bytes(&self.keys[row]);
+            if with_address {
+                hasher.add_bytes(&locator_bytes(format::RecordId { page: PAGE, slot: row as u16 }));
+            }
+            sum.add(hasher.finish().into());
+            count += 1;
+        }
+        (sum, count)
+    }
+
+    fn plan(&self, form: Normalization, with_address: bool) -> BatchPlan {
+        let length = self.strings[0].len() as u16;
+        let mut places = vec![
+            Place::Fixed { offset: 4, length, null_bit: 1 }.formed(form).unwrap(),
+            Place::Fixed { offset: 4 + length, length: 8, null_bit: 2 },
+        ];
+        places.extend(with_address.then_some(Place::Locator));
+        let words = Words::of(&places);
+        BatchPlan { filter: None, wants_first: false, places, words }
+    }
+
+    /// Whether the rows were summed up in one pass; and both ways give what they do one by one.
+    fn is_in_one_pass(&self, form: Normalization, with_address: bool) -> bool {
+        let (hash, bytes, mut desk) = (FactHash::new(Some(9)), self.page(), HashScratch::default());
+        let page = Page::new(&bytes);
+        let mut same_shape = SameShapeRows::default();
+        assert!(same_shape.load(page, false));
+        let rows = same_shape.of(page);
+        let plan = self.plan(form, with_address);
+        let expected = self.row_by_row(&hash, form, with_address);
+        let in_passes = BatchPlan { words: None, ..plan.clone() };
+        for plan in [&plan, &in_passes] {
+            let found = plan.sum(&hash, PAGE, rows, &mut desk).unwrap();
+            assert_eq!((found.sum, found.rows), expected, "{form:?}, {} bytes", self.strings[0].len());
+            assert!(found.has_complex);
+        }
+        plan.words.is_some() && plan.places.iter().all(|place| place.is_words(rows))
+    }
+}
+
+const FORMS: [Normalization; 4] = [
+    Normalization::AsStored,
+    Normalization::Trimmed(b" "),
+    Normalization::Trimmed(b" \0"),
+    Normalization::Trimmed(&[0]),
+];
+
+#[test]
+fn values_of_any_length_add_up_in_one_pass_as_row_by_row() {
+    for (length, with_address) in (1..=40usize).flat_map(|length| [(length, false), (length, true)]) {
+        let has_few = length.div_ceil(8) + 1 + usize::from(with_address) <= 6;
+        for form in FORMS {
+            let plain = Rowset::of(length);
+            assert_eq!(plain.is_in_one_pass(form, with_address), has_few, "{form:?}, {length} bytes");
+
+            let mut with_ghosts = plain.clone();
+            with_ghosts.are_ghosts.iter_mut().step_by(3).for_each(|is_ghost| *is_ghost = true);
+            assert_eq!(with_ghosts.is_in_one_pass(form, with_address), has_few, "{form:?}, {length} bytes");
+
+            let mut with_null = plain.clone();
+            with_null.are_null[ROWS / 2] = true;
+            assert!(!with_null.is_in_one_pass(form, with_address));
+        }
+    }
+}
+
+#[test]
+fn values_whose_padding_is_dropped_are_not_taken_as_they_are() {
+    for length in 1..=40 {
+        for form in FORMS {
+            let Normalization::Trimmed(padding) = form else { continue };
+            for row in [0, ROWS / 2, ROWS - 1] {
+                for padded in (padding.len()..=length).step_by(padding.len()) {
+                    let mut rows = Rowset::of(length);
+                    let end = rows.strings[row].len();
+                    let pairs = rows.strings[row][end - padded..].chunks_mut(padding.len());
+                    pairs.for_each(|pair| pair.copy_from_slice(padding));
+                    assert!(!rows.is_in_one_pass(form, false), "{form:?}, {padded} of {length} bytes");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_lack_a_column_are_left_to_others() {
+    let rows = Rowset { columns: 1, ..Rowset::of(28) };
+    let (bytes, mut same_shape) = (rows.page(), SameShapeRows::default());
+    let page = Page::new(&bytes);
+    assert!(same_shape.load(page, false));
+    let plan = rows.plan(Normalization::AsStored, false);
+    let found = plan.sum(&FactHash::new(Some(9)), PAGE, same_shape.of(page), &mut HashScratch::default());
+    assert!(found.is_none());
+}
+
+#[test]
+fn each_bit_of_each_word_changes_the_sum() {
+    let sum = |rows: &Rowset| {
+        let (bytes, mut same_shape) = (rows.page(), SameShapeRows::default());
+        let page = Page::new(&bytes);
+        assert!(same_shape.load(page, false));
+        let plan = rows.plan(Normalization::AsStored, false);
+        let rows = same_shape.of(page);
+        plan.sum(&FactHash::new(Some(9)), PAGE, rows, &mut HashScratch::default()).unwrap().sum.parts()
+    };
+    for length in [1, 4, 8, 9, 16, 28, 32, 40] {
+        let rows = Rowset::of(length);
+        let before = sum(&rows);
+        for bit in 0..8 * (length + 8) {
+            let mut changed = rows.clone();
+            match bit / 8 {
+                at if at < length => changed.strings[ROWS / 2][at] ^= 1 << (bit % 8),
+                at => changed.keys[ROWS / 2][at - length] ^= 1 << (bit % 8),
+            }
+            let after = sum(&changed);
+            assert!(before.0 != after.0 && before.1 != after.1, "bit {bit} of {length} bytes and a key");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Rows of which the same few words are hashed: all in one pass, in registers.
+
+use format::PageId;
+use format::same_shape::Rows;
+
+use super::{BatchPlan, Place, Together};
+use crate::hash::{FactHash, INNER, Role};
+use crate::index_match::hash::locator_bytes;
+use crate::integers::IntegerScratch;
+
+/// Words of a row at most; each number has loops of its own.
+const MOST: usize = 6;
+
+/// Bytes of a word.
+const BYTES: u16 = 8;
+
+/// A value of eight bytes at most, or eight bytes of a longer one or what remains of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Word {
+    /// Where it ends in a row.
+    end: u16,
+    /// Its bytes; what is before them does not count.
+    length: u16,
+    role: Role,
+}
+
+/// The words of rows: of values that are in the fixed part and not NULL, of an integer that is computed as the first one, and of the
+/// row's address as the last one.
+#[derive(Clone, Debug)]
+pub(super) struct Words {
+    words: Vec<Word>,
+    has_address: bool,
+}
+
+impl Word {
+    /// One that is not in the row: what is there is read and not used.
+    fn elsewhere(length: u16) -> Self {
+        Self { end: BYTES, length, role: length.into() }
+    }
+
+    /// Those of a value.
+    fn of(offset: u16, length: u16) -> impl Iterator<Item = Self> {
+        let last = length.saturating_sub(1) / BYTES * BYTES;
+        let inner = (BYTES..=last).step_by(BYTES.into()).map(|end| (end, BYTES, INNER));
+        let words = inner.chain([(length, length - last, (length - last).into())]);
+        words.map(move |(end, length, role)| Self { end: offset.saturating_add(end), length, role })
+    }
+}
+
+impl Words {
+    /// `None` if some place has values of other kinds, or all are too long.
+    pub(super) fn of(places: &[Place]) -> Option<Self> {
+        let mut found = Self { words: Vec::new(), has_address: false };
+        for (at, place) in places.iter().enumerate() {
+            let place = match place {
+                Place::Formed(place, _) => place,
+                place => place,
+            };
+            match *place {
+                Place::Fixed { offset, length: length @ 1.., .. } => {
+                    found.words.extend(Word::of(offset, length).take(MOST + 1));
+                }
+                Place::Locator if at > 0 && at + 1 == places.len() => {
+                    found.words.push(Word::elsewhere(BYTES));
+                    found.has_address = true;
+                }
+                Place::Computed(ref formula) if at == 0 && (1..=BYTES).contains(&formula.length) => {
+                    found.words.push(Word::elsewhere(formula.length));
+                }
+                _ => return None,
+            }
+        }
+        (1..=MOST).contains(&found.words.len()).then_some(found)
+    }
+
+    /// The sum over rows of which these are the words; `None` if that takes more than one pass.
+    pub(super) fn sum(
+        &self,
+        plan: &BatchPlan,
+        hash: &FactHash,
+        page: PageId,
+        rows: Rows<'_>,
+        integers: &mut IntegerScratch,
+    ) -> Option<Together> {
+        let sum = match (self.words.len(), self.has_address) {
+            (1, _) => Self::sum_of::<1, false>,
+            (2, false) => Self::sum_of::<2, false>,
+            (2, true) => Self::sum_of::<2, true>,
+            (3, false) => Self::sum_of::<3, false>,
+            (3, true) => Self::sum_of::<3, true>,
+            (4, false) => Self::sum_of::<4, false>,
+            (4, true) => Self::sum_of::<4, true>,
+            (5, false) => Self::sum_of::<5, false>,
+            (5, true) => Self::sum_of::<5, true>,
+            (MOST, false) => Self::sum_of::<MOST, false>,
+            (MOST, true) => Self::sum_of::<MOST, true>,
+            _ => return None,
+        };
+        sum(self, plan, hash, page, rows, integers)
+    }
+
+    /// The same for `N` words, the last of which is an address if `HAS_ADDRESS` says so.
+    #[inline(never)]
+    fn sum_of<const N: usize, const HAS_ADDRESS: bool>(
+        &self,
+        plan: &BatchPlan,
+        hash: &FactHash,
+        page: PageId,
+        rows: Rows<'_>,
+        integers: &mut IntegerScratch,
+    ) -> Option<Together> {
+        let words: &[Word; N] = self.words.first_chunk()?;
+        let computed = match plan.places.first() {
+            Some(Place::Computed(formula)) => Some(formula),
+            _ => None,
+        };
+        let (selected, has_complex) = match &plan.filter {
+            None => (None, true),
+            // A filter and a computed value need the same room; a filter of some of the rows has two selections.
+            Some(_) if computed.is_some() || rows.are_live().is_some() => return None,
+            Some(filter) => {
+                let (selected, is_known_of_complex) = filter.select(rows, integers)?;
+                (Some(selected), is_known_of_complex)
+            }
+        };
+        let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
+        let roles = words.map(|word| word.role);
+        let (sum, rows) = match (computed, selected.or(counted)) {
+            _ if selected.is_some() && counted.is_some() => return None,
+            (None, None) => {
+                let which = std::iter::repeat(true);
+                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, &[])?.zip(which))
+            }
+            (None, Some(which)) => {
+                let which = which.iter().copied();
+                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, &[])?.zip(which))
+            }
+            (Some(formula), None) => {
+                let (which, computed) = (std::iter::repeat(true), formula.values(rows, integers)?);
+                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?.zip(which))
+            }
+            (Some(_), Some(_)) => return None,
+        };
+        Some(Together { sum, rows, has_complex })
+    }
+}
+
+/// The words of each row: the first as it was computed if `IS_COMPUTED` says so.
+#[inline(always)]
+fn values<'r, const N: usize, const HAS_ADDRESS: bool, const IS_COMPUTED: bool>(
+    words: &[Word; N],
+    page: PageId,
+    rows: Rows<'r>,
+    computed: &'r [i64],
+) -> Option<impl Iterator<Item = [u64; N]>> {
+    let shifts = words.map(|word| 8 * u32::from(BYTES - word.length));
+    let locator = move |slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot }));
+    Some((0u16..).zip(rows.words(words.map(|word| word.end))?).map(move |(row, mut values)| {
+        for (at, (value, shift)) in values.iter_mut().zip(shifts).enumerate() {
+            if IS_COMPUTED && at == 0 {
+                *value = computed.get(usize::from(row)).copied().unwrap_or_default().cast_unsigned() << shift;
+            }
+            *value = if HAS_ADDRESS && at + 1 == N { locator(row) } else { *value >> shift };
+        }
+        values
+    }))
+}
