@@ -56,6 +56,15 @@ pub(crate) fn write(
     Ok(())
 }
 
+/// Relations that one statement writes: SQLite sets up the rules of a table anew for each statement, which takes longer than a row.
+const RELATIONS_AT_A_TIME: usize = 1000;
+
+/// The verdict about a relation that was proven.
+const SOUND: &str = "sound";
+
+/// Kind of a relation, and the verdict about it.
+type Judged = (&'static str, &'static str);
+
 /// Writes which relations a run proved. `objects` are the rows of the report's objects.
 pub(crate) fn write_relations(
     transaction: &Transaction<'_>,
@@ -88,27 +97,42 @@ pub(crate) fn write_relations(
              WHERE looked_at <= excluded.looked_at"
         }
     };
-    let mut put = transaction.prepare(&format!(
-        "INSERT INTO relation (object, kind, looked_at, closed_at, oldest_part_at, image, verdict)
-         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (object, kind) DO {known}"
-    ))?;
+    let write = |(kind, verdict): Judged, objects: &[i64]| {
+        let objects: Vec<String> = objects.iter().map(|object| format!("({object})")).collect();
+        let put = format!(
+            "INSERT INTO relation (object, kind, looked_at, closed_at, oldest_part_at, image, verdict)
+             SELECT column1, ?1, ?2, ?3, ?3, ?4, ?5 FROM (VALUES {}) WHERE true ON CONFLICT (object, kind) DO {known}",
+            objects.join(",")
+        );
+        let closed = (verdict == SOUND).then_some(taken_at);
+        transaction.execute(&put, params![kind, taken_at, closed, ids.image, verdict]).map(drop)
+    };
+    let mut waiting: BTreeMap<Judged, Vec<i64>> = BTreeMap::new();
     for (rowset, object) in report.rowsets.iter().zip(objects) {
         let id = rowset.object_id;
-        let mut write = |kind: &str, phase: Phase, is_found: bool| {
+        let mut judge = |kind, phase: Phase, is_found: bool| {
             let verdict = match (is_found, has_ended_early || doubts.concern(phase, Some(id))) {
                 (true, _) => "findings",
                 (false, true) => "not verified",
-                (false, false) => "sound",
+                (false, false) => SOUND,
             };
-            let closed = (verdict == "sound").then_some(taken_at);
-            put.execute(params![object, kind, taken_at, closed, ids.image, verdict]).map(drop)
+            let judged = (kind, verdict);
+            let objects = waiting.entry(judged).or_default();
+            objects.push(*object);
+            if objects.len() < RELATIONS_AT_A_TIME {
+                return Ok(());
+            }
+            write(judged, &std::mem::take(objects))
         };
         let is_found = found.contains(&(id, rowset.index_id));
-        write("unit", Phase::CrossPage, is_found)?;
+        judge("unit", Phase::CrossPage, is_found)?;
         let is_user_index = rowset.index_id > 1 && !asked.no_index;
         if is_user_index {
-            write("pair", Phase::CrossRow, is_found || damaged.contains(&id))?;
+            judge("pair", Phase::CrossRow, is_found || damaged.contains(&id))?;
         }
+    }
+    for (judged, objects) in waiting {
+        write(judged, &objects)?;
     }
     if asked.is_whole()
         && !has_ended_early

@@ -24,12 +24,13 @@ pub(crate) fn write(
         "SELECT id, type = ?5 AND schema_name = ?6 AND object_name = ?7 AND index_name = ?8 FROM object
          WHERE database = ?1 AND object_id = ?2 AND index_id = ?3 AND partition = ?4",
     )?;
-    let mut put = transaction.prepare(
+    let mut add = transaction.prepare(
         "INSERT INTO object (database, object_id, index_id, partition, type, schema_name, object_name, index_name)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-         ON CONFLICT (database, object_id, index_id, partition) DO UPDATE SET type = excluded.type,
-         schema_name = excluded.schema_name, object_name = excluded.object_name, index_name = excluded.index_name
-         RETURNING id",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    let mut rename = transaction.prepare(
+        "UPDATE object SET type = ?5, schema_name = ?6, object_name = ?7, index_name = ?8
+         WHERE database = ?1 AND object_id = ?2 AND index_id = ?3 AND partition = ?4",
     )?;
     let mut last = transaction
         .prepare("SELECT rows = ?2 AND pages = ?3 FROM object_count WHERE object = ?1 ORDER BY run DESC LIMIT 1")?;
@@ -51,16 +52,25 @@ pub(crate) fn write(
             name,
             index
         ];
-        let known = find.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let object: i64 = match known {
-            Some((object, true)) => object,
-            _ => put.query_row(values, |row| row.get(0))?,
+        let known: Option<(i64, bool)> = find.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let object = match known {
+            Some((object, is_same)) => {
+                if !is_same {
+                    rename.execute(values)?;
+                }
+                object
+            }
+            None => {
+                add.execute(values)?;
+                transaction.last_insert_rowid()
+            }
         };
         rows.push(object);
         if has_counts {
             let (seen, pages) = (stored(rowset.rows), stored(rowset.pages()));
-            let is_same = last.query_row(params![object, seen, pages], |row| row.get(0)).optional()?;
-            if is_same != Some(true) {
+            let is_counted = known.is_some()
+                && last.query_row(params![object, seen, pages], |row| row.get(0)).optional()? == Some(true);
+            if !is_counted {
                 count.execute(params![object, run, seen, pages])?;
             }
         }
