@@ -138,6 +138,27 @@ impl Domain {
     }
 }
 
+/// The valid values of a decimal column whose magnitudes have four or eight bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortDecimals {
+    most: u64,
+}
+
+impl ShortDecimals {
+    /// Those of this precision.
+    pub fn of(precision: u8) -> Self {
+        // Ten to the power of 20 is more than eight bytes hold.
+        Self { most: 10u64.checked_pow(precision.into()).map_or(u64::MAX, |limit| limit - 1) }
+    }
+
+    /// Whether a sign byte and a magnitude are a value.
+    #[inline]
+    pub fn contains(self, sign: u8, magnitude: u64) -> bool {
+        // Minus zero is invalid: lists of fixes name it among what CHECKDB reports (docs/format/types-and-keys.md).
+        sign <= 1 && magnitude <= self.most && u64::from(sign) | magnitude != 0
+    }
+}
+
 /// Whether a float is zero or normal: not denormal, infinite or NaN.
 fn is_number(bits: u64, exponent: u64, fraction: u64) -> bool {
     match bits & exponent {
@@ -149,8 +170,7 @@ fn is_number(bits: u64, exponent: u64, fraction: u64) -> bool {
 fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
     let (&sign, magnitude) = bytes.split_first()?;
     let in_range = match magnitude.len() {
-        // Ten to the power of 20 is more than eight bytes hold.
-        4 | 8 => 10u64.checked_pow(precision.into()).is_none_or(|limit| unsigned(magnitude) < limit),
+        4 | 8 => return Some(ShortDecimals::of(precision).contains(sign, unsigned(magnitude))),
         12 | 16 => {
             let mut value = [0; 16];
             value.iter_mut().zip(magnitude).for_each(|(place, byte)| *place = *byte);
@@ -158,7 +178,6 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
         }
         _ => return None,
     };
-    // Minus zero is invalid: lists of fixes name it among what CHECKDB reports (docs/format/types-and-keys.md).
     let is_minus_zero = sign == 0 && magnitude.iter().all(|byte| *byte == 0);
     Some(sign <= 1 && in_range && !is_minus_zero)
 }

@@ -1,7 +1,7 @@
 //! The columns of all rows of a same-shape page at once. This only proves that rows are right; otherwise the rows are
 //! checked one by one, and that names what is wrong.
 
-use format::domain::Domain;
+use format::domain::{Domain, ShortDecimals};
 use format::same_shape::Rows;
 
 use super::program::{FixedCheck, Plans, Program, VariableCheck};
@@ -127,6 +127,18 @@ impl FixedCheck {
             }
             (Domain::Date, 3) => all(rows.fixed::<3>(self.offset), nulls, |v| Domain::Date.contains(&v)),
             (Domain::Float, 8) => all(rows.fixed::<8>(self.offset), nulls, |v| Domain::Float.contains(&v)),
+            (Domain::Decimal(precision), 5) => {
+                let domain = ShortDecimals::of(precision);
+                all(rows.fixed::<5>(self.offset), nulls, |[sign, magnitude @ ..]| {
+                    Some(domain.contains(sign, u32::from_le_bytes(magnitude).into()))
+                })
+            }
+            (Domain::Decimal(precision), 9) => {
+                let domain = ShortDecimals::of(precision);
+                all(rows.fixed::<9>(self.offset), nulls, |[sign, magnitude @ ..]| {
+                    Some(domain.contains(sign, u64::from_le_bytes(magnitude)))
+                })
+            }
             (domain, _) => all(rows.slices(self.offset, self.length), nulls, |value| domain.contains(value)),
         }
     }
