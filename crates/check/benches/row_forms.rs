@@ -36,7 +36,7 @@ fn description(form: impl FnOnce(&mut Table)) -> Description {
 type RowForm = (&'static str, fn(&mut Table));
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let forms: [RowForm; 9] = [
+    let forms: [RowForm; 10] = [
         ("of one form", |_| {}),
         ("one in 20 deleted", |table| table.ghost_every = 20),
         ("one in 3 with a row version", |table| table.versioned_every = 3),
@@ -56,6 +56,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         }),
         ("row compression", |table| table.compression = Compression::Row),
         ("page compression", |table| table.compression = Compression::Page),
+        ("row compression of 30 columns", |table| {
+            table.compression = Compression::Row;
+            let values = Values::Uniform { low: 1, high: 999 };
+            table
+                .columns
+                .extend((6..30).map(|number| Column::new(&format!("c{number}"), SqlType::INT, values.clone())));
+        }),
     ];
     println!("{:<34} {:>9} {:>14} {:>8}", "rows", "ns a row", "bytes a row", "MB/s");
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();

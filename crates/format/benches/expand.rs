@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "what it measures must work")]
 
 use divan::{Bencher, black_box};
-use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion, Scratch};
+use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, ExpandedPage, Expansion, Scratch};
 use format::record::Record;
 use format::types::{TypeInfo, xtype};
 
@@ -82,4 +82,134 @@ fn the_same_row_uncompressed(bencher: Bencher<'_, '_>) {
     let record = CdRecord::read(&row, COLUMNS).expect("a sound row");
     let plain = expansion().expand(&record, None, &mut scratch).expect("a sound row").record.bytes().to_vec();
     bencher.bench_local(|| Record::data(black_box(&plain)).map(|record| record.bytes().len()));
+}
+
+/// The records of a page, and the columns that they have.
+fn page(
+    kinds: &[(u8, u16)],
+    values: impl Fn(usize, usize) -> Vec<u8>,
+) -> (Vec<u8>, Vec<std::ops::Range<usize>>, Expansion) {
+    let column = |(kind, length): &(u8, u16)| {
+        let info = TypeInfo { xtype: *kind, length: *length, precision: 12, scale: 2 };
+        Some(CompressedColumn { info, is_uniquifier: false })
+    };
+    let columns: Vec<_> = kinds.iter().map(column).collect();
+    let (mut page, mut spaces) = (vec![0; 96], Vec::new());
+    for row in 0.. {
+        let values: Vec<_> = (0..kinds.len()).map(|column| values(row, column)).collect();
+        let record = record(&values);
+        if page.len() + record.len() > 8000 {
+            break;
+        }
+        spaces.push(page.len()..page.len() + record.len());
+        page.extend(record);
+    }
+    page.resize(8192, 0);
+    (page, spaces, Expansion::new(&columns).expect("they fit"))
+}
+
+/// A record of at most 30 columns.
+fn record(values: &[Vec<u8>]) -> Vec<u8> {
+    let half = |value: &Vec<u8>| if value.len() > 8 { 10 } else { value.len() as u8 + 1 };
+    let (short, long): (Vec<_>, Vec<_>) = values.iter().partition(|value| value.len() <= 8);
+    let mut record = vec![if long.is_empty() { 0x01 } else { 0x21 }, values.len() as u8];
+    record.extend(values.chunks(2).map(|pair| half(&pair[0]) | pair.get(1).map_or(0, half) << 4));
+    record.extend(short.into_iter().flatten());
+    if !long.is_empty() {
+        record.extend([1, long.len() as u8, 0]);
+        let mut end = 0;
+        for value in &long {
+            end += value.len();
+            record.extend((end as u16).to_le_bytes());
+        }
+        record.extend(long.into_iter().flatten());
+    }
+    record
+}
+
+/// A number that looks drawn.
+fn drawn(row: usize, column: usize) -> u64 {
+    let mixed = ((row * 64 + column) as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33
+}
+
+/// A biased number, as short as possible.
+fn integer(value: u64) -> Vec<u8> {
+    let length = (1..8).find(|length| value < 1 << (8 * length - 1)).unwrap_or(8);
+    (value + (1 << (8 * length - 1))).to_be_bytes()[8 - length..].to_vec()
+}
+
+/// Columns as in bench `row_forms`.
+const PAYMENTS: [(u8, u16); 6] = [
+    (xtype::INT, 4),
+    (xtype::INT, 4),
+    (xtype::DECIMAL, 9),
+    (xtype::DATETIME, 8),
+    (xtype::SMALLINT, 2),
+    (xtype::VARCHAR, 40),
+];
+
+fn payment(row: usize, column: usize) -> Vec<u8> {
+    match column {
+        0 => integer(200_000 + row as u64),
+        1 => integer(drawn(row, column) % 1_000_000),
+        2 => decimal(drawn(row, column) % 5_000_000 + 1),
+        3 => integer(((40_000 + row as u64) << 32) + drawn(row, column) % 20_000_000),
+        4 => integer(drawn(row, column) % 9 + 1),
+        _ => vec![b'a'; 5 + drawn(row, column) as usize % 16],
+    }
+}
+
+/// A vardecimal with two decimal places.
+fn decimal(cents: u64) -> Vec<u8> {
+    let digits = cents.to_string();
+    let exponent = digits.len() as i32 - 3;
+    let mut bits = String::new();
+    for group in digits.as_bytes().chunks(3) {
+        let text = std::str::from_utf8(group).expect("digits");
+        let value: u16 = format!("{text:0<3}").parse().expect("digits");
+        bits.push_str(&format!("{value:010b}"));
+    }
+    let mut bytes = vec![0x80 | (exponent + 64) as u8];
+    for eight in bits.as_bytes().chunks(8) {
+        let text = format!("{:0<8}", std::str::from_utf8(eight).expect("bits"));
+        bytes.push(u8::from_str_radix(&text, 2).expect("bits"));
+    }
+    while bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    bytes
+}
+
+fn expand_together(
+    bencher: Bencher<'_, '_>,
+    (page, spaces, expansion): (Vec<u8>, Vec<std::ops::Range<usize>>, Expansion),
+) {
+    let page: &format::PageBytes = page.as_slice().try_into().expect("a page");
+    let mut expanded = ExpandedPage::default();
+    let mut load =
+        || expanded.load(page, spaces.iter().cloned(), &expansion.of_page(None), |row| black_box(row.length) > 0);
+    assert!(load());
+    bencher.counter(divan::counter::ItemsCount::new(spaces.len())).bench_local(load);
+}
+
+#[divan::bench]
+fn together_payments(bencher: Bencher<'_, '_>) {
+    expand_together(bencher, page(&PAYMENTS, payment));
+}
+
+/// Thirty columns, that begin in few ways.
+#[divan::bench]
+fn together_thirty_columns(bencher: Bencher<'_, '_>) {
+    let kinds: Vec<_> = PAYMENTS.iter().copied().chain((6..30).map(|_| (xtype::INT, 4))).collect();
+    let value = |row, column| if column < 6 { payment(row, column) } else { integer(drawn(row, column) % 9 + 1) };
+    expand_together(bencher, page(&kinds, value));
+}
+
+/// Thirty columns, each record beginning in its own way.
+#[divan::bench]
+fn together_thirty_columns_unlike(bencher: Bencher<'_, '_>) {
+    let kinds: Vec<_> = PAYMENTS.iter().copied().chain((6..30).map(|_| (xtype::INT, 4))).collect();
+    let value = |row, column| if column < 6 { payment(row, column) } else { integer(drawn(row, column) % 60_000) };
+    expand_together(bencher, page(&kinds, value));
 }

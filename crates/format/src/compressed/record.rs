@@ -1,10 +1,15 @@
 //! CD records: rows under ROW or PAGE compression (docs/format/compression.md#records), audited before they are used.
 
+mod head;
+
 use std::fmt;
 
 use super::fault::{CdFault, CdIssue, CdTest};
 use crate::bytes::{u8_at, u16_at};
 use crate::record::{RecordKind, VERSION_TAG_BYTES};
+use head::{CLUSTER, leading_clusters};
+
+pub(super) use head::CdHead;
 
 /// Bits of a CD record's first byte.
 pub mod cd_status {
@@ -20,10 +25,6 @@ pub mod cd_status {
     pub const RESERVED: u8 = 0xC0;
 }
 
-/// Columns that share a length byte.
-const CLUSTER: usize = 30;
-/// Flag in the first byte of a two-byte column count.
-const WIDE_COUNT: u8 = 0x80;
 /// Bits of the long region's first byte: two-byte offsets, and some column is complex.
 const WIDE_OFFSETS: u8 = 0x01;
 const HAS_COMPLEX: u8 = 0x02;
@@ -175,115 +176,41 @@ impl<'a> CdRecord<'a> {
     // Inlined, because returning the result through memory takes longer than the audit itself.
     #[inline(always)]
     pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
-        use CdTest::{ColumnCount, Compressed, Descriptors, ShortRegion};
-        let length = space.len();
-        let status = u8_at(space, 0).ok_or(CdFault::new(Descriptors, 2, length))?;
-        if status & cd_status::COMPRESSED == 0 {
-            return Err(CdFault::new(Compressed, status.into(), cd_status::COMPRESSED.into()).into());
-        }
-        if status & cd_status::RESERVED != 0 {
-            return Err(CdIssue::Undecided("an undocumented bit of the first byte"));
-        }
-        match CdKind::of(status) {
-            CdKind::ForwardingStub => return Err(CdIssue::Undecided("forwarding stub")),
-            CdKind::GhostEmpty => return Err(CdIssue::Undecided("empty ghost")),
-            _ => {}
-        }
-        let first = u8_at(space, 1).ok_or(CdFault::new(Descriptors, 2, length))?;
-        let (column_count, descriptors_at) = if first & WIDE_COUNT == 0 {
-            if usize::from(first) > columns {
-                return Err(CdFault::new(ColumnCount, first.into(), columns).into());
-            }
-            (usize::from(first), 2)
-        } else {
-            // Which byte is the high one is an open question (docs/format/README.md#open-questions). A count that
-            // equals the rowset's when read like other lengths of the format, high part first, is accepted.
-            let second = u8_at(space, 2).ok_or(CdFault::new(Descriptors, 3, length))?;
-            let count = usize::from(first & !WIDE_COUNT) << 8 | usize::from(second);
-            if count != columns {
-                return Err(CdIssue::Undecided("a two-byte column count that differs from the rowset's"));
-            }
-            (count, 3)
-        };
-        let clusters_at = descriptors_at + column_count.div_ceil(2);
-        let descriptors =
-            space.get(descriptors_at..clusters_at).ok_or(CdFault::new(Descriptors, clusters_at, length))?;
-        // Every cluster but the last has its length before the short region.
-        let leading = column_count.saturating_sub(1) / CLUSTER;
-        let short_at = clusters_at + leading;
-        let cluster_bytes = space.get(clusters_at..short_at).ok_or(CdFault::new(ShortRegion, short_at, length))?;
-        let (short_bytes, long_values) = sums(descriptors, column_count, cluster_bytes)?;
-        let short_end = short_at + short_bytes;
-        if short_end > length {
-            return Err(CdFault::new(ShortRegion, short_end, length).into());
-        }
-        let mut record = Self {
-            bytes: space,
-            column_count: column_count as u16,
-            descriptors_at: descriptors_at as u16,
-            short_at: short_at as u16,
-            long_offsets_at: 0,
-            long_count: 0,
-            long_at: short_end as u16,
-            // How a forwarded row ends, and how long that part is, is undocumented.
-            has_length: !matches!(CdKind::of(status), CdKind::Forwarded | CdKind::GhostForwarded),
-        };
-        let mut end = match status & cd_status::LONG_REGION {
-            0 if long_values > 0 => return Err(CdFault::new(CdTest::LongCount, 0, long_values).into()),
-            0 => short_end,
-            _ => record.long_region(short_end, long_values, descriptors)?,
-        };
-        if record.has_length {
-            if status & cd_status::VERSION_TAG != 0 {
-                end += VERSION_TAG_BYTES;
-            }
-            record.bytes = space.get(..end).ok_or(CdFault::new(CdTest::VersionTag, end, length))?;
-        }
-        Ok(record)
+        Self::after(CdHead::read(space, columns)?, space)
     }
 
-    /// Proves the long region that begins at `start`; returns its end.
+    /// The record at the start of `space`, which begins with this head.
     #[inline(always)]
-    fn long_region(&mut self, start: usize, long_values: usize, descriptors: &[u8]) -> Result<usize, CdIssue> {
-        let (space, length) = (self.bytes, self.bytes.len());
-        let flags = u8_at(space, start).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
-        if flags & WIDE_OFFSETS == 0 || flags & !(WIDE_OFFSETS | HAS_COMPLEX) != 0 {
-            return Err(CdIssue::Undecided("a long region without two-byte offsets"));
+    pub(super) fn after(head: CdHead, space: &'a [u8]) -> Result<Self, CdIssue> {
+        let length = space.len();
+        let short_end = usize::from(head.short_at) + head.short_bytes as usize;
+        if short_end > length {
+            return Err(CdFault::new(CdTest::ShortRegion, short_end, length).into());
         }
-        let count = u16_at(space, start + 1).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
-        if usize::from(count) < long_values {
-            return Err(CdFault::new(CdTest::LongCount, count.into(), long_values).into());
-        }
-        if usize::from(count) > long_values {
-            return Err(CdIssue::Undecided("more long values than columns that have one"));
-        }
-        let offsets_at = start + 3;
-        let clusters_at = offsets_at + 2 * usize::from(count);
-        let leading = usize::from(self.column_count).saturating_sub(1) / CLUSTER;
-        let data_at = clusters_at + leading;
-        let cluster_counts =
-            space.get(clusters_at..data_at).ok_or(CdFault::new(CdTest::LongRegion, data_at, length))?;
-        for (cluster, &stored) in cluster_counts.iter().enumerate() {
-            let bytes = descriptors.get(cluster * CLUSTER / 2..(cluster + 1) * CLUSTER / 2).unwrap_or_default();
-            let counted = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).filter(|nibble| *nibble == 10).count();
-            if usize::from(stored) != counted {
-                return Err(CdFault::new(CdTest::LongCluster, stored.into(), counted).into());
+        let long = match head.status & cd_status::LONG_REGION {
+            0 if head.long_values > 0 => {
+                return Err(CdFault::new(CdTest::LongCount, 0, head.long_values.into()).into());
             }
-        }
-        let mut prior = 0;
-        for offset in space.get(offsets_at..clusters_at).unwrap_or_default().as_chunks().0 {
-            let offset = u16::from_le_bytes(*offset) & !COMPLEX;
-            if offset < prior {
-                return Err(CdFault::new(CdTest::LongAscend, offset.into(), prior.into()).into());
-            }
-            prior = offset;
-        }
-        let end = data_at + usize::from(prior);
-        if end > length {
-            return Err(CdFault::new(CdTest::LongEnd, end, length).into());
-        }
-        (self.long_offsets_at, self.long_count, self.long_at) = (offsets_at as u16, count, data_at as u16);
-        Ok(end)
+            0 => LongRegion { offsets_at: 0, data_at: short_end, end: short_end },
+            _ => LongRegion::of(space, head, short_end)?,
+        };
+        // How a forwarded row ends, and how long that part is, is undocumented.
+        let has_length = !matches!(CdKind::of(head.status), CdKind::Forwarded | CdKind::GhostForwarded);
+        let end = long.end + if head.status & cd_status::VERSION_TAG != 0 { VERSION_TAG_BYTES } else { 0 };
+        let bytes = match has_length {
+            true => space.get(..end).ok_or(CdFault::new(CdTest::VersionTag, end, length))?,
+            false => space,
+        };
+        Ok(Self {
+            bytes,
+            column_count: head.column_count,
+            descriptors_at: head.descriptors_at,
+            short_at: head.short_at,
+            long_offsets_at: long.offsets_at as u16,
+            long_count: if long.offsets_at > 0 { head.long_values } else { 0 },
+            long_at: long.data_at as u16,
+            has_length,
+        })
     }
 
     /// The record's bytes, version tag included; its whole space if its length is unknown.
@@ -322,6 +249,12 @@ impl<'a> CdRecord<'a> {
         }
     }
 
+    /// Offsets of the ends of long values, and of these values; the first means nothing if there are none.
+    #[inline(always)]
+    pub(super) fn long_parts(&self) -> (u16, u16) {
+        (self.long_offsets_at, self.long_at)
+    }
+
     /// The columns, in order.
     pub fn columns(&self) -> Columns<'a> {
         Columns {
@@ -336,6 +269,65 @@ impl<'a> CdRecord<'a> {
     }
 }
 
+/// The long region of a record, from the record's start.
+struct LongRegion {
+    offsets_at: usize,
+    data_at: usize,
+    end: usize,
+}
+
+impl LongRegion {
+    /// Proves the long region that begins at `start`.
+    #[inline(always)]
+    fn of(space: &[u8], head: CdHead, start: usize) -> Result<Self, CdIssue> {
+        let length = space.len();
+        let long_values = usize::from(head.long_values);
+        let flags = u8_at(space, start).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
+        if flags & WIDE_OFFSETS == 0 || flags & !(WIDE_OFFSETS | HAS_COMPLEX) != 0 {
+            return Err(CdIssue::Undecided("a long region without two-byte offsets"));
+        }
+        let count = u16_at(space, start + 1).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
+        if usize::from(count) < long_values {
+            return Err(CdFault::new(CdTest::LongCount, count.into(), long_values).into());
+        }
+        if usize::from(count) > long_values {
+            return Err(CdIssue::Undecided("more long values than columns that have one"));
+        }
+        let offsets_at = start + 3;
+        let clusters_at = offsets_at + 2 * usize::from(count);
+        let data_at = clusters_at + leading_clusters(head.column_count.into());
+        let cluster_counts =
+            space.get(clusters_at..data_at).ok_or(CdFault::new(CdTest::LongRegion, data_at, length))?;
+        if !cluster_counts.is_empty() {
+            long_clusters(cluster_counts, space.get(head.descriptors_at.into()..).unwrap_or_default())?;
+        }
+        let mut prior = 0;
+        for offset in space.get(offsets_at..clusters_at).unwrap_or_default().as_chunks().0 {
+            let offset = u16::from_le_bytes(*offset) & !COMPLEX;
+            if offset < prior {
+                return Err(CdFault::new(CdTest::LongAscend, offset.into(), prior.into()).into());
+            }
+            prior = offset;
+        }
+        let end = data_at + usize::from(prior);
+        if end > length {
+            return Err(CdFault::new(CdTest::LongEnd, end, length).into());
+        }
+        Ok(Self { offsets_at, data_at, end })
+    }
+}
+
+/// Proves how many long values each of the first clusters has.
+fn long_clusters(counts: &[u8], descriptors: &[u8]) -> Result<(), CdIssue> {
+    for (stored, bytes) in counts.iter().zip(descriptors.chunks(CLUSTER / 2)) {
+        let counted = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).filter(|nibble| *nibble == 10).count();
+        if usize::from(*stored) != counted {
+            return Err(CdFault::new(CdTest::LongCluster, (*stored).into(), counted).into());
+        }
+    }
+    Ok(())
+}
+
 /// Offsets of a CD record's parts from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CdParts {
@@ -347,104 +339,6 @@ pub struct CdParts {
     pub long_offsets_at: Option<usize>,
     /// The long values.
     pub long_at: usize,
-}
-
-/// Sums over the descriptors of some columns, at most the 30 of a cluster, so that nothing overflows: bytes in the short region,
-/// from bit 16 on values in the long one, from bit 24 on half-bytes that are no valid descriptor.
-#[derive(Clone, Copy, Default)]
-struct PairSum(u32);
-
-impl PairSum {
-    /// Sums of the two descriptors in each byte.
-    #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
-    const OF_BYTES: [Self; 256] = {
-        let mut sums = [Self(0); 256];
-        let mut byte = 0;
-        while byte < 256 {
-            sums[byte] = Self(Self::of(byte as u8 & 0xF) + Self::of(byte as u8 >> 4));
-            byte += 1;
-        }
-        sums
-    };
-
-    #[inline]
-    #[expect(clippy::indexing_slicing, reason = "there is one for each byte")]
-    fn of_byte(byte: u8) -> Self {
-        Self::OF_BYTES[usize::from(byte)]
-    }
-
-    const fn of(nibble: u8) -> u32 {
-        match Descriptor::of(nibble) {
-            Some(descriptor) => descriptor.short_bytes() as u32 | (matches!(descriptor, Descriptor::Long) as u32) << 16,
-            None => 1 << 24,
-        }
-    }
-
-    /// Sums of the descriptors of `columns` columns, at most those of a cluster, which are in `bytes`.
-    #[inline]
-    fn of_cluster(bytes: &[u8], columns: usize) -> Self {
-        // After the last column, half a byte may be unused.
-        let (bytes, half) = match bytes.split_last() {
-            Some((last, bytes)) if columns % 2 == 1 => (bytes, Self::of_byte(last & 0xF).0),
-            _ => (bytes, 0),
-        };
-        Self(bytes.iter().fold(half, |sum, byte| sum + Self::of_byte(*byte).0))
-    }
-
-    fn short_bytes(self) -> usize {
-        (self.0 & 0xFFFF) as usize
-    }
-
-    fn long_values(self) -> usize {
-        (self.0 >> 16 & 0xFF) as usize
-    }
-
-    fn is_valid(self) -> bool {
-        self.0 >> 24 == 0
-    }
-}
-
-/// Bytes in the short region and values in the long one; clusters are proven to add up.
-#[inline(always)]
-fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
-    if column_count <= CLUSTER {
-        let pairs = PairSum::of_cluster(descriptors, column_count);
-        return match pairs.is_valid() {
-            true => Ok((pairs.short_bytes(), pairs.long_values())),
-            false => Err(invalid(descriptors, column_count)),
-        };
-    }
-    sums_of_clusters(descriptors, column_count, cluster_bytes)
-}
-
-/// The same for more columns than a cluster has.
-fn sums_of_clusters(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
-    let (mut short, mut long) = (0, 0);
-    let mut clusters = cluster_bytes.iter();
-    for (cluster, bytes) in descriptors.chunks(CLUSTER / 2).enumerate() {
-        let columns = (column_count - cluster * CLUSTER).min(CLUSTER);
-        let pairs = PairSum::of_cluster(bytes, columns);
-        if !pairs.is_valid() {
-            return Err(invalid(bytes, columns));
-        }
-        let cluster_short = pairs.short_bytes();
-        long += pairs.long_values();
-        if let Some(&stored) = clusters.next()
-            && usize::from(stored) != cluster_short
-        {
-            return Err(CdFault::new(CdTest::ShortCluster, stored.into(), cluster_short).into());
-        }
-        short += cluster_short;
-    }
-    Ok((short, long))
-}
-
-/// The fault of the first half-byte that is no valid descriptor.
-#[cold]
-fn invalid(descriptors: &[u8], columns: usize) -> CdIssue {
-    let nibbles = descriptors.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns);
-    let nibble = nibbles.into_iter().find(|nibble| Descriptor::of(*nibble).is_none()).unwrap_or_default();
-    CdFault::new(CdTest::Descriptor, nibble.into(), 12).into()
 }
 
 /// The columns of a CD record.

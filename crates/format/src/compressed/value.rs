@@ -143,8 +143,7 @@ fn integer(stored: &[u8]) -> i64 {
 }
 
 /// The value of a number that is stored in this many bytes.
-#[inline]
-pub(super) fn biased(number: u64, length: usize) -> i64 {
+fn biased(number: u64, length: usize) -> i64 {
     match length {
         0 => 0,
         _ => number.wrapping_sub(1 << (8 * length - 1)).cast_signed(),

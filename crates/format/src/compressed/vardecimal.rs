@@ -120,7 +120,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
 }
 
 /// Sign and magnitude of a value of at most eight bytes, given as a big-endian number, if it is certainly one of the type.
-#[inline]
+#[inline(always)]
 pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool, u64)> {
     let Some(unused) = 8usize.checked_sub(length).filter(|_| length > 0) else {
         return (length == 0).then_some((false, 0));
@@ -141,13 +141,17 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     if used == 0 || used > MOST_BYTES {
         return None;
     }
+    /// 24 in each group: what makes one above 999 too large for its bits.
+    const TO_1024: u64 = 24 * (1 | 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40);
+    /// The lowest bits of the groups after each of them.
+    const CARRIES: u64 = 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40 | 1 << 50;
     // Groups that are not used are 0: digits after the last.
-    let (mut digits, mut is_valid) = (0, bits >> (64 - BITS_PER_GROUP) >= 100);
-    for group in 0..GROUPS {
-        let value = bits << (BITS_PER_GROUP * group) >> (64 - BITS_PER_GROUP);
-        is_valid &= value <= 999;
-        digits = digits * 1000 + value;
-    }
+    let groups = bits >> (64 - GROUPS * BITS_PER_GROUP);
+    let carried = (groups + TO_1024) ^ groups ^ TO_1024;
+    let is_valid = carried & CARRIES == 0 && groups >> (4 * BITS_PER_GROUP) >= 100;
+    // Two groups as they are make 1024 times the first and the second; 1000 times are meant.
+    let pairs = groups - 24 * (groups >> BITS_PER_GROUP & (0x3FF | 0x3FF << 20));
+    let digits = ((pairs >> 40) * 1_000_000 + (pairs >> 20 & 0xF_FFFF)) * 1_000_000 + (pairs & 0xF_FFFF);
     let shift = exponent - DIGITS_PER_GROUP * GROUPS as i32 + 1 + i32::from(info.scale);
     let power = *POWERS_OF_TEN.get(shift.unsigned_abs() as usize)?;
     let magnitude = match shift {

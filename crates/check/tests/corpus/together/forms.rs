@@ -17,6 +17,7 @@ pub fn descriptions() -> Vec<Description> {
         database("wide", vec![wide(false), wide(true)]),
         database("row_compressed", vec![compressed(Compression::Row, false), compressed(Compression::Row, true)]),
         database("page_compressed", vec![compressed(Compression::Page, false), compressed(Compression::Page, true)]),
+        database("wide_compressed", vec![wide_compressed(Compression::Row), wide_compressed(Compression::Page)]),
     ]
 }
 
@@ -100,10 +101,8 @@ fn all_at_once(sparse: Option<u8>) -> Table {
     }
 }
 
-/// More columns than a word of a null bitmap has bits.
-fn wide(is_clustered: bool) -> Table {
-    let mut table = payments();
-    for number in 0..130 {
+fn with_columns(mut table: Table, count: usize) -> Table {
+    for number in 0..count {
         let column = match number % 5 {
             0 => Column::new(&format!("c{number}"), SqlType::DATETIME, Values::Serial { start: 40_000, step: 1 }),
             1 => Column::new(&format!("c{number}"), SqlType::varchar(9), Values::Text { least: 0, most: 5 }),
@@ -112,6 +111,12 @@ fn wide(is_clustered: bool) -> Table {
         };
         table.columns.push(if number % 3 == 0 { column.nullable(10) } else { column });
     }
+    table
+}
+
+/// More columns than a word of a null bitmap has bits.
+fn wide(is_clustered: bool) -> Table {
+    let mut table = with_columns(payments(), 130);
     table.indexes.extend([
         Index::on("seventieth", &[70]),
         Index::on("hundredth", &[100, 1]).including(&[99]),
@@ -124,4 +129,9 @@ fn wide(is_clustered: bool) -> Table {
 fn compressed(compression: Compression, has_holes: bool) -> Table {
     let hole_every = if has_holes { 13 } else { 0 };
     Table { compression, hole_every, ghost_every: hole_every * 2, ..payments() }
+}
+
+/// More columns than a cluster of compressed rows has.
+fn wide_compressed(compression: Compression) -> Table {
+    Table { compression, ..with_columns(payments(), 70) }
 }

@@ -3,6 +3,7 @@
 //! usual is done here; a page with anything else is left to these two.
 
 mod fixed;
+mod layouts;
 mod values;
 
 use std::ops::Range;
@@ -10,11 +11,13 @@ use std::ops::Range;
 use super::{COMPLEX, Expansion, FIXED_START, MAX_IMAGE_BYTES, joined, put, put_u16};
 use crate::PageBytes;
 use crate::compressed::info::CompressionInfo;
-use crate::compressed::record::{CdKind, CdRecord};
+use crate::compressed::record::{CdHead, CdKind, CdRecord};
 use crate::compressed::value::Codec;
 use crate::record::{VERSION_TAG_BYTES, status};
 use crate::same_shape::BYTES_AFTER;
-use values::{Column, Row, Seen, Stored};
+use fixed::{Short, Values};
+use layouts::{Layouts, Seen};
+use values::{Column, Row, Stored};
 
 /// Bytes of the expanded rows of a page, so that each has a place of 16 bits.
 const ROOM: usize = u16::MAX as usize;
@@ -32,9 +35,10 @@ pub struct ExpandedPage {
     used: usize,
     form: Form,
     blank: Blank,
+    layouts: Layouts,
     /// Rows that are taken together: read, not expanded yet.
     rows: Vec<Row>,
-    /// By column, what each of these rows has for it.
+    /// By column, what each of these rows has for it, unless it is in the short region as it is.
     stored: Vec<Stored>,
     /// By column.
     seen: Vec<Seen>,
@@ -148,6 +152,7 @@ impl ExpandedPage {
         // The page may be of another rowset than that before.
         self.blank.columns = None;
         self.rows.clear();
+        self.layouts.next_lot();
         self.expand(page, spaces, columns, found).is_some()
     }
 
@@ -177,17 +182,22 @@ impl ExpandedPage {
     ) -> Option<()> {
         for space in spaces {
             let start = space.start;
-            let record = CdRecord::read(page.get(space)?, columns.columns.len()).ok()?;
-            let count = record.column_count();
+            let space = page.get(space)?;
+            let count = CdHead::column_count_of(space)?;
             let is_other = self.blank.columns != Some(count);
             if is_other || self.rows.len() >= self.blank.most_rows {
                 self.expand_rows(page, columns, &mut found)?;
             }
             if is_other {
+                // No more than the rowset has.
+                columns.columns.get(..count.into())?;
                 self.blank.of(&columns.columns, count);
+                self.layouts.of_columns(count);
                 self.form.counts += 1;
             }
-            self.rows.push(Row::of(start, &record)?);
+            let (head, places_at) = self.layouts.of(page, start, space, columns.columns.len())?;
+            let record = CdRecord::after(head, space).ok()?;
+            self.rows.push(Row::of(start, head, &record, places_at)?);
         }
         self.expand_rows(page, columns, &mut found)
     }
@@ -209,15 +219,16 @@ impl ExpandedPage {
         if self.stored.len() < values {
             self.stored.resize(values, Stored::default());
         }
-        self.seen.clear();
-        let stored = self.stored.get_mut(..values)?;
-        for (pair, stored) in stored.chunks_mut(2 * count).enumerate() {
-            let seen = values::find_short(page, 2 * pair, &mut self.rows, stored.split_at_mut_checked(count)?)?;
-            for ((stored, seen), column) in stored.chunks_exact_mut(count).zip(seen).zip(columns.iter().skip(2 * pair))
-            {
-                let seen = column.complete((page, *info), &mut self.rows, stored, seen)?;
+        self.layouts.seen(columns.len(), &mut self.seen)?;
+        let stored = self.stored.get_mut(..values)?.chunks_exact_mut(count);
+        for (((at, column), seen), stored) in columns.iter().enumerate().zip(&mut self.seen).zip(stored) {
+            if !column.allows(*seen) {
+                return None;
+            }
+            if !column.is_short(*seen) {
+                values::find_short(&self.layouts, at, &self.rows, stored)?;
+                *seen = column.complete((page, *info), &mut self.rows, stored, *seen)?;
                 self.form.has_complex |= seen.has_complex();
-                self.seen.push(seen);
             }
         }
         for row in 0..count {
@@ -232,19 +243,24 @@ impl ExpandedPage {
                 return None;
             }
         }
-        let Self { bytes, rows, blank, stored, seen, value, text, .. } = self;
+        let Self { bytes, rows, layouts, blank, stored, seen, value, text, .. } = self;
         for ((at, column), (stored, seen)) in columns.iter().enumerate().zip(stored.chunks_exact(count).zip(seen)) {
+            let is_short = column.is_short(*seen);
             if seen.has_nulls() {
-                for (row, stored) in rows.iter().zip(stored) {
+                for row in rows.iter() {
                     let byte = bytes.get_mut(usize::from(row.place) + blank.bitmap + at / 8)?;
-                    *byte |= u8::from(stored.is_null()) << (at % 8);
+                    *byte |= u8::from(row.short(layouts, at)?.is_null()) << (at % 8);
                 }
             }
-            if column.slot.fixed > 0 {
-                column.put(fixed::Values { page, rows, stored, bytes }, (value, text))?;
+            let values = Values { page, rows, bytes };
+            match is_short {
+                true => column.put(values, Short { layouts, column: at }, (value, text))?,
+                false if column.slot.fixed > 0 => column.put(values, stored.iter(), (value, text))?,
+                false => {}
             }
         }
         rows.clear();
+        layouts.next_lot();
         Some(())
     }
 
@@ -292,9 +308,7 @@ impl ExpandedPage {
 fn append(image: &mut [u8], end: &mut usize, from: &[u8], length: usize) -> Option<()> {
     let room = image.get_mut(*end..)?;
     // What is copied too much is overwritten by what comes next.
-    let is_done = length <= 16 && copied::<16>(from, room)
-        || length <= 32 && copied::<32>(from, room)
-        || length <= AT_ONCE && copied::<AT_ONCE>(from, room);
+    let is_done = length <= 32 && copied::<32>(from, room) || length <= AT_ONCE && copied::<AT_ONCE>(from, room);
     if !is_done {
         room.get_mut(..length)?.copy_from_slice(from.get(..length)?);
     }

@@ -1,86 +1,135 @@
 //! The values of a column of fixed length, put into the expanded forms of some rows.
 
 use super::super::{joined, put_fixed};
-use super::values::{Column, Row, Stored, own_word};
+use super::layouts::Layouts;
+use super::values::{Column, Row, Stored};
 use crate::PageBytes;
-use crate::compressed::value::{Codec, biased};
+use crate::compressed::value::Codec;
 use crate::compressed::vardecimal;
 
-/// Rows, what they have for a column, and where their expanded forms are.
+/// Rows, and where their expanded forms are.
 pub(super) struct Values<'v> {
     pub(super) page: &'v PageBytes,
     pub(super) rows: &'v [Row],
-    pub(super) stored: &'v [Stored],
     pub(super) bytes: &'v mut [u8],
+}
+
+/// What rows have for a column.
+pub(super) trait Found {
+    /// What the next row has, which is this.
+    fn of_next(&mut self, row: &Row) -> Option<Stored>;
+    /// Its value as a big-endian number, and the length of that; `None` if it has more than eight bytes.
+    fn word(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<(u64, usize)>;
+}
+
+/// Completed: some begin with bytes of the anchor, or are not in the short region.
+impl Found for std::slice::Iter<'_, Stored> {
+    #[inline(always)]
+    fn of_next(&mut self, _: &Row) -> Option<Stored> {
+        self.next().copied()
+    }
+
+    #[inline(always)]
+    fn word(&mut self, page: &PageBytes, column: &Column<'_>, _: &Row) -> Option<(u64, usize)> {
+        let stored = self.next()?;
+        let length = stored.whole_length();
+        if length > size_of::<u64>() {
+            return None;
+        }
+        Some((column.word(page, stored)?, length))
+    }
+}
+
+/// Whole, in the short region.
+pub(super) struct Short<'l> {
+    pub(super) layouts: &'l Layouts,
+    pub(super) column: usize,
+}
+
+impl Found for Short<'_> {
+    #[inline(always)]
+    fn of_next(&mut self, row: &Row) -> Option<Stored> {
+        row.short(self.layouts, self.column)
+    }
+
+    #[inline(always)]
+    fn word(&mut self, page: &PageBytes, _: &Column<'_>, row: &Row) -> Option<(u64, usize)> {
+        row.short_word(page, self.layouts, self.column)
+    }
 }
 
 impl Column<'_> {
     /// Puts the values into their places, which are zero; `None` if one is no value of the column.
-    pub(super) fn put(&self, values: Values<'_>, buffers: (&mut Vec<u8>, &mut Vec<u8>)) -> Option<()> {
-        let integer = |number, length| biased(number, length).cast_unsigned();
+    pub(super) fn put(
+        &self,
+        values: Values<'_>,
+        found: impl Found,
+        buffers: (&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Option<()> {
+        let integer = |number: u64, length| number.wrapping_sub(BIASES.get(length).copied().unwrap_or_default());
         // What is left out is 0: at the end of the value, or at its start.
         let in_front = |number: u64, length: usize| left(number, length).swap_bytes();
         match (self.slot.codec, self.slot.length) {
-            (Codec::Integer, 2) => self.put_numbers::<2>(values, integer),
-            (Codec::Integer, 4) => self.put_numbers::<4>(values, integer),
-            (Codec::Integer, 8) => self.put_numbers::<8>(values, integer),
-            (Codec::Byte, 1) => self.put_numbers::<1>(values, |number, _| number),
-            (Codec::ZerosInFront, 4) => self.put_numbers::<4>(values, |number, _| number.swap_bytes() >> 32),
-            (Codec::ZerosInFront, 8) => self.put_numbers::<8>(values, |number, _| number.swap_bytes()),
-            (Codec::PaddedWith(0), 3) => self.put_numbers::<3>(values, in_front),
-            (Codec::PaddedWith(0), 4) => self.put_numbers::<4>(values, in_front),
-            (Codec::PaddedWith(0), 5) => self.put_numbers::<5>(values, in_front),
-            (Codec::PaddedWith(0), 6) => self.put_numbers::<6>(values, in_front),
-            (Codec::PaddedWith(0), 7) => self.put_numbers::<7>(values, in_front),
-            (Codec::PaddedWith(0), 8) => self.put_numbers::<8>(values, in_front),
-            (Codec::Decimal, _) => self.put_decimals(values, buffers),
-            (Codec::Bit, _) => self.put_bits(values),
-            _ => self.put_others(values, buffers),
+            (Codec::Integer, 2) => self.put_numbers::<2>(values, found, integer),
+            (Codec::Integer, 4) => self.put_numbers::<4>(values, found, integer),
+            (Codec::Integer, 8) => self.put_numbers::<8>(values, found, integer),
+            (Codec::Byte, 1) => self.put_numbers::<1>(values, found, |number, _| number),
+            (Codec::ZerosInFront, 4) => self.put_numbers::<4>(values, found, |number, _| number.swap_bytes() >> 32),
+            (Codec::ZerosInFront, 8) => self.put_numbers::<8>(values, found, |number, _| number.swap_bytes()),
+            (Codec::PaddedWith(0), 3) => self.put_numbers::<3>(values, found, in_front),
+            (Codec::PaddedWith(0), 4) => self.put_numbers::<4>(values, found, in_front),
+            (Codec::PaddedWith(0), 5) => self.put_numbers::<5>(values, found, in_front),
+            (Codec::PaddedWith(0), 6) => self.put_numbers::<6>(values, found, in_front),
+            (Codec::PaddedWith(0), 7) => self.put_numbers::<7>(values, found, in_front),
+            (Codec::PaddedWith(0), 8) => self.put_numbers::<8>(values, found, in_front),
+            (Codec::Decimal, _) => self.put_decimals(values, found, buffers),
+            (Codec::Bit, _) => self.put_bits(values, found),
+            _ => self.put_others(values, found, buffers),
         }
     }
 
     /// Values that are numbers of at most N bytes.
     #[inline(always)]
-    fn put_numbers<const N: usize>(&self, values: Values<'_>, number: impl Fn(u64, usize) -> u64) -> Option<()> {
-        match self.has_prefixes() {
-            true => self.put_words::<N>(values, number, |page, stored| self.word(page, stored)),
-            false => self.put_words::<N>(values, number, own_word),
-        }
-    }
-
-    #[inline(always)]
-    fn put_words<const N: usize>(
+    fn put_numbers<const N: usize>(
         &self,
-        Values { page, rows, stored, bytes }: Values<'_>,
+        Values { page, rows, bytes }: Values<'_>,
+        mut found: impl Found,
         number: impl Fn(u64, usize) -> u64,
-        word: impl Fn(&PageBytes, &Stored) -> Option<u64>,
     ) -> Option<()> {
         let fixed = usize::from(self.slot.fixed);
-        for (row, stored) in rows.iter().zip(stored) {
+        for row in rows {
             // A NULL has no bytes, which are 0.
-            let length = stored.whole_length();
+            let (word, length) = found.word(page, self, row)?;
             if length > N {
                 return None;
             }
-            let number = number(word(page, stored)?, length).to_le_bytes();
+            let number = number(word, length).to_le_bytes();
             let at = usize::from(row.place) + fixed;
             *bytes.get_mut(at..at + N)?.first_chunk_mut::<N>()? = *number.first_chunk()?;
         }
         Some(())
     }
 
-    fn put_decimals(&self, values: Values<'_>, (whole, text): (&mut Vec<u8>, &mut Vec<u8>)) -> Option<()> {
-        let Values { page, rows, stored, bytes } = values;
+    fn put_decimals(
+        &self,
+        Values { page, rows, bytes }: Values<'_>,
+        mut found: impl Found,
+        (whole, text): (&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Option<()> {
         let (fixed, width) = (usize::from(self.slot.fixed), usize::from(self.slot.length));
-        for (row, stored) in rows.iter().zip(stored).filter(|(_, stored)| !stored.is_null()) {
+        for row in rows {
+            let stored = found.of_next(row)?;
+            if stored.is_null() {
+                continue;
+            }
             let image = bytes.get_mut(row.place.into()..)?;
             let length = stored.whole_length();
             let short = match length {
-                0..=8 => vardecimal::of_word(self.word(page, stored)?, length, self.slot.info),
+                0..=8 => vardecimal::of_word(self.word(page, &stored)?, length, self.slot.info),
                 _ => None,
             };
             let Some((is_negative, magnitude)) = short else {
-                put_fixed(&self.slot, joined(self.prefix(stored)?, stored.own(page)?, whole), image, text).ok()?;
+                put_fixed(&self.slot, joined(self.prefix(&stored)?, stored.own(page)?, whole), image, text).ok()?;
                 continue;
             };
             let (sign, into) = image.get_mut(fixed..fixed + width)?.split_first_mut()?;
@@ -96,8 +145,9 @@ impl Column<'_> {
         Some(())
     }
 
-    fn put_bits(&self, Values { rows, stored, bytes, .. }: Values<'_>) -> Option<()> {
-        for (row, stored) in rows.iter().zip(stored) {
+    fn put_bits(&self, Values { rows, bytes, .. }: Values<'_>, mut found: impl Found) -> Option<()> {
+        for row in rows {
+            let stored = found.of_next(row)?;
             if stored.whole_length() > 0 {
                 return None;
             }
@@ -106,15 +156,26 @@ impl Column<'_> {
         Some(())
     }
 
-    fn put_others(&self, values: Values<'_>, (whole, text): (&mut Vec<u8>, &mut Vec<u8>)) -> Option<()> {
-        let Values { page, rows, stored, bytes } = values;
-        for (row, stored) in rows.iter().zip(stored).filter(|(_, stored)| !stored.is_null()) {
+    fn put_others(
+        &self,
+        Values { page, rows, bytes }: Values<'_>,
+        mut found: impl Found,
+        (whole, text): (&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Option<()> {
+        for row in rows {
+            let stored = found.of_next(row)?;
+            if stored.is_null() {
+                continue;
+            }
             let image = bytes.get_mut(row.place.into()..)?;
-            put_fixed(&self.slot, joined(self.prefix(stored)?, stored.own(page)?, whole), image, text).ok()?;
+            put_fixed(&self.slot, joined(self.prefix(&stored)?, stored.own(page)?, whole), image, text).ok()?;
         }
         Some(())
     }
 }
+
+/// By length in bytes, what is added to an integer so that it is never negative.
+const BIASES: [u64; 9] = [0, 1 << 7, 1 << 15, 1 << 23, 1 << 31, 1 << 39, 1 << 47, 1 << 55, 1 << 63];
 
 /// A number of `length` bytes moved to the highest ones of eight.
 #[inline(always)]

@@ -127,6 +127,7 @@ proptest! {
         entries in prop::collection::vec(prop::collection::vec(0u8..0x84, 0..10), 0..4),
         rows in prop::collection::vec((select(&[0x01u8, 0x01, 0x01, 0x03, 0x0D, 0x11, 0x19, 0x1D][..]), prop::collection::vec(value(), 40), 0usize..3), 1..6),
         damage in prop::option::of((any::<Index>(), any::<u8>())),
+        fewer in any::<Index>(),
     ) {
         let columns: Vec<_> = kinds.iter().map(|(kind, is_uniquifier)| column(*kind, *is_uniquifier)).collect();
         let expansion = Expansion::new(&columns).unwrap();
@@ -165,6 +166,14 @@ proptest! {
             let found = images(&mut together, page, std::slice::from_ref(&space), &of_page);
             prop_assert_eq!(found, expected.as_ref().map(|(image, kind, length, _)| vec![(image.clone(), *kind, *length)]));
             sound.extend(expected.map(|row| (space, row)));
+        }
+        // What was learned of these records is no help with a rowset that has fewer columns.
+        let fewer = Expansion::new(&columns[..fewer.index(columns.len())]).unwrap();
+        let fewer = fewer.of_page(info.as_ref());
+        for (space, _) in &sound {
+            let [known, unknown] = [&mut together, &mut ExpandedPage::default()]
+                .map(|expanded| images(expanded, page, std::slice::from_ref(space), &fewer));
+            prop_assert_eq!(known, unknown);
         }
         // So often that they are taken in several lots.
         let longest = sound.iter().map(|(_, (image, ..))| image.len()).max().unwrap_or(1);

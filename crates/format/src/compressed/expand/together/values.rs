@@ -1,34 +1,14 @@
 //! Where the values of some rows are on their page, column by column, and what completes them there.
 
 use super::super::{COMPLEX, Slot, WIDE_PREFIX};
+use super::layouts::{BIT_TRUE, EMPTY, LONG, Layouts, NULL, Place, SYMBOL, Seen};
 use crate::PageBytes;
 use crate::bytes::u16_at;
 use crate::compressed::info::{Anchor, CompressionInfo};
-use crate::compressed::record::{CdKind, CdParts, CdRecord, Descriptor};
+use crate::compressed::record::{CdHead, CdKind, CdRecord};
 use crate::compressed::value::{Codec, number};
 use crate::page::HEADER_BYTES;
-
-/// The half-bytes that describe columns, but for those of short values, which are between the second and the third.
-const NULL: u8 = 0;
-const EMPTY: u8 = 1;
-const LONG: u8 = 10;
-const BIT_TRUE: u8 = 11;
-const SYMBOL: u8 = 12;
-
-/// By half-byte, the bytes in the short region, and from bit 16 on the bit that [`Seen`] has for it.
-#[expect(clippy::indexing_slicing, reason = "a constant, by each half-byte")]
-const HALVES: [u32; 16] = {
-    let mut halves = [0; 16];
-    let mut half = 0;
-    while half < 16 {
-        halves[half] = 1 << (16 + half);
-        if let Some(descriptor) = Descriptor::of(half as u8) {
-            halves[half] |= descriptor.short_bytes() as u32;
-        }
-        half += 1;
-    }
-    halves
-};
+use crate::record::VERSION_TAG_BYTES;
 
 /// A column, with what completes its values on a page.
 pub(super) struct Column<'a> {
@@ -38,7 +18,7 @@ pub(super) struct Column<'a> {
     prefixes: [u64; 9],
 }
 
-/// A record, and where its next column is: places on the page.
+/// A record, and where its next long value is: places on the page.
 pub(super) struct Row {
     pub(super) kind: CdKind,
     pub(super) length: u16,
@@ -46,8 +26,9 @@ pub(super) struct Row {
     pub(super) tag_at: Option<u16>,
     /// Where its expanded form begins.
     pub(super) place: u16,
-    descriptors_at: u16,
-    short_at: u16,
+    start: u16,
+    /// Where the places of its short values begin.
+    places_at: u16,
     long_end_at: u16,
     long_at: u16,
     long_start: u16,
@@ -64,78 +45,50 @@ pub(super) struct Stored {
     pub(super) is_complex: bool,
 }
 
-/// The half-bytes that some rows have for a column: a bit for each.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Seen(u16);
-
-impl Seen {
-    /// Stands for complex values; no column is described by this half-byte.
-    const COMPLEX: u8 = 15;
-
-    fn has(self, half: u8) -> bool {
-        self.0 >> half & 1 != 0
+/// Finds what some rows have for the column of this number in their short regions.
+pub(super) fn find_short(layouts: &Layouts, at: usize, rows: &[Row], found: &mut [Stored]) -> Option<()> {
+    for (row, stored) in rows.iter().zip(found) {
+        *stored = row.short(layouts, at)?;
     }
-
-    pub(super) fn has_nulls(self) -> bool {
-        self.has(NULL)
-    }
-
-    pub(super) fn has_complex(self) -> bool {
-        self.has(Self::COMPLEX)
-    }
-}
-
-/// Finds the half-bytes that some rows have for two columns, the first of which has this even number, or for one if that is the
-/// last; and the bytes that these stand for in the short region. `None` if a row has no such column.
-pub(super) fn find_short(
-    page: &PageBytes,
-    at: usize,
-    rows: &mut [Row],
-    (first, second): (&mut [Stored], &mut [Stored]),
-) -> Option<[Seen; 2]> {
-    let mut seen = [0; 2];
-    if second.is_empty() {
-        for (row, stored) in rows.iter_mut().zip(first) {
-            let byte = *page.get(usize::from(row.descriptors_at) + at / 2)?;
-            seen[0] |= row.next_short(byte & 0xF, stored);
-        }
-    } else {
-        for ((row, first), second) in rows.iter_mut().zip(first).zip(second) {
-            let byte = *page.get(usize::from(row.descriptors_at) + at / 2)?;
-            seen[0] |= row.next_short(byte & 0xF, first);
-            seen[1] |= row.next_short(byte >> 4, second);
-        }
-    }
-    Some(seen.map(|seen| Seen((seen >> 16) as u16)))
+    Some(())
 }
 
 impl Row {
-    /// Finds the bytes in the short region that this half-byte stands for; what [`HALVES`] has for it.
+    /// The row of a record that starts there, and whose short values have these places; `None` if its end is unknown.
     #[inline(always)]
-    fn next_short(&mut self, half: u8, stored: &mut Stored) -> u32 {
-        let of_half = HALVES.get(usize::from(half)).copied().unwrap_or_default();
-        let length = of_half as u16;
-        *stored = Stored { prefix: 0, start: self.short_at, length, half, is_complex: false };
-        self.short_at = self.short_at.wrapping_add(length);
-        of_half
-    }
-
-    /// The row of a record that starts there; `None` if its end is unknown.
-    pub(super) fn of(start: usize, record: &CdRecord<'_>) -> Option<Self> {
-        let CdParts { descriptors_at, short_at, long_offsets_at, long_at } = record.parts();
+    pub(super) fn of(start: usize, head: CdHead, record: &CdRecord<'_>, places_at: u16) -> Option<Self> {
+        let (long_offsets_at, long_at) = record.long_parts();
         let length = record.length()?;
         let on_page = |at: usize| (start + at) as u16;
         Some(Self {
-            kind: record.kind(),
+            kind: CdKind::of(head.status),
             length: length as u16,
-            tag_at: record.version_tag().map(|tag| on_page(length - tag.len())),
+            tag_at: head.is_versioned().then(|| on_page(length - VERSION_TAG_BYTES)),
             place: 0,
-            descriptors_at: on_page(descriptors_at),
-            short_at: on_page(short_at),
-            long_end_at: on_page(long_offsets_at.unwrap_or_default()),
-            long_at: on_page(long_at),
-            long_start: on_page(long_at),
+            start: start as u16,
+            places_at,
+            long_end_at: on_page(long_offsets_at.into()),
+            long_at: on_page(long_at.into()),
+            long_start: on_page(long_at.into()),
         })
+    }
+
+    /// The number that a column has in its short region, of at most eight bytes, and its length.
+    #[inline(always)]
+    pub(super) fn short_word(&self, page: &PageBytes, layouts: &Layouts, column: usize) -> Option<(u64, usize)> {
+        let Place { end, length, .. } = layouts.place(self.places_at, column)?;
+        Some((
+            word_before(page, usize::from(self.start) + usize::from(end))? & MASKS.get(usize::from(length))?,
+            length.into(),
+        ))
+    }
+
+    /// What it has for a column in its short region.
+    #[inline(always)]
+    pub(super) fn short(&self, layouts: &Layouts, column: usize) -> Option<Stored> {
+        let Place { end, length, half } = layouts.place(self.places_at, column)?;
+        let start = self.start + end - u16::from(length);
+        Some(Stored { prefix: 0, start, length: length.into(), half, is_complex: false })
     }
 }
 
@@ -173,6 +126,16 @@ impl<'a> Column<'a> {
         Self { slot, anchor, prefixes }
     }
 
+    /// Whether values of these half-bytes are possible.
+    pub(super) fn allows(&self, seen: Seen) -> bool {
+        !(SYMBOL + 1..16).any(|half| seen.has(half)) && (!seen.has(BIT_TRUE) || self.slot.codec == Codec::Bit)
+    }
+
+    /// Whether values of these half-bytes are whole where they are in the short region, and have fixed places in expanded rows.
+    pub(super) fn is_short(&self, seen: Seen) -> bool {
+        self.slot.fixed > 0 && self.anchor == Anchor::None && !seen.has(LONG) && !seen.has(SYMBOL)
+    }
+
     /// Completes what was found for each of these rows by [`find_short`], from column to column. `None` if one has something
     /// that is not known here.
     pub(super) fn complete(
@@ -182,9 +145,6 @@ impl<'a> Column<'a> {
         found: &mut [Stored],
         mut seen: Seen,
     ) -> Option<Seen> {
-        if (SYMBOL + 1..16).any(|half| seen.has(half)) || seen.has(BIT_TRUE) && self.slot.codec != Codec::Bit {
-            return None;
-        }
         if seen.has(LONG) {
             self.find_long(page, rows, found, &mut seen)?;
         }
@@ -219,7 +179,7 @@ impl<'a> Column<'a> {
             row.long_start = choose(next, row.long_start);
             row.long_end_at += 2 * is_long;
         }
-        seen.0 |= u16::from(all_ends & COMPLEX != 0) << Seen::COMPLEX;
+        seen.add_complex(all_ends & COMPLEX != 0);
         (self.slot.fixed == 0 || !seen.has_complex()).then_some(())
     }
 
@@ -253,24 +213,18 @@ impl<'a> Column<'a> {
     /// A value of at most eight bytes as a big-endian number.
     #[inline(always)]
     pub(super) fn word(&self, page: &PageBytes, stored: &Stored) -> Option<u64> {
-        let own = own_word(page, stored)?;
+        // Whatever is before it, the header at least, is on the page too.
+        let own = word_before(page, usize::from(stored.start) + usize::from(stored.length))?;
+        let own = own & MASKS.get(usize::from(stored.length))?;
         let bits = 8 * u32::from(stored.length);
         Some(self.prefixes.get(usize::from(stored.prefix))?.checked_shl(bits).unwrap_or_default() | own)
     }
-
-    /// Whether values may begin with bytes of the anchor.
-    pub(super) fn has_prefixes(&self) -> bool {
-        matches!(self.anchor, Anchor::Bytes(_))
-    }
 }
 
-/// The bytes of a value, at most eight, that are not the anchor's.
+/// The eight bytes that end there.
 #[inline(always)]
-pub(super) fn own_word(page: &PageBytes, stored: &Stored) -> Option<u64> {
-    // Whatever is before it, the header at least, is on the page too.
-    let end = usize::from(stored.start) + usize::from(stored.length);
-    let own = u64::from_be_bytes(*page.get(end.checked_sub(8)?..end)?.first_chunk()?);
-    Some(own & MASKS.get(usize::from(stored.length))?)
+fn word_before(page: &PageBytes, end: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(*page.get(end.checked_sub(8)?..end)?.first_chunk()?))
 }
 
 /// By length in bytes, the bits of a number.

@@ -1,0 +1,209 @@
+//! The head of a CD record: status, number of columns, and half a byte for each column.
+
+use super::{CdKind, Descriptor, cd_status};
+use crate::bytes::u8_at;
+use crate::compressed::fault::{CdFault, CdIssue, CdTest};
+
+/// Columns that share a length byte.
+pub(super) const CLUSTER: usize = 30;
+/// Flag in the first byte of a two-byte column count.
+const WIDE_COUNT: u8 = 0x80;
+
+/// What a CD record says up to its short region. Records that begin with the same bytes say the same.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::compressed) struct CdHead {
+    pub(in crate::compressed) status: u8,
+    pub(in crate::compressed) column_count: u16,
+    pub(super) descriptors_at: u16,
+    pub(in crate::compressed) short_at: u16,
+    /// Bytes of the short region.
+    pub(super) short_bytes: u32,
+    /// Values in the long region.
+    pub(super) long_values: u16,
+}
+
+impl CdHead {
+    /// The head of no record.
+    pub(in crate::compressed) const NONE: Self =
+        Self { status: 0, column_count: u16::MAX, descriptors_at: 0, short_at: 0, short_bytes: 0, long_values: 0 };
+
+    /// The head of the record at the start of `space`, of a rowset with `columns` columns.
+    #[inline(always)]
+    pub(in crate::compressed) fn read(space: &[u8], columns: usize) -> Result<Self, CdIssue> {
+        use CdTest::{ColumnCount, Compressed, Descriptors, ShortRegion};
+        let length = space.len();
+        let status = u8_at(space, 0).ok_or(CdFault::new(Descriptors, 2, length))?;
+        if status & cd_status::COMPRESSED == 0 {
+            return Err(CdFault::new(Compressed, status.into(), cd_status::COMPRESSED.into()).into());
+        }
+        if status & cd_status::RESERVED != 0 {
+            return Err(CdIssue::Undecided("an undocumented bit of the first byte"));
+        }
+        match CdKind::of(status) {
+            CdKind::ForwardingStub => return Err(CdIssue::Undecided("forwarding stub")),
+            CdKind::GhostEmpty => return Err(CdIssue::Undecided("empty ghost")),
+            _ => {}
+        }
+        let first = u8_at(space, 1).ok_or(CdFault::new(Descriptors, 2, length))?;
+        let (column_count, descriptors_at) = if first & WIDE_COUNT == 0 {
+            if usize::from(first) > columns {
+                return Err(CdFault::new(ColumnCount, first.into(), columns).into());
+            }
+            (usize::from(first), 2)
+        } else {
+            // Which byte is the high one is an open question (docs/format/README.md#open-questions). A count that
+            // equals the rowset's when read like other lengths of the format, high part first, is accepted.
+            let second = u8_at(space, 2).ok_or(CdFault::new(Descriptors, 3, length))?;
+            let count = usize::from(first & !WIDE_COUNT) << 8 | usize::from(second);
+            if count != columns {
+                return Err(CdIssue::Undecided("a two-byte column count that differs from the rowset's"));
+            }
+            (count, 3)
+        };
+        let clusters_at = descriptors_at + column_count.div_ceil(2);
+        let descriptors =
+            space.get(descriptors_at..clusters_at).ok_or(CdFault::new(Descriptors, clusters_at, length))?;
+        let short_at = clusters_at + leading_clusters(column_count);
+        let cluster_bytes = space.get(clusters_at..short_at).ok_or(CdFault::new(ShortRegion, short_at, length))?;
+        let (short_bytes, long_values) = sums(descriptors, column_count, cluster_bytes)?;
+        Ok(Self {
+            status,
+            column_count: column_count as u16,
+            descriptors_at: descriptors_at as u16,
+            short_at: short_at as u16,
+            short_bytes: short_bytes as u32,
+            long_values: long_values as u16,
+        })
+    }
+
+    /// The length of the head of a record with so many columns; `None` if their number takes two bytes.
+    pub(in crate::compressed) fn length_of(columns: u16) -> Option<usize> {
+        let count = usize::from(columns);
+        (columns < WIDE_COUNT.into()).then_some(2 + count.div_ceil(2) + leading_clusters(count))
+    }
+
+    /// How many columns the record at the start of `space` has, if it is one.
+    #[inline(always)]
+    pub(in crate::compressed) fn column_count_of(space: &[u8]) -> Option<u16> {
+        let first = *space.get(1)?;
+        match first & WIDE_COUNT {
+            0 => Some(first.into()),
+            _ => Some(u16::from(first & !WIDE_COUNT) << 8 | u16::from(*space.get(2)?)),
+        }
+    }
+
+    /// Whether a version tag ends the record, if that is known of its kind.
+    #[inline(always)]
+    pub(in crate::compressed) fn is_versioned(self) -> bool {
+        self.status & cd_status::VERSION_TAG != 0
+    }
+
+    /// The half-bytes of a record that begins with this head, two columns in each byte, and whatever follows them.
+    pub(in crate::compressed) fn descriptors(self, space: &[u8]) -> &[u8] {
+        space.get(self.descriptors_at.into()..).unwrap_or_default()
+    }
+}
+
+/// Clusters of columns that have their length before the short region: all but the last.
+#[inline(always)]
+pub(super) fn leading_clusters(columns: usize) -> usize {
+    columns.saturating_sub(1) / CLUSTER
+}
+
+/// Sums over the descriptors of some columns, at most the 30 of a cluster, so that nothing overflows: bytes in the short region,
+/// from bit 16 on values in the long one, from bit 24 on half-bytes that are no valid descriptor.
+#[derive(Clone, Copy, Default)]
+struct PairSum(u32);
+
+impl PairSum {
+    /// Sums of the two descriptors in each byte.
+    #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
+    const OF_BYTES: [Self; 256] = {
+        let mut sums = [Self(0); 256];
+        let mut byte = 0;
+        while byte < 256 {
+            sums[byte] = Self(Self::of(byte as u8 & 0xF) + Self::of(byte as u8 >> 4));
+            byte += 1;
+        }
+        sums
+    };
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "there is one for each byte")]
+    fn of_byte(byte: u8) -> Self {
+        Self::OF_BYTES[usize::from(byte)]
+    }
+
+    const fn of(nibble: u8) -> u32 {
+        match Descriptor::of(nibble) {
+            Some(descriptor) => descriptor.short_bytes() as u32 | (matches!(descriptor, Descriptor::Long) as u32) << 16,
+            None => 1 << 24,
+        }
+    }
+
+    /// Sums of the descriptors of `columns` columns, at most those of a cluster, which are in `bytes`.
+    #[inline]
+    fn of_cluster(bytes: &[u8], columns: usize) -> Self {
+        // After the last column, half a byte may be unused.
+        let (bytes, half) = match bytes.split_last() {
+            Some((last, bytes)) if columns % 2 == 1 => (bytes, Self::of_byte(last & 0xF).0),
+            _ => (bytes, 0),
+        };
+        Self(bytes.iter().fold(half, |sum, byte| sum + Self::of_byte(*byte).0))
+    }
+
+    fn short_bytes(self) -> usize {
+        (self.0 & 0xFFFF) as usize
+    }
+
+    fn long_values(self) -> usize {
+        (self.0 >> 16 & 0xFF) as usize
+    }
+
+    fn is_valid(self) -> bool {
+        self.0 >> 24 == 0
+    }
+}
+
+/// Bytes in the short region and values in the long one; clusters are proven to add up.
+#[inline(always)]
+fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
+    if column_count <= CLUSTER {
+        let pairs = PairSum::of_cluster(descriptors, column_count);
+        return match pairs.is_valid() {
+            true => Ok((pairs.short_bytes(), pairs.long_values())),
+            false => Err(invalid(descriptors, column_count)),
+        };
+    }
+    sums_of_clusters(descriptors, column_count, cluster_bytes)
+}
+
+/// The same for more columns than a cluster has.
+fn sums_of_clusters(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
+    let (mut short, mut long) = (0, 0);
+    let mut clusters = cluster_bytes.iter();
+    for (cluster, bytes) in descriptors.chunks(CLUSTER / 2).enumerate() {
+        let columns = (column_count - cluster * CLUSTER).min(CLUSTER);
+        let pairs = PairSum::of_cluster(bytes, columns);
+        if !pairs.is_valid() {
+            return Err(invalid(bytes, columns));
+        }
+        let cluster_short = pairs.short_bytes();
+        long += pairs.long_values();
+        if let Some(&stored) = clusters.next()
+            && usize::from(stored) != cluster_short
+        {
+            return Err(CdFault::new(CdTest::ShortCluster, stored.into(), cluster_short).into());
+        }
+        short += cluster_short;
+    }
+    Ok((short, long))
+}
+
+/// The fault of the first half-byte that is no valid descriptor.
+#[cold]
+fn invalid(descriptors: &[u8], columns: usize) -> CdIssue {
+    let nibbles = descriptors.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns);
+    let nibble = nibbles.into_iter().find(|nibble| Descriptor::of(*nibble).is_none()).unwrap_or_default();
+    CdFault::new(CdTest::Descriptor, nibble.into(), 12).into()
+}
