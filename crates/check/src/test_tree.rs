@@ -67,6 +67,8 @@ pub(crate) struct TestTree {
     pub(crate) shape: Shape,
     /// Bytes after the key in rows of a nonclustered index.
     pub(crate) locator_bytes: u16,
+    /// Of four bytes.
+    pub(crate) key_type: u8,
     pub(crate) is_compressed: bool,
     pub(crate) root: PageId,
     pub(crate) pages: BTreeMap<u32, TreePage>,
@@ -122,7 +124,7 @@ impl TestTree {
         maps.pfs[FREE_PAGE as usize] = 0;
         assert_eq!(maps.iam[&IAM].1, [CLAIMED]);
         let (root, unread) = (id(16), BTreeSet::new());
-        Self { shape, locator_bytes: 4, is_compressed: false, root, pages, maps, unread }
+        Self { shape, locator_bytes: 4, key_type: xtype::INT, is_compressed: false, root, pages, maps, unread }
     }
 
     /// The same with a page changed.
@@ -191,7 +193,8 @@ impl TestTree {
                 leaf_bit: 0,
                 node_bit: 0,
             };
-            let key = column(1, TypeInfo::from_ti(xtype::INT.into()), if is_clustered { 4 } else { 1 }, 1);
+            let number = TypeInfo { length: 4, ..TypeInfo::from_ti(self.key_type.into()) };
+            let key = column(1, number, if is_clustered { 4 } else { 1 }, 1);
             let binary = TypeInfo { length: self.locator_bytes, ..TypeInfo::from_ti(xtype::BINARY.into()) };
             let locator = (!is_clustered).then(|| column(2, binary, 5, 0));
             database.rowsets.push(Rowset {

@@ -364,8 +364,8 @@ fn is_decided_by_first_difference(collation: CollationId) -> bool {
     !is_special && collation.letters_are_plain()
 }
 
-/// What [`compare_at_first_difference`] says of strings that differ in their first eight bytes, for many strings of one
-/// collation.
+/// Whether strings of one collation are certainly in order by their first eight bytes, as [`compare_at_first_difference`] has it;
+/// without a branch, for many of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Beginnings {
     /// Bits of a character.
@@ -382,23 +382,31 @@ impl Beginnings {
         })
     }
 
-    /// Order of two strings, if their first eight bytes decide it.
+    /// Whether strings of this many bytes end with a whole character.
     #[inline(always)]
-    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Option<Ordering> {
-        let [left, right] = [u64::from_le_bytes(*a.first_chunk()?), u64::from_le_bytes(*b.first_chunk()?)];
-        // Of strings of half a character nothing is known.
-        let is_whole = self.width == 8 || (a.len() | b.len()).is_multiple_of(2);
-        let at = (left ^ right).trailing_zeros() & !(self.width - 1);
-        if !is_whole || at >= u64::BITS || left & !(u64::MAX << at) & self.beyond_ascii != 0 {
-            return None;
-        }
-        let unit = |word: u64| match (word >> at, self.width) {
-            (unit, 8) => Some(unit as u8),
-            (unit, _) => u8::try_from(unit as u16).ok(),
+    pub(crate) fn are_whole(self, bytes: usize) -> bool {
+        bytes.is_multiple_of((self.width / 8) as usize)
+    }
+
+    /// The beginning of a string; of one that is too short or ends with half a character, one that is in no order.
+    #[inline(always)]
+    pub(crate) fn of_text(self, text: &[u8]) -> u64 {
+        let is_whole = self.are_whole(text.len());
+        text.first_chunk().filter(|_| is_whole).map_or(0, |first| u64::from_le_bytes(*first))
+    }
+
+    /// Whether the string of the first beginning is less. False also where more than the beginnings decides.
+    #[inline(always)]
+    pub(crate) fn is_less(self, left: u64, right: u64) -> bool {
+        // The first character where they differ; of equal ones, the first.
+        let at = (left ^ right).trailing_zeros() & (u64::BITS - self.width);
+        let is_ascii_before = left & !(u64::MAX << at) & self.beyond_ascii == 0;
+        let fold = |word: u64| {
+            let unit = word >> at & (u64::MAX >> (u64::BITS - self.width));
+            FOLDED.get(unit.min(0xFF) as usize).copied().unwrap_or_default()
         };
-        let of = |unit: u8| FOLDED.get(usize::from(unit)).copied().filter(|folded| *folded != 0);
-        let (left, right) = (of(unit(left)?)?, of(unit(right)?)?);
-        (left != right).then(|| left.cmp(&right))
+        let (left, right) = (fold(left), fold(right));
+        is_ascii_before & (left != 0) & (left < right)
     }
 }
 

@@ -118,6 +118,19 @@ impl KeyColumn {
     }
 }
 
+/// Calls `add` with the value of each of these columns as stored, `None` for NULL; false if one is not stored in the record, or not
+/// in a form that can be compared. Keys that have the same values are equal.
+pub fn each_value<'a>(record: &Record<'a>, columns: &[KeyColumn], mut add: impl FnMut(Option<&'a [u8]>)) -> bool {
+    columns.iter().all(|column| {
+        match column.value(record) {
+            KeyValue::Unknown => return false,
+            KeyValue::Null => add(None),
+            KeyValue::Bytes(bytes) => add(Some(bytes)),
+        }
+        true
+    })
+}
+
 /// Order of the keys of two records of one level, if certain; `None` is undecided.
 ///
 /// [`Ordering::Equal`] means that every column is certainly equal.
@@ -309,6 +322,11 @@ impl KeyImage {
         Self { bytes: builder.bytes, length: builder.length as u8, complete }
     }
 
+    /// Whether it is all of the key: if not, keys that differ may have the same image.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
     /// The image as bytes, for storage outside memory.
     pub fn to_bytes(self) -> [u8; IMAGE_BYTES + 1] {
         let mut bytes = [0; IMAGE_BYTES + 1];
@@ -395,14 +413,12 @@ impl ImageBuilder {
         if id.is_bin() || id.is_bin2() {
             return false;
         }
+        let are_letters_ordered =
+            collation::compare([0x61].into_iter(), [0x62].into_iter(), id, Encoding::Ansi).is_some();
         for unit in units {
             let byte = match collation::classify(unit) {
                 Some(CharClass::Digit(byte)) => byte,
-                Some(CharClass::Letter(byte))
-                    if collation::compare([0x61].into_iter(), [0x62].into_iter(), id, Encoding::Ansi).is_some() =>
-                {
-                    byte
-                }
+                Some(CharClass::Letter(byte)) if are_letters_ordered => byte,
                 _ => return false,
             };
             if !self.push(&[byte]) {

@@ -25,7 +25,7 @@ use crate::spill::{Run, Window, Windows};
 use crate::survey::PageSet;
 use crate::sweep::{Target, crew};
 use crate::tallies::Tallies;
-use crate::tree::page::bounds_of;
+use crate::tree::page::{bounds_of, key_hash};
 use crate::tree::sums::bounds_per_window;
 use crate::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::units::{Unit, UnitIndex};
@@ -162,6 +162,7 @@ struct Outcome<'a> {
 /// A parent entry, or the first entry of the next parent, that bounds a child's keys.
 struct Separator<'a> {
     record: Record<'a>,
+    image: KeyImage,
     page: PageId,
     slot: u16,
 }
@@ -218,7 +219,8 @@ impl<'a> Checker<'a> {
         let mut next = None;
         for (slot, span) in spans.iter().enumerate().rev() {
             let Some(entry) = record(page, *span) else { return };
-            let separator = Separator { record: entry, page: node.page, slot: slot as u16 };
+            let image = KeyImage::of(&entry, &keys.node);
+            let separator = Separator { record: entry, image, page: node.page, slot: slot as u16 };
             let is_lowest = slot == 0;
             let of_range = |child: &PageId| context.ranges.are_apart(node.page, *child) == (self.which == Which::Apart);
             if let Some(child) = child(page, *span).filter(of_range) {
@@ -253,9 +255,13 @@ impl<'a> Checker<'a> {
         if self.context.range.is_some() {
             self.outcome().checked.insert(id);
         }
-        let image = |separator: &Separator<'_>| KeyImage::of(&separator.record, &keys.node);
-        let mut low_order = low.map(|separator| bounds.low.compare(&image(separator)));
-        let mut high_order = high.map(|separator| bounds.high.compare(&image(separator)));
+        let hash_of = |separator: &Separator<'_>| key_hash(&self.context.hash, &separator.record, &keys.node);
+        let is_first_key = |separator| bounds.low_hash.is_some() && bounds.low_hash == hash_of(separator);
+        let mut low_order = low.map(|separator| {
+            let order = bounds.low.compare(&separator.image);
+            order.or_else(|| is_first_key(separator).then_some(Ordering::Equal))
+        });
+        let mut high_order = high.map(|separator| bounds.high.compare(&separator.image));
         let undecided = |order: &Option<Option<Ordering>>| matches!(order, Some(None));
         let mut level = 0;
         let violated = low_order.flatten() == Some(Ordering::Less)

@@ -1,6 +1,7 @@
 //! One page of a B-tree: order of its keys, its links as terms of the sums, its key bounds.
 
 use std::cmp::Ordering;
+use std::num::NonZero;
 
 use format::key::{self, Ascent, KeyColumn, KeyImage};
 use format::record::{Record, RecordKind};
@@ -11,6 +12,7 @@ use super::role::{Role, role};
 use super::sums::{NodePage, PageBounds, Sums, TreeLevel};
 use crate::context::Context;
 use crate::finding::Finding;
+use crate::hash::FactHash;
 use crate::page_check::SoundPage;
 use crate::registry;
 use crate::rowsets::may_be_paused;
@@ -126,7 +128,7 @@ fn keys(
         tree.undecided += undecided;
     }
     if let Some(ends) = ends
-        && let Some(bounds) = bounds_between(sound, columns, ends)
+        && let Some(bounds) = bounds_between(context, sound, columns, ends)
     {
         sums.note_bounds(bounds);
     }
@@ -134,12 +136,24 @@ fn keys(
 
 /// The key bounds of a page, from its first and last record that have a key. They are compared with entries of non-leaf pages.
 fn bounds_between(
+    context: &Context<'_>,
     sound: &SoundPage<'_>,
     columns: &[KeyColumn],
     (first, last): (Record<'_>, Record<'_>),
 ) -> Option<PageBounds> {
     let (low, high) = (KeyImage::of(&first, columns), KeyImage::of(&last, columns));
-    (!sound.unit.compressed).then_some(PageBounds { page: sound.id, unit: sound.index, low, high })
+    let low_hash = if low.is_complete() { None } else { key_hash(&context.hash, &first, columns) };
+    (!sound.unit.compressed).then_some(PageBounds { page: sound.id, unit: sound.index, low, low_hash, high })
+}
+
+/// The hash of a whole key: keys that have the same are equal. `None` if some value is not known.
+pub(super) fn key_hash(hash: &FactHash, record: &Record<'_>, columns: &[KeyColumn]) -> Option<NonZero<u64>> {
+    let mut hasher = hash.hasher();
+    let is_known = key::each_value(record, columns, |value| match value {
+        Some(bytes) => hasher.add_bytes(bytes),
+        None => hasher.add_null(),
+    });
+    NonZero::new(hasher.finish().0).filter(|_| is_known)
 }
 
 /// The key bounds that the sweep notes of a page, if it notes any.
@@ -154,7 +168,7 @@ pub(super) fn bounds_of(context: &Context<'_>, sound: &SoundPage<'_>) -> Option<
     let (keys, is_leaf) = (context.keys(sound.index)?, role == Role::Leaf);
     let columns = keys.of(is_leaf);
     let (_, ends) = pairs(context, sound, (columns, is_leaf), &mut Vec::new());
-    bounds_between(sound, columns, ends?)
+    bounds_between(context, sound, columns, ends?)
 }
 
 /// Checks the order of the keys of any page, pair by pair. Returns the number of undecided pairs, and the first and
@@ -221,4 +235,34 @@ fn is_ghost(record: &Record<'_>) -> bool {
 /// 2511 and 2512 name the slots `slot - 1` and `slot`.
 fn pair(check: &'static registry::Check, owner: crate::Owner, id: PageId, slot: u16) -> Finding {
     Finding::new(check).owner(owner).at(id, slot.saturating_sub(1)).ref_at(id, slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use format::key::KeyOrder;
+
+    use super::*;
+
+    #[test]
+    fn each_bit_of_a_key_changes_its_hash_and_its_place_does_not() {
+        let column =
+            |offset, length| KeyColumn { order: KeyOrder::Unknown, offset, length, null_bit: 0, descending: false };
+        let hash = FactHash::new(Some(3));
+        let of = |key: &[u8], before: &[u8]| {
+            let bytes = [&[6][..], before, key, &[7; 6]].concat();
+            let record = Record::index(&bytes, bytes.len() as u16).unwrap();
+            let start = 1 + before.len() as i16;
+            key_hash(&hash, &record, &[column(start, 9), column(start + 9, 4)]).unwrap()
+        };
+        let key: Vec<u8> = (1..14).collect();
+        assert_eq!(of(&key, &[]), of(&key, &[0; 3]));
+        for bit in 0..8 * key.len() {
+            let mut changed = key.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(of(&changed, &[]), of(&key, &[]), "bit {bit}");
+        }
+        let record = [6, 1, 2, 3, 4];
+        let record = Record::index(&record, 5).unwrap();
+        assert_eq!(key_hash(&hash, &record, &[column(1, 4), column(0, 4)]), None, "not stored");
+    }
 }

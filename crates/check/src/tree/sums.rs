@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::num::NonZero;
 
 use format::PageId;
 use format::bytes::{u8_at, u32_at, u64_at};
@@ -264,24 +265,27 @@ pub(crate) struct PageBounds {
     pub(crate) unit: UnitIndex,
     /// First key.
     pub(crate) low: KeyImage,
+    /// Its hash, if its image is not all of it: most entries of parents are the first keys of their children.
+    pub(crate) low_hash: Option<NonZero<u64>>,
     /// Last key.
     pub(crate) high: KeyImage,
 }
 
 impl Fact for PageBounds {
-    const BYTES: usize = 10 + 2 * (IMAGE_BYTES + 1);
+    const BYTES: usize = 10 + 2 * (IMAGE_BYTES + 1) + 8;
 
     fn page(&self) -> PageId {
         self.page
     }
 
     fn write(&self, bytes: &mut [u8]) {
-        let parts: [&[u8]; 5] = [
+        let parts: [&[u8]; 6] = [
             &self.page.page.to_le_bytes(),
             &self.page.file.to_le_bytes(),
             &self.unit.to_le_bytes(),
             &self.low.to_bytes(),
             &self.high.to_bytes(),
+            &self.low_hash.map_or(0, NonZero::get).to_le_bytes(),
         ];
         for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
             *to = *from;
@@ -289,11 +293,13 @@ impl Fact for PageBounds {
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let (low, high) = bytes.get(10..)?.split_at_checked(IMAGE_BYTES + 1)?;
+        let (low, rest) = bytes.get(10..)?.split_at_checked(IMAGE_BYTES + 1)?;
+        let (high, low_hash) = rest.split_at_checked(IMAGE_BYTES + 1)?;
         Some(Self {
             page: PageId::read(bytes, 0)?,
             unit: u32_at(bytes, 6)?,
             low: KeyImage::from_bytes(low.first_chunk()?),
+            low_hash: NonZero::new(u64_at(low_hash, 0)?),
             high: KeyImage::from_bytes(high.first_chunk()?),
         })
     }
@@ -303,7 +309,7 @@ impl Fact for PageBounds {
         let next = before.map(|before| (PageId::new(before.page.file, before.page.page.wrapping_add(1)), before.unit));
         let is_next = next.is_some_and(|(page, _)| page == self.page);
         let is_same = next.is_some_and(|(_, unit)| unit == self.unit);
-        out.push(u8::from(is_next) | u8::from(is_same) << 1);
+        out.push(u8::from(is_next) | u8::from(is_same) << 1 | u8::from(self.low_hash.is_some()) << 2);
         if !is_next {
             page_to(out, self.page);
         }
@@ -312,6 +318,7 @@ impl Fact for PageBounds {
         }
         pack_image(self.low, before.map(|before| before.high), out);
         pack_image(self.high, Some(self.low), out);
+        out.extend(self.low_hash.map(|hash| hash.get().to_le_bytes()).into_iter().flatten());
     }
 
     fn unpack(before: Option<&Self>, take: &mut dyn FnMut(&mut [u8]) -> Option<()>) -> Option<Self> {
@@ -335,7 +342,11 @@ impl Fact for PageBounds {
         };
         let low = unpack_image(before.map(|before| before.high), take)?;
         let high = unpack_image(Some(low), take)?;
-        Some(Self { page, unit, low, high })
+        let mut low_hash = [0; 8];
+        if flags[0] & 4 != 0 {
+            take(&mut low_hash)?;
+        }
+        Some(Self { page, unit, low, low_hash: NonZero::new(u64::from_le_bytes(low_hash)), high })
     }
 }
 
@@ -417,6 +428,7 @@ mod tests {
                     page: PageId::new(1 + at as u16 / 500, if is_odd { random as u32 } else { at }),
                     unit: 7 + u32::from(is_odd),
                     low: image(if is_odd { random } else { key }, length.min(8), 1),
+                    low_hash: NonZero::new(random).filter(|_| is_odd),
                     high: image(key + 99, 8, u8::from(!is_odd)),
                 }
             })

@@ -48,8 +48,13 @@ proptest! {
         let (a, b, id) = (bytes(&a), bytes(&b), CollationId(id));
         let encoding = if is_unicode { Encoding::Unicode } else { Encoding::Ansi };
         let quick = compare_at_first_difference(&a, &b, id, encoding);
-        let of_beginnings = Beginnings::of(id, encoding).and_then(|beginnings| beginnings.compare(&a, &b));
-        prop_assert!(of_beginnings.is_none() || of_beginnings == quick);
+        if let Some(beginnings) = Beginnings::of(id, encoding) {
+            let [left, right] = [&a, &b].map(|text| beginnings.of_text(text));
+            prop_assert!(!beginnings.is_less(left, right) || quick == Some(Less));
+            prop_assert!(!beginnings.is_less(right, left) || quick == Some(Greater));
+            let differ_early = a.iter().zip(&b).take(8).any(|(a, b)| a != b) && a.len() >= 8 && b.len() >= 8;
+            prop_assert_eq!(beginnings.is_less(left, right), differ_early && quick == Some(Less));
+        }
         if let Some(quick) = quick {
             let units = |bytes: &[u8]| -> Vec<u16> {
                 match is_unicode {
@@ -65,17 +70,21 @@ proptest! {
 #[test]
 fn the_first_eight_bytes_decide_if_a_letter_or_digit_in_them_differs() {
     let ansi = Beginnings::of(LATIN1, Encoding::Ansi).unwrap();
-    assert_eq!(ansi.compare(b"Abcdefg1", b"abcdefg2"), None, "case comes last");
-    assert_eq!(ansi.compare(b"abcdefg1", b"abcdefgA, and more"), Some(Ordering::Less));
-    assert_eq!(ansi.compare(b"1bcdefgh", b"0bcdefgh"), Some(Ordering::Greater));
-    assert_eq!(ansi.compare(b"abcdefgh1", b"abcdefgh2"), None, "equal so far");
-    assert_eq!(ansi.compare(b"abcdefg", b"bbcdefg"), None, "seven bytes");
-    assert_eq!(ansi.compare(b"a\xE4cdefg1", b"a\xE4cdefg2"), None, "not ASCII before it");
-    assert_eq!(ansi.compare(b"a-cdefgh", b"a cdefgh"), None, "neither letters nor digits");
+    let less = |beginnings: Beginnings, a: &[u8], b: &[u8]| {
+        let [a, b] = [a, b].map(|text| beginnings.of_text(text));
+        [beginnings.is_less(a, b), beginnings.is_less(b, a)]
+    };
+    assert_eq!(less(ansi, b"Abcdefg1", b"abcdefg2"), [false, false], "case comes last");
+    assert_eq!(less(ansi, b"abcdefg1", b"abcdefgA, and more"), [true, false]);
+    assert_eq!(less(ansi, b"1bcdefgh", b"0bcdefgh"), [false, true]);
+    assert_eq!(less(ansi, b"abcdefgh1", b"abcdefgh2"), [false, false], "equal so far");
+    assert_eq!(less(ansi, b"abcdefg", b"bbcdefg"), [false, false], "seven bytes");
+    assert_eq!(less(ansi, b"a\xE4cdefg1", b"a\xE4cdefg2"), [false, false], "not ASCII before it");
+    assert_eq!(less(ansi, b"a-cdefgh", b"a cdefgh"), [false, false], "neither letters nor digits");
     let unicode = Beginnings::of(LATIN1, Encoding::Unicode).unwrap();
-    assert_eq!(unicode.compare(b"a\0b\0c\0d\0", b"a\0b\0D\0a\0"), Some(Ordering::Less));
-    assert_eq!(unicode.compare(b"a\0b\0c\0d\0", b"a\0b\0c\x01d\0"), None, "not ASCII");
-    assert_eq!(unicode.compare(b"a\0b\0c\0d\0e", b"b\0b\0c\0d\0"), None, "half a character");
+    assert_eq!(less(unicode, b"a\0b\0c\0d\0", b"a\0b\0D\0a\0"), [true, false]);
+    assert_eq!(less(unicode, b"a\0b\0c\0d\0", b"a\0b\0c\x01d\0"), [false, false], "not ASCII");
+    assert_eq!(less(unicode, b"a\0b\0c\0d\0e", b"b\0b\0c\0d\0"), [false, false], "half a character");
     assert!(Beginnings::of(CollationId(0x0808), Encoding::Unicode).is_none(), "a binary order");
 }
 

@@ -12,6 +12,8 @@ use crate::same_shape::Rows;
 pub struct Ascent {
     /// Slots whose key equals the one before in all columns compared so far.
     open: Vec<u16>,
+    /// The beginnings of texts, by slot.
+    beginnings: Vec<u64>,
 }
 
 /// How values ordered as integers are read from bytes.
@@ -51,6 +53,10 @@ impl Ascent {
             || rows.nulls_of(null_bit).is_some()
             || offset > 0 && !rows.has_fixed(offset.unsigned_abs(), length)
         {
+            return Some(false);
+        }
+        self.begins(rows, column);
+        if self.open.is_empty() {
             return Some(false);
         }
         if offset < 0 {
@@ -136,19 +142,43 @@ impl Ascent {
         ascends
     }
 
-    /// Compares neighbors in a column of any type; false if one is less than its predecessor.
-    fn values<'a>(&mut self, rows: Rows<'_>, column: &KeyColumn, values: impl Iterator<Item = &'a [u8]>) -> bool {
-        let are_plain = rows.are_plain();
-        let is_plain = |slot: u16| are_plain.is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));
+    /// Keeps only pairs of texts whose first bytes do not show that they are in order: that is few where keys are short or
+    /// scattered.
+    fn begins(&mut self, rows: Rows<'_>, column: &KeyColumn) {
         let beginnings = match column.order {
             KeyOrder::Ansi(id) => Beginnings::of(id, Encoding::Ansi),
             KeyOrder::Unicode(id) => Beginnings::of(id, Encoding::Unicode),
             _ => None,
         };
-        let compare = |before, value| {
-            let order = beginnings.and_then(|beginnings| beginnings.compare(before, value));
-            order.or_else(|| compare_values(before, value, column.order))
-        };
+        // What is stored in a row that is not plain is not always the value.
+        let Some(beginnings) = beginnings.filter(|_| rows.are_plain().is_none()) else { return };
+        let Self { open, beginnings: words } = self;
+        words.clear();
+        match (column.offset, column.length) {
+            (..0, _) => words.extend(rows.variable(column.offset.unsigned_abs()).map(|text| beginnings.of_text(text))),
+            (_, length @ 8..) if beginnings.are_whole(length.into()) => {
+                words.extend(rows.fixed(column.offset.unsigned_abs()).map(u64::from_le_bytes))
+            }
+            _ => return,
+        }
+        let mut left = 0;
+        for at in 0..open.len() {
+            let Some(&slot) = open.get(at) else { break };
+            let word = |slot: usize| words.get(slot).copied().unwrap_or_default();
+            let (prior, value) = (word(usize::from(slot).wrapping_sub(1)), word(slot.into()));
+            let (prior, value) = if column.descending { (value, prior) } else { (prior, value) };
+            if let Some(place) = open.get_mut(left) {
+                *place = slot;
+            }
+            left += usize::from(!beginnings.is_less(prior, value));
+        }
+        open.truncate(left);
+    }
+
+    /// Compares neighbors in a column of any type; false if one is less than its predecessor.
+    fn values<'a>(&mut self, rows: Rows<'_>, column: &KeyColumn, values: impl Iterator<Item = &'a [u8]>) -> bool {
+        let are_plain = rows.are_plain();
+        let is_plain = |slot: u16| are_plain.is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));
         let mut prior = &[][..];
         let (mut read, mut left) = (0, 0);
         for (slot, value) in (0..).zip(values) {
@@ -158,7 +188,7 @@ impl Ascent {
             }
             read += 1;
             // What is stored in the row is not always the value.
-            let order = compare(before, value).filter(|_| is_plain(slot - 1) && is_plain(slot));
+            let order = compare_values(before, value, column.order).filter(|_| is_plain(slot - 1) && is_plain(slot));
             match if column.descending { order.map(Ordering::reverse) } else { order } {
                 Some(Ordering::Less) => continue,
                 Some(Ordering::Greater) => return false,

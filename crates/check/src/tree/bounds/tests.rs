@@ -1,3 +1,5 @@
+use format::types::xtype;
+
 use crate::test_tree::{TestTree, id};
 
 /// A run over the tree finds exactly `expected`.
@@ -14,6 +16,11 @@ fn key(tree: TestTree, page: u32, slot: usize, key: u32) -> TestTree {
 
 fn trees() -> [TestTree; 2] {
     [TestTree::clustered(), TestTree::nonclustered()]
+}
+
+/// Trees whose keys are numbers of which no image says anything: positive ones are in the order of their bytes.
+fn trees_of_reals() -> [TestTree; 2] {
+    trees().map(|tree| TestTree { key_type: xtype::REAL, ..tree })
 }
 
 #[test]
@@ -44,6 +51,23 @@ fn a_last_key_equal_to_the_parents_key_of_the_next_page_is_8934() {
 fn a_last_key_beyond_the_parents_key_of_the_next_page_is_8934() {
     for tree in trees() {
         finds(&key(tree, 19, 1, i32::MAX as u32), &["8934 19 < 17.1, level 0, other_page 20"]);
+    }
+}
+
+#[test]
+fn keys_of_which_no_image_says_anything_are_bound_like_others() {
+    for tree in trees_of_reals() {
+        finds(&tree, &[]);
+        finds(&key(tree, 20, 0, 21), &[]);
+    }
+    for tree in trees_of_reals() {
+        finds(&key(tree, 20, 0, 19), &["8933 20 < 17.1, level 0"]);
+    }
+    for tree in trees_of_reals() {
+        finds(&key(tree, 19, 1, 20), &["8934 19 < 17.1, level 0, other_page 20"]);
+    }
+    for tree in trees_of_reals() {
+        finds(&key(tree, 19, 1, 21), &["8934 19 < 17.1, level 0, other_page 20"]);
     }
 }
 
