@@ -118,14 +118,21 @@ impl KeyColumn {
     }
 }
 
-/// Calls `add` with the value of each of these columns as stored, `None` for NULL; false if one is not stored in the record, or not
+/// Calls `add` with the value of each of these columns as stored, a bit as a byte, `None` for NULL; false if one is not stored in the record, or not
 /// in a form that can be compared. Keys that have the same values are equal.
 pub fn each_value<'a>(record: &Record<'a>, columns: &[KeyColumn], mut add: impl FnMut(Option<&'a [u8]>)) -> bool {
     columns.iter().all(|column| {
         match column.value(record) {
             KeyValue::Unknown => return false,
             KeyValue::Null => add(None),
-            KeyValue::Bytes(bytes) => add(Some(bytes)),
+            KeyValue::Bytes(bytes) => match column.order {
+                // Its place in the byte differs by level.
+                KeyOrder::Bit(bit) => match bit_value(bytes, bit) {
+                    Some(is_set) => add(Some(if is_set { &[1] } else { &[0] })),
+                    None => return false,
+                },
+                _ => add(Some(bytes)),
+            },
         }
         true
     })
@@ -152,21 +159,23 @@ pub fn compare_across(
             (KeyValue::Null, KeyValue::Null) => Ordering::Equal,
             (KeyValue::Null, KeyValue::Bytes(_)) => Ordering::Less,
             (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
-            (KeyValue::Bytes(left), KeyValue::Bytes(right)) => match compare_values(left, right, a_column.order) {
-                // Different bytes that compare equal: trailing zeros and blanks, negative zero, the same moment with
-                // another offset.
-                Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
-                    is_identical = false;
-                    Ordering::Equal
+            (KeyValue::Bytes(left), KeyValue::Bytes(right)) => {
+                match compare_stored((left, a_column.order), (right, b_column.order)) {
+                    // Different bytes that compare equal: trailing zeros and blanks, negative zero, the same moment with
+                    // another offset.
+                    Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
+                        is_identical = false;
+                        Ordering::Equal
+                    }
+                    Some(order) => order,
+                    // The next column decides; but only keys that are equal byte for byte are called duplicates.
+                    None if is_equal_but_for_case(left, right, a_column.order) => {
+                        is_identical = false;
+                        Ordering::Equal
+                    }
+                    None => return None,
                 }
-                Some(order) => order,
-                // The next column decides; but only keys that are equal byte for byte are called duplicates.
-                None if is_equal_but_for_case(left, right, a_column.order) => {
-                    is_identical = false;
-                    Ordering::Equal
-                }
-                None => return None,
-            },
+            }
             _ => return None,
         };
         if order != Ordering::Equal {
@@ -174,6 +183,16 @@ pub fn compare_across(
         }
     }
     is_identical.then_some(Ordering::Equal)
+}
+
+/// Order of two values of one column, each with the order of its level: the place of a bit in its byte differs by level.
+fn compare_stored((left, left_order): (&[u8], KeyOrder), (right, right_order): (&[u8], KeyOrder)) -> Option<Ordering> {
+    match (left_order, right_order) {
+        (KeyOrder::Bit(left_bit), KeyOrder::Bit(right_bit)) => {
+            Some(bit_value(left, left_bit)?.cmp(&bit_value(right, right_bit)?))
+        }
+        (order, _) => compare_values(left, right, order),
+    }
 }
 
 fn is_equal_but_for_case(a: &[u8], b: &[u8], order: KeyOrder) -> bool {
@@ -478,6 +497,30 @@ mod tests {
                     let (left, right) = (KeyImage::of(&left, &[column]), KeyImage::of(&right, &[column]));
                     assert!(left.compare(&right).is_none_or(|order| order == expected), "image {order:?} {a} {b}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bit_is_the_same_wherever_each_level_has_it_in_its_byte() {
+        let column =
+            |bit| KeyColumn { order: KeyOrder::Bit(bit), offset: 1, length: 1, null_bit: 0, descending: false };
+        for (leaf_bit, node_bit) in (0..8).flat_map(|leaf| (0..8).map(move |node| (leaf, node))) {
+            let (leaf_columns, node_columns) = ([column(leaf_bit)], [column(node_bit)]);
+            for (leaf, node) in
+                (0..=255u8).flat_map(|leaf| [0, 1 << node_bit, 0xFF, !(1 << node_bit)].map(|node| (leaf, node)))
+            {
+                let bytes = [leaf, node].map(|byte| index_record(&[byte]));
+                let [leaf_record, node_record] = bytes.each_ref().map(|bytes| Record::index(bytes, 2).unwrap());
+                let expected = (leaf >> leaf_bit & 1).cmp(&(node >> node_bit & 1));
+                let found = compare_across(&leaf_record, &leaf_columns, &node_record, &node_columns);
+                assert_eq!(found, Some(expected), "bit {leaf_bit} of {leaf:#b}, bit {node_bit} of {node:#b}");
+                let values = [(&leaf_record, leaf_columns), (&node_record, node_columns)].map(|(record, columns)| {
+                    let mut values = Vec::new();
+                    assert!(each_value(record, &columns, |value| values.push(value.map(<[u8]>::to_vec))));
+                    values
+                });
+                assert_eq!(values[0] == values[1], expected.is_eq());
             }
         }
     }

@@ -56,7 +56,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Relations that one statement writes: SQLite sets up the rules of a table anew for each statement, which takes longer than a row.
+/// Relations that one statement writes: SQLite prepares the checks of a table for each statement, which takes longer than writing a
+/// row.
 const RELATIONS_AT_A_TIME: usize = 1000;
 
 /// The verdict about a relation that was proven.
@@ -87,27 +88,8 @@ pub(crate) fn write_relations(
             damaged.insert(owner.object_id);
         }
     }
-    // A window that has not read all pages compares nothing: earlier proofs stay.
     let is_open = objects::is_open(report);
-    let known = match is_open {
-        true => "NOTHING",
-        false => {
-            "UPDATE SET looked_at = excluded.looked_at, verdict = excluded.verdict, image = excluded.image,
-             closed_at = coalesce(excluded.closed_at, closed_at), oldest_part_at = coalesce(excluded.oldest_part_at, oldest_part_at)
-             WHERE looked_at <= excluded.looked_at"
-        }
-    };
-    let write = |(kind, verdict): Judged, objects: &[i64]| {
-        let objects: Vec<String> = objects.iter().map(|object| format!("({object})")).collect();
-        let put = format!(
-            "INSERT INTO relation (object, kind, looked_at, closed_at, oldest_part_at, image, verdict)
-             SELECT column1, ?1, ?2, ?3, ?3, ?4, ?5 FROM (VALUES {}) WHERE true ON CONFLICT (object, kind) DO {known}",
-            objects.join(",")
-        );
-        let closed = (verdict == SOUND).then_some(taken_at);
-        transaction.execute(&put, params![kind, taken_at, closed, ids.image, verdict]).map(drop)
-    };
-    let mut waiting: BTreeMap<Judged, Vec<i64>> = BTreeMap::new();
+    let mut judged: BTreeMap<Judged, Vec<i64>> = BTreeMap::new();
     for (rowset, object) in report.rowsets.iter().zip(objects) {
         let id = rowset.object_id;
         let mut judge = |kind, phase: Phase, is_found: bool| {
@@ -116,23 +98,17 @@ pub(crate) fn write_relations(
                 (false, true) => "not verified",
                 (false, false) => SOUND,
             };
-            let judged = (kind, verdict);
-            let objects = waiting.entry(judged).or_default();
-            objects.push(*object);
-            if objects.len() < RELATIONS_AT_A_TIME {
-                return Ok(());
-            }
-            write(judged, &std::mem::take(objects))
+            judged.entry((kind, verdict)).or_default().push(*object);
         };
         let is_found = found.contains(&(id, rowset.index_id));
-        judge("unit", Phase::CrossPage, is_found)?;
+        judge("unit", Phase::CrossPage, is_found);
         let is_user_index = rowset.index_id > 1 && !asked.no_index;
         if is_user_index {
-            judge("pair", Phase::CrossRow, is_found || damaged.contains(&id))?;
+            judge("pair", Phase::CrossRow, is_found || damaged.contains(&id));
         }
     }
-    for (judged, objects) in waiting {
-        write(judged, &objects)?;
+    for (judged, objects) in judged {
+        put(transaction, judged, &objects, (ids.image, taken_at, is_open))?;
     }
     if asked.is_whole()
         && !has_ended_early
@@ -144,6 +120,35 @@ pub(crate) fn write_relations(
             "DELETE FROM relation WHERE looked_at < ?2 AND object IN (SELECT id FROM object WHERE database = ?1)",
             params![ids.database, taken_at],
         )?;
+    }
+    Ok(())
+}
+
+/// Writes that the relations of one kind of these objects were looked at, with one verdict.
+fn put(
+    connection: &Connection,
+    (kind, verdict): Judged,
+    objects: &[i64],
+    (image, taken_at, is_open): (i64, &str, bool),
+) -> rusqlite::Result<()> {
+    // A window that has not read all pages compares nothing: earlier proofs stay.
+    let known = match is_open {
+        true => "NOTHING",
+        false => {
+            "UPDATE SET looked_at = excluded.looked_at, verdict = excluded.verdict, image = excluded.image,
+             closed_at = coalesce(excluded.closed_at, closed_at), oldest_part_at = coalesce(excluded.oldest_part_at, oldest_part_at)
+             WHERE looked_at <= excluded.looked_at"
+        }
+    };
+    let closed = (verdict == SOUND).then_some(taken_at);
+    for objects in objects.chunks(RELATIONS_AT_A_TIME) {
+        let objects: Vec<String> = objects.iter().map(|object| format!("({object})")).collect();
+        let put = format!(
+            "INSERT INTO relation (object, kind, looked_at, closed_at, oldest_part_at, image, verdict)
+             SELECT column1, ?1, ?2, ?3, ?3, ?4, ?5 FROM (VALUES {}) WHERE true ON CONFLICT (object, kind) DO {known}",
+            objects.join(",")
+        );
+        connection.execute(&put, params![kind, taken_at, closed, image, verdict])?;
     }
     Ok(())
 }
@@ -286,4 +291,32 @@ pub(crate) fn each_range(connection: &Connection, database: i64, mut take: impl 
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn any_number_of_relations_is_written_and_written_again() {
+        for count in [0, 1, 999, 1000, 1001, 2000] {
+            let connection = Connection::open_in_memory().unwrap();
+            schema::migrate(&connection, 0, schema::MIGRATIONS).unwrap();
+            // No object needs to be there.
+            connection.pragma_update(None, "foreign_keys", false).unwrap();
+            let objects: Vec<i64> = (1..=count).collect();
+            let number_of = |verdict: &str, closed: &str| -> i64 {
+                let query = "SELECT count(*) FROM relation WHERE verdict = ?1 AND closed_at = ?2 AND kind = 'unit'";
+                connection.query_row(query, params![verdict, closed], |row| row.get(0)).unwrap()
+            };
+            put(&connection, ("unit", SOUND), &objects, (1, "2026-11-20", false)).unwrap();
+            assert_eq!(number_of(SOUND, "2026-11-20"), count);
+            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-19", false)).unwrap();
+            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-21", true)).unwrap();
+            assert_eq!(number_of(SOUND, "2026-11-20"), count, "what is older, or of an open window, changes nothing");
+            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-21", false)).unwrap();
+            assert_eq!(number_of("findings", "2026-11-20"), count, "the last proof stays");
+        }
+    }
 }

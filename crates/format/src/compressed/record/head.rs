@@ -76,19 +76,23 @@ impl CdHead {
         })
     }
 
-    /// The length of the head of a record with so many columns; `None` if their number takes two bytes.
+    /// The length of the head of a record with so many columns, whose number is in one byte; `None` from 128 on, which takes two.
     pub(in crate::compressed) fn length_of(columns: u16) -> Option<usize> {
         let count = usize::from(columns);
         (columns < WIDE_COUNT.into()).then_some(2 + count.div_ceil(2) + leading_clusters(count))
     }
 
-    /// How many columns the record at the start of `space` has, if it is one.
+    /// How many columns the record at the start of `space` has; `None` if the space is too short, or the number is in two bytes
+    /// although it needs only one: then the head is longer than that of other records with this number.
     #[inline(always)]
     pub(in crate::compressed) fn column_count_of(space: &[u8]) -> Option<u16> {
         let first = *space.get(1)?;
         match first & WIDE_COUNT {
             0 => Some(first.into()),
-            _ => Some(u16::from(first & !WIDE_COUNT) << 8 | u16::from(*space.get(2)?)),
+            _ => {
+                let count = u16::from(first & !WIDE_COUNT) << 8 | u16::from(*space.get(2)?);
+                Some(count).filter(|count| *count >= WIDE_COUNT.into())
+            }
         }
     }
 

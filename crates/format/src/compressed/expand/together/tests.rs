@@ -204,6 +204,27 @@ proptest! {
     }
 }
 
+#[test]
+fn a_column_count_in_two_bytes_that_needs_one_is_left_to_the_general_way() {
+    let expansion = Expansion::new(&[column(xtype::INT, false)]).unwrap();
+    let of_page = expansion.of_page(None);
+    let mut together = ExpandedPage::default();
+    let records: [&[u8]; 5] = [
+        &[1, 0x80, 1, 2, 0x85],
+        &[1, 0x80, 1, 0x0D, 0x85],
+        &[1, 0x80, 1, 3, 0x80, 0x10],
+        &[1, 1, 2, 0x85],
+        &[1, 1, 3, 0x80, 0x10],
+    ];
+    for record in records {
+        let mut page = [0x5A; PAGE_BYTES];
+        page[HEADER_BYTES..HEADER_BYTES + record.len()].copy_from_slice(record);
+        let space = HEADER_BYTES..HEADER_BYTES + record.len();
+        let is_narrow = record[1] == 1;
+        assert_eq!(images(&mut together, &page, &[space], &of_page).is_some(), is_narrow, "{record:02X?}");
+    }
+}
+
 /// The image of each row, with what its record is and its length; `None` if they cannot be expanded together.
 fn images(
     together: &mut ExpandedPage,
