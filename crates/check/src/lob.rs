@@ -126,9 +126,12 @@ impl RowCheck for Plans {
         self.rows(unit).is_some()
     }
 
-    fn page(&self, _: &Context<'_>, _: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {
+    fn page(&self, _: &Context<'_>, page: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {
         // Plain rows have their values in the row.
-        Handled::PLAIN
+        match self.rows(page.unit).is_some_and(|plan| plan.has_vectors_alone(page.rows)) {
+            true => Handled::ALL,
+            false => Handled::PLAIN,
+        }
     }
 
     fn row(

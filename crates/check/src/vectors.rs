@@ -1,7 +1,9 @@
 //! A sparse column of all rows of a page that have one form.
 
+use std::ops::Range;
+
 use catalog::RowsetColumn;
-use format::same_shape::Rows;
+use format::same_shape::{Rows, Vectors};
 use format::sparse::SparseVector;
 use format::types::fixed_length;
 
@@ -40,6 +42,18 @@ impl VectorColumn {
         })
     }
 
+    /// Where the vectors of live rows have the value, if all that there are have it at the same place, in eight bytes at most.
+    pub(crate) fn short_in(self, rows: Rows<'_>) -> Option<(Vectors<'_>, Range<u16>)> {
+        let vectors = rows.vectors()?;
+        let common = vectors.common_form()?;
+        match self.value(common) {
+            InVector::Value(bytes) if !self.is_bit && (1..=8).contains(&bytes.len()) => {
+                Some((vectors, common.place_of(self.id)?))
+            }
+            _ => None,
+        }
+    }
+
     fn value(self, vector: SparseVector<'_>) -> InVector<'_> {
         match vector.value(self.id) {
             Ok(None) => InVector::Null,
@@ -61,6 +75,12 @@ impl VectorColumn {
             are_null.fill(true);
             return true;
         };
+        // What all vectors have in common decides, in which lengths are.
+        let common = rows.vectors().and_then(|vectors| Some((vectors, self.value(vectors.common_form()?))));
+        if let Some((vectors, InVector::Value(_))) = common {
+            are_null.iter_mut().zip(vectors.are_there()).for_each(|(is_null, is_there)| *is_null = !is_there);
+            return true;
+        }
         let values = self.values(rows).zip(are_live).zip(are_null);
         values.fold(true, |all, ((value, is_live), is_null)| {
             *is_null = value == InVector::Null;

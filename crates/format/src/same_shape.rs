@@ -13,6 +13,7 @@
 mod alike;
 mod exceptions;
 mod expanded;
+mod vectors;
 mod view;
 
 use crate::bytes::u16_at;
@@ -20,9 +21,11 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageType, page_flags};
 use crate::record::{COMPLEX, FIXED_AT, FIXED_END_AT, MIN_HEAP_RECORD_BYTES, Record, RecordKind, STATUS_B_AT};
 use crate::record::{VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
+use vectors::Soundness;
 
 pub use exceptions::Exception;
 pub use expanded::BYTES_AFTER;
+pub use vectors::Vectors;
 pub use view::Rows;
 
 /// Columns whose null bits are kept, as words; wider rows are not handled here.
@@ -85,6 +88,12 @@ pub struct SameShapeRows {
     complex: usize,
     /// Variable columns that are complex in some live row, the first lowest; the highest bit stands for all from the 64th on.
     complex_columns: u64,
+    /// By row: the sparse vector of a live one, or an empty span; stale unless something is known of `soundness`.
+    vectors: Vec<Span>,
+    /// What is known of the vectors.
+    soundness: Soundness,
+    /// The last page had vectors, so that the next one is likely to have some.
+    expects_vectors: bool,
     ghosts: u32,
     totals: Totals,
     order: SlotOrder,

@@ -1,6 +1,8 @@
 //! The sparse vector of a row (docs/format/sparse.md): all sparse values that are not NULL, in one complex variable
 //! column.
 
+use std::ops::Range;
+
 use crate::bytes::u16_at;
 use crate::fields::{self, Structure};
 use crate::record::{COMPLEX, Record, RecordKind};
@@ -94,6 +96,18 @@ impl<'a> SparseVector<'a> {
 
     /// The value of the column with this id: `None` if NULL. Only its own entry is tested.
     pub fn value(&self, column: u16) -> Result<Option<SparseValue<'a>>, SparseFault> {
+        self.position(column)?.map(|position| self.entry(position)).transpose()
+    }
+
+    /// Where the value of the column with this id is in the vector's bytes; `None` if it is NULL, or its entry is impossible.
+    pub fn place_of(&self, column: u16) -> Option<Range<u16>> {
+        let position = self.position(column).ok()??;
+        let (value, (end, _)) = (self.entry(position).ok()?, self.end(position));
+        Some(end.checked_sub(value.bytes.len())? as u16..end as u16)
+    }
+
+    /// Which of the values is that of the column with this id; `None` if NULL.
+    fn position(&self, column: u16) -> Result<Option<usize>, SparseFault> {
         self.values_at()?;
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -101,10 +115,15 @@ impl<'a> SparseVector<'a> {
             match self.id(middle).cmp(&column) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return self.entry(middle).map(Some),
+                std::cmp::Ordering::Equal => return Ok(Some(middle)),
             }
         }
         Ok(None)
+    }
+
+    /// What is before the values, of a vector that breaks no rule.
+    pub(crate) fn sound_head(&self) -> Option<&'a [u8]> {
+        self.fault().is_none().then_some(self.bytes.get(..self.values_at().ok()?)?)
     }
 
     /// The values, up to the first whose entry is impossible.
@@ -171,6 +190,8 @@ mod tests {
         assert_eq!(vector.values().collect::<Vec<_>>(), [b, e]);
         for (column, value) in [(1, None), (3, Some(b)), (4, None), (6, Some(e)), (7, None), (u16::MAX, None)] {
             assert_eq!(vector.value(column), Ok(value), "{column}");
+            let place = vector.place_of(column).map(|place| &VECTOR[usize::from(place.start)..usize::from(place.end)]);
+            assert_eq!(place, value.map(|value| value.bytes), "{column}");
         }
         assert_eq!(SparseVector::read(&[2, 0, 1, 0]), None);
     }

@@ -50,6 +50,11 @@ impl SparseCheck {
             && !self.is_off_row(value)
     }
 
+    /// Whether nothing but its length decides about a value that is plain.
+    fn is_decided_by_length(&self, checks_purity: bool) -> bool {
+        !self.may_be_off_row && (!checks_purity || matches!(self.domain, Some(Domain::Any)))
+    }
+
     /// Whether a value is not in the row, or may be a pointer to one.
     fn is_off_row(&self, value: SparseValue<'_>) -> bool {
         value.is_complex || self.may_be_off_row && Pointer::read(value.bytes) != Pointer::Undescribed
@@ -60,24 +65,38 @@ impl Program {
     /// The number of values in the vectors of rows, if they are certainly right and the live rows of a page have no complex column
     /// besides.
     pub(super) fn values_in_vectors(&self, rows: Rows<'_>, checks_purity: bool) -> Option<u64> {
-        let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else { return Some(0) };
+        if !rows.has_complex() {
+            return Some(0);
+        }
         let is_vector_alone = |(check, number): (&Option<_>, u16)| check.is_none() || !rows.may_be_complex(number);
         if !self.has_sparse || !self.variable.iter().zip(1..=rows.most_variables()).all(is_vector_alone) {
             return None;
         }
-        let (mut vectors, mut values) = (0, 0);
-        for ((bytes, is_complex), is_live) in rows.last_variables().zip(are_live) {
-            if is_complex && *is_live {
-                let vector = SparseVector::read(bytes).filter(|vector| vector.fault().is_none())?;
-                for value in vector.values() {
-                    let at = self.sparse.binary_search_by_key(&value.column, |check| check.id).ok()?;
-                    self.sparse.get(at).filter(|check| check.holds(value, checks_purity))?;
-                    values += 1;
-                }
-                vectors += 1;
+        let vectors = rows.vectors()?;
+        let mut values = 0;
+        if let Some(common) = vectors.common_form() {
+            let count = (rows.live_count() - rows.plain_count()) as u64;
+            for value in common.values() {
+                let check = self.check_of(value.column)?;
+                let mut of_rows = vectors.values(value.column)?;
+                let holds = |bytes| check.holds(SparseValue { bytes, ..value }, checks_purity);
+                let is_right = match check.is_decided_by_length(checks_purity) {
+                    true => holds(value.bytes),
+                    false => of_rows.all(holds),
+                };
+                values += is_right.then_some(count)?;
             }
+            return Some(values);
         }
-        (vectors == rows.live_count() - rows.plain_count()).then_some(values)
+        for value in vectors.each().flat_map(SparseVector::values) {
+            self.check_of(value.column).filter(|check| check.holds(value, checks_purity))?;
+            values += 1;
+        }
+        Some(values)
+    }
+
+    fn check_of(&self, column: u16) -> Option<&SparseCheck> {
+        self.sparse.get(self.sparse.binary_search_by_key(&column, |check| check.id).ok()?)
     }
 }
 

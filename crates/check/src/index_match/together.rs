@@ -164,8 +164,9 @@ impl Place {
                 place.is_words(rows) && rows.slices(offset, length).all(|value| form.is_as_stored(value))
             }
             Self::Locator => rows.slots().is_none(),
-            Self::Computed(_) => true,
-            Self::Bit { .. } | Self::Variable { .. } | Self::Uniquifier { .. } | Self::InVector(..) => false,
+            // Whether all rows have them is found on the way.
+            Self::Computed(_) | Self::InVector(..) => true,
+            Self::Bit { .. } | Self::Variable { .. } | Self::Uniquifier { .. } => false,
         }
     }
 

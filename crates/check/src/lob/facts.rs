@@ -3,6 +3,7 @@
 use format::RecordId;
 use format::lob::{Fragment, Node, Pointer};
 use format::record::{Record, RecordKind};
+use format::same_shape::Rows;
 use format::sparse::{SparseValue, SparseVector};
 
 use super::plan::{ColumnRole, RowPlan};
@@ -179,6 +180,21 @@ impl RowPlan {
         }
     }
 
+    /// Whether the complex columns of live rows of a page are sound vectors whose values are certainly in the row: there is nothing
+    /// to visit.
+    pub(crate) fn has_vectors_alone(&self, rows: Rows<'_>) -> bool {
+        let (Some(ids), Some(vectors)) = (&self.sparse, rows.vectors()) else { return false };
+        let Some(common) = vectors.common_form() else {
+            return !vectors.each().flat_map(SparseVector::values).any(|value| is_off_row(value, ids));
+        };
+        common.values().all(|value| match ids.contains(&value.column.into()) {
+            true => vectors
+                .values(value.column)
+                .is_some_and(|mut values| !values.any(|bytes| is_off_row(SparseValue { bytes, ..value }, ids))),
+            false => !value.is_complex,
+        })
+    }
+
     fn column(&self, number: u16, bytes: &[u8], visit: &mut impl FnMut(InRow)) {
         let column = self.columns.get(usize::from(number) - 1).copied().unwrap_or_default();
         let may_hold = matches!(column.role, ColumnRole::Large | ColumnRole::Limited);
@@ -214,11 +230,12 @@ impl RowPlan {
 
 /// It is undocumented how a vector marks off-row values: any value that may be one counts as undescribed.
 fn sparse(vector: SparseVector<'_>, may_be_off_row: &[u32], visit: &mut impl FnMut(InRow)) {
-    let is_off_row = |value: SparseValue<'_>| {
-        value.is_complex
-            || may_be_off_row.contains(&value.column.into()) && Pointer::read(value.bytes) != Pointer::Undescribed
-    };
-    if vector.fault().is_some() || vector.values().any(is_off_row) {
+    if vector.fault().is_some() || vector.values().any(|value| is_off_row(value, may_be_off_row)) {
         visit(InRow::Undescribed);
     }
+}
+
+fn is_off_row(value: SparseValue<'_>, may_be_off_row: &[u32]) -> bool {
+    value.is_complex
+        || may_be_off_row.contains(&value.column.into()) && Pointer::read(value.bytes) != Pointer::Undescribed
 }

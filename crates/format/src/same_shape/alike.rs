@@ -1,5 +1,5 @@
 //! Pages whose records are alike also in the number of their variable columns, and have neither deleted rows nor versions nor
-//! complex columns: nearly all pages.
+//! complex columns, except for one more column that is complex and the last one, the sparse vector: nearly all pages.
 //!
 //! No branch depends on a record. What differs from the expected is collected, and tested after some records; if anything does,
 //! the page is loaded in the general way.
@@ -7,44 +7,60 @@
 use super::{OPTIONAL, RowShape, SameShapeRows, Totals, WORD_BITS, mask};
 use crate::bytes::u16_at;
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes};
-use crate::record::{MIN_HEAP_RECORD_BYTES, status};
+use crate::record::{COMPLEX, MIN_HEAP_RECORD_BYTES, status};
 use crate::slots::Span;
 
 /// Records between two tests whether all were as expected.
-const BLOCK: usize = 16;
+pub(super) const BLOCK: usize = 16;
 
 /// Null bits that are read together with the number of columns.
 const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
 
 /// From this number of variable columns on, their ends are read in a loop.
-const MANY: usize = 3;
+pub(super) const MANY: usize = 3;
 
 /// What each record is expected to be like.
 #[derive(Clone, Copy)]
-struct Pattern {
-    shape: RowShape,
+pub(super) struct Pattern {
+    pub(super) shape: RowShape,
     /// The first four bytes, as far as `head_mask` goes: the status of an index record, all of a data record.
     head: u32,
     head_mask: u32,
-    /// Variable columns stored.
-    variables: u16,
+    /// Variable columns stored, a vector aside.
+    pub(super) variables: u16,
 }
 
 /// What is known of all records so far.
 #[derive(Clone, Copy, Default)]
-struct Found {
+pub(super) struct Found {
     /// Bits in which some record differs from the pattern.
-    differences: u32,
+    pub(super) differences: u32,
     /// Negative if a record or a column of one begins before it ends.
-    room: i32,
+    pub(super) room: i32,
     /// The number of columns, and null bits above it.
     nulls: u64,
     bytes: u32,
 }
 
 impl Found {
-    fn is_as_expected(self) -> bool {
+    pub(super) fn is_as_expected(self) -> bool {
         self.differences == 0 && self.room >= 0
+    }
+
+    /// Takes a column into account that begins at `end` and ends here.
+    #[inline(always)]
+    pub(super) fn column(&mut self, end: &mut i32, column_end: u16) {
+        let column_end = i32::from(column_end);
+        self.room |= column_end - *end;
+        *end = column_end;
+    }
+
+    /// Takes a record into account that ends here in its space, and returns its length.
+    #[inline(always)]
+    pub(super) fn ends(&mut self, end: i32, space: i32) -> u16 {
+        self.room |= space - end;
+        self.bytes = self.bytes.wrapping_add(end as u32);
+        end as u16
     }
 }
 
@@ -54,11 +70,14 @@ impl SameShapeRows {
         let free_data = page.header().free_data.get();
         let Some(pattern) = Pattern::of_first(page.bytes(), free_data, index_fixed_end) else { return false };
         self.spans.resize(count, Span::default());
+        if self.expects_vectors {
+            return self.load_with_vectors(page.bytes(), free_data, pattern);
+        }
         let found = match pattern.shape.column_count {
             0 => self.in_order::<false>(page.bytes(), free_data, pattern),
             _ => self.in_order::<true>(page.bytes(), free_data, pattern),
         };
-        found.is_some_and(|found| self.take_over(page.bytes(), pattern, found))
+        found.is_some_and(|found| self.take_over(page.bytes(), pattern, found, false))
     }
 
     /// The same for records in spaces that are in another order. If not, the spaces are as they were.
@@ -72,7 +91,7 @@ impl SameShapeRows {
         };
         let Some(found) = found else { return false };
         std::mem::swap(&mut self.spans, &mut self.places);
-        let is_loaded = self.take_over(bytes, pattern, found);
+        let is_loaded = self.take_over(bytes, pattern, found, false);
         if !is_loaded {
             std::mem::swap(&mut self.spans, &mut self.places);
         }
@@ -148,20 +167,31 @@ impl SameShapeRows {
         Some(found)
     }
 
-    /// Keeps what was found of records that are as expected.
-    fn take_over(&mut self, page: &PageBytes, pattern: Pattern, found: Found) -> bool {
+    /// Keeps what was found of records that are as expected. If they may have a vector, what each has is known.
+    pub(super) fn take_over(
+        &mut self,
+        page: &PageBytes,
+        pattern: Pattern,
+        found: Found,
+        may_have_vector: bool,
+    ) -> bool {
         let Pattern { shape, variables, .. } = pattern;
         if !self.start(page, shape) {
             return false;
         }
-        self.variables.fill(variables);
+        if !may_have_vector {
+            self.variables.fill(variables);
+        }
         let padded_bytes = match pattern.columns_at() >= MIN_HEAP_RECORD_BYTES as i32 {
             true => found.bytes,
             false => self.lengths()[1],
         };
         let (bytes, fewest_variables, most_variables) = (found.bytes, variables, variables);
         let totals = Totals { fewest_variables, most_variables, bytes, padded_bytes, ..Totals::default() };
-        self.finish(page, totals);
+        match may_have_vector {
+            false => self.finish(page, totals),
+            true => self.finish_with_vectors(page, totals),
+        }
         // The null bitmaps of each row are wanted only where some row has a NULL.
         let has_none =
             shape.column_count <= BITS_WITH_COUNT && (found.nulls >> u16::BITS) & mask(shape.column_count) == 0;
@@ -193,10 +223,40 @@ impl Pattern {
         Some(Self { shape, head, head_mask, variables })
     }
 
+    /// The same of records that may have a vector besides.
+    pub(super) fn with_vector(mut self, page: &PageBytes, first: usize) -> Option<Self> {
+        if self.variables > 0 {
+            let last = first + usize::from(self.shape.variable_at) + 2 * usize::from(self.variables);
+            self.variables -= u16::from(u16_at(page, last)? & COMPLEX != 0);
+        }
+        if self.variables == 0 {
+            self.head_mask &= !u32::from(status::VARIABLE);
+        }
+        Some(self)
+    }
+
     /// Where the first variable column begins, or the record ends without one: no record is shorter.
-    fn columns_at(self) -> i32 {
+    pub(super) fn columns_at(self) -> i32 {
         let ends = if self.variables == 0 { 0 } else { 2 + 2 * i32::from(self.variables) };
         i32::from(self.shape.variable_at) + ends
+    }
+
+    /// Looks at the first bytes and the null bitmap of the record at `start`, and returns the former.
+    #[inline(always)]
+    pub(super) fn head<const HAS_BITMAP: bool>(
+        &self,
+        page: &PageBytes,
+        start: usize,
+        found: &mut Found,
+    ) -> Option<u32> {
+        let head = u32::from_le_bytes(bytes_at(page, start)?);
+        found.differences |= (head ^ self.head) & self.head_mask;
+        if HAS_BITMAP {
+            let bitmap = u64::from_le_bytes(bytes_at(page, start + usize::from(self.shape.fixed_end))?);
+            found.differences |= u32::from(bitmap as u16 ^ self.shape.column_count);
+            found.nulls |= bitmap;
+        }
+        Some(head)
     }
 
     /// Looks at the record at `offset`, which has this much space, and returns its length.
@@ -209,40 +269,30 @@ impl Pattern {
         found: &mut Found,
     ) -> Option<u16> {
         let start = usize::from(offset);
-        let head = u32::from_le_bytes(bytes_at(page, start)?);
-        found.differences |= (head ^ self.head) & self.head_mask;
-        if HAS_BITMAP {
-            let bitmap = u64::from_le_bytes(bytes_at(page, start + usize::from(self.shape.fixed_end))?);
-            found.differences |= u32::from(bitmap as u16 ^ self.shape.column_count);
-            found.nulls |= bitmap;
-        }
+        self.head::<HAS_BITMAP>(page, start, found)?;
         let mut end = self.columns_at();
         let ends_at = start + usize::from(self.shape.variable_at);
-        let mut next = |column_end: i32| {
-            found.room |= column_end - end;
-            end = column_end;
-        };
         match VARIABLES {
             0 => {}
             MANY.. => {
                 let ends = page.get(ends_at..ends_at + 2 + 2 * usize::from(self.variables))?;
                 let (count, ends) = ends.split_first_chunk()?;
                 found.differences |= u32::from(u16::from_le_bytes(*count) ^ self.variables);
-                ends.as_chunks().0.iter().for_each(|column_end| next(u16::from_le_bytes(*column_end).into()));
+                for column_end in ends.as_chunks().0 {
+                    found.column(&mut end, u16::from_le_bytes(*column_end));
+                }
             }
             _ => {
                 let words = u64::from_le_bytes(bytes_at(page, ends_at)?);
                 found.differences |= u32::from(words as u16 ^ self.variables);
-                (1..=VARIABLES).for_each(|number| next(((words >> (16 * number)) as u16).into()));
+                (1..=VARIABLES).for_each(|number| found.column(&mut end, (words >> (16 * number)) as u16));
             }
         }
-        found.room |= space - end;
-        found.bytes = found.bytes.wrapping_add(end as u32);
-        Some(end as u16)
+        Some(found.ends(end, space))
     }
 }
 
 #[inline(always)]
-fn bytes_at<const N: usize>(page: &PageBytes, at: usize) -> Option<[u8; N]> {
+pub(super) fn bytes_at<const N: usize>(page: &PageBytes, at: usize) -> Option<[u8; N]> {
     page.get(at..at + N)?.first_chunk().copied()
 }

@@ -1,10 +1,12 @@
 //! The rows of a page that have its shape and are to be looked at by themselves all the same.
 
+use super::vectors::Soundness;
 use super::{GHOST, SameShapeRows, Totals, bytes_of};
 use crate::record::COMPLEX;
+use crate::slots::Span;
 
 /// A record that is to be looked at by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Exception {
     /// Its slot.
     pub slot: u16,
@@ -21,6 +23,7 @@ impl SameShapeRows {
         self.are_plain.clear();
         self.are_live.clear();
         (self.ghosts, self.plain, self.complex, self.complex_columns) = (0, self.spans.len(), 0, 0);
+        self.soundness = Soundness::Unknown;
         if totals.has_ghosts || totals.has_complex {
             self.find_ghosts(bytes);
             self.are_plain.extend_from_slice(&self.are_live);
@@ -29,6 +32,28 @@ impl SameShapeRows {
             }
             self.list_exceptions();
         }
+        self.expects_vectors = self.soundness != Soundness::Unknown;
+    }
+
+    /// The same of records that are alike but for a vector; it is known how many variable columns each has, and where its vector
+    /// is.
+    pub(super) fn finish_with_vectors(&mut self, bytes: &[u8], totals: Totals) {
+        let without = totals.fewest_variables;
+        self.finish(bytes, totals);
+        let with = self.variables.iter().filter(|stored| **stored != without).count();
+        if with == 0 {
+            return;
+        }
+        self.complex = with;
+        self.complex_columns = 1 << without.min(63);
+        self.are_live.resize(self.spans.len(), true);
+        self.are_plain.extend(self.variables.iter().map(|stored| *stored == without));
+        self.list_exceptions();
+        self.totals.most_variables += 1;
+        self.totals.fewest_variables += u16::from(self.plain == 0);
+        self.totals.has_complex = true;
+        self.audit_vectors(bytes);
+        self.expects_vectors = true;
     }
 
     fn find_ghosts(&mut self, bytes: &[u8]) {
@@ -40,10 +65,13 @@ impl SameShapeRows {
     }
 
     fn find_complex(&mut self, bytes: &[u8]) {
-        let Self { spans, variables, are_live, are_plain, .. } = self;
+        let Self { spans, variables, are_live, are_plain, vectors, .. } = self;
+        vectors.clear();
+        vectors.resize(spans.len(), Span::default());
         let variable_at = usize::from(self.shape.variable_at) + 2;
-        let rows = spans.iter().zip(variables).zip(are_live.iter().zip(are_plain));
-        for ((span, stored), (is_live, is_plain)) in rows {
+        let rows = spans.iter().zip(variables).zip(are_live.iter().zip(are_plain)).zip(vectors);
+        let mut are_last = true;
+        for (((span, stored), (is_live, is_plain)), vector) in rows {
             let ends = bytes_of(bytes, *span).get(variable_at..variable_at + 2 * usize::from(*stored));
             let ends = ends.unwrap_or_default().as_chunks().0;
             let all = ends.iter().fold(0, |all, end| all | u16::from_le_bytes(*end));
@@ -53,19 +81,37 @@ impl SameShapeRows {
             *is_plain = false;
             self.complex += 1;
             for (number, end) in ends.iter().enumerate() {
-                self.complex_columns |= u64::from(u16::from_le_bytes(*end) & COMPLEX != 0) << number.min(63);
+                let is_complex = u16::from_le_bytes(*end) & COMPLEX != 0;
+                self.complex_columns |= u64::from(is_complex) << number.min(63);
+                are_last &= !is_complex || number + 1 == ends.len();
             }
+            let first = (variable_at + 2 * ends.len()) as u16;
+            let [start, end] = match ends {
+                [.., start, end] => [u16::from_le_bytes(*start), u16::from_le_bytes(*end)],
+                [end] => [first, u16::from_le_bytes(*end)],
+                [] => [first, first],
+            };
+            let [start, end] = [start, end].map(|end| end & !COMPLEX);
+            *vector = Span { offset: span.offset.wrapping_add(start), length: end.saturating_sub(start) };
+        }
+        if are_last && self.complex > 0 {
+            self.audit_vectors(bytes);
         }
     }
 
     fn list_exceptions(&mut self) {
         let Self { slots, exceptions, are_live, are_plain, .. } = self;
+        exceptions.resize(are_plain.len(), Exception::default());
+        let mut count = 0;
+        // Without a branch: which rows are exceptions is unpredictable.
         for ((row, is_live), is_plain) in (0..).zip(are_live).zip(are_plain) {
-            if !*is_plain {
+            if let Some(place) = exceptions.get_mut(count) {
                 let slot = slots.get(usize::from(row)).copied().unwrap_or(row);
-                exceptions.push(Exception { slot, is_complex: *is_live });
+                *place = Exception { slot, is_complex: *is_live };
             }
+            count += usize::from(!*is_plain);
         }
-        self.plain -= exceptions.len();
+        exceptions.truncate(count);
+        self.plain -= count;
     }
 }

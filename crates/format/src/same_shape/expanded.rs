@@ -66,7 +66,7 @@ impl SameShapeRows {
     pub(crate) fn all(&self) -> impl PartialEq + std::fmt::Debug + '_ {
         let Self { shape, spans, slots, nulls, any_nulls, variables, exceptions, are_plain, are_live, .. } = self;
         let rows = (spans, slots, nulls, any_nulls, variables, are_plain, are_live);
-        let sums = (self.plain, self.complex, self.complex_columns, self.ghosts, self.totals);
+        let sums = (self.plain, self.complex, self.complex_columns, self.soundness, self.ghosts, self.totals);
         (shape, rows, exceptions, sums)
     }
 }

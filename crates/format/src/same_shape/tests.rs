@@ -7,6 +7,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::PageBytes;
 use crate::key::{Ascent, KeyColumn, KeyOrder, compare};
+use crate::sparse::SparseVector;
+
+mod vectors;
 
 /// The bit of a moved row; of a stub, with that of an empty slot.
 const MOVED: u8 = 64;
@@ -130,6 +133,7 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
     assert_eq!(rows.live_count(), rows.count() - same_shape.ghosts() as usize);
     assert_eq!(rows.has_complex(), rows.live_count() > plain);
     assert!(rows.exceptions().is_sorted_by_key(|exception| exception.slot));
+    vectors_agree(same_shape, page);
     let pairs = || (1..rows.count()).filter_map(|slot| Some((rows.record(slot - 1)?, rows.record(slot)?)));
     let start = rows.fixed_end() as i16 - 10;
     let column =
@@ -145,6 +149,39 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
             && !orders.contains(&Some(Ordering::Equal));
         let undecided = orders.iter().filter(|order| order.is_none()).count() as u64;
         assert_eq!(Ascent::default().undecided(rows, &keys), ascends.then_some(undecided), "{keys:?}");
+    }
+}
+
+/// The sparse vectors agree with those of each record by itself.
+fn vectors_agree(same_shape: &SameShapeRows, page: Page<'_>) {
+    let rows = same_shape.of(page);
+    let (mut vectors, mut are_there, mut are_sound) = (Vec::new(), Vec::new(), true);
+    for record in (0..rows.count()).map(|row| rows.record(row).expect("a record")) {
+        let complex = record.variables().filter(|(_, is_complex)| *is_complex && !record.kind().is_ghost()).count();
+        let vector = SparseVector::of(&record).filter(|vector| complex == 1 && vector.fault().is_none());
+        are_sound &= complex == 0 || vector.is_some();
+        are_there.push(vector.is_some());
+        vectors.extend(vector);
+    }
+    let found = rows.vectors();
+    assert_eq!(found.is_some(), are_sound && !vectors.is_empty());
+    let Some(found) = found else { return };
+    assert!(found.each().eq(vectors.iter().copied()) && found.are_there().eq(are_there.iter().copied()));
+    let head = |vector: &SparseVector<'_>| {
+        let values: Vec<_> = vector.values().map(|value| (value.column, value.bytes.len(), value.is_complex)).collect();
+        (vector.bytes().len(), values)
+    };
+    let common = vectors.iter().all(|vector| head(vector) == head(&vectors[0])).then_some(vectors[0]);
+    assert_eq!(found.common_form(), common);
+    for value in common.iter().flat_map(|common| common.values()) {
+        let of_rows = vectors.iter().map(|vector| vector.value(value.column).unwrap().unwrap().bytes);
+        assert!(found.values(value.column).expect("the column is in all").eq(of_rows.clone()));
+        let end = common.unwrap().place_of(value.column).unwrap().end;
+        let words = found.words(end).zip(&are_there).filter(|(_, is_there)| **is_there).map(|(word, _)| word);
+        for (word, bytes) in words.zip(of_rows) {
+            assert!(word.to_le_bytes().ends_with(bytes) || bytes.len() > 8 && bytes.ends_with(&word.to_le_bytes()));
+        }
+        assert!(found.values(u16::MAX).is_none());
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rows of one shape on a page, column by column.
 
-use super::{Exception, SameShapeRows, WORD_BITS, bytes_of};
+use super::{Exception, SameShapeRows, Vectors, WORD_BITS, bytes_of};
 use crate::bytes::u16_at;
 use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, status};
 use crate::slots::Span;
@@ -63,6 +63,11 @@ impl<'a> Rows<'a> {
     /// Whether variable column `number`, counted from 1, may be complex in a live row.
     pub fn may_be_complex(&self, number: u16) -> bool {
         number > 0 && self.rows.complex_columns >> (number - 1).min(63) & 1 != 0
+    }
+
+    /// The sparse vectors of live rows: `None` if no row has one, or some complex column of a live row is not a sound vector.
+    pub fn vectors(self) -> Option<Vectors<'a>> {
+        Vectors::of(self.rows, self.page)
     }
 
     /// The last variable column of each row, and whether it is complex; empty of rows without one.

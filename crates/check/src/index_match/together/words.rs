@@ -5,8 +5,10 @@ use format::same_shape::Rows;
 
 use super::{BatchPlan, Place, Together};
 use crate::hash::{FactHash, INNER, Role};
+use crate::index_match::form::Normalization;
 use crate::index_match::hash::locator_bytes;
 use crate::integers::IntegerScratch;
+use crate::vectors::VectorColumn;
 
 /// Words of a row at most; each number has loops of its own.
 const MOST: usize = 6;
@@ -24,8 +26,8 @@ pub(super) struct Word {
     role: Role,
 }
 
-/// The words of rows: of values that are in the fixed part and not NULL, of an integer that is computed as the first one, and of the
-/// row's address as the last one.
+/// The words of rows: of values that are in the fixed part and not NULL, as the first one of an integer that is computed or of a
+/// value in the vector without which a row is not in the index, and of the row's address as the last one.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     words: Vec<Word>,
@@ -66,6 +68,11 @@ impl Words {
                 }
                 Place::Computed(ref formula) if at == 0 && (1..=BYTES).contains(&formula.length) => {
                     found.words.push(Word::elsewhere(formula.length));
+                }
+                Place::InVector(VectorColumn { length: Some(length @ 1..=BYTES), .. }, Normalization::AsStored)
+                    if at == 0 =>
+                {
+                    found.words.push(Word::elsewhere(length));
                 }
                 _ => return None,
             }
@@ -110,6 +117,13 @@ impl Words {
         integers: &mut IntegerScratch,
     ) -> Option<Together> {
         let words: &[Word; N] = self.words.first_chunk()?;
+        let roles = words.map(|word| word.role);
+        if let Some(Place::InVector(column, _)) = plan.places.first() {
+            let (vectors, place) = column.short_in(rows).filter(|_| plan.wants_first)?;
+            let values = values::<N, HAS_ADDRESS, true>(words, page, rows, vectors.words(place.end))?;
+            let (sum, rows) = hash.sum_of_words(roles, values.zip(vectors.are_there()));
+            return Some(Together { sum, rows, has_complex: true });
+        }
         let computed = match plan.places.first() {
             Some(Place::Computed(formula)) => Some(formula),
             _ => None,
@@ -124,19 +138,21 @@ impl Words {
             }
         };
         let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
-        let roles = words.map(|word| word.role);
+        let none = std::iter::repeat(0);
         let (sum, rows) = match (computed, selected.or(counted)) {
             _ if selected.is_some() && counted.is_some() => return None,
             (None, None) => {
                 let which = std::iter::repeat(true);
-                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, &[])?.zip(which))
+                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
             }
             (None, Some(which)) => {
                 let which = which.iter().copied();
-                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, &[])?.zip(which))
+                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
             }
             (Some(formula), None) => {
-                let (which, computed) = (std::iter::repeat(true), formula.values(rows, integers)?);
+                let which = std::iter::repeat(true);
+                let shift = 8 * u32::from(BYTES.saturating_sub(formula.length));
+                let computed = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() << shift);
                 hash.sum_of_words(roles, values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?.zip(which))
             }
             (Some(_), Some(_)) => return None,
@@ -145,20 +161,21 @@ impl Words {
     }
 }
 
-/// The words of each row: the first as it was computed if `IS_COMPUTED` says so.
+/// The words of each row: the first from `first` if `HAS_FIRST` says so, whose highest bytes are those that count.
 #[inline(always)]
-fn values<'r, const N: usize, const HAS_ADDRESS: bool, const IS_COMPUTED: bool>(
+fn values<const N: usize, const HAS_ADDRESS: bool, const HAS_FIRST: bool>(
     words: &[Word; N],
     page: PageId,
-    rows: Rows<'r>,
-    computed: &'r [i64],
+    rows: Rows<'_>,
+    first: impl Iterator<Item = u64>,
 ) -> Option<impl Iterator<Item = [u64; N]>> {
     let shifts = words.map(|word| 8 * u32::from(BYTES - word.length));
     let locator = move |slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot }));
-    Some((0u16..).zip(rows.words(words.map(|word| word.end))?).map(move |(row, mut values)| {
+    let rows = (0u16..).zip(rows.words(words.map(|word| word.end))?).zip(first);
+    Some(rows.map(move |((row, mut values), first)| {
         for (at, (value, shift)) in values.iter_mut().zip(shifts).enumerate() {
-            if IS_COMPUTED && at == 0 {
-                *value = computed.get(usize::from(row)).copied().unwrap_or_default().cast_unsigned() << shift;
+            if HAS_FIRST && at == 0 {
+                *value = first;
             }
             *value = if HAS_ADDRESS && at + 1 == N { locator(row) } else { *value >> shift };
         }

@@ -14,6 +14,7 @@ pub fn descriptions() -> Vec<Description> {
     vec![
         database("heaps", vec![moved(), holes(), all_at_once(None)]),
         database("sparse", vec![sparse(90), sparse(10), all_at_once(Some(40))]),
+        database("vectors", vectors()),
         database("wide", vec![wide(false), wide(true)]),
         database("row_compressed", vec![compressed(Compression::Row, false), compressed(Compression::Row, true)]),
         database("page_compressed", vec![compressed(Compression::Page, false), compressed(Compression::Page, true)]),
@@ -91,6 +92,39 @@ fn with_sparse(mut table: Table, nulls: u8) -> Table {
 fn sparse(nulls: u8) -> Table {
     let clustered = Some(Index::on("pk", &[0]).primary_key());
     Table { clustered, ..with_sparse(payments(), nulls) }
+}
+
+/// Tables whose vectors have values of the same columns, of the same length.
+fn vectors() -> Vec<Table> {
+    let with = |columns: Vec<Column>, is_clustered: bool, ghost_every| {
+        let mut table = payments();
+        table.columns.truncate(5);
+        let first = table.columns.len();
+        let filtered = |at: usize| Index::on(&format!("values_{at}"), &[at]).filtered(Filter::IsNotNull(at));
+        table.indexes = (first..first + columns.len()).map(filtered).collect();
+        table.indexes.push(Index::on("all_values", &[first, 1]));
+        table.indexes.push(Index::on("kinds", &[4]).filtered(Filter::IsNotNull(first)));
+        table.columns.extend(columns);
+        let clustered = is_clustered.then(|| Index::on("pk", &[0]).primary_key());
+        Table { clustered, ghost_every, ..table }
+    };
+    let of_int = |nulls| Column::new("fee", SqlType::INT, uniform(1, 9)).sparse(nulls);
+    let moment = Column::new("moment", SqlType::DATETIME, Values::Serial { start: 40_000, step: 1 });
+    let text = Column::new("tag", SqlType::varchar(20), Values::Text { least: 5, most: 5 });
+    let note = Column::new("note", SqlType::varchar(40), Values::Text { least: 1, most: 20 });
+    let mut with_note = with(vec![of_int(20)], true, 0);
+    with_note.columns.push(note);
+    let bit = Column::new("is_open", SqlType::BIT, uniform(0, 1));
+    let small = Column::new("small", SqlType::decimal(12, 2), uniform(-5_000, 5_000_000));
+    vec![
+        with(vec![of_int(90)], false, 0),
+        with(vec![of_int(10)], true, 0),
+        with(vec![moment.clone().sparse(50)], true, 0),
+        with(vec![of_int(0), moment.sparse(0), small.sparse(0)], true, 0),
+        with(vec![text.sparse(30)], false, 11),
+        with(vec![bit.sparse(40)], true, 0),
+        with_note,
+    ]
 }
 
 fn all_at_once(sparse: Option<u8>) -> Table {
