@@ -75,7 +75,7 @@ impl VectorColumn {
             are_null.fill(true);
             return true;
         };
-        // What all vectors have in common decides, in which lengths are.
+        // The common form has lengths, so one vector decides for all.
         let common = rows.vectors().and_then(|vectors| Some((vectors, self.value(vectors.common_form()?))));
         if let Some((vectors, InVector::Value(_))) = common {
             are_null.iter_mut().zip(vectors.are_there()).for_each(|(is_null, is_there)| *is_null = !is_there);

@@ -53,7 +53,7 @@ impl SameShapeRows {
         self.totals.fewest_variables += u16::from(self.plain == 0);
         self.totals.has_complex = true;
         self.audit_vectors(bytes);
-        self.expects_vectors = true;
+        self.expects_vectors = self.soundness != Soundness::Unknown;
     }
 
     fn find_ghosts(&mut self, bytes: &[u8]) {

@@ -142,7 +142,7 @@ impl SameShapeRows {
         (next >= HEADER_BYTES as i32).then_some(found)
     }
 
-    /// Finds out what all vectors of live rows have together; the last complex columns of these rows are in `vectors`.
+    /// Finds out what all vectors of live rows have in common; the last complex columns of these rows are in `vectors`.
     pub(super) fn audit_vectors(&mut self, bytes: &[u8]) {
         let mut rows = (0..).zip(&self.vectors).filter(|(_, span)| span.length > 0);
         let Some((row, first)) = rows.next() else { return };

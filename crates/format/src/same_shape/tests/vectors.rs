@@ -118,7 +118,7 @@ proptest! {
 }
 
 #[test]
-fn a_page_whose_vectors_break_a_rule_has_none_that_are_known() {
+fn a_page_with_a_vector_that_breaks_a_rule_has_no_known_vectors() {
     for (variables, first_has_vector) in (0..5).flat_map(|variables| [(variables, false), (variables, true)]) {
         let rows: Vec<_> =
             (0..40).map(|row| (8, ((row > 0 || first_has_vector) && row % 3 == 0).then_some(row))).collect();
@@ -146,6 +146,27 @@ fn a_page_whose_vectors_break_a_rule_has_none_that_are_known() {
         assert_eq!(soundness(last + 1, 0x80), common, "a vector less: the column is not complex");
         soundness(ends, 1);
         soundness(ends + 1, 1);
-        assert!(start < vector && are_alike(&sound, rows.len(), false));
+        if variables > 0 {
+            assert_eq!(soundness(ends + 3, 0x80), Some(Soundness::Unknown), "another complex column before it");
+        }
+        let mut empty = sound;
+        let before = u16::from_le_bytes([empty[last], empty[last + 1]]) - 12;
+        empty[last..last + 2].copy_from_slice(&before.to_le_bytes());
+        let soundness = |bytes: &PageBytes| loaded_both_ways(bytes).map(|rows| (rows.complex, rows.soundness));
+        let with_vectors = rows.iter().filter(|(_, vector)| vector.is_some()).count();
+        assert_eq!(soundness(&empty), Some((with_vectors, Soundness::Unknown)), "a complex column without bytes");
+        assert!(are_alike(&sound, rows.len(), false));
     }
+}
+
+#[test]
+fn a_complex_column_without_bytes_is_no_vector_where_it_is_the_only_one() {
+    let rows: Vec<_> = (0..9).map(|row| (8, (row == 4).then_some(row))).collect();
+    let mut bytes = page(false, 0, Form::One, &rows);
+    let start = usize::from(Page::new(&bytes).slot_offset(4).expect("a slot"));
+    let last = start + 19;
+    let before = u16::from_le_bytes([bytes[last], bytes[last + 1]]) - 12;
+    bytes[last..last + 2].copy_from_slice(&before.to_le_bytes());
+    let rows = loaded_both_ways(&bytes).expect("they have one shape");
+    assert_eq!((rows.complex, rows.soundness), (1, Soundness::Unknown));
 }
