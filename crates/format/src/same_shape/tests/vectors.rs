@@ -24,7 +24,7 @@ fn vector(form: Form, number: u16) -> Vec<u8> {
             bytes.extend(number.to_le_bytes());
             bytes
         }
-        Form::Any => vector(if number % 2 == 0 { Form::One } else { Form::Three }, number / 2),
+        Form::Any => vector(if number.is_multiple_of(2) { Form::One } else { Form::Three }, number / 2),
     }
 }
 
@@ -52,7 +52,7 @@ fn page(is_index: bool, variables: u16, form: Form, rows: &[(u8, Option<u16>)]) 
             let values = usize::from(at) - record.len();
             let vector = of_vector.map(|number| vector(form, number)).unwrap_or_default();
             if of_vector.is_some() {
-                record.extend((COMPLEX | at + vector.len() as u16).to_le_bytes());
+                record.extend((COMPLEX | (at + vector.len() as u16)).to_le_bytes());
             }
             record.resize(record.len() + values - 2 * usize::from(of_vector.is_some()), *number);
             record.extend(vector);
