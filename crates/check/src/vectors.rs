@@ -69,7 +69,7 @@ impl VectorColumn {
         self.length.is_none_or(|length| bytes.len() == usize::from(length))
     }
 
-    /// Whether it is NULL in each row; false if that is not known of some live row.
+    /// Whether it is NULL in each live row; what deleted ones get means nothing. False if that is not known of some live row.
     pub(crate) fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
         let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else {
             are_null.fill(true);

@@ -178,6 +178,7 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
         }
         _ => return None,
     };
+    // Minus zero is invalid here too.
     let is_minus_zero = sign == 0 && magnitude.iter().all(|byte| *byte == 0);
     Some(sign <= 1 && in_range && !is_minus_zero)
 }

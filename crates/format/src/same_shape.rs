@@ -88,7 +88,7 @@ pub struct SameShapeRows {
     complex: usize,
     /// Variable columns that are complex in some live row, the first lowest; the highest bit stands for all from the 64th on.
     complex_columns: u64,
-    /// By row: the sparse vector of a live one, or an empty span; stale unless something is known of `soundness`.
+    /// By row: the sparse vector of a live one, or an empty span; stale while `soundness` is `Unknown`.
     vectors: Vec<Span>,
     /// What is known of the vectors.
     soundness: Soundness,

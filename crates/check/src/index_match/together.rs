@@ -72,7 +72,9 @@ impl BatchPlan {
         };
         let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<Vec<_>>>()?;
         let wants_first = work.wants_first && matches!(places.first(), Some(Place::InVector(..)));
-        let words = Words::of(&places);
+        // A value in a vector is a word only where the rows without it are not in the index.
+        let has_words = wants_first || !matches!(places.first(), Some(Place::InVector(..)));
+        let words = Words::of(&places).filter(|_| has_words);
         Some(Self { filter, wants_first, places, words })
     }
 
@@ -85,7 +87,7 @@ impl BatchPlan {
         rows: Rows<'_>,
         desk: &mut HashScratch,
     ) -> Option<Together> {
-        // Most indexes have nothing but short values, and are done in one pass.
+        // Most indexes have a few words, and are done in one pass.
         if let Some(words) = &self.words
             && self.places.iter().all(|place| place.is_words(rows))
             && let Some(together) = words.sum(self, hash, page, rows, &mut desk.integers)

@@ -141,9 +141,12 @@ fn bounds_between(
     columns: &[KeyColumn],
     (first, last): (Record<'_>, Record<'_>),
 ) -> Option<PageBounds> {
+    if sound.unit.compressed {
+        return None;
+    }
     let (low, high) = (KeyImage::of(&first, columns), KeyImage::of(&last, columns));
     let low_hash = if low.is_complete() { None } else { key_hash(&context.hash, &first, columns) };
-    (!sound.unit.compressed).then_some(PageBounds { page: sound.id, unit: sound.index, low, low_hash, high })
+    Some(PageBounds { page: sound.id, unit: sound.index, low, low_hash, high })
 }
 
 /// The hash of a whole key: keys that have the same are equal. `None` if some value is not known.

@@ -142,12 +142,12 @@ fn integer(stored: &[u8]) -> i64 {
     biased(number(stored), stored.len())
 }
 
-/// The value of a number that is stored in this many bytes.
-fn biased(number: u64, length: usize) -> i64 {
-    match length {
-        0 => 0,
-        _ => number.wrapping_sub(1 << (8 * length - 1)).cast_signed(),
-    }
+/// The value of a number that is stored in this many bytes, eight at most.
+#[inline(always)]
+pub(super) fn biased(number: u64, length: usize) -> i64 {
+    /// By length, what is added to an integer so that it is never negative.
+    const BIASES: [u64; 9] = [0, 1 << 7, 1 << 15, 1 << 23, 1 << 31, 1 << 39, 1 << 47, 1 << 55, 1 << 63];
+    number.wrapping_sub(BIASES.get(length).copied().unwrap_or_default()).cast_signed()
 }
 
 /// A big-endian number of up to eight bytes; 0 if they are more.

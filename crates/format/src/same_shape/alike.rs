@@ -1,5 +1,5 @@
-//! Pages whose records are alike also in the number of their variable columns, and have neither deleted rows nor versions nor
-//! complex columns, except for one more column that is complex and the last one, the sparse vector: nearly all pages.
+//! Pages whose records are alike also in the number of their variable columns, without deleted rows, versions or complex columns:
+//! nearly all pages. What is here is used by [`super::vectors`] too, for records that may end with a sparse vector.
 //!
 //! No branch depends on a record. What differs from the expected is collected, and tested after some records; if anything does,
 //! the page is loaded in the general way.
@@ -26,7 +26,7 @@ pub(super) struct Pattern {
     /// The first four bytes, as far as `head_mask` goes: the status of an index record, all of a data record.
     head: u32,
     head_mask: u32,
-    /// Variable columns stored, a vector aside.
+    /// Variable columns stored, without the vector.
     pub(super) variables: u16,
 }
 
@@ -167,7 +167,7 @@ impl SameShapeRows {
         Some(found)
     }
 
-    /// Keeps what was found of records that are as expected. If they may have a vector, what each has is known.
+    /// Keeps what was found of records that are as expected. If they may have a vector, `variables` and `vectors` are already filled.
     pub(super) fn take_over(
         &mut self,
         page: &PageBytes,

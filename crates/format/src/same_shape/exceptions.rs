@@ -35,8 +35,7 @@ impl SameShapeRows {
         self.expects_vectors = self.soundness != Soundness::Unknown;
     }
 
-    /// The same of records that are alike but for a vector; it is known how many variable columns each has, and where its vector
-    /// is.
+    /// The same for records that are alike except that some have a vector: `variables` and `vectors` are already filled.
     pub(super) fn finish_with_vectors(&mut self, bytes: &[u8], totals: Totals) {
         let without = totals.fewest_variables;
         self.finish(bytes, totals);

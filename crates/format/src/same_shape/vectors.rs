@@ -110,7 +110,7 @@ impl SameShapeRows {
         }
     }
 
-    /// See `ascending`.
+    /// As `ascending`, for records that may have a vector; fills `variables` and `vectors` too.
     fn ascending_with_vectors<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
         page: &PageBytes,

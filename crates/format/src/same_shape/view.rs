@@ -65,7 +65,8 @@ impl<'a> Rows<'a> {
         number > 0 && self.rows.complex_columns >> (number - 1).min(63) & 1 != 0
     }
 
-    /// The sparse vectors of live rows: `None` if no row has one, or some complex column of a live row is not a sound vector.
+    /// The sparse vectors of live rows: `None` if no row has one, or some complex column of a live row is not a sound vector. Whether
+    /// the table has sparse columns is for the caller to know.
     pub fn vectors(self) -> Option<Vectors<'a>> {
         Vectors::of(self.rows, self.page)
     }

@@ -60,6 +60,7 @@ impl Words {
             };
             match *place {
                 Place::Fixed { offset, length: length @ 1.., .. } => {
+                    // One too many is enough to refuse.
                     found.words.extend(Word::of(offset, length).take(MOST + 1));
                 }
                 Place::Locator if at > 0 && at + 1 == places.len() => {

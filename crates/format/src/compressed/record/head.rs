@@ -9,7 +9,7 @@ pub(super) const CLUSTER: usize = 30;
 /// Flag in the first byte of a two-byte column count.
 const WIDE_COUNT: u8 = 0x80;
 
-/// What a CD record says up to its short region. Records that begin with the same bytes say the same.
+/// What a CD record says up to its short region. Records of one rowset that begin with the same bytes say the same.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::compressed) struct CdHead {
     pub(in crate::compressed) status: u8,
@@ -76,7 +76,7 @@ impl CdHead {
         })
     }
 
-    /// The length of the head of a record with so many columns, whose number is in one byte; `None` from 128 on, which takes two.
+    /// The length of the head of a record with this number of columns in one byte; `None` from 128 on, as that takes two.
     pub(in crate::compressed) fn length_of(columns: u16) -> Option<usize> {
         let count = usize::from(columns);
         (columns < WIDE_COUNT.into()).then_some(2 + count.div_ceil(2) + leading_clusters(count))

@@ -4,7 +4,7 @@ use super::super::{joined, put_fixed};
 use super::layouts::Layouts;
 use super::values::{Column, Row, Stored};
 use crate::PageBytes;
-use crate::compressed::value::Codec;
+use crate::compressed::value::{Codec, biased};
 use crate::compressed::vardecimal;
 
 /// Rows, and where their expanded forms are.
@@ -66,7 +66,7 @@ impl Column<'_> {
         found: impl Found,
         buffers: (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Option<()> {
-        let integer = |number: u64, length| number.wrapping_sub(BIASES.get(length).copied().unwrap_or_default());
+        let integer = |number, length| biased(number, length).cast_unsigned();
         // What is left out is 0: at the end of the value, or at its start.
         let in_front = |number: u64, length: usize| left(number, length).swap_bytes();
         match (self.slot.codec, self.slot.length) {
@@ -173,9 +173,6 @@ impl Column<'_> {
         Some(())
     }
 }
-
-/// By length in bytes, what is added to an integer so that it is never negative.
-const BIASES: [u64; 9] = [0, 1 << 7, 1 << 15, 1 << 23, 1 << 31, 1 << 39, 1 << 47, 1 << 55, 1 << 63];
 
 /// A number of `length` bytes moved to the highest ones of eight.
 #[inline(always)]

@@ -27,7 +27,7 @@ const HALVES: [u8; 16] = {
 
 /// Where more places of values than this are known, all layouts are forgotten before further rows are read.
 const MOST_PLACES: usize = 4096;
-/// Layouts that are found again, by what their first bytes make.
+/// Layouts that are found again, by a hash of the head.
 const FOUND: usize = 256;
 /// Odd, with bits everywhere: spreads what it is multiplied by to the highest bits.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -71,14 +71,15 @@ impl Seen {
     }
 }
 
-/// Ways in which records begin: what is known of them holds for records of any rowset.
+/// Ways in which records begin. A head is compared only if its column count takes one byte: what it says is then the same in every
+/// rowset that has these columns.
 #[derive(Default)]
 pub(super) struct Layouts {
-    /// By what the first bytes make; the last one is that of a record that is not compared with others.
+    /// By a hash of the head; the last one is that of a record that is not compared with others.
     found: Vec<Layout>,
-    /// Of all layouts, by column.
+    /// The places of one layout after those of another, each by column.
     places: Vec<Place>,
-    /// First bytes of records, in whole words, all but the last one of each: fewer than places.
+    /// First bytes of records, in whole words, all but the last one of each: no more than places.
     words: Vec<u64>,
     /// Where the places of those layouts begin that rows of this lot have: rows that are taken together.
     used: Vec<u16>,
@@ -103,7 +104,7 @@ struct Layout {
 }
 
 impl Layouts {
-    /// Before rows are read that are taken together.
+    /// Begins a lot: rows that are taken together.
     pub(super) fn next_lot(&mut self) {
         self.lot += 1;
         self.used.clear();
@@ -116,7 +117,7 @@ impl Layouts {
         }
     }
 
-    /// Before records are read that have so many columns.
+    /// Begins records with this number of columns.
     pub(super) fn of_columns(&mut self, columns: u16) {
         const BYTES: usize = size_of::<u64>();
         self.columns = columns;
@@ -188,7 +189,7 @@ impl Layouts {
         Some(place)
     }
 
-    /// The half-bytes of the rows of this lot, by column, of which each has so many.
+    /// Puts into `seen`, for each of this number of columns, the half-bytes that the rows of this lot have.
     pub(super) fn seen(&self, columns: usize, seen: &mut Vec<Seen>) -> Option<()> {
         seen.clear();
         seen.resize(columns, Seen::default());
