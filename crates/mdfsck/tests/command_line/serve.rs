@@ -551,7 +551,8 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         Ok(Some(model).filter(|running| !running.is_null()))
     };
     ensure(running("/", "estate")?.is_none(), "nothing is under way")?;
-    let slow = Slow::start(folder, "slow", "4MB")?;
+    // Forty seconds: it is killed long before, however busy the machine is.
+    let slow = Slow::start(folder, "slow", "1MB")?;
     let first = waited(|| Ok(running("/", "estate")?.filter(|first| first["done"].as_u64() > Some(0))))?;
     ensure(first["phase"] == "reading pages" && first["is_stopped"] == false, first.to_string())?;
     ensure(first["pages"].as_u64() > first["done"].as_u64(), first.to_string())?;
@@ -603,8 +604,11 @@ fn notes_that_fail(folder: &Path) -> Result<(), Failed> {
     let (status, out, error) = slow.end()?;
     ensure(status == Some(0) && out == quick && error.is_empty(), error)?;
     // Damaged while the check runs.
-    let slow = Slow::start(folder, "slow", "12MB")?;
-    thread::sleep(Duration::from_millis(200));
+    let slow = Slow::start(folder, "slow", "8MB")?;
+    let under_way = "SELECT count(*) FROM progress";
+    waited(|| {
+        Ok(other.query_row(under_way, [], |row| row.get::<_, i64>(0)).map(|count| (count > 0).then_some(()))?)
+    })?;
     other.execute_batch("DROP TABLE progress")?;
     let (status, out, error) = slow.end()?;
     ensure(status == Some(4) && out == quick, format!("{status:?} {error}"))?;
