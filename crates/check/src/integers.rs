@@ -1,7 +1,7 @@
 //! Integers and expressions of integers, of all rows of a same-shape page at once.
 
 use catalog::RowsetColumn;
-use expr::{Integers, Selection};
+use expr::{Integers, OfTwoInts, Selection};
 use format::same_shape::Rows;
 use format::types::xtype;
 
@@ -32,9 +32,24 @@ impl IntegerColumn {
         Some(Self { offset: leaf_offset.unsigned_abs(), length, is_signed, null_bit: leaf_null_bit })
     }
 
+    /// Whether all rows have a value of it.
+    fn is_in(self, rows: Rows<'_>) -> bool {
+        rows.nulls_of(self.null_bit).is_none() && rows.has_fixed(self.offset, self.length)
+    }
+
+    fn is_int(self) -> bool {
+        self.length == 4 && self.is_signed
+    }
+
+    /// The value of each row; `None` if it is no int, is NULL in some row, or is not there.
+    #[inline(always)]
+    pub(crate) fn ints<'a>(self, rows: Rows<'a>) -> Option<impl Iterator<Item = i32> + 'a> {
+        (self.is_int() && self.is_in(rows)).then(|| rows.fixed(self.offset).map(i32::from_le_bytes))
+    }
+
     /// Reads the value of each row; false if it is NULL in some, or is not there.
     pub(crate) fn read(self, rows: Rows<'_>, values: &mut [i64]) -> bool {
-        if rows.nulls_of(self.null_bit).is_some() || !rows.has_fixed(self.offset, self.length) {
+        if !self.is_in(rows) {
             return false;
         }
         let values = values.iter_mut();
@@ -60,6 +75,8 @@ pub(crate) struct IntegerFormula {
     integers: Integers,
     /// The columns that it names.
     operands: Vec<IntegerColumn>,
+    /// The expression with its operands, if it may be an operation on two ints.
+    of_two_ints: Option<(OfTwoInts, [IntegerColumn; 2])>,
     /// Bytes of the type of its value.
     pub(crate) length: u16,
 }
@@ -68,8 +85,21 @@ impl IntegerFormula {
     /// `None` if something is not an integer, or is not in the fixed part.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let integers = formula.integers()?;
-        let operands = formula.columns().map(|(_, column)| IntegerColumn::of(column)).collect::<Option<_>>()?;
-        Some(Self { integers, operands, length: formula.target.length })
+        let operands: Vec<_> = formula.columns().map(|(_, column)| IntegerColumn::of(column)).collect::<Option<_>>()?;
+        let of_two_ints = integers.of_two_ints().and_then(|operation| {
+            let [left, right] = operation.columns.map(|index| operands.get(index).copied());
+            Some((operation, [left?, right?]))
+        });
+        Some(Self { integers, operands, of_two_ints, length: formula.target.length })
+    }
+
+    /// The value for each row of an operation on two ints: most expressions are one. A value that is no int is that of a row whose
+    /// expression overflows. `None` for another expression, or if it is NULL or not certain in some row.
+    #[inline(always)]
+    pub(crate) fn values_of_two_ints(&self, rows: Rows<'_>) -> Option<impl Iterator<Item = i64>> {
+        let (operation, [left, right]) = self.of_two_ints?;
+        let [left, right] = [left.ints(rows)?, right.ints(rows)?];
+        Some(left.zip(right).map(move |(left, right)| operation.value(left, right)))
     }
 
     /// The value for each row; `None` if it is NULL or not certain in some.
@@ -151,5 +181,87 @@ impl IntegerFilter {
         };
         let selected = self.selection.evaluate(rows.count(), room, values, nulls)?;
         Some((selected, has_complex))
+    }
+}
+
+/// An expression over the columns `[a]` and `[b]`: ints at these offsets, with these null bits.
+#[cfg(test)]
+pub(crate) fn formula_of_ints(text: &str, columns: [(u16, u16); 2]) -> IntegerFormula {
+    let info = format::types::TypeInfo::from_ti(xtype::INT.into());
+    let int = expr::ColumnType { info, nullable: true, ..expr::ColumnType::default() };
+    let program = expr::compile(text, &|_| Some(int)).unwrap();
+    let integers = Integers::of(&program).unwrap();
+    let [a, b] = columns.map(|(offset, null_bit)| IntegerColumn { offset, length: 4, is_signed: true, null_bit });
+    let column = |name: &String| if name == "a" { a } else { b };
+    let operands: Vec<_> = program.columns().iter().map(column).collect();
+    let of_two_ints =
+        integers.of_two_ints().map(|operation| (operation, operation.columns.map(|index| operands[index])));
+    IntegerFormula { integers, operands, of_two_ints, length: 4 }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::same_shape::SameShapeRows;
+    use format::{Page, PageType};
+
+    use super::*;
+    use crate::test_pages::TestPage;
+
+    const KINDS: [(u16, bool); 4] = [(1, false), (2, true), (4, true), (8, true)];
+
+    /// A column of each kind, whose bytes are neighbors in the fixed part.
+    fn columns() -> [IntegerColumn; 4] {
+        let mut offset = 4;
+        KINDS.map(|(length, is_signed)| {
+            offset += length;
+            IntegerColumn { offset: offset - length, length, is_signed, null_bit: length }
+        })
+    }
+
+    /// The least and greatest value of each kind and those next to zero, in rows with and without a NULL.
+    fn page(null_bit: Option<u16>) -> Box<format::PageBytes> {
+        let fixed = [0u64, 1, u64::MAX, i64::MAX.cast_unsigned(), i64::MIN.cast_unsigned(), 0x8070_6050_4030_2010];
+        fixed
+            .iter()
+            .flat_map(|first| fixed.map(|second| [*first, second]))
+            .fold(TestPage::new(PageType::Data), |page, values| {
+                let highest: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).take(15).collect();
+                let nulls = null_bit.map_or(0, |bit| 1 << (bit - 1));
+                page.record(&[&[0x10, 0, 19, 0], &highest[..], &[8, 0, nulls]].concat())
+            })
+            .finish()
+    }
+
+    #[test]
+    fn an_int_is_what_reading_gives() {
+        let bytes = page(None);
+        let (page, mut same_shape) = (Page::new(&bytes), SameShapeRows::default());
+        assert!(same_shape.load(page, false));
+        let rows = same_shape.of(page);
+        for column in columns() {
+            let mut values = vec![0; rows.count()];
+            assert!(column.read(rows, &mut values));
+            let ints = column.ints(rows).map(|ints| ints.map(i64::from).collect());
+            assert_eq!(ints, (column.length == 4).then_some(values), "{column:?}");
+        }
+    }
+
+    #[test]
+    fn an_operation_on_two_ints_has_no_values_where_one_is_null_or_not_there() {
+        let [_, small, int, _] = columns();
+        let beyond = IntegerColumn { offset: 16, ..int };
+        let count = |null_bit, columns: [IntegerColumn; 2]| {
+            let bytes = page(null_bit);
+            let (page, mut same_shape) = (Page::new(&bytes), SameShapeRows::default());
+            assert!(same_shape.load(page, false));
+            let mut formula = formula_of_ints("[a]*[b]", [(0, 0); 2]);
+            formula.of_two_ints.as_mut().unwrap().1 = columns;
+            formula.values_of_two_ints(same_shape.of(page)).map(Iterator::count)
+        };
+        assert!(count(None, [int, int]).is_some());
+        assert!(count(Some(int.null_bit), [int, int]).is_none());
+        for columns in [[small, int], [int, small], [int, beyond], [beyond, int]] {
+            assert!(count(None, columns).is_none(), "{columns:?}");
+        }
     }
 }

@@ -42,6 +42,14 @@ enum Term {
     Compare(usize, CompareOp, i64),
 }
 
+/// An operation on two columns of ints, whose result is an int.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OfTwoInts {
+    /// The columns, by their index in [`Program::columns`].
+    pub columns: [usize; 2],
+    operation: Operation,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operation {
     Add,
@@ -97,6 +105,34 @@ impl Integers {
             }
         }
         room.stack.get(depth.checked_sub(1)?).map(Vec::as_slice)
+    }
+
+    /// The expression, if it is one operation on two columns with an int as its result. Whether these are ints is for the caller to
+    /// know.
+    pub fn of_two_ints(&self) -> Option<OfTwoInts> {
+        const INT: RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
+        match *self.steps {
+            [Step::Column(left), Step::Column(right), Step::Arithmetic(operation, least, greatest)]
+                if (least..=greatest) == INT =>
+            {
+                Some(OfTwoInts { columns: [left, right], operation })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl OfTwoInts {
+    /// The result; one that is no int is that of a row whose expression overflows.
+    #[inline(always)]
+    pub fn value(self, left: i32, right: i32) -> i64 {
+        // No two ints overflow a bigint.
+        let [left, right] = [left, right].map(i64::from);
+        match self.operation {
+            Operation::Add => left.wrapping_add(right),
+            Operation::Subtract => left.wrapping_sub(right),
+            Operation::Multiply => left.wrapping_mul(right),
+        }
     }
 }
 
@@ -273,7 +309,16 @@ mod tests {
             })
             .collect();
         assert_eq!(together, one_by_one.as_deref(), "{text}");
-        together.is_some()
+        if let Some(operation) = integers.of_two_ints() {
+            let value = |row| {
+                let [left, right] = operation.columns.map(|index| of(row, &program.columns()[index]));
+                operation.value(left, right)
+            };
+            let are_ints = rows.iter().all(|row| i32::try_from(value(row)).is_ok());
+            let in_one_pass: Option<Vec<_>> = are_ints.then(|| rows.iter().map(value).collect());
+            assert_eq!(in_one_pass, one_by_one, "{text}");
+        }
+        one_by_one.is_some()
     }
 
     #[test]
@@ -282,9 +327,30 @@ mod tests {
         for text in ["[a]*[b]", "[a]", "([a]+[b])*(2)-[a]", "(1)", "[b]-([a]+[b]*(3))"] {
             assert!(compare(text, &rows), "{text}");
         }
+        for text in ["[a]+[b]", "[b]-[a]", "[b]*[b]", "[b]-[b]"] {
+            assert!(compare(text, &rows), "{text}");
+        }
+        assert!(!compare("[a]+[b]", &[(1, 1), (i32::MAX, 1), (1, 1)]), "an overflow");
+        assert!(!compare("[a]*[b]", &[(i32::MIN, i32::MIN)]), "an overflow");
         assert!(!compare("[a]*[b]", &[(1, 1), (i32::MAX, 2)]), "an overflow");
         assert!(!compare("[a]-[b]", &[(i32::MIN, 1)]));
         assert!(compare("[a]*[b]", &[(i32::MIN, 1), (46_340, 46_340)]));
+    }
+
+    #[test]
+    fn only_an_operation_on_two_columns_that_gives_an_int_is_one_of_two_ints() {
+        let is_one = |text, name| {
+            let column = ColumnType { info: TypeInfo::from_ti(name), nullable: true, ..ColumnType::default() };
+            let program = compile(text, &|_| Some(column)).unwrap();
+            Integers::of(&program).unwrap().of_two_ints().is_some()
+        };
+        for text in ["[a]+[b]", "[a]-[b]", "[a]*[b]", "[a]*[a]"] {
+            assert!(is_one(text, xtype::INT.into()), "{text}");
+            assert!(!is_one(text, xtype::SMALLINT.into()) && !is_one(text, xtype::BIGINT.into()), "{text}");
+        }
+        for text in ["[a]", "[a]+(1)", "(1)-[a]", "[a]+[b]+[c]"] {
+            assert!(!is_one(text, xtype::INT.into()), "{text}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ use std::fmt;
 
 pub use compile::{compile, compile_within};
 pub use env::{Field, Row, Scratch};
-pub use integers::{IntegerScratch, Integers, Selection};
+pub use integers::{IntegerScratch, Integers, OfTwoInts, Selection};
 pub use parser::{MAX_DEPTH, parse};
 pub use program::Program;
 pub use steps::STEPS_PER_ROW;

@@ -1,14 +1,16 @@
 //! Processor time of sweeps, for benches.
 
 use std::error::Error;
+use std::sync::Mutex;
+use std::time::Duration;
 
-use check::{Options, Report, Silent};
+use check::{Options, Progress, Report};
 use lab::description::{DEFAULT_COLLATION, Description, Filegroup, Table};
 use lab::{PageVerify, Version};
+use rustix::time::{ClockId, clock_gettime};
 use source::DataFiles;
 
-/// The mean of this many runs: the system counts processor time in hundredths of a second, which is 10 ns of each of a million
-/// rows in one run.
+/// The mean of this many runs.
 const RUNS: u32 = 20;
 
 /// A database of one table.
@@ -27,7 +29,7 @@ pub(crate) fn database(table: Table) -> Description {
 
 /// What a sweep cost.
 pub(crate) struct Sweep {
-    /// Processor time, where the system reports it: others on the machine disturb it less.
+    /// Processor time: others on the machine disturb it less.
     pub(crate) seconds: f64,
     /// Bytes read.
     pub(crate) bytes: u64,
@@ -50,20 +52,44 @@ impl Sweep {
         let options = Options { max_threads: 1, ..Options::default() };
         for _ in 0..RUNS {
             for (files, database, indexes, mean) in &mut subjects {
-                let report = check::run(&*files, database, &options, &Silent);
-                let Self { seconds, bytes } = Self::of(&report, *indexes).ok_or("no sweep")?;
+                let clock = Clock::default();
+                let report = check::run(&*files, database, &options, &clock);
+                let Self { seconds, bytes } = Self::of(&report, *indexes, &clock).ok_or("no sweep")?;
                 *mean = Self { seconds: mean.seconds + seconds / f64::from(RUNS), bytes };
             }
         }
         Ok(subjects.into_iter().map(|(.., mean)| mean).collect())
     }
 
-    fn of(report: &Report, indexes: u64) -> Option<Self> {
+    fn of(report: &Report, indexes: u64, clock: &Clock) -> Option<Self> {
         let told = report.not_verified.iter().find(|entry| entry.what.starts_with("index rows"));
         assert!(report.findings.is_empty() && told.is_none(), "{:?} {told:?}", report.findings.first());
         assert!(report.statistics.indexes_compared >= indexes, "the index was not compared");
         let phase = report.statistics.phases.iter().find(|phase| phase.name == "sweep")?;
-        let cpu = phase.cpu_user_seconds.zip(phase.cpu_system_seconds).map(|(user, system)| user + system);
-        Some(Self { seconds: cpu.unwrap_or(phase.seconds), bytes: phase.bytes })
+        Some(Self { seconds: clock.swept()?.as_secs_f64(), bytes: phase.bytes })
     }
+}
+
+/// Notes the processor time at the start of each phase. What a report has of it is counted in hundredths of a second.
+#[derive(Default)]
+struct Clock(Mutex<Vec<(&'static str, Duration)>>);
+
+impl Clock {
+    /// What the sweep took.
+    fn swept(&self) -> Option<Duration> {
+        let starts = self.0.lock().ok()?;
+        let at = starts.iter().position(|(name, _)| *name == "sweep")?;
+        let ((_, from), (_, to)) = (starts.get(at)?, starts.get(at + 1)?);
+        to.checked_sub(*from)
+    }
+}
+
+impl Progress for Clock {
+    fn phase(&self, name: &'static str, _pages: u64) {
+        let now = clock_gettime(ClockId::ProcessCPUTime);
+        let now = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
+        self.0.lock().expect("no run panics").push((name, now));
+    }
+
+    fn advance(&self, _pages: u64) {}
 }

@@ -28,6 +28,12 @@ impl BatchPlan {
 
     /// Whether each row stores what the definition gives.
     fn holds(&self, rows: Rows<'_>, room: &mut BatchScratch) -> bool {
+        if let Some(computed) = self.formula.values_of_two_ints(rows)
+            && let Some(stored) = self.stored.ints(rows)
+        {
+            // One that is no int equals none.
+            return computed.zip(stored).fold(true, |all, (computed, stored)| all & (computed == stored.into()));
+        }
         let BatchScratch { integers, stored } = room;
         stored.resize(rows.count(), 0);
         let computed = self.formula.values(rows, integers);

@@ -158,7 +158,7 @@ impl<'a> Rows<'a> {
 
     /// The `N` bytes at `offset` of each row. They are inside the row if [`Self::has_fixed`] says so.
     #[inline(always)]
-    pub fn fixed<const N: usize>(&self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
+    pub fn fixed<const N: usize>(self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
         let page = self.page;
         self.rows.spans.iter().map(move |span| {
             let start = usize::from(span.offset) + usize::from(offset);

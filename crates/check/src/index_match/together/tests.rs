@@ -2,6 +2,7 @@ use format::same_shape::SameShapeRows;
 use format::{Page, PageType};
 
 use super::*;
+use crate::integers::formula_of_ints;
 use crate::test_pages::{PAGE, TestPage};
 
 /// Rows on a page: more than a block of any loop, and an odd number.
@@ -176,6 +177,60 @@ fn each_bit_of_each_word_changes_the_sum() {
             }
             let after = sum(&changed);
             assert!(before.0 != after.0 && before.1 != after.1, "bit {bit} of {length} bytes and a key");
+        }
+    }
+}
+
+#[test]
+fn an_operation_on_two_ints_adds_up_in_one_pass_as_row_by_row() {
+    for (text, operate) in [
+        ("[a]+[b]", i32::checked_add as fn(i32, i32) -> Option<i32>),
+        ("[a]-[b]", i32::checked_sub),
+        ("[a]*[b]", i32::checked_mul),
+    ] {
+        for (length, has_ghost, row_beyond) in
+            [(1, false, None), (28, false, None), (8, true, None), (8, false, Some(ROWS - 1))]
+        {
+            let mut rowset = Rowset::of(length);
+            rowset.are_ghosts[ROWS / 2] = has_ghost;
+            for key in &mut rowset.keys {
+                let ints = [key[0], key[4]].map(|byte| i32::from(byte.cast_signed()) * 181);
+                *key = [ints[0].to_le_bytes(), ints[1].to_le_bytes()].concat().try_into().unwrap();
+            }
+            if let Some(row) = row_beyond {
+                // No operation on these gives an int.
+                let ints = [i32::MIN, if text == "[a]-[b]" { 1 } else { i32::MIN }];
+                rowset.keys[row] = [ints[0].to_le_bytes(), ints[1].to_le_bytes()].concat().try_into().unwrap();
+            }
+            let key = 4 + length as u16;
+            let formula = formula_of_ints(text, [(key, 2), (key + 4, 2)]);
+            let places = vec![
+                Place::Computed(formula),
+                Place::Fixed { offset: 4, length: length as u16, null_bit: 1 },
+                Place::Fixed { offset: key, length: 8, null_bit: 2 },
+            ];
+            let words = Words::of(&places).unwrap();
+            let plan = BatchPlan { filter: None, wants_first: false, places, words: Some(words.clone()) };
+            let (hash, bytes, mut desk) = (FactHash::new(Some(9)), rowset.page(), HashScratch::default());
+            let (page, mut same_shape) = (Page::new(&bytes), SameShapeRows::default());
+            assert!(same_shape.load(page, false));
+            let rows = same_shape.of(page);
+            let in_one = words.sum(&plan, &hash, PAGE, rows, &mut desk.integers);
+            let in_passes = BatchPlan { words: None, ..plan }.sum(&hash, PAGE, rows, &mut desk);
+            assert!([&in_one, &in_passes].iter().all(|found| found.is_some() == row_beyond.is_none()), "{text}");
+            let mut expected = (Sum::default(), 0);
+            for row in (0..ROWS).filter(|row| !rowset.are_ghosts[*row] && row_beyond.is_none()) {
+                let int = |at: usize| i32::from_le_bytes(rowset.keys[row][at..at + 4].try_into().unwrap());
+                let mut hasher = hash.hasher();
+                hasher.add_bytes(&operate(int(0), int(4)).unwrap().to_le_bytes());
+                hasher.add_bytes(&rowset.strings[row]);
+                hasher.add_bytes(&rowset.keys[row]);
+                expected.0.add(hasher.finish().into());
+                expected.1 += 1;
+            }
+            for found in in_one.iter().chain(&in_passes) {
+                assert_eq!((found.sum, found.rows), expected, "{text}");
+            }
         }
     }
 }

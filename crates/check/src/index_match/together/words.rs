@@ -139,24 +139,42 @@ impl Words {
             }
         };
         let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
+        if selected.is_some() && counted.is_some() {
+            return None;
+        }
         let none = std::iter::repeat(0);
-        let (sum, rows) = match (computed, selected.or(counted)) {
-            _ if selected.is_some() && counted.is_some() => return None,
-            (None, None) => {
-                let which = std::iter::repeat(true);
-                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
-            }
-            (None, Some(which)) => {
-                let which = which.iter().copied();
-                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
-            }
-            (Some(formula), None) => {
-                let which = std::iter::repeat(true);
+        let (sum, rows) = match computed {
+            None => match selected.or(counted) {
+                None => {
+                    let which = std::iter::repeat(true);
+                    hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
+                }
+                Some(which) => {
+                    let which = which.iter().copied();
+                    hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
+                }
+            },
+            Some(formula) => {
+                let which = (0..).map(|row: usize| counted.is_none_or(|counted| counted.get(row) == Some(&true)));
                 let shift = 8 * u32::from(BYTES.saturating_sub(formula.length));
-                let computed = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() << shift);
-                hash.sum_of_words(roles, values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?.zip(which))
+                if let Some(computed) = formula.values_of_two_ints(rows) {
+                    // Collected, not tested: in nearly all pages all are ints.
+                    let mut beyond_ints = 0;
+                    let computed = computed.map(|value| {
+                        beyond_ints |= value ^ i64::from(value as i32);
+                        value.cast_unsigned() << shift
+                    });
+                    let values = values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?;
+                    let sum = hash.sum_of_words(roles, values.zip(which));
+                    if beyond_ints != 0 {
+                        return None;
+                    }
+                    sum
+                } else {
+                    let computed = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() << shift);
+                    hash.sum_of_words(roles, values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?.zip(which))
+                }
             }
-            (Some(_), Some(_)) => return None,
         };
         Some(Together { sum, rows, has_complex })
     }
