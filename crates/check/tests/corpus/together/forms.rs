@@ -94,7 +94,8 @@ fn sparse(nulls: u8) -> Table {
     Table { clustered, ..with_sparse(payments(), nulls) }
 }
 
-/// Tables whose vectors have values of the same columns, of the same length.
+/// Tables whose vectors have values of the same columns, of the same length; one with an index on a computed column and one with
+/// values off row besides.
 fn vectors() -> Vec<Table> {
     let with = |columns: Vec<Column>, is_clustered: bool, ghost_every| {
         let mut table = payments();
@@ -114,6 +115,12 @@ fn vectors() -> Vec<Table> {
     let note = Column::new("note", SqlType::varchar(40), Values::Text { least: 1, most: 20 });
     let mut with_note = with(vec![of_int(20)], true, 0);
     with_note.columns.push(note);
+    let mut with_sum = with(vec![of_int(70)], true, 13);
+    with_sum.columns.push(Column::computed("sum", Expression::Sum(1, 0), false));
+    with_sum.indexes.push(Index::on("sums", &[with_sum.columns.len() - 1]));
+    let mut with_long_text = Table { rows: 300, ..with(vec![of_int(50)], true, 0) };
+    let long = Values::Text { least: 10, most: 9_000 };
+    with_long_text.columns.push(Column::new("text", SqlType::VARCHAR_MAX, long).nullable(40));
     let bit = Column::new("is_open", SqlType::BIT, uniform(0, 1));
     let small = Column::new("small", SqlType::decimal(12, 2), uniform(-5_000, 5_000_000));
     vec![
@@ -124,6 +131,8 @@ fn vectors() -> Vec<Table> {
         with(vec![text.sparse(30)], false, 11),
         with(vec![bit.sparse(40)], true, 0),
         with_note,
+        with_sum,
+        with_long_text,
     ]
 }
 
