@@ -1,15 +1,17 @@
 //! Order of index keys where it is certain (docs/format/types-and-keys.md), and short order-preserving images of them.
 
 mod ascent;
+mod image;
 
 use std::cmp::Ordering;
 
 use crate::bytes::unsigned;
-use crate::collation::{self, CharClass, CollationId, Encoding};
+use crate::collation::{self, CollationId, Encoding};
 use crate::record::{Record, RecordKind};
 use crate::types::{TypeInfo, xtype};
 
 pub use ascent::Ascent;
+pub use image::{IMAGE_BYTES, KeyImage};
 
 /// How the values of a key column are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -319,141 +321,6 @@ pub fn locators_ascend_bytewise(
 fn without_trailing_zeros(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     bytes.get(..end).unwrap_or(bytes)
-}
-
-/// Bytes of a [`KeyImage`].
-pub const IMAGE_BYTES: usize = 24;
-
-/// The first bytes of a key in a form that compares bytewise like the keys. Its fixed size lets facts about a page's
-/// key bounds have a fixed size too. If the image ends before two keys differ, the keys themselves must be compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KeyImage {
-    bytes: [u8; IMAGE_BYTES],
-    length: u8,
-    complete: bool,
-}
-
-impl KeyImage {
-    /// The image of a record's key.
-    pub fn of(record: &Record<'_>, columns: &[KeyColumn]) -> Self {
-        let mut builder = ImageBuilder { bytes: [0; IMAGE_BYTES], length: 0 };
-        let complete = columns.iter().all(|column| builder.column(column.value(record), column));
-        Self { bytes: builder.bytes, length: builder.length as u8, complete }
-    }
-
-    /// Whether it is all of the key: if not, keys that differ may have the same image.
-    pub fn is_complete(&self) -> bool {
-        self.complete
-    }
-
-    /// The image as bytes, for storage outside memory.
-    pub fn to_bytes(self) -> [u8; IMAGE_BYTES + 1] {
-        let mut bytes = [0; IMAGE_BYTES + 1];
-        bytes[..IMAGE_BYTES].copy_from_slice(&self.bytes);
-        bytes[IMAGE_BYTES] = self.length << 1 | u8::from(self.complete);
-        bytes
-    }
-
-    /// The image from which [`Self::to_bytes`] made these bytes.
-    pub fn from_bytes(bytes: &[u8; IMAGE_BYTES + 1]) -> Self {
-        let mut image = [0; IMAGE_BYTES];
-        image.copy_from_slice(&bytes[..IMAGE_BYTES]);
-        let last = bytes[IMAGE_BYTES];
-        Self { bytes: image, length: (last >> 1).min(IMAGE_BYTES as u8), complete: last & 1 != 0 }
-    }
-
-    /// Order of two keys, if their images decide it.
-    #[expect(clippy::indexing_slicing, reason = "no length is greater than IMAGE_BYTES")]
-    pub fn compare(&self, other: &Self) -> Option<Ordering> {
-        let (a, b) = (&self.bytes[..self.length.into()], &other.bytes[..other.length.into()]);
-        let common = a.len().min(b.len());
-        match a[..common].cmp(&b[..common]) {
-            Ordering::Equal if self.complete && other.complete && a.len() == b.len() => Some(Ordering::Equal),
-            Ordering::Equal => None,
-            order => Some(order),
-        }
-    }
-}
-
-struct ImageBuilder {
-    bytes: [u8; IMAGE_BYTES],
-    length: usize,
-}
-
-#[expect(clippy::indexing_slicing, reason = "the length is never greater than IMAGE_BYTES")]
-impl ImageBuilder {
-    /// Appends a column; false if the image must end here.
-    fn column(&mut self, value: KeyValue<'_>, column: &KeyColumn) -> bool {
-        let start = self.length;
-        let complete = match value {
-            KeyValue::Null => self.push(&[0]),
-            KeyValue::Unknown => false,
-            KeyValue::Bytes(bytes) => self.push(&[1]) && self.value(bytes, column.order, column.length),
-        };
-        if column.descending {
-            self.bytes[start..self.length].iter_mut().for_each(|byte| *byte = !*byte);
-        }
-        complete
-    }
-
-    fn value(&mut self, bytes: &[u8], order: KeyOrder, length: u16) -> bool {
-        match order {
-            KeyOrder::Signed => self.number(signed(bytes), i64::MIN, length),
-            KeyOrder::Unsigned => self.number(unsigned(bytes).cast_signed(), 0, length),
-            KeyOrder::Bit(bit) => bit_value(bytes, bit).is_some_and(|value| self.push(&[value.into()])),
-            KeyOrder::DateTime => datetime(bytes)
-                .is_some_and(|(days, ticks)| self.number(days, i64::MIN, 4) && self.number(ticks.cast_signed(), 0, 4)),
-            KeyOrder::SmallDateTime => small_datetime(bytes)
-                .is_some_and(|(days, minutes)| self.number((days << 16 | minutes).cast_signed(), 0, 4)),
-            KeyOrder::DayAndTime(width) => day_and_time(bytes, width).is_some_and(|(days, time)| {
-                self.number(days.cast_signed(), 0, 3) && self.number(time.cast_signed(), 0, width.into())
-            }),
-            KeyOrder::Guid => guid(bytes).is_some_and(|bytes| self.push(&bytes)),
-            KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id),
-            KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id),
-            KeyOrder::Decimal | KeyOrder::Float | KeyOrder::Bytes | KeyOrder::Locator | KeyOrder::Unknown => false,
-        }
-    }
-
-    /// A number as `width` bytes, most significant first, counted from `least`: 0 or the least value of that width. A
-    /// value that does not fit ends the image.
-    fn number(&mut self, value: i64, least: i64, width: u16) -> bool {
-        if !(1..=8).contains(&width) {
-            return false;
-        }
-        let unused = 64 - 8 * u32::from(width);
-        let from_least = value.wrapping_sub(least >> unused).cast_unsigned();
-        let bytes = (from_least << unused).to_be_bytes();
-        from_least << unused >> unused == from_least && self.push(bytes.get(..width.into()).unwrap_or_default())
-    }
-
-    /// Characters up to the first uncertain one. Never complete: equal folded text says nothing about the next column.
-    fn text(&mut self, units: impl Iterator<Item = u16>, id: CollationId) -> bool {
-        if id.is_bin() || id.is_bin2() {
-            return false;
-        }
-        let are_letters_ordered =
-            collation::compare([0x61].into_iter(), [0x62].into_iter(), id, Encoding::Ansi).is_some();
-        for unit in units {
-            let byte = match collation::classify(unit) {
-                Some(CharClass::Digit(byte)) => byte,
-                Some(CharClass::Letter(byte)) if are_letters_ordered => byte,
-                _ => return false,
-            };
-            if !self.push(&[byte]) {
-                return false;
-            }
-        }
-        false
-    }
-
-    fn push(&mut self, bytes: &[u8]) -> bool {
-        let room = &mut self.bytes[self.length..];
-        let taken = bytes.len().min(room.len());
-        room[..taken].copy_from_slice(&bytes[..taken]);
-        self.length += taken;
-        taken == bytes.len()
-    }
 }
 
 #[cfg(test)]
