@@ -38,6 +38,8 @@ pub(crate) const OTHER: AllocUnitId = AllocUnitId(UNIT.0 + (1 << 16));
 const OBJECT: i32 = 100;
 /// That of the other one.
 pub(crate) const OTHER_OBJECT: i32 = 200;
+/// The collation of its columns, which orders texts by their bytes.
+const BIN2: u32 = 0x800;
 /// The only page of the tree's extent that is not in use.
 pub(crate) const FREE_PAGE: u32 = 23;
 
@@ -182,7 +184,7 @@ impl TestTree {
                 id,
                 physical: id,
                 info,
-                collation: CollationId(0),
+                collation: CollationId(BIN2),
                 status: 0,
                 key_ordinal: u16::from(id == 1),
                 leaf_offset,

@@ -33,18 +33,23 @@ pub(super) struct Pattern {
 /// What is known of all records so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
-    /// Bits in which some record differs from the pattern.
-    pub(super) differences: u32,
+    /// Bits in which the first four bytes of some record differ from the pattern.
+    heads: u32,
+    /// Bits in which the number of columns differs, and null bits above them.
+    bitmaps: u64,
+    /// Bits in which the number of variable columns differs, with anything above them; and other signs of a record that is not as
+    /// expected.
+    pub(super) counts: u64,
     /// Negative if a record or a column of one begins before it ends.
-    pub(super) room: i32,
-    /// The number of columns, and null bits above it.
-    nulls: u64,
+    room: i32,
     bytes: u32,
 }
 
 impl Found {
-    pub(super) fn is_as_expected(self) -> bool {
-        self.differences == 0 && self.room >= 0
+    #[inline(always)]
+    pub(super) fn is_like(self, pattern: &Pattern) -> bool {
+        let differences = self.heads & pattern.head_mask | u32::from(self.bitmaps as u16 | self.counts as u16);
+        differences == 0 && self.room >= 0
     }
 
     /// Takes a column into account that begins at `end` and ends here.
@@ -122,6 +127,8 @@ impl SameShapeRows {
     }
 
     /// Looks at the records from the last slot, which has the last one, to the first: each has room up to the one after it.
+    /// A function by itself for each kind of record: where all are part of their caller, little of what a loop needs is in registers.
+    #[inline(never)]
     fn ascending<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
         page: &PageBytes,
@@ -139,7 +146,7 @@ impl SameShapeRows {
                 *span = Span { offset, length };
                 next = offset.into();
             }
-            if !found.is_as_expected() {
+            if !found.is_like(&pattern) {
                 return None;
             }
         }
@@ -160,7 +167,7 @@ impl SameShapeRows {
                 let space = i32::from(span.length);
                 span.length = pattern.record::<HAS_BITMAP, VARIABLES>(page, span.offset, space, &mut found)?;
             }
-            if !found.is_as_expected() {
+            if !found.is_like(&pattern) {
                 return None;
             }
         }
@@ -194,7 +201,7 @@ impl SameShapeRows {
         }
         // The null bitmaps of each row are wanted only where some row has a NULL.
         let has_none =
-            shape.column_count <= BITS_WITH_COUNT && (found.nulls >> u16::BITS) & mask(shape.column_count) == 0;
+            shape.column_count <= BITS_WITH_COUNT && (found.bitmaps >> u16::BITS) & mask(shape.column_count) == 0;
         shape.column_count == 0 || has_none || self.nulls_from(page, 0)
     }
 }
@@ -250,11 +257,10 @@ impl Pattern {
         found: &mut Found,
     ) -> Option<u32> {
         let head = u32::from_le_bytes(bytes_at(page, start)?);
-        found.differences |= (head ^ self.head) & self.head_mask;
+        found.heads |= head ^ self.head;
         if HAS_BITMAP {
             let bitmap = u64::from_le_bytes(bytes_at(page, start + usize::from(self.shape.fixed_end))?);
-            found.differences |= u32::from(bitmap as u16 ^ self.shape.column_count);
-            found.nulls |= bitmap;
+            found.bitmaps |= bitmap ^ u64::from(self.shape.column_count);
         }
         Some(head)
     }
@@ -277,14 +283,14 @@ impl Pattern {
             MANY.. => {
                 let ends = page.get(ends_at..ends_at + 2 + 2 * usize::from(self.variables))?;
                 let (count, ends) = ends.split_first_chunk()?;
-                found.differences |= u32::from(u16::from_le_bytes(*count) ^ self.variables);
+                found.counts |= u64::from(u16::from_le_bytes(*count) ^ self.variables);
                 for column_end in ends.as_chunks().0 {
                     found.column(&mut end, u16::from_le_bytes(*column_end));
                 }
             }
             _ => {
                 let words = u64::from_le_bytes(bytes_at(page, ends_at)?);
-                found.differences |= u32::from(words as u16 ^ self.variables);
+                found.counts |= words ^ u64::from(self.variables);
                 (1..=VARIABLES).for_each(|number| found.column(&mut end, (words >> (16 * number)) as u16));
             }
         }

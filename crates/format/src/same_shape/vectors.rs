@@ -111,6 +111,7 @@ impl SameShapeRows {
     }
 
     /// As `ascending`, for records that may have a vector; fills `variables` and `vectors` too.
+    #[inline(never)]
     fn ascending_with_vectors<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
         page: &PageBytes,
@@ -135,7 +136,7 @@ impl SameShapeRows {
                 *vector = Span { offset: offset.wrapping_add(vector_at), length: length.wrapping_sub(vector_at) };
                 next = offset.into();
             }
-            if !found.is_as_expected() {
+            if !found.is_like(&pattern) {
                 return None;
             }
         }
@@ -198,7 +199,7 @@ impl Pattern {
         let more = stored.wrapping_sub(self.variables);
         let has_vector = more == 1;
         // A variable part without a column is possible, and not handled here.
-        found.differences |= u32::from(more & !1) | u32::from(VARIABLES == 0 && has_none == has_vector);
+        found.counts |= u64::from(more & !1) | u64::from(VARIABLES == 0 && has_none == has_vector);
         // Without any other column, the number of columns comes with the vector.
         let mut end = self.columns_at() + if has_vector { 2 + 2 * i32::from(VARIABLES == 0) } else { 0 };
         let last = match VARIABLES {
@@ -216,7 +217,7 @@ impl Pattern {
             }
         };
         let vector_at = end as u16;
-        found.differences |= u32::from(!last & COMPLEX & (u16::from(has_vector) << 15));
+        found.counts |= u64::from(!last & COMPLEX & (u16::from(has_vector) << 15));
         found.column(&mut end, if has_vector { last & !COMPLEX } else { vector_at });
         Some((found.ends(end, space), has_vector.then_some(vector_at)))
     }
