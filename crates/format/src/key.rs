@@ -1,4 +1,4 @@
-//! Order of index keys where it is certain (docs/format/types-and-keys.md), and short order-preserving images of them.
+//! Order of index keys where it is certain (docs/format/types-and-keys.md).
 
 mod ascent;
 mod image;

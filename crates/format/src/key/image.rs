@@ -144,7 +144,7 @@ impl ImageBuilder {
     }
 
     /// Bytes with zeros after them up to the length of the column: trailing zeros do not count. A value of variable length that ends
-    /// with some ends the image, as one of several forms.
+    /// with some ends the image, as one of several forms, and so does one that is longer than its column.
     fn binary(&mut self, bytes: &[u8], column: &KeyColumn) -> bool {
         let length = usize::from(column.length);
         let padding = length.saturating_sub(bytes.len());

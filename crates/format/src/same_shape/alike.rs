@@ -40,7 +40,7 @@ pub(super) struct Found {
     /// Bits in which the number of variable columns differs, with anything above them; and other signs of a record that is not as
     /// expected.
     pub(super) counts: u64,
-    /// Negative if a record or a column of one begins before it ends.
+    /// Negative if a record or a column of one ends before it begins, or a record ends beyond its space.
     room: i32,
     bytes: u32,
 }

@@ -19,7 +19,7 @@ fn trees() -> [TestTree; 2] {
 }
 
 /// Trees whose keys are of another type of four bytes, for which the numbers of the tests are in the same order: positive reals are in
-/// the order of their bits, and short numbers in that of their first byte.
+/// the order of their bits, and numbers below 256 in that of their first byte.
 fn trees_of(key_type: u8) -> [TestTree; 2] {
     trees().map(|tree| TestTree { key_type, ..tree })
 }
