@@ -77,11 +77,9 @@ impl ExpandedRows {
         self.rows.clear();
         self.rows.resize(usize::from(page.header().slot_count.get()).min(MAX_SLOTS), 0..0);
         let is_index = page.header().kind() == Some(PageType::Index);
-        let space = |(position, entry): (usize, &SlotEntry)| {
-            let start = usize::from(entry.offset);
-            start..start + order.space(page, position).len()
-        };
-        let spaces = order.entries().iter().enumerate().map(space);
+        // Up to the next record by place, or to the end of used space.
+        let nexts = order.entries().iter().skip(1).map(|next| next.offset).chain([page.header().free_data.get()]);
+        let spaces = order.entries().iter().zip(nexts).map(|(entry, next)| entry.offset.into()..next.into());
         let (mut entries, rows) = (order.entries().iter(), &mut self.rows);
         let is_whole = self.together.load(page.bytes(), spaces, &expansion.of_page(info), |row: ExpandedRow| {
             let Some(entry) = entries.next() else { return false };

@@ -315,6 +315,31 @@ mod tests {
     }
 
     #[test]
+    fn short_decimals_end_where_their_precision_does() {
+        for precision in 1..=38 {
+            let limit = 10u128.pow(precision.into());
+            let domain = ShortDecimals::of(precision);
+            let near = (0..=20).map(|power| 10u128.pow(power)).chain([limit, 1 << 32, 1 << 63, 1 << 64]);
+            for magnitude in near.flat_map(|power| [power - 1, power, power + 1]) {
+                for sign in [0, 1, 2, 0x80, 0xFF] {
+                    let is_value = sign <= 1 && magnitude < limit && (sign, magnitude) != (0, 0);
+                    let bytes = [&[sign], &magnitude.to_le_bytes()[..]].concat();
+                    let of_length = |length: usize| Domain::Decimal(precision).contains(&bytes[..length]);
+                    if let Ok(short) = u64::try_from(magnitude) {
+                        assert_eq!(domain.contains(sign, short), is_value, "{sign} {short}, precision {precision}");
+                        assert_eq!(of_length(9), Some(is_value), "{sign} {short}, precision {precision}");
+                    }
+                    if u32::try_from(magnitude).is_ok() {
+                        assert_eq!(of_length(5), Some(is_value), "{sign} {magnitude}, precision {precision}");
+                    }
+                    // The same value in more bytes.
+                    assert_eq!(of_length(17), Some(is_value), "{sign} {magnitude}, precision {precision}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn texts_and_documents() {
         let mut encrypted = vec![1; 49 + 32];
         assert_eq!(Domain::Utf16.contains(&encrypted), None, "may be encrypted by the client");

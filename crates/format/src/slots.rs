@@ -1,6 +1,8 @@
 //! The slot array against the page: where each record startsand how much space it has
 //! (docs/format/checkdb.md#tests-in-messages, 8941-8943).
 
+use std::ops::RangeInclusive;
+
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page};
 
 /// Upper bound of slots on a page: the slot array cannot reach into the header.
@@ -49,6 +51,8 @@ impl Span {
 pub struct SlotOrder {
     entries: Vec<SlotEntry>,
     empty: u16,
+    /// No two used slots point to the same place.
+    is_ascending: bool,
 }
 
 impl SlotOrder {
@@ -56,23 +60,31 @@ impl SlotOrder {
     /// found the header's slot count possible: at most [`MAX_SLOTS`] are read.
     pub fn load(&mut self, page: Page<'_>) {
         self.entries.clear();
-        self.empty = 0;
         let count = usize::from(page.header().slot_count.get()).min(MAX_SLOTS);
-        let mut sorted = true;
-        let mut prior = 0;
-        for slot in 0..count as u16 {
-            match page.slot_offset(slot) {
-                Some(0) | None => self.empty += 1,
-                Some(offset) => {
-                    sorted &= prior < offset;
-                    prior = offset;
-                    self.entries.push(SlotEntry { offset, slot });
-                }
-            }
+        let array = page.bytes().get(PAGE_BYTES - 2 * count..).unwrap_or_default();
+        let offsets = array.as_chunks().0.iter().rev().map(|offset| u16::from_le_bytes(*offset));
+        self.entries.extend(offsets.zip(0..).map(|(offset, slot)| SlotEntry { offset, slot }));
+        // Loops without branches, as most pages have neither empty slots nor rows in another order.
+        self.empty = self.entries.iter().map(|entry| u16::from(entry.offset == 0)).sum();
+        if self.empty > 0 {
+            self.entries.retain(|entry| entry.offset != 0);
         }
-        if !sorted {
+        self.is_ascending = self.ascends();
+        if !self.is_ascending {
             self.entries.sort_unstable();
+            self.is_ascending = self.ascends();
         }
+    }
+
+    fn ascends(&self) -> bool {
+        let pairs = self.entries.iter().zip(self.entries.iter().skip(1));
+        pairs.fold(true, |all, (prior, next)| all & (prior.offset < next.offset))
+    }
+
+    /// Whether no two slots point to the same place, and all point to one in this range.
+    pub fn are_apart_in(&self, range: RangeInclusive<u16>) -> bool {
+        let ends = [self.entries.first(), self.entries.last()];
+        self.is_ascending && ends.iter().flatten().all(|entry| range.contains(&entry.offset))
     }
 
     /// Used slots by ascending place.
@@ -114,9 +126,17 @@ mod tests {
         let mut order = SlotOrder::default();
         order.load(page);
         assert_eq!(order.empty(), 1);
+        assert_eq!(
+            [order.are_apart_in(96..=200), order.are_apart_in(97..=300), order.are_apart_in(96..=199)],
+            [true, false, false]
+        );
         assert_eq!(order.entries().iter().map(|entry| entry.slot).collect::<Vec<_>>(), [2, 0]);
         assert_eq!(order.space(page, 0).len(), 104);
         assert_eq!(order.space(page, 1).len(), 100);
         assert_eq!(order.space(page, 2).len(), 0);
+        // Two slots that point to the same place.
+        bytes[PAGE_BYTES - 4] = 96;
+        order.load(Page::new(&bytes));
+        assert_eq!((order.empty(), order.entries().len(), order.are_apart_in(96..=200)), (0, 3, false));
     }
 }

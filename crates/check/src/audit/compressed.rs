@@ -20,7 +20,8 @@ pub(super) fn audit(
     order: &SlotOrder,
     (records, expanded, findings): (&mut Records, Option<&mut ExpandedRows>, &mut Vec<Finding>),
 ) -> Option<PageContent> {
-    let info = match CompressionInfo::of(page, first_record(page), expansion.columns()) {
+    let first = order.entries().first().map_or_else(|| first_record(page), |first| first.offset.into());
+    let info = match CompressionInfo::of(page, first, expansion.columns()) {
         Ok(info) => info,
         Err(CdIssue::Undecided(_)) => return Some(records.classify(page, order, true)),
         Err(CdIssue::Fault(fault)) => {

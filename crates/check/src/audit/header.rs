@@ -219,6 +219,10 @@ impl Audit {
             let empty = (0..header.slot_count.get()).find(|&slot| page.slot_offset(slot) == Some(0));
             findings.push(invalid(&registry::SLOT_BEFORE_RECORDS, empty.unwrap_or_default(), 0));
         }
+        let is_aligned = header.flags.get() & page_flags::ALIGNED4 != 0;
+        if !is_aligned && self.order.are_apart_in(HEADER_BYTES as u16..=free_data) {
+            return findings.len() == before;
+        }
         let mut prior = None;
         for entry in self.order.entries() {
             if usize::from(entry.offset) < HEADER_BYTES {
@@ -227,7 +231,7 @@ impl Audit {
                 findings.push(invalid(&registry::SLOT_BEYOND_FREE_DATA, entry.slot, entry.offset));
             } else if prior == Some(entry.offset) {
                 findings.push(invalid(&registry::SLOT_OVERLAP, entry.slot, entry.offset));
-            } else if header.flags.get() & page_flags::ALIGNED4 != 0 && entry.offset % 4 != 0 {
+            } else if is_aligned && entry.offset % 4 != 0 {
                 findings.push(
                     test(&registry::PAGE_ALIGNMENT, unit.owner, id, "IsAligned (sorted[i].offset)")
                         .state(102)

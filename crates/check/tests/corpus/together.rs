@@ -1,6 +1,7 @@
 //! Rows of one form are looked at together, others one by one: both ways give the same facts, to the last bit of every sum,
 //! and the same report, of sound databases and of damaged ones.
 
+mod decimals;
 mod forms;
 mod heads;
 
@@ -51,6 +52,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         trials.push(Trial::test(format!("together: noise in lab, {name}"), move || noise_in_built(&description)));
     }
     trials.extend(heads::trials());
+    trials.extend(decimals::trials());
     trials
 }
 

@@ -279,6 +279,38 @@ mod tests {
         assert_eq!(decode(&[0xC0], info(5, 0)), Err(Undescribed));
     }
 
+    #[test]
+    fn short_values_end_where_their_precision_does() {
+        for precision in 1..=38u8 {
+            let limit = 10u128.pow(precision.into());
+            for (magnitude, is_value) in [(limit - 1, true), (limit, false), (limit + 1, false), (limit / 10, true)] {
+                for (negative, scale) in
+                    [false, true].into_iter().flat_map(|sign| [0, 2, precision].map(|scale| (sign, scale)))
+                {
+                    let (stored, info) = (encode(negative, magnitude, scale), info(precision, scale));
+                    let expected =
+                        if is_value { Ok(Scaled { negative, magnitude }) } else { Err(VardecimalFault::OutOfDomain) };
+                    assert_eq!(decode(&stored, info), expected, "{magnitude} as decimal({precision},{scale})");
+                    let Ok(number) =
+                        <[u8; 8]>::try_from([&vec![0; 8usize.saturating_sub(stored.len())], &stored[..]].concat())
+                    else {
+                        continue;
+                    };
+                    let quick = of_word(u64::from_be_bytes(number), stored.len(), info);
+                    match u64::try_from(magnitude) {
+                        Ok(magnitude) if is_value => assert!(quick.is_none_or(|quick| quick == (negative, magnitude))),
+                        _ => assert_eq!(quick, None, "{magnitude} as decimal({precision},{scale})"),
+                    }
+                    // Those of some groups are done there.
+                    assert!(
+                        quick.is_some() == is_value || magnitude >= 10u128.pow(12),
+                        "{magnitude} as decimal({precision},{scale})"
+                    );
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn values_come_back(magnitude in 0u128..10u128.pow(38), cut in 0u32..38, scale in 0u8..=38, negative: bool) {

@@ -37,7 +37,7 @@ impl SameShapeRows {
         if !self.start(bytes, shape) {
             return false;
         }
-        let CommonForm { variables, has_ghosts, has_versions, has_complex } = form;
+        let CommonForm { variables, has_nulls, has_ghosts, has_versions, has_complex } = form;
         self.variables.fill(variables);
         let (fewest_variables, most_variables) = (variables, variables);
         let [bytes_in_all, padded_bytes] = self.lengths();
@@ -51,6 +51,10 @@ impl SameShapeRows {
             padded_bytes,
         };
         self.finish(bytes, totals);
+        if !has_nulls {
+            self.nulls.fill(0);
+            return true;
+        }
         self.nulls_from(bytes, 0)
     }
 

@@ -22,7 +22,7 @@ pub fn descriptions() -> Vec<Description> {
     ]
 }
 
-fn database(name: &str, tables: Vec<Table>) -> Description {
+pub(super) fn database(name: &str, tables: Vec<Table>) -> Description {
     let tables = tables.into_iter().zip(0..).map(|(table, at)| Table { name: format!("{name}_{at}"), ..table });
     Description {
         name: name.to_owned(),

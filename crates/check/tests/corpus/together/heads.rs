@@ -41,7 +41,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-fn written(description: &lab::Description) -> Result<MemoryFiles, Failed> {
+pub(super) fn written(description: &lab::Description) -> Result<MemoryFiles, Failed> {
     let folder = tempfile::tempdir()?;
     let paths = lab::write(description, folder.path())?.files;
     let read = |path: &std::path::PathBuf| Ok((path.clone(), std::fs::read(path)?));

@@ -15,9 +15,9 @@ use crate::compressed::record::{CdHead, CdKind, CdRecord};
 use crate::compressed::value::Codec;
 use crate::record::{VERSION_TAG_BYTES, status};
 use crate::same_shape::BYTES_AFTER;
-use fixed::{Short, Values};
-use layouts::{Layouts, Seen};
-use values::{Column, Row, Stored};
+use fixed::{Anchored, Short, Values};
+use layouts::Layouts;
+use values::{Column, Row, Stored, Way};
 
 /// Bytes of the expanded rows of a page, so that each has a place of 16 bits.
 const ROOM: usize = u16::MAX as usize;
@@ -40,8 +40,6 @@ pub struct ExpandedPage {
     rows: Vec<Row>,
     /// By column, what each of these rows has for it, unless it is in the short region as it is.
     stored: Vec<Stored>,
-    /// By column.
-    seen: Vec<Seen>,
     value: Vec<u8>,
     text: Vec<u8>,
 }
@@ -51,10 +49,7 @@ pub struct ExpandedPage {
 struct Form {
     /// How often the number of columns is another one than in the row before; 1 if all rows have the same.
     counts: u32,
-    has_data: bool,
-    has_index: bool,
-    has_ghosts: bool,
-    has_versions: bool,
+    has_nulls: bool,
     has_complex: bool,
 }
 
@@ -63,6 +58,8 @@ struct Form {
 pub struct CommonForm {
     /// The variable columns that each of them stores.
     pub variables: u16,
+    /// Some column of a row may be NULL.
+    pub has_nulls: bool,
     /// Some row is deleted.
     pub has_ghosts: bool,
     /// Some row ends with a version tag.
@@ -152,7 +149,7 @@ impl ExpandedPage {
         // The page may be of another rowset than that before.
         self.blank.columns = None;
         self.rows.clear();
-        self.layouts.next_lot();
+        self.layouts.next_page();
         self.expand(page, spaces, columns, found).is_some()
     }
 
@@ -163,12 +160,15 @@ impl ExpandedPage {
 
     /// What the rows have in common, if all have the same number of columns, and all or none are rows of an index.
     pub fn form(&self) -> Option<CommonForm> {
-        let Form { counts, has_data, has_index, has_ghosts, has_versions, has_complex } = self.form;
+        let Form { counts, has_nulls, has_complex } = self.form;
+        let kinds = self.layouts.kinds();
+        let is_one = counts == 1 && kinds.has_data != kinds.has_index;
         let variables = self.blank.variables.len() as u16;
-        (counts == 1 && has_data != has_index).then_some(CommonForm {
+        is_one.then_some(CommonForm {
             variables,
-            has_ghosts,
-            has_versions,
+            has_nulls,
+            has_ghosts: kinds.has_ghosts,
+            has_versions: kinds.has_versions,
             has_complex,
         })
     }
@@ -183,23 +183,42 @@ impl ExpandedPage {
         for space in spaces {
             let start = space.start;
             let space = page.get(space)?;
-            let count = CdHead::column_count_of(space)?;
-            let is_other = self.blank.columns != Some(count);
-            if is_other || self.rows.len() >= self.blank.most_rows {
+            if self.rows.len() >= self.blank.most_rows {
                 self.expand_rows(page, columns, &mut found)?;
             }
-            if is_other {
-                // No more than the rowset has.
-                columns.columns.get(..count.into())?;
-                self.blank.of(&columns.columns, count);
-                self.layouts.of_columns(count);
-                self.form.counts += 1;
-            }
-            let (head, places_at) = self.layouts.of(page, start, space, columns.columns.len())?;
+            let (head, places_at) = match self.layouts.known(page, start) {
+                Some(known) => known,
+                None => self.other_head(page, start, space, columns, &mut found)?,
+            };
             let record = CdRecord::after(head, space).ok()?;
             self.rows.push(Row::of(start, head, &record, places_at)?);
         }
         self.expand_rows(page, columns, &mut found)
+    }
+
+    /// The layout of a record that may have another number of columns than that before it.
+    #[inline(never)]
+    fn other_head(
+        &mut self,
+        page: &PageBytes,
+        start: usize,
+        space: &[u8],
+        columns: &PageColumns<'_>,
+        found: &mut impl FnMut(ExpandedRow) -> bool,
+    ) -> Option<(CdHead, u16)> {
+        let count = CdHead::column_count_of(space)?;
+        if self.blank.columns != Some(count) {
+            self.expand_rows(page, columns, found)?;
+            // No more than the rowset has.
+            columns.columns.get(..count.into())?;
+            self.blank.of(&columns.columns, count);
+            self.layouts.of_columns(count);
+            self.form.counts += 1;
+            if let Some(known) = self.layouts.known(page, start) {
+                return Some(known);
+            }
+        }
+        self.layouts.add(page, start, space, columns.columns.len())
     }
 
     /// Expands the rows that were read, column by column.
@@ -219,33 +238,21 @@ impl ExpandedPage {
         if self.stored.len() < values {
             self.stored.resize(values, Stored::default());
         }
-        self.layouts.seen(columns.len(), &mut self.seen)?;
         let stored = self.stored.get_mut(..values)?.chunks_exact_mut(count);
-        for (((at, column), seen), stored) in columns.iter().enumerate().zip(&mut self.seen).zip(stored) {
-            if !column.allows(*seen) {
+        for ((at, column), stored) in columns.iter().enumerate().zip(stored) {
+            let seen = self.layouts.seen(at);
+            if !column.allows(seen) {
                 return None;
             }
-            if !column.is_short(*seen) {
-                values::find_short(&self.layouts, at, &self.rows, stored)?;
-                *seen = column.complete((page, *info), &mut self.rows, stored, *seen)?;
-                self.form.has_complex |= seen.has_complex();
+            self.form.has_nulls |= seen.has_nulls();
+            if column.way(seen) == Way::Any {
+                self.form.has_complex |= column.find((page, *info), (&self.layouts, at), &mut self.rows, stored)?;
             }
         }
-        for row in 0..count {
-            let place = self.begin(page, columns, row)?;
-            let Row { kind, length, tag_at, .. } = *self.rows.get(row)?;
-            let is_index = matches!(kind, CdKind::Index | CdKind::GhostIndex);
-            self.form.has_index |= is_index;
-            self.form.has_data |= !is_index;
-            self.form.has_ghosts |= kind.is_ghost();
-            self.form.has_versions |= tag_at.is_some();
-            if !found(ExpandedRow { place, kind, length: length.into() }) {
-                return None;
-            }
-        }
-        let Self { bytes, rows, layouts, blank, stored, seen, value, text, .. } = self;
-        for ((at, column), (stored, seen)) in columns.iter().enumerate().zip(stored.chunks_exact(count).zip(seen)) {
-            let is_short = column.is_short(*seen);
+        self.begin_rows(page, columns, found)?;
+        let Self { bytes, rows, layouts, blank, stored, value, text, .. } = self;
+        for ((at, column), stored) in columns.iter().enumerate().zip(stored.chunks_exact(count)) {
+            let seen = layouts.seen(at);
             if seen.has_nulls() {
                 for row in rows.iter() {
                     let byte = bytes.get_mut(usize::from(row.place) + blank.bitmap + at / 8)?;
@@ -253,53 +260,65 @@ impl ExpandedPage {
                 }
             }
             let values = Values { page, rows, bytes };
-            match is_short {
-                true => column.put(values, Short { layouts, column: at }, (value, text))?,
-                false if column.slot.fixed > 0 => column.put(values, stored.iter(), (value, text))?,
-                false => {}
+            match column.way(seen) {
+                Way::Short => column.put(values, Short { layouts, column: at }, (value, text))?,
+                Way::Anchored => column.put(values, Anchored { layouts, column: at }, (value, text))?,
+                Way::Any if column.slot.fixed > 0 => column.put(values, stored.iter(), (value, text))?,
+                Way::Any => {}
             }
         }
         rows.clear();
-        layouts.next_lot();
+        layouts.forget_many();
         Some(())
     }
 
-    /// Begins the expanded form of the row of this number: all but NULLs and the columns of fixed length.
-    #[inline]
-    fn begin(&mut self, page: &PageBytes, columns: &[Column<'_>], number: usize) -> Option<Range<u32>> {
+    /// Begins the expanded form of each row: all but NULLs and the columns of fixed length.
+    fn begin_rows(
+        &mut self,
+        page: &PageBytes,
+        columns: &[Column<'_>],
+        found: &mut impl FnMut(ExpandedRow) -> bool,
+    ) -> Option<()> {
         let Self { bytes, used, blank, rows, stored, value: whole, text, .. } = self;
-        let count = rows.len();
-        let row = rows.get_mut(number)?;
-        let image = bytes.get_mut(*used..ROOM - BYTES_AFTER)?;
-        let (mut end_at, mut end) = (blank.ends, 0);
-        append(image, &mut end, &blank.image, blank.length)?;
-        *image.first_mut()? |=
-            (row.kind.plain() as u8) << 1 | if row.tag_at.is_some() { status::VERSION_TAG } else { 0 };
-        for at in blank.variables.iter().map(|at| usize::from(*at)) {
-            let (column, stored) = (columns.get(at)?, stored.get(at * count + number)?);
-            if column.slot.codec == Codec::Verbatim || stored.is_complex {
-                if stored.prefix > 0 {
-                    append(image, &mut end, column.prefix(stored)?, stored.prefix.into())?;
+        let (room, count) = (bytes.get_mut(..ROOM - BYTES_AFTER)?, rows.len());
+        let mut start = *used;
+        for (number, row) in rows.iter_mut().enumerate() {
+            let image = room.get_mut(start..)?;
+            let (mut end_at, mut end) = (blank.ends, 0);
+            append(image, &mut end, &blank.image, blank.length)?;
+            *image.first_mut()? |=
+                (row.kind.plain() as u8) << 1 | if row.tag_at.is_some() { status::VERSION_TAG } else { 0 };
+            for at in blank.variables.iter().map(|at| usize::from(*at)) {
+                let (column, stored) = (columns.get(at)?, stored.get(at * count + number)?);
+                if column.slot.codec == Codec::Verbatim || stored.is_complex {
+                    if stored.prefix > 0 {
+                        append(image, &mut end, column.prefix(stored)?, stored.prefix.into())?;
+                    }
+                    append(image, &mut end, page.get(stored.start.into()..)?, stored.length.into())?;
+                } else if !stored.is_null() {
+                    text.clear();
+                    let bytes = joined(column.prefix(stored)?, stored.own(page)?, whole);
+                    put(&column.slot, bytes, text, &mut Vec::new()).ok()?;
+                    append(image, &mut end, text, text.len())?;
                 }
-                append(image, &mut end, page.get(stored.start.into()..)?, stored.length.into())?;
-            } else if !stored.is_null() {
-                text.clear();
-                let bytes = joined(column.prefix(stored)?, stored.own(page)?, whole);
-                put(&column.slot, bytes, text, &mut Vec::new()).ok()?;
-                append(image, &mut end, text, text.len())?;
+                if end > MAX_IMAGE_BYTES {
+                    return None;
+                }
+                put_u16(image, end_at, end | if stored.is_complex { COMPLEX.into() } else { 0 });
+                end_at += 2;
             }
-            if end > MAX_IMAGE_BYTES {
+            if let Some(tag_at) = row.tag_at {
+                append(image, &mut end, page.get(tag_at.into()..)?, VERSION_TAG_BYTES)?;
+            }
+            row.place = start as u16;
+            let place = row.place.into()..(start + end) as u32;
+            if !found(ExpandedRow { place, kind: row.kind, length: row.length.into() }) {
                 return None;
             }
-            put_u16(image, end_at, end | if stored.is_complex { COMPLEX.into() } else { 0 });
-            end_at += 2;
+            start += end;
         }
-        if let Some(tag_at) = row.tag_at {
-            append(image, &mut end, page.get(tag_at.into()..)?, VERSION_TAG_BYTES)?;
-        }
-        row.place = *used as u16;
-        *used += end;
-        Some(u32::from(row.place)..*used as u32)
+        *used = start;
+        Some(())
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Values<'v> {
 /// What rows have for a column.
 pub(super) trait Found {
     /// What the next row has, which is this.
-    fn of_next(&mut self, row: &Row) -> Option<Stored>;
+    fn of_next(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<Stored>;
     /// Its value as a big-endian number, and the length of that; `None` if it has more than eight bytes.
     fn word(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<(u64, usize)>;
 }
@@ -25,7 +25,7 @@ pub(super) trait Found {
 /// Completed: some begin with bytes of the anchor, or are not in the short region.
 impl Found for std::slice::Iter<'_, Stored> {
     #[inline(always)]
-    fn of_next(&mut self, _: &Row) -> Option<Stored> {
+    fn of_next(&mut self, _: &PageBytes, _: &Column<'_>, _: &Row) -> Option<Stored> {
         self.next().copied()
     }
 
@@ -48,13 +48,31 @@ pub(super) struct Short<'l> {
 
 impl Found for Short<'_> {
     #[inline(always)]
-    fn of_next(&mut self, row: &Row) -> Option<Stored> {
+    fn of_next(&mut self, _: &PageBytes, _: &Column<'_>, row: &Row) -> Option<Stored> {
         row.short(self.layouts, self.column)
     }
 
     #[inline(always)]
     fn word(&mut self, page: &PageBytes, _: &Column<'_>, row: &Row) -> Option<(u64, usize)> {
         row.short_word(page, self.layouts, self.column)
+    }
+}
+
+/// In the short region, after some bytes of the anchor.
+pub(super) struct Anchored<'l> {
+    pub(super) layouts: &'l Layouts,
+    pub(super) column: usize,
+}
+
+impl Found for Anchored<'_> {
+    #[inline(always)]
+    fn of_next(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<Stored> {
+        row.anchored(page, self.layouts, (self.column, column))
+    }
+
+    #[inline(always)]
+    fn word(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<(u64, usize)> {
+        row.anchored_word(page, self.layouts, (self.column, column))
     }
 }
 
@@ -118,7 +136,7 @@ impl Column<'_> {
     ) -> Option<()> {
         let (fixed, width) = (usize::from(self.slot.fixed), usize::from(self.slot.length));
         for row in rows {
-            let stored = found.of_next(row)?;
+            let stored = found.of_next(page, self, row)?;
             if stored.is_null() {
                 continue;
             }
@@ -145,9 +163,9 @@ impl Column<'_> {
         Some(())
     }
 
-    fn put_bits(&self, Values { rows, bytes, .. }: Values<'_>, mut found: impl Found) -> Option<()> {
+    fn put_bits(&self, Values { page, rows, bytes }: Values<'_>, mut found: impl Found) -> Option<()> {
         for row in rows {
-            let stored = found.of_next(row)?;
+            let stored = found.of_next(page, self, row)?;
             if stored.whole_length() > 0 {
                 return None;
             }
@@ -163,7 +181,7 @@ impl Column<'_> {
         (whole, text): (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Option<()> {
         for row in rows {
-            let stored = found.of_next(row)?;
+            let stored = found.of_next(page, self, row)?;
             if stored.is_null() {
                 continue;
             }

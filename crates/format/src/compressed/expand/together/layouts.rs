@@ -2,7 +2,7 @@
 //! ways, so that most records need only be compared with one that was read before.
 
 use crate::PageBytes;
-use crate::compressed::record::{CdHead, Descriptor};
+use crate::compressed::record::{CdHead, CdKind, Descriptor};
 
 /// The half-bytes that describe columns, but for those of short values, which are between the second and the third.
 pub(super) const NULL: u8 = 0;
@@ -26,7 +26,7 @@ const HALVES: [u8; 16] = {
 };
 
 /// Where more places of values than this are known, all layouts are forgotten before further rows are read.
-const MOST_PLACES: usize = 4096;
+pub(super) const MOST_PLACES: usize = 4096;
 /// Layouts that are found again, by a hash of the head.
 const FOUND: usize = 256;
 /// Odd, with bits everywhere: spreads what it is multiplied by to the highest bits.
@@ -41,21 +41,13 @@ pub(super) struct Place {
     pub(super) half: u8,
 }
 
-/// The half-bytes that some rows have for a column: a bit for each.
+/// The half-bytes that rows of a lot have for a column: a bit for each.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen(u16);
 
 impl Seen {
-    /// Stands for complex values; no column is described by this half-byte.
-    const COMPLEX: u8 = 15;
-
-    #[inline(always)]
     fn add(&mut self, half: u8) {
         self.0 |= 1 << (half & 0xF);
-    }
-
-    pub(super) fn add_complex(&mut self, is_complex: bool) {
-        self.0 |= u16::from(is_complex) << Self::COMPLEX;
     }
 
     pub(super) fn has(self, half: u8) -> bool {
@@ -65,9 +57,26 @@ impl Seen {
     pub(super) fn has_nulls(self) -> bool {
         self.has(NULL)
     }
+}
 
-    pub(super) fn has_complex(self) -> bool {
-        self.has(Self::COMPLEX)
+/// What the records of a page are.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Kinds {
+    pub(super) has_data: bool,
+    pub(super) has_index: bool,
+    pub(super) has_ghosts: bool,
+    /// Some end with a version tag.
+    pub(super) has_versions: bool,
+}
+
+impl Kinds {
+    fn add(&mut self, head: CdHead) {
+        let kind = CdKind::of(head.status);
+        let is_index = matches!(kind, CdKind::Index | CdKind::GhostIndex);
+        self.has_data |= !is_index;
+        self.has_index |= is_index;
+        self.has_ghosts |= kind.is_ghost();
+        self.has_versions |= head.is_versioned();
     }
 }
 
@@ -81,9 +90,11 @@ pub(super) struct Layouts {
     places: Vec<Place>,
     /// First bytes of records, in whole words, all but the last one of each: no more than places.
     words: Vec<u64>,
-    /// Where the places of those layouts begin that rows of this lot have: rows that are taken together.
-    used: Vec<u16>,
+    /// By column, what is seen of this lot: rows of a page that have the same number of columns and were read since layouts were
+    /// forgotten.
+    seen: Vec<Seen>,
     lot: u64,
+    kinds: Kinds,
     /// Columns of the records that are read, and the words that their heads take but for the last, with the bits of that one;
     /// none if such records are not compared with others.
     columns: u16,
@@ -104,16 +115,28 @@ struct Layout {
 }
 
 impl Layouts {
-    /// Begins a lot: rows that are taken together.
-    pub(super) fn next_lot(&mut self) {
-        self.lot += 1;
-        self.used.clear();
+    /// Begins a page.
+    pub(super) fn next_page(&mut self) {
+        self.forget_many();
+        // The columns of its records are not known yet.
+        self.first_words = None;
+        self.kinds = Kinds::default();
+    }
+
+    /// What the records of this page are.
+    pub(super) fn kinds(&self) -> Kinds {
+        self.kinds
+    }
+
+    /// Forgets the layouts if they are many. No row may need them any more.
+    pub(super) fn forget_many(&mut self) {
         if self.found.is_empty() || self.places.len() > MOST_PLACES {
             self.places.clear();
             self.words.clear();
             self.found.clear();
             let none = Layout { last: 0, head: CdHead::NONE, words_at: 0, places_at: 0, lot: 0 };
             self.found.resize(FOUND + 1, none);
+            self.next_lot();
         }
     }
 
@@ -125,25 +148,32 @@ impl Layouts {
             let before = (length - 1) / BYTES;
             (before, u64::MAX >> (8 * (BYTES * (before + 1) - length)))
         });
+        self.next_lot();
     }
 
-    /// The layout of the record at the start of `space`, which starts at `start` of the page, of a rowset with `columns` columns;
-    /// `None` if its head is not sound. The rest of the record is not looked at.
+    fn next_lot(&mut self) {
+        self.lot += 1;
+        self.seen.clear();
+        self.seen.resize(self.columns.into(), Seen::default());
+    }
+
+    /// The layout of the record that starts there, if its head is that of another record, and so as many columns.
     #[inline(always)]
-    pub(super) fn of(&mut self, page: &PageBytes, start: usize, space: &[u8], columns: usize) -> Option<(CdHead, u16)> {
-        let (mut place, last) = self.find(page, start).unwrap_or((FOUND, 0));
+    pub(super) fn known(&mut self, page: &PageBytes, start: usize) -> Option<(CdHead, u16)> {
+        let (place, last) = self.find(page, start)?;
         let layout = self.found.get_mut(place)?;
         let is_known = layout.head.column_count == self.columns
             && layout.last == last
             && are_words(page, start, self.words.get(layout.words_at.into()..)?, self.first_words);
-        if !is_known || place == FOUND {
-            place = self.add(place, last, space, columns)?;
-        } else if layout.lot != self.lot {
-            layout.lot = self.lot;
-            self.used.push(layout.places_at);
+        if !is_known {
+            return None;
         }
-        let layout = self.found.get(place)?;
-        Some((layout.head, layout.places_at))
+        let (head, places_at) = (layout.head, layout.places_at);
+        if layout.lot != self.lot {
+            layout.lot = self.lot;
+            self.see(head, places_at);
+        }
+        Some((head, places_at))
     }
 
     /// Where the layout of a record would be, and the last word of its head; `None` if the record is not compared.
@@ -159,9 +189,17 @@ impl Layouts {
         Some((((mixed ^ last).wrapping_mul(SPREAD) >> (u64::BITS - FOUND.ilog2())) as usize, last))
     }
 
-    /// Adds the layout of the record at the start of `space` in this place.
+    /// The layout of the record at the start of `space`, which starts at `start` of the page, of a rowset with `columns` columns;
+    /// `None` if its head is not sound. The rest of the record is not looked at.
     #[inline(never)]
-    fn add(&mut self, place: usize, last: u64, space: &[u8], columns: usize) -> Option<usize> {
+    pub(super) fn add(
+        &mut self,
+        page: &PageBytes,
+        start: usize,
+        space: &[u8],
+        columns: usize,
+    ) -> Option<(CdHead, u16)> {
+        let (place, last) = self.find(page, start).unwrap_or((FOUND, 0));
         let head = CdHead::read(space, columns).ok()?;
         let (places_at, words_at) = (self.places.len() as u16, self.words.len() as u16);
         if let Some((before, _)) = self.first_words {
@@ -169,7 +207,6 @@ impl Layouts {
             let words = space.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
             self.words.extend(words.take(before));
         }
-        self.used.push(places_at);
         self.places.resize(self.places.len() + usize::from(head.column_count), Place::default());
         let mut end = head.short_at;
         let mut of_half = |half: u8| {
@@ -186,19 +223,22 @@ impl Layouts {
             }
         }
         *self.found.get_mut(place)? = Layout { last, head, words_at, places_at, lot: self.lot };
-        Some(place)
+        self.see(head, places_at);
+        Some((head, places_at))
     }
 
-    /// Puts into `seen`, for each of this number of columns, the half-bytes that the rows of this lot have.
-    pub(super) fn seen(&self, columns: usize, seen: &mut Vec<Seen>) -> Option<()> {
-        seen.clear();
-        seen.resize(columns, Seen::default());
-        for at in self.used.iter().map(|at| usize::from(*at)) {
-            for (seen, place) in seen.iter_mut().zip(self.places.get(at..at + columns)?) {
-                seen.add(place.half);
-            }
+    /// Some row of this lot has this head, and the half-bytes of the layout whose places begin there.
+    #[inline(never)]
+    fn see(&mut self, head: CdHead, places_at: u16) {
+        self.kinds.add(head);
+        for (seen, place) in self.seen.iter_mut().zip(self.places.iter().skip(places_at.into())) {
+            seen.add(place.half);
         }
-        Some(())
+    }
+
+    /// The half-bytes that rows of this lot have for a column.
+    pub(super) fn seen(&self, column: usize) -> Seen {
+        self.seen.get(column).copied().unwrap_or_default()
     }
 
     /// The place of the value of a column, by where the row's places begin.

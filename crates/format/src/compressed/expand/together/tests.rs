@@ -1,5 +1,7 @@
 //! Rows expanded together against the same rows audited and expanded one by one.
 
+mod heads;
+
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -18,11 +20,15 @@ fn half_byte_of(bytes: &[u8]) -> u8 {
     if bytes.len() <= 8 { bytes.len() as u8 + 1 } else { 10 }
 }
 
-/// A record of less than 128 columns.
+/// A record.
 fn record(status: u8, values: &[Stored]) -> Vec<u8> {
     let is_long = |(half, _): &&Stored| *half == 10;
     let long: Vec<&[u8]> = values.iter().filter(is_long).map(|(_, value)| value.as_slice()).collect();
-    let mut bytes = vec![status | if long.is_empty() { 0 } else { 0x20 }, values.len() as u8];
+    let mut bytes = vec![status | if long.is_empty() { 0 } else { 0x20 }];
+    match values.len() {
+        count @ 0..128 => bytes.push(count as u8),
+        count => bytes.extend([0x80 | (count >> 8) as u8, count as u8]),
+    }
     bytes.extend(values.chunks(2).map(|pair| pair[0].0 | pair.get(1).map_or(0, |(half, _)| half << 4)));
     let leading = values.len().saturating_sub(1) / 30;
     let of_short = |values: &[Stored]| -> Vec<u8> {
@@ -156,13 +162,7 @@ proptest! {
         let (mut together, mut scratch) = (ExpandedPage::default(), Scratch::default());
         let mut sound = Vec::new();
         for space in spaces {
-            let mut one_by_one = || {
-                let record = CdRecord::read(&page[space.clone()], columns.len()).ok()?;
-                expansion.audit(&record, info.as_ref()).ok()?;
-                let row = expansion.expand(&record, info.as_ref(), &mut scratch).ok().filter(|row| row.doubts.is_empty())?;
-                Some((row.record.bytes().to_vec(), record.kind(), record.length()?, record.column_count()))
-            };
-            let expected = one_by_one();
+            let expected = one_by_one(page, &space, &expansion, info.as_ref(), &mut scratch);
             let found = images(&mut together, page, std::slice::from_ref(&space), &of_page);
             prop_assert_eq!(found, expected.as_ref().map(|(image, kind, length, _)| vec![(image.clone(), *kind, *length)]));
             sound.extend(expected.map(|row| (space, row)));
@@ -223,6 +223,21 @@ fn a_column_count_in_two_bytes_that_needs_one_is_left_to_the_general_way() {
         let is_narrow = record[1] == 1;
         assert_eq!(images(&mut together, &page, &[space], &of_page).is_some(), is_narrow, "{record:02X?}");
     }
+}
+
+/// The image of a row that is audited and expanded by itself, what its record is, its length and columns; `None` if that fails or a
+/// value is in doubt.
+fn one_by_one(
+    page: &PageBytes,
+    space: &Range<usize>,
+    expansion: &Expansion,
+    info: Option<&CompressionInfo<'_>>,
+    scratch: &mut Scratch,
+) -> Option<(Vec<u8>, CdKind, usize, u16)> {
+    let record = CdRecord::read(&page[space.clone()], expansion.columns()).ok()?;
+    expansion.audit(&record, info).ok()?;
+    let row = expansion.expand(&record, info, scratch).ok().filter(|row| row.doubts.is_empty())?;
+    Some((row.record.bytes().to_vec(), record.kind(), record.length()?, record.column_count()))
 }
 
 /// The image of each row, with what its record is and its length; `None` if they cannot be expanded together.

@@ -14,8 +14,21 @@ use crate::record::VERSION_TAG_BYTES;
 pub(super) struct Column<'a> {
     pub(super) slot: Slot,
     anchor: Anchor<'a>,
+    /// The bytes of the anchor.
+    anchor_length: u16,
     /// The numbers that the first bytes of the anchor make, by how many they are; 0 where it has fewer.
     prefixes: [u64; 9],
+}
+
+/// How the values that some rows have for a column are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// All are whole in the short region, and have fixed places in expanded rows.
+    Short,
+    /// The same after some first bytes of an anchor.
+    Anchored,
+    /// For each row by itself, before any is put into its place.
+    Any,
 }
 
 /// A record, and where its next long value is: places on the page.
@@ -45,14 +58,6 @@ pub(super) struct Stored {
     pub(super) is_complex: bool,
 }
 
-/// Finds what some rows have for the column of this number in their short regions.
-pub(super) fn find_short(layouts: &Layouts, at: usize, rows: &[Row], found: &mut [Stored]) -> Option<()> {
-    for (row, stored) in rows.iter().zip(found) {
-        *stored = row.short(layouts, at)?;
-    }
-    Some(())
-}
-
 impl Row {
     /// The row of a record that starts there, and whose short values have these places; `None` if its end is unknown.
     #[inline(always)]
@@ -77,10 +82,43 @@ impl Row {
     #[inline(always)]
     pub(super) fn short_word(&self, page: &PageBytes, layouts: &Layouts, column: usize) -> Option<(u64, usize)> {
         let Place { end, length, .. } = layouts.place(self.places_at, column)?;
-        Some((
-            word_before(page, usize::from(self.start) + usize::from(end))? & MASKS.get(usize::from(length))?,
-            length.into(),
-        ))
+        let word = word_before(page, usize::from(self.start) + usize::from(end))?;
+        Some((word & mask(length), length.into()))
+    }
+
+    /// The same for a column that has an anchor.
+    #[inline(always)]
+    pub(super) fn anchored_word(
+        &self,
+        page: &PageBytes,
+        layouts: &Layouts,
+        (number, column): (usize, &Column<'_>),
+    ) -> Option<(u64, usize)> {
+        let Place { end, length, half } = layouts.place(self.places_at, number)?;
+        let word = word_before(page, usize::from(self.start) + usize::from(end))?;
+        // The length of what it has from the anchor comes first, in one byte.
+        let (own, prefix) = (length.wrapping_sub(1), (word & mask(length)) >> (8 * (length.wrapping_sub(1) & 7)));
+        if matches!(half, NULL | EMPTY | BIT_TRUE) || prefix >= WIDE_PREFIX.into() {
+            let stored = self.anchored(page, layouts, (number, column))?;
+            let length = stored.whole_length();
+            return (length <= size_of::<u64>()).then_some((column.word(page, &stored)?, length));
+        }
+        let number = *column.prefixes.get(prefix as usize)? << (8 * (own & 7)) | word & mask(own);
+        let length = prefix as usize + usize::from(own);
+        (prefix <= column.anchor_length.into() && length <= size_of::<u64>()).then_some((number, length))
+    }
+
+    /// What it has in its short region for a column that has an anchor.
+    #[inline]
+    pub(super) fn anchored(
+        &self,
+        page: &PageBytes,
+        layouts: &Layouts,
+        (number, column): (usize, &Column<'_>),
+    ) -> Option<Stored> {
+        let mut stored = self.short(layouts, number)?;
+        split(page, column.anchor_length, &mut stored)?;
+        Some(stored)
     }
 
     /// What it has for a column in its short region.
@@ -119,11 +157,12 @@ impl<'a> Column<'a> {
     /// A column of a page that has this compression information.
     pub(super) fn of(slot: Slot, at: usize, info: Option<&CompressionInfo<'a>>) -> Self {
         let anchor = info.map_or(Anchor::None, |info| info.anchor(at));
-        let prefixes = match anchor {
-            Anchor::Bytes(bytes) => std::array::from_fn(|length| bytes.get(..length).map_or(0, number)),
-            Anchor::None | Anchor::Bit(_) => [0; 9],
+        let bytes = match anchor {
+            Anchor::Bytes(bytes) => bytes,
+            Anchor::None | Anchor::Bit(_) => &[],
         };
-        Self { slot, anchor, prefixes }
+        let prefixes = std::array::from_fn(|length| bytes.get(..length).map_or(0, number));
+        Self { slot, anchor, anchor_length: bytes.len() as u16, prefixes }
     }
 
     /// Whether values of these half-bytes are possible.
@@ -131,22 +170,36 @@ impl<'a> Column<'a> {
         !(SYMBOL + 1..16).any(|half| seen.has(half)) && (!seen.has(BIT_TRUE) || self.slot.codec == Codec::Bit)
     }
 
-    /// Whether values of these half-bytes are whole where they are in the short region, and have fixed places in expanded rows.
-    pub(super) fn is_short(&self, seen: Seen) -> bool {
-        self.slot.fixed > 0 && self.anchor == Anchor::None && !seen.has(LONG) && !seen.has(SYMBOL)
+    /// How values of these half-bytes are found.
+    pub(super) fn way(&self, seen: Seen) -> Way {
+        match self.anchor {
+            _ if self.slot.fixed == 0 || seen.has(LONG) || seen.has(SYMBOL) => Way::Any,
+            Anchor::None => Way::Short,
+            Anchor::Bytes(_) => Way::Anchored,
+            Anchor::Bit(_) => Way::Any,
+        }
     }
 
-    /// Completes what was found for each of these rows by [`find_short`], from column to column. `None` if one has something
-    /// that is not known here.
-    pub(super) fn complete(
+    /// Finds what each of these rows has for this column, and completes it, from column to column; true if some of it is complex.
+    /// `None` if one has something that is not known here.
+    pub(super) fn find(
         &self,
         (page, info): (&PageBytes, Option<&CompressionInfo<'_>>),
+        (layouts, at): (&Layouts, usize),
         rows: &mut [Row],
         found: &mut [Stored],
-        mut seen: Seen,
-    ) -> Option<Seen> {
+    ) -> Option<bool> {
+        let seen = layouts.seen(at);
+        let mut has_complex = false;
         if seen.has(LONG) {
-            self.find_long(page, rows, found, &mut seen)?;
+            has_complex = find_long(page, (layouts, at), rows, found)?;
+            if has_complex && (self.slot.fixed > 0 || self.anchor != Anchor::None) {
+                return None;
+            }
+        } else {
+            for (row, stored) in rows.iter().zip(&mut *found) {
+                *stored = row.short(layouts, at)?;
+            }
         }
         if seen.has(SYMBOL) {
             for stored in found.iter_mut().filter(|stored| stored.half == SYMBOL) {
@@ -156,31 +209,10 @@ impl<'a> Column<'a> {
         }
         match self.anchor {
             Anchor::None => {}
-            _ if seen.has_complex() => return None,
-            Anchor::Bytes(anchor) => split(page, anchor.len() as u16, found)?,
+            Anchor::Bytes(_) => found.iter_mut().try_for_each(|found| split(page, self.anchor_length, found))?,
             Anchor::Bit(bit) => self.resolve_bits(page, bit, found)?,
         }
-        Some(seen)
-    }
-
-    /// Finds the long values. Without branches: a processor cannot predict which rows have one.
-    fn find_long(&self, page: &PageBytes, rows: &mut [Row], found: &mut [Stored], seen: &mut Seen) -> Option<()> {
-        let mut all_ends = 0;
-        for (row, stored) in rows.iter_mut().zip(found) {
-            let is_long = u16::from(stored.half == LONG);
-            let choose = |long: u16, other: u16| if is_long != 0 { long } else { other };
-            // If the row has no long value here, this reads other bytes of the page, which are not used.
-            let end = u16_at(page, row.long_end_at.into())?;
-            let next = row.long_at.wrapping_add(end & !COMPLEX);
-            stored.start = choose(row.long_start, stored.start);
-            stored.length = choose(next.wrapping_sub(row.long_start), stored.length);
-            stored.is_complex = choose(end, 0) & COMPLEX != 0;
-            all_ends |= choose(end, 0);
-            row.long_start = choose(next, row.long_start);
-            row.long_end_at += 2 * is_long;
-        }
-        seen.add_complex(all_ends & COMPLEX != 0);
-        (self.slot.fixed == 0 || !seen.has_complex()).then_some(())
+        Some(has_complex)
     }
 
     /// Bits, of a column whose anchor is one.
@@ -215,10 +247,40 @@ impl<'a> Column<'a> {
     pub(super) fn word(&self, page: &PageBytes, stored: &Stored) -> Option<u64> {
         // Whatever is before it, the header at least, is on the page too.
         let own = word_before(page, usize::from(stored.start) + usize::from(stored.length))?;
-        let own = own & MASKS.get(usize::from(stored.length))?;
+        let own = own & mask(u8::try_from(stored.length).ok().filter(|length| *length <= 8)?);
         let bits = 8 * u32::from(stored.length);
         Some(self.prefixes.get(usize::from(stored.prefix))?.checked_shl(bits).unwrap_or_default() | own)
     }
+}
+
+/// Finds values of which some are long; true if some of these are complex. Without branches: a processor cannot predict which rows
+/// have one.
+fn find_long(
+    page: &PageBytes,
+    (layouts, at): (&Layouts, usize),
+    rows: &mut [Row],
+    found: &mut [Stored],
+) -> Option<bool> {
+    let mut all_ends = 0;
+    for (row, stored) in rows.iter_mut().zip(found) {
+        let short = row.short(layouts, at)?;
+        let is_long = u16::from(short.half == LONG);
+        let choose = |long: u16, other: u16| if is_long != 0 { long } else { other };
+        // If the row has no long value here, this reads other bytes of the page, which are not used.
+        let end = u16_at(page, row.long_end_at.into())?;
+        let next = row.long_at.wrapping_add(end & !COMPLEX);
+        let long_end = choose(end, 0);
+        *stored = Stored {
+            start: choose(row.long_start, short.start),
+            length: choose(next.wrapping_sub(row.long_start), short.length),
+            is_complex: long_end & COMPLEX != 0,
+            ..short
+        };
+        all_ends |= long_end;
+        row.long_start = choose(next, row.long_start);
+        row.long_end_at += 2 * is_long;
+    }
+    Some(all_ends & COMPLEX != 0)
 }
 
 /// The eight bytes that end there.
@@ -227,28 +289,40 @@ fn word_before(page: &PageBytes, end: usize) -> Option<u64> {
     Some(u64::from_be_bytes(*page.get(end.checked_sub(8)?..end)?.first_chunk()?))
 }
 
-/// By length in bytes, the bits of a number.
-const MASKS: [u64; 9] =
-    [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0xFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF, 0xFF_FFFF_FFFF_FFFF, u64::MAX];
+/// The bits of a number of at most eight bytes.
+#[inline(always)]
+fn mask(length: u8) -> u64 {
+    MASKS.get(usize::from(length) & 15).copied().unwrap_or_default()
+}
 
-/// Splits values of a column that has an anchor of this length: how many of its bytes they begin with comes first.
-fn split(page: &PageBytes, anchor: u16, found: &mut [Stored]) -> Option<()> {
-    for stored in found {
-        match stored.half {
-            NULL | BIT_TRUE => {}
-            EMPTY => stored.prefix = anchor,
-            _ => {
-                let start = usize::from(stored.start);
-                let (prefix, own) = match *page.get(start)? {
-                    WIDE_PREFIX => (*page.get(start + 1)?, 2),
-                    prefix @ 0..WIDE_PREFIX => (prefix, 1),
-                    _ => return None,
-                };
-                (stored.prefix, stored.start) = (prefix.into(), stored.start + own);
-                stored.length = stored.length.checked_sub(own)?;
-                if stored.prefix > anchor {
-                    return None;
-                }
+/// By length in bytes; more than eight do not occur.
+const MASKS: [u64; 16] = {
+    let mut masks = [u64::MAX; 16];
+    let mut length = 0;
+    while length < 8 {
+        masks[length] = (1 << (8 * length)) - 1;
+        length += 1;
+    }
+    masks
+};
+
+/// Splits a value of a column that has an anchor of this length: how many of its bytes it begins with comes first.
+#[inline(always)]
+fn split(page: &PageBytes, anchor: u16, stored: &mut Stored) -> Option<()> {
+    match stored.half {
+        NULL | BIT_TRUE => {}
+        EMPTY => stored.prefix = anchor,
+        _ => {
+            let start = usize::from(stored.start);
+            let (prefix, own) = match *page.get(start)? {
+                WIDE_PREFIX => (*page.get(start + 1)?, 2),
+                prefix @ 0..WIDE_PREFIX => (prefix, 1),
+                _ => return None,
+            };
+            (stored.prefix, stored.start) = (prefix.into(), stored.start + own);
+            stored.length = stored.length.checked_sub(own)?;
+            if stored.prefix > anchor {
+                return None;
             }
         }
     }
