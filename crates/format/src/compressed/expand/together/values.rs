@@ -296,6 +296,7 @@ fn mask(length: u8) -> u64 {
 }
 
 /// By length in bytes; more than eight do not occur.
+#[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 8")]
 const MASKS: [u64; 16] = {
     let mut masks = [u64::MAX; 16];
     let mut length = 0;
