@@ -18,7 +18,12 @@ pub(super) struct Values<'v> {
 pub(super) trait Found {
     /// What the next row has, which is this.
     fn of_next(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<Stored>;
-    /// Its value as a big-endian number, and the length of that; `None` if it has more than eight bytes.
+    /// The value of what was found for a row, which has at most eight bytes, as a big-endian number.
+    #[inline(always)]
+    fn word_of(&self, page: &PageBytes, column: &Column<'_>, (_, stored): (&Row, &Stored)) -> Option<u64> {
+        column.word(page, stored)
+    }
+    /// That of the next row, and the length of it; `None` if it has more than eight bytes.
     fn word(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<(u64, usize)>;
 }
 
@@ -50,6 +55,11 @@ impl Found for Short<'_> {
     #[inline(always)]
     fn of_next(&mut self, _: &PageBytes, _: &Column<'_>, row: &Row) -> Option<Stored> {
         row.short(self.layouts, self.column)
+    }
+
+    #[inline(always)]
+    fn word_of(&self, page: &PageBytes, _: &Column<'_>, (row, _): (&Row, &Stored)) -> Option<u64> {
+        Some(row.short_word(page, self.layouts, self.column)?.0)
     }
 
     #[inline(always)]
@@ -143,7 +153,7 @@ impl Column<'_> {
             let image = bytes.get_mut(row.place.into()..)?;
             let length = stored.whole_length();
             let short = match length {
-                0..=8 => vardecimal::of_word(self.word(page, &stored)?, length, self.slot.info),
+                0..=8 => vardecimal::of_word(found.word_of(page, self, (row, &stored))?, length, self.slot.info),
                 _ => None,
             };
             let Some((is_negative, magnitude)) = short else {

@@ -39,7 +39,8 @@ pub(super) struct Row {
     pub(super) tag_at: Option<u16>,
     /// Where its expanded form begins.
     pub(super) place: u16,
-    start: u16,
+    /// Eight bytes before its start, so that this plus the end of a value is where the last eight bytes up to that end begin.
+    word_at: u16,
     /// Where the places of its short values begin.
     places_at: u16,
     long_end_at: u16,
@@ -70,7 +71,7 @@ impl Row {
             length: length as u16,
             tag_at: head.is_versioned().then(|| on_page(length - VERSION_TAG_BYTES)),
             place: 0,
-            start: start as u16,
+            word_at: start.checked_sub(size_of::<u64>())? as u16,
             places_at,
             long_end_at: on_page(long_offsets_at.into()),
             long_at: on_page(long_at.into()),
@@ -82,7 +83,7 @@ impl Row {
     #[inline(always)]
     pub(super) fn short_word(&self, page: &PageBytes, layouts: &Layouts, column: usize) -> Option<(u64, usize)> {
         let Place { end, length, .. } = layouts.place(self.places_at, column)?;
-        let word = word_before(page, usize::from(self.start) + usize::from(end))?;
+        let word = word_at(page, usize::from(self.word_at) + usize::from(end))?;
         Some((word & mask(length), length.into()))
     }
 
@@ -95,7 +96,7 @@ impl Row {
         (number, column): (usize, &Column<'_>),
     ) -> Option<(u64, usize)> {
         let Place { end, length, half } = layouts.place(self.places_at, number)?;
-        let word = word_before(page, usize::from(self.start) + usize::from(end))?;
+        let word = word_at(page, usize::from(self.word_at) + usize::from(end))?;
         // The length of what it has from the anchor comes first, in one byte.
         let (own, prefix) = (length.wrapping_sub(1), (word & mask(length)) >> (8 * (length.wrapping_sub(1) & 7)));
         if matches!(half, NULL | EMPTY | BIT_TRUE) || prefix >= WIDE_PREFIX.into() {
@@ -125,7 +126,7 @@ impl Row {
     #[inline(always)]
     pub(super) fn short(&self, layouts: &Layouts, column: usize) -> Option<Stored> {
         let Place { end, length, half } = layouts.place(self.places_at, column)?;
-        let start = self.start + end - u16::from(length);
+        let start = self.word_at + size_of::<u64>() as u16 + end - u16::from(length);
         Some(Stored { prefix: 0, start, length: length.into(), half, is_complex: false })
     }
 }
@@ -246,7 +247,8 @@ impl<'a> Column<'a> {
     #[inline(always)]
     pub(super) fn word(&self, page: &PageBytes, stored: &Stored) -> Option<u64> {
         // Whatever is before it, the header at least, is on the page too.
-        let own = word_before(page, usize::from(stored.start) + usize::from(stored.length))?;
+        let end = usize::from(stored.start) + usize::from(stored.length);
+        let own = word_at(page, end.checked_sub(size_of::<u64>())?)?;
         let own = own & mask(u8::try_from(stored.length).ok().filter(|length| *length <= 8)?);
         let bits = 8 * u32::from(stored.length);
         Some(self.prefixes.get(usize::from(stored.prefix))?.checked_shl(bits).unwrap_or_default() | own)
@@ -283,10 +285,10 @@ fn find_long(
     Some(all_ends & COMPLEX != 0)
 }
 
-/// The eight bytes that end there.
+/// The eight bytes that begin there.
 #[inline(always)]
-fn word_before(page: &PageBytes, end: usize) -> Option<u64> {
-    Some(u64::from_be_bytes(*page.get(end.checked_sub(8)?..end)?.first_chunk()?))
+fn word_at(page: &PageBytes, at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(*page.get(at..at + size_of::<u64>())?.first_chunk()?))
 }
 
 /// The bits of a number of at most eight bytes.

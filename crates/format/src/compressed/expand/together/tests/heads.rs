@@ -157,7 +157,7 @@ fn a_record_at_the_very_end_of_a_page_is_that_expanded_by_itself() {
         for status in [0x01, 0x03, 0x0D] {
             let record = record(status, values);
             last_bytes += usize::from(record.len() < 8);
-            let (mut page, spaces) = page_of(&[record.clone()], PAGE_BYTES - record.len());
+            let (mut page, spaces) = page_of(std::slice::from_ref(&record), PAGE_BYTES - record.len());
             assert!(assert_the_same(&mut together, &page, &spaces, &expansion), "{record:02X?}");
             // A record with this head was seen before, elsewhere.
             page[HEADER_BYTES..HEADER_BYTES + record.len()].copy_from_slice(&record);
