@@ -1,4 +1,4 @@
-//! The slot array against the page: where each record startsand how much space it has
+//! The slot array against the page: where each record starts and how much space it has
 //! (docs/format/checkdb.md#tests-in-messages, 8941-8943).
 
 use std::ops::RangeInclusive;
@@ -51,7 +51,7 @@ impl Span {
 pub struct SlotOrder {
     entries: Vec<SlotEntry>,
     empty: u16,
-    /// No two used slots point to the same place.
+    /// No two of these entries, in the order of their places, have the same place.
     is_ascending: bool,
 }
 

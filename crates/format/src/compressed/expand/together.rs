@@ -38,7 +38,7 @@ pub struct ExpandedPage {
     layouts: Layouts,
     /// Rows that are taken together: read, not expanded yet.
     rows: Vec<Row>,
-    /// By column, what each of these rows has for it, unless it is in the short region as it is.
+    /// By column, what each of these rows has for it, of columns that are found in [`Way::Any`].
     stored: Vec<Stored>,
     value: Vec<u8>,
     text: Vec<u8>,

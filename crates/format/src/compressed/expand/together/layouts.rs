@@ -25,7 +25,7 @@ const HALVES: [u8; 16] = {
     halves
 };
 
-/// Where more places of values than this are known, all layouts are forgotten before further rows are read.
+/// Where more places of values than this are known, all layouts are forgotten before the next rows are taken together.
 pub(super) const MOST_PLACES: usize = 4096;
 /// Layouts that are found again, by a hash of the head.
 const FOUND: usize = 256;
@@ -90,8 +90,8 @@ pub(super) struct Layouts {
     places: Vec<Place>,
     /// First bytes of records, in whole words, all but the last one of each: no more than places.
     words: Vec<u64>,
-    /// By column, what is seen of this lot: rows of a page that have the same number of columns and were read since layouts were
-    /// forgotten.
+    /// By column, what is seen of this lot: rows of a page, one after the other, that have the same number of columns and were read
+    /// since layouts were forgotten.
     seen: Vec<Seen>,
     lot: u64,
     kinds: Kinds,

@@ -115,9 +115,16 @@ fn stored((choice, bytes, index): &(u8, Vec<u8>, Index), anchor: Option<&Stored>
         3 => (11, Vec::new()),
         _ => {
             let mut bytes = bytes.clone();
-            // A prefix that the anchor has, in most cases.
-            if let (Some((1.., anchor)), Some(first)) = (anchor, bytes.first_mut()) {
-                *first = index.index(anchor.len() + 1) as u8;
+            // In most cases a length that the anchor has, in one byte or in two; else what is no length, or one too many.
+            if let (Some((1.., anchor)), Some(first)) = (anchor, bytes.first().copied()) {
+                let shared = index.index(anchor.len() + 1) as u8;
+                let length = match choice {
+                    4 => &[first][..],
+                    5 => &[0x80, shared],
+                    6 => &[anchor.len() as u8 + 1],
+                    _ => &[shared],
+                };
+                bytes.splice(..1, length.iter().copied());
             }
             (half_byte_of(&bytes), bytes)
         }

@@ -97,7 +97,7 @@ impl Row {
     ) -> Option<(u64, usize)> {
         let Place { end, length, half } = layouts.place(self.places_at, number)?;
         let word = word_at(page, usize::from(self.word_at) + usize::from(end))?;
-        // The length of what it has from the anchor comes first, in one byte.
+        // The length of what it has from the anchor comes first, in one byte; a longer one is left to `anchored`.
         let (own, prefix) = (length.wrapping_sub(1), (word & mask(length)) >> (8 * (length.wrapping_sub(1) & 7)));
         if matches!(half, NULL | EMPTY | BIT_TRUE) || prefix >= WIDE_PREFIX.into() {
             let stored = self.anchored(page, layouts, (number, column))?;
