@@ -4,7 +4,7 @@ use format::PageId;
 use format::same_shape::Rows;
 
 use super::{BatchPlan, Place, Together};
-use crate::hash::{FactHash, INNER, Role};
+use crate::hash::{FactHash, INNER, Role, Sum};
 use crate::index_match::form::Normalization;
 use crate::index_match::hash::locator_bytes;
 use crate::integers::IntegerScratch;
@@ -142,20 +142,13 @@ impl Words {
         if selected.is_some() && counted.is_some() {
             return None;
         }
-        let none = std::iter::repeat(0);
         let (sum, rows) = match computed {
-            None => match selected.or(counted) {
-                None => {
-                    let which = std::iter::repeat(true);
-                    hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
-                }
-                Some(which) => {
-                    let which = which.iter().copied();
-                    hash.sum_of_words(roles, values::<N, HAS_ADDRESS, false>(words, page, rows, none)?.zip(which))
-                }
-            },
+            None => {
+                let none = std::iter::repeat(0);
+                let values = values::<N, HAS_ADDRESS, false>(words, page, rows, none)?;
+                sum_of_those(hash, roles, values, selected.or(counted))
+            }
             Some(formula) => {
-                let which = (0..).map(|row: usize| counted.is_none_or(|counted| counted.get(row) == Some(&true)));
                 let shift = 8 * u32::from(BYTES.saturating_sub(formula.length));
                 if let Some(computed) = formula.values_of_two_ints(rows) {
                     // Collected, not tested: in nearly all pages all are ints.
@@ -165,18 +158,33 @@ impl Words {
                         value.cast_unsigned() << shift
                     });
                     let values = values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?;
-                    let sum = hash.sum_of_words(roles, values.zip(which));
+                    let sum = sum_of_those(hash, roles, values, counted);
                     if beyond_ints != 0 {
                         return None;
                     }
                     sum
                 } else {
                     let computed = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() << shift);
-                    hash.sum_of_words(roles, values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?.zip(which))
+                    let values = values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?;
+                    sum_of_those(hash, roles, values, counted)
                 }
             }
         };
         Some(Together { sum, rows, has_complex })
+    }
+}
+
+/// The sum over those rows that count, and how many they are; all count if nothing says which.
+#[inline(always)]
+fn sum_of_those<const N: usize>(
+    hash: &FactHash,
+    roles: [Role; N],
+    rows: impl Iterator<Item = [u64; N]>,
+    which: Option<&[bool]>,
+) -> (Sum, u64) {
+    match which {
+        None => hash.sum_of_words(roles, rows.zip(std::iter::repeat(true))),
+        Some(which) => hash.sum_of_words(roles, rows.zip(which.iter().copied())),
     }
 }
 
