@@ -88,7 +88,10 @@ impl Progress for Clock {
     fn phase(&self, name: &'static str, _pages: u64) {
         let now = clock_gettime(ClockId::ProcessCPUTime);
         let now = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
-        self.0.lock().expect("no run panics").push((name, now));
+        // No run panics; if one did, its figure would be missing.
+        if let Ok(mut starts) = self.0.lock() {
+            starts.push((name, now));
+        }
     }
 
     fn advance(&self, _pages: u64) {}
