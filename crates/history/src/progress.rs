@@ -209,11 +209,12 @@ impl History {
             true => format!("substr(p.series, 1, {LIST_CHARS}), substr(p.map, 1, {LIST_CHARS})"),
             false => "'', ''".to_owned(),
         };
+        // Times are whole seconds: a run of the same second may have been before.
         let query = format!(
             "SELECT p.id, d.id, substr(p.host, 1, {NAME_CHARS}), p.pid, substr(p.paths, 1, {PATH_CHARS}), substr(p.started, 1, 40),
                  substr(p.heartbeat, 1, 40), substr(p.family, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
                  max(p.pages, 0), max(p.granted, 0), substr(p.phases, 1, {LIST_CHARS}), {lists},
-                 EXISTS (SELECT 1 FROM run r WHERE r.database = d.id AND r.started >= p.started)
+                 EXISTS (SELECT 1 FROM run r WHERE r.database = d.id AND r.started > p.started)
              FROM progress p LEFT JOIN database d ON d.family = p.family
              WHERE {filter} ORDER BY p.id DESC LIMIT {MOST_CHECKS}"
         );

@@ -99,7 +99,9 @@ fn a_check_that_was_killed_is_stopped_until_its_files_are_checked_again() {
     };
     run("2025-12-31T00:00:00Z");
     assert_eq!(history.running_checks(Which::Number(killed), "H", 9).unwrap()[0].database, Some(1));
-    run("2026-01-01T10:00:00Z");
+    run("2026-01-01T00:00:00Z");
+    assert_eq!(stopped(&history, "H"), [false, true], "a run of the same second may have been before");
+    run("2026-01-01T00:00:01Z");
     assert_eq!(stopped(&history, "H"), [false], "the database was checked since");
     let next = begin(&mut history, "/data/a.mdf", "H");
     let left: Vec<i64> = history.running_checks(Which::All, "H", 9).unwrap().iter().map(|check| check.id).collect();

@@ -551,7 +551,7 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         Ok(Some(model).filter(|running| !running.is_null()))
     };
     ensure(running("/", "estate")?.is_none(), "nothing is under way")?;
-    // Forty seconds: it is killed long before, however busy the machine is.
+    // It takes forty seconds, and is killed long before.
     let slow = Slow::start(folder, "slow", "1MB")?;
     let first = waited(|| Ok(running("/", "estate")?.filter(|first| first["done"].as_u64() > Some(0))))?;
     ensure(first["phase"] == "reading pages" && first["is_stopped"] == false, first.to_string())?;
