@@ -75,7 +75,8 @@ pub(crate) struct IntegerFormula {
     integers: Integers,
     /// The columns that it names.
     operands: Vec<IntegerColumn>,
-    /// The expression with its operands, if it may be an operation on two ints.
+    /// The expression with its operands, if it is an operation on two columns that gives an int; whether these are ints is seen when they
+    /// are read.
     of_two_ints: Option<(OfTwoInts, [IntegerColumn; 2])>,
     /// Bytes of the type of its value.
     pub(crate) length: u16,

@@ -20,6 +20,7 @@ pub(super) fn audit(
     order: &SlotOrder,
     (records, expanded, findings): (&mut Records, Option<&mut ExpandedRows>, &mut Vec<Finding>),
 ) -> Option<PageContent> {
+    // The slots are sorted already: the first record is known without a look at all of them.
     let first = order.entries().first().map_or_else(|| first_record(page), |first| first.offset.into());
     let info = match CompressionInfo::of(page, first, expansion.columns()) {
         Ok(info) => info,

@@ -139,6 +139,7 @@ impl Words {
             }
         };
         let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
+        // Below, one selection takes the place of the other.
         if selected.is_some() && counted.is_some() {
             return None;
         }
