@@ -89,8 +89,8 @@ impl State {
     }
 
     #[inline(always)]
-    fn finish(self, keys: &WordKeys) -> (u64, u64) {
-        let (Self(first, second), [k0, k1, k2, k3]) = (self, keys.finish);
+    fn finish(self, keys: [u64; 4]) -> (u64, u64) {
+        let (Self(first, second), [k0, k1, k2, k3]) = (self, keys);
         (fold(first ^ k0, second ^ k1), fold(second ^ k2, first ^ k3))
     }
 }
@@ -135,7 +135,7 @@ impl Hasher<'_> {
     /// The hash.
     #[inline]
     pub(crate) fn finish(&self) -> (u64, u64) {
-        self.state.finish(self.keys)
+        self.state.finish(self.keys.finish)
     }
 }
 
@@ -221,7 +221,7 @@ impl RowHashes {
     pub(crate) fn sum_of(&self, selected: impl Iterator<Item = bool>) -> (Sum, u64) {
         let (mut sum, mut count) = (Sum::default(), 0);
         for (state, is_selected) in self.states.iter().zip(selected) {
-            sum.add_if(is_selected, state.finish(&self.keys));
+            sum.add_if(is_selected, state.finish(self.keys.finish));
             count += u64::from(is_selected);
         }
         (sum, count)
@@ -230,7 +230,7 @@ impl RowHashes {
     /// The sum of all.
     pub(crate) fn sum(&self) -> Sum {
         let mut sum = Sum::default();
-        self.states.iter().for_each(|state| sum.add(state.finish(&self.keys).into()));
+        self.states.iter().for_each(|state| sum.add(state.finish(self.keys.finish).into()));
         sum
     }
 }
@@ -329,18 +329,20 @@ impl FactHash {
             let role = roles.get(at).copied().unwrap_or_default();
             if is_first(at) { self.words.first(role) } else { self.words.second(role) }
         });
+        // A loop, no closure: what it holds is to stay in registers.
+        let (start, finish) = (self.words.start, self.words.finish);
         let (mut sum, mut count) = (Sum::default(), 0);
-        rows.for_each(|(values, is_counted)| {
-            let mut state = self.words.start;
+        for (values, is_counted) in rows {
+            let mut state = start;
             for (at, (key, value)) in keys.into_iter().zip(values).enumerate() {
                 match is_first(at) {
                     true => state.open(key, value),
                     false => state.close(key, value),
                 }
             }
-            sum.add_if(is_counted, state.finish(&self.words));
+            sum.add_if(is_counted, state.finish(finish));
             count += u64::from(is_counted);
-        });
+        }
         (sum, count)
     }
 
