@@ -364,16 +364,37 @@ pub(crate) struct Window<'a, F> {
     end: Option<PageId>,
 }
 
+/// Where [`Window::get`] found a fact; the first one, to begin with.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Found {
+    cursor: usize,
+    at: usize,
+    page: u32,
+}
+
 impl<F: Fact> Window<'_, F> {
-    /// The fact about a page, if the page is in the window and has one.
-    pub(crate) fn get(&self, page: PageId) -> Option<F> {
+    /// The fact about a page, if the page is in the window and has one. Looked for where it is if all pages since the last one
+    /// that was found have a fact, and then everywhere.
+    pub(crate) fn get(&self, page: PageId, last: &mut Found) -> Option<F> {
         if !self.contains(page) {
             return None;
         }
-        self.cursors.iter().find_map(|cursor| {
+        let fact_at = |found: &Found| {
+            let fact = self.cursors.get(found.cursor)?.window.get(found.at)?;
+            (fact.page() == page).then_some(*fact)
+        };
+        let pages_on = i64::from(page.page) - i64::from(last.page);
+        let guess = Found { at: last.at.wrapping_add_signed(pages_on as isize), page: page.page, ..*last };
+        if let Some(fact) = fact_at(&guess) {
+            *last = guess;
+            return Some(fact);
+        }
+        let found = self.cursors.iter().enumerate().find_map(|(number, cursor)| {
             let at = cursor.window.binary_search_by_key(&page, Fact::page).ok()?;
-            cursor.window.get(at).copied()
-        })
+            Some(Found { cursor: number, at, page: page.page })
+        })?;
+        *last = found;
+        fact_at(&found)
     }
 
     /// All facts of the pages in the window.
@@ -437,8 +458,10 @@ mod tests {
             let mut windows = Windows::new(runs(pages, limit, &space), 10_000, &space);
             let mut seen = vec![0; pages as usize];
             while let Some(window) = windows.advance() {
+                let mut last = Found::default();
                 for (page, seen) in seen.iter_mut().enumerate() {
-                    *seen += u32::from(window.get(PageId::new(1, page as u32)) == Some(Number(page as u32)));
+                    let fact = window.get(PageId::new(1, page as u32), &mut last);
+                    *seen += u32::from(fact == Some(Number(page as u32)));
                 }
             }
             assert!(seen.iter().all(|seen| *seen == 1), "limit {limit}");

@@ -94,7 +94,8 @@ impl VariableCheck {
             });
         }
         // Most domains only limit the length of values.
-        let lengths = values.fold((0, 0), |(longest, odd), value| (value.len().max(longest), value.len() & 1 | odd));
+        let lengths = rows.variable_lengths(number);
+        let lengths = lengths.fold((0, 0), |(longest, odd), length| (length.max(longest), length & 1 | odd));
         match domain {
             None | Some(Domain::Any) => lengths.0 <= self.max_length.into(),
             Some(Domain::Utf16) => lengths.0 <= self.max_length.into() && lengths.1 == 0,

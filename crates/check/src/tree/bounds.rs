@@ -21,7 +21,7 @@ use crate::page_records::record;
 use crate::per_unit::PerUnit;
 use crate::pinpoint;
 use crate::registry;
-use crate::spill::{Run, Window, Windows};
+use crate::spill::{Found, Run, Window, Windows};
 use crate::survey::PageSet;
 use crate::sweep::{Target, crew};
 use crate::tallies::Tallies;
@@ -110,7 +110,8 @@ fn each_window(
         });
         let next = AtomicUsize::new(0);
         let look = || {
-            let mut checker = Checker { context, which, bounds: &window, target: Target::default(), outcome: &outcome };
+            let (last, target) = (Found::default(), Target::default());
+            let mut checker = Checker { context, which, bounds: &window, last, target, outcome: &outcome };
             while let Some(run) = nodes.get(next.fetch_add(1, Memory::Relaxed)) {
                 run.each(context.space, |node| {
                     let of_children = if which == Which::Own { node.child_parts } else { node.apart_parts };
@@ -143,6 +144,8 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     which: Which,
     bounds: &'a Window<'a, PageBounds>,
+    /// Of the child looked at last: the next one is beside it where an index is not fragmented.
+    last: Found,
     target: Target,
     outcome: &'a Mutex<Outcome<'a>>,
 }
@@ -173,7 +176,7 @@ impl<'a> Checker<'a> {
     }
 
     fn bounds_of(&mut self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
-        let known = self.bounds.get(page);
+        let known = self.bounds.get(page, &mut self.last);
         if self.which == Which::Apart && known.is_none() && self.bounds.contains(page) {
             // Its part has compared it with another page, which names it too; or it has no bounds.
             return self.bounds_read_again(page, unit);

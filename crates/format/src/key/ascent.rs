@@ -283,13 +283,17 @@ fn ascend<const N: usize>(rows: Rows<'_>, numbers: [Number; N]) -> bool {
         images
     });
     let Some(mut prior) = keys.next() else { return true };
-    keys.fold(true, |ascends, key| {
-        // Without branches, from the last column to the first: which of them decides is unpredictable.
+    let mut ascends = true;
+    for key in keys {
+        // As one long number, without branches: which column decides is unpredictable.
         let columns = prior.iter().zip(&key).rev();
-        let is_less = columns.fold(false, |is_less, (prior, value)| (prior < value) | ((prior == value) & is_less));
+        ascends &= columns.fold(false, |borrow, (prior, value)| {
+            let (rest, is_less) = prior.overflowing_sub(*value);
+            is_less | rest.overflowing_sub(borrow.into()).1
+        });
         prior = key;
-        ascends & is_less
-    })
+    }
+    ascends
 }
 
 /// A little-endian number of up to eight bytes.

@@ -209,17 +209,30 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
         let page = self.page;
+        self.variable_places(number).map(move |(start, end)| page.get(start..end).unwrap_or_default())
+    }
+
+    /// The lengths of what [`Self::variable`] gives.
+    #[inline(always)]
+    pub fn variable_lengths(&self, number: u16) -> impl Iterator<Item = usize> + 'a {
+        self.variable_places(number).map(|(start, end)| end.saturating_sub(start))
+    }
+
+    /// Where variable column `number` of each row begins and ends in the page.
+    #[inline(always)]
+    fn variable_places(&self, number: u16) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let page = self.page;
         let variable_at = usize::from(self.rows.shape.variable_at);
         let entry = variable_at + 2 * usize::from(number);
         self.rows.spans.iter().zip(&self.rows.variables).map(move |(span, &stored)| {
             if number == 0 || number > stored {
-                return &[][..];
+                return (0, 0);
             }
             let start = usize::from(span.offset);
             let read = |at: usize| u16_at(page, start + at).unwrap_or_default() & !COMPLEX;
             // The entry before the first is the count.
             let first = if number == 1 { variable_at + 2 + 2 * usize::from(stored) } else { read(entry - 2).into() };
-            page.get(start + first..start + usize::from(read(entry))).unwrap_or_default()
+            (start + first, start + usize::from(read(entry)))
         })
     }
 }
