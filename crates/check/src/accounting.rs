@@ -79,8 +79,8 @@ impl PageSource for Metered<'_> {
         self.inner.prefetch(first, pages);
     }
 
-    fn pages_per_read(&self) -> u32 {
-        self.inner.pages_per_read()
+    fn pages_per_read(&self, first: PageId) -> u32 {
+        self.inner.pages_per_read(first)
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {

@@ -98,8 +98,8 @@ impl<C: CheckList> Sweep<'_, C> {
 
     /// Reads chunks and checks their pages.
     fn read_and_work(&self, counter: &Counter) {
-        let pages = self.context.source.pages_per_read().clamp(1, CHUNK_PAGES);
-        let (mut spare, mut rest) = (Some(PageBuffer::new(pages)), None);
+        let pages = |first| self.context.source.pages_per_read(first).clamp(1, CHUNK_PAGES);
+        let (mut spare, mut rest) = (Some(PageBuffer::new(CHUNK_PAGES)), None);
         self.work(|used| {
             let buffer = used.or_else(|| spare.take())?;
             let passed = |chunk| self.passed(chunk);

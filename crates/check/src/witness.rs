@@ -62,8 +62,8 @@ impl PageSource for Witness<'_> {
         self.inner.prefetch(first, pages);
     }
 
-    fn pages_per_read(&self) -> u32 {
-        self.inner.pages_per_read()
+    fn pages_per_read(&self, first: PageId) -> u32 {
+        self.inner.pages_per_read(first)
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
@@ -120,8 +120,8 @@ impl<'a> Faulty<'a> {
 impl PageSource for Faulty<'_> {
     source::as_inner!();
 
-    fn pages_per_read(&self) -> u32 {
-        self.inner.pages_per_read()
+    fn pages_per_read(&self, first: PageId) -> u32 {
+        self.inner.pages_per_read(first)
     }
 
     fn read_faults(&self) -> ReadFaults {

@@ -108,8 +108,8 @@ impl PageSource for RecoveredPages<'_> {
         self.source.prefetch(first, pages);
     }
 
-    fn pages_per_read(&self) -> u32 {
-        self.source.pages_per_read()
+    fn pages_per_read(&self, first: PageId) -> u32 {
+        self.source.pages_per_read(first)
     }
 
     fn read_faults(&self) -> ReadFaults {

@@ -12,6 +12,7 @@ use format::protection::undo_torn_bits;
 use format::{Page, PageId, PageType, version};
 
 use crate::buffer::is_aligned;
+use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
 use crate::identify::{Archive, FileKind, IDENTIFY_BYTES, identify};
 use crate::positioned::{Cache, SharedFile, read_fully_at, will_need};
@@ -286,14 +287,14 @@ impl PageSource for DataFiles {
         }
     }
 
-    fn pages_per_read(&self) -> u32 {
-        let is_read_ahead = self.direct.is_empty() && self.handles.iter().all(SharedFile::is_read_ahead);
-        if is_read_ahead { CACHED_PAGES_PER_READ } else { u32::MAX }
+    fn pages_per_read(&self, first: PageId) -> u32 {
+        let position = self.files.iter().position(|file| file.file_id == first.file);
+        match position.and_then(|at| self.handles.get(at)) {
+            Some(handle) if self.direct.is_empty() && handle.is_read_ahead() => pages_per_copy(handle.is_in_memory()),
+            _ => u32::MAX,
+        }
     }
 }
-
-/// Half of the cache that a processor core has of its own, on the smaller ones.
-const CACHED_PAGES_PER_READ: u32 = 32;
 
 /// SQL Server's own limit: 16 TiB, so that page numbers stay below 2^31.
 const MAX_PAGES: u32 = 1 << 31;

@@ -7,8 +7,11 @@
 // Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
 
+#[cfg(any(target_os = "linux", test))]
+mod announcements;
 pub mod backup;
 mod buffer;
+mod cpu_cache;
 mod data_files;
 mod databases;
 mod error;
@@ -90,10 +93,11 @@ pub trait PageSource: Sync {
         let _ = (first, pages);
     }
 
-    /// Up to how many pages are read in one request if they are looked at next: few where the system reads ahead as
-    /// [`Self::prefetch`] says, so that what was copied from its memory is still near the processor; all where a request costs
+    /// Up to how many pages from `first` on are read in one request if they are looked at next: few where the system reads ahead
+    /// as [`Self::prefetch`] says, so that what was copied from its memory is still near the processor; all where a request costs
     /// more than its bytes.
-    fn pages_per_read(&self) -> u32 {
+    fn pages_per_read(&self, first: PageId) -> u32 {
+        let _ = first;
         u32::MAX
     }
 

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use crate::storage::{self, Object};
 
+#[cfg(target_os = "linux")]
+use crate::announcements::Announcements;
+
 #[cfg(any(windows, test))]
 mod handles;
 
@@ -68,12 +71,23 @@ struct LocalFile {
     /// Windows lets the reads of one handle wait for each other.
     #[cfg(windows)]
     handles: Option<Handles>,
+    #[cfg(target_os = "linux")]
+    announcements: Announcements,
 }
 
 impl SharedFile {
     /// Whether the system reads ahead what is announced to it.
     pub(crate) fn is_read_ahead(&self) -> bool {
         cfg!(target_os = "linux") && matches!(self.0, Shared::Local(_))
+    }
+
+    /// Whether what was asked of the system last was in its memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        match &self.0 {
+            #[cfg(target_os = "linux")]
+            Shared::Local(local) => local.announcements.is_in_memory(),
+            _ => false,
+        }
     }
 
     /// Opens a file, so that others may write, rename and delete it.
@@ -93,6 +107,8 @@ impl SharedFile {
         Ok(Self(Shared::Local(LocalFile {
             #[cfg(windows)]
             handles: Some(Handles::new(path, options(cache)?, &file)?),
+            #[cfg(target_os = "linux")]
+            announcements: Announcements::default(),
             file,
         })))
     }
@@ -116,6 +132,8 @@ impl From<File> for SharedFile {
             file,
             #[cfg(windows)]
             handles: None,
+            #[cfg(target_os = "linux")]
+            announcements: Announcements::default(),
         }))
     }
 }
@@ -196,7 +214,22 @@ pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
 
 #[cfg(target_os = "linux")]
 fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
-    let _ = rustix::fs::fadvise(&local.file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
+    // Three places stand for all; a wrong guess costs only the hint.
+    let last = bytes.saturating_sub(1);
+    let places = [0, last / 2, last].map(|place| offset.saturating_add(place));
+    if local.announcements.is_due(bytes, || places.into_iter().all(|place| is_in_memory(&local.file, place))) {
+        let bytes = std::num::NonZeroU64::new(bytes);
+        let _ = rustix::fs::fadvise(&local.file, offset, bytes, rustix::fs::Advice::WillNeed);
+    }
+}
+
+/// Whether the byte at `offset` can be read without waiting for a disk; also true after the end. False where the file system cannot
+/// say.
+#[cfg(target_os = "linux")]
+fn is_in_memory(file: &File, offset: u64) -> bool {
+    let mut byte = [0];
+    let mut buffers = [io::IoSliceMut::new(&mut byte)];
+    rustix::io::preadv2(file, &mut buffers, offset, rustix::io::ReadWriteFlags::NOWAIT).is_ok()
 }
 
 /// This system has no such call.

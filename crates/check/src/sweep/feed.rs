@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
+use format::PageId;
 use format::page::PAGE_BYTES;
 use source::PageBuffer;
 
@@ -51,13 +52,13 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope, `pages` of it at a time: `rest` keeps what was not read yet. `passed` is called
-/// with the chunks that are skipped.
+/// Reads the next chunk that has pages in scope, as many at a time as `pages` says of the first of them: `rest` keeps what was not
+/// read yet. `passed` is called with the chunks that are skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
     counter: &Counter,
-    (rest, pages): (&mut Option<Chunk>, u32),
+    (rest, pages): (&mut Option<Chunk>, impl Fn(PageId) -> u32),
     mut buffer: PageBuffer,
     passed: impl FnMut(Chunk),
 ) -> Option<Loaded> {
@@ -65,7 +66,7 @@ pub(super) fn read_next(
         Some(rest) => rest,
         None => next_in_scope(context, chunks, counter, passed)?,
     };
-    let (chunk, unread) = chunk.split(pages);
+    let (chunk, unread) = chunk.split(pages(chunk.first));
     *rest = unread;
     let length = chunk.pages as usize * PAGE_BYTES;
     let failed = context.source.read(chunk.first, buffer.bytes().get_mut(..length).unwrap_or_default()).is_err();
@@ -117,7 +118,8 @@ impl Queue {
 
     /// Reads until `counter` has no more.
     pub(super) fn read_all(&self, context: &Context<'_>, chunks: &Chunks, counter: &Counter, passed: impl Fn(Chunk)) {
-        while let Some(loaded) = read_next(context, chunks, counter, (&mut None, CHUNK_PAGES), self.buffer(), &passed) {
+        let whole = |_| CHUNK_PAGES;
+        while let Some(loaded) = read_next(context, chunks, counter, (&mut None, whole), self.buffer(), &passed) {
             self.state.lock().unwrap_or_else(PoisonError::into_inner).loaded.push_back(loaded);
             self.ready.notify_one();
         }

@@ -125,7 +125,7 @@ impl PageSource for Failing<'_> {
         self.inner.read(first, buffer)
     }
 
-    fn pages_per_read(&self) -> u32 {
+    fn pages_per_read(&self, _: PageId) -> u32 {
         self.pages_per_read
     }
 
