@@ -13,7 +13,7 @@ use crate::report::RowsetCounts;
 use crate::units::Unit;
 use crate::values::{Expressions, Formula};
 
-/// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
+/// Pages read at once at most: 1 MB, large enough for any disk.
 pub(crate) const CHUNK_PAGES: u32 = 128;
 
 const BYTES_PER_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;

@@ -373,8 +373,8 @@ pub(crate) struct Found {
 }
 
 impl<F: Fact> Window<'_, F> {
-    /// The fact about a page, if the page is in the window and has one. Looked for where it is if all pages since the last one
-    /// that was found have a fact, and then everywhere.
+    /// The fact about a page, if the page is in the window and has one; no page has two. Looked for first where it is if all pages
+    /// between it and the one found last have a fact.
     pub(crate) fn get(&self, page: PageId, last: &mut Found) -> Option<F> {
         if !self.contains(page) {
             return None;
@@ -468,6 +468,26 @@ mod tests {
             assert_eq!(space.spilled_bytes() > 0, limit != usize::MAX, "limit {limit}");
             assert_eq!(space.error(), None);
         }
+    }
+
+    #[test]
+    fn facts_are_found_in_any_order_and_none_that_is_not_there() {
+        let space = TempStore::default();
+        // Of every fifth page there is none, nor of another file.
+        let mut runs = vec![Run::default(), Run::default()];
+        let has_fact = |page: u32| page < 1000 && !page.is_multiple_of(5);
+        (0..1000).filter(|page| has_fact(*page)).for_each(|page| runs[page as usize / 100 % 2].push(Number(page)));
+        let mut windows = Windows::new(runs, usize::MAX, &space);
+        let window = windows.advance().unwrap();
+        let mut last = Found::default();
+        let backwards = (0..1100).rev();
+        let scattered = (0..1100).map(|page| page * 7 % 1100);
+        for page in backwards.chain(scattered).chain(0..1100) {
+            let expected = has_fact(page).then_some(Number(page));
+            assert_eq!(window.get(PageId::new(1, page), &mut last), expected, "page {page}");
+            assert_eq!(window.get(PageId::new(2, page), &mut last), None, "page {page}");
+        }
+        assert!(windows.advance().is_none());
     }
 
     #[test]

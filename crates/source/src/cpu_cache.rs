@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 /// Where Linux describes the second-level cache of the first core.
 const SECOND_LEVEL: &str = "/sys/devices/system/cpu/cpu0/cache/index2";
 
-/// A cache of a core that is large: that of most servers since 2017.
+/// A cache of a core that is large: that of servers by Intel since 2017, by AMD since 2022.
 const LARGE_CACHE_BYTES: u64 = 1 << 20;
 
 /// Half of a cache of 512 KB.

@@ -94,8 +94,8 @@ pub trait PageSource: Sync {
     }
 
     /// Up to how many pages from `first` on are read in one request if they are looked at next: few where the system reads ahead
-    /// as [`Self::prefetch`] says, so that what was copied from its memory is still near the processor; all where a request costs
-    /// more than its bytes.
+    /// as [`Self::prefetch`] says, so that what was copied from its memory is still near the processor; all where that matters less
+    /// than the cost of a request.
     fn pages_per_read(&self, first: PageId) -> u32 {
         let _ = first;
         u32::MAX

@@ -81,7 +81,7 @@ impl SharedFile {
         cfg!(target_os = "linux") && matches!(self.0, Shared::Local(_))
     }
 
-    /// Whether what was asked of the system last was in its memory.
+    /// Whether what the system was asked about last was in its memory.
     pub(crate) fn is_in_memory(&self) -> bool {
         match &self.0 {
             #[cfg(target_os = "linux")]
@@ -214,7 +214,7 @@ pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
 
 #[cfg(target_os = "linux")]
 fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
-    // Three places stand for all; a wrong guess costs only the hint.
+    // Three places stand for all; a wrong guess costs only speed.
     let last = bytes.saturating_sub(1);
     let places = [0, last / 2, last].map(|place| offset.saturating_add(place));
     if local.announcements.is_due(bytes, || places.into_iter().all(|place| is_in_memory(&local.file, place))) {

@@ -75,6 +75,9 @@ struct Failure {
     until: u32,
 }
 
+/// For a number of pages that changes from read to read, as of a file of which parts are in memory.
+const VARYING: u32 = 0;
+
 /// A source with reads that fail as those of data files do: a read of several pages fails if that of one of them does.
 struct Failing<'a> {
     inner: &'a MemoryFiles,
@@ -125,8 +128,11 @@ impl PageSource for Failing<'_> {
         self.inner.read(first, buffer)
     }
 
-    fn pages_per_read(&self, _: PageId) -> u32 {
-        self.pages_per_read
+    fn pages_per_read(&self, first: PageId) -> u32 {
+        match self.pages_per_read {
+            VARYING => 2 + first.page % 5,
+            pages => pages,
+        }
     }
 
     fn read_faults(&self) -> ReadFaults {
@@ -231,7 +237,7 @@ fn any_size_of_reads(description: &Description) -> Result<(), Failed> {
         let Some(failure) = random.pick(&failures) else { continue };
         let expected = answer(&subject.files, Some(*failure));
         failed += u32::from(expected.failed > 0);
-        for pages_per_read in [2, 3, 32] {
+        for pages_per_read in [2, 3, 32, VARYING] {
             let found = answer_to_reads(&subject.files, Some(*failure), pages_per_read);
             let is_same = (&found.findings, &found.not_verified, &found.read_errors, found.failed)
                 == (&expected.findings, &expected.not_verified, &expected.read_errors, expected.failed);

@@ -120,6 +120,7 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
         for number in 0..=rows.most_variables() + 1 {
             let (bytes, _) = record.variable(number).unwrap_or_default();
             assert_eq!(rows.variable(number).nth(slot), Some(bytes));
+            assert_eq!(rows.variable_lengths(number).nth(slot), Some(bytes.len()));
         }
         let start = rows.fixed_end() - 10;
         assert_eq!(&rows.fixed_of::<2>(slot, start)[..], record.fixed(start, 2).unwrap());
