@@ -147,7 +147,7 @@ impl Words {
             None => {
                 let none = std::iter::repeat(0);
                 let values = values::<N, HAS_ADDRESS, false>(words, page, rows, none)?;
-                sum_of_those(hash, roles, values, selected.or(counted))
+                sum_of_those::<N, false>(hash, roles, values, selected.or(counted))
             }
             Some(formula) => {
                 let shift = 8 * u32::from(BYTES.saturating_sub(formula.length));
@@ -159,7 +159,7 @@ impl Words {
                         value.cast_unsigned() << shift
                     });
                     let values = values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?;
-                    let sum = sum_of_those(hash, roles, values, counted);
+                    let sum = sum_of_those::<N, true>(hash, roles, values, counted);
                     if beyond_ints != 0 {
                         return None;
                     }
@@ -167,7 +167,7 @@ impl Words {
                 } else {
                     let computed = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() << shift);
                     let values = values::<N, HAS_ADDRESS, true>(words, page, rows, computed)?;
-                    sum_of_those(hash, roles, values, counted)
+                    sum_of_those::<N, true>(hash, roles, values, counted)
                 }
             }
         };
@@ -175,17 +175,20 @@ impl Words {
     }
 }
 
-/// The sum over those rows that count, and how many they are; all count if nothing says which.
+/// The sum over those rows that count, and how many they are; all count if nothing says which. The first word is from elsewhere if
+/// `HAS_FIRST` says so.
 #[inline(always)]
-fn sum_of_those<const N: usize>(
+fn sum_of_those<const N: usize, const HAS_FIRST: bool>(
     hash: &FactHash,
     roles: [Role; N],
     rows: impl Iterator<Item = [u64; N]>,
     which: Option<&[bool]>,
 ) -> (Sum, u64) {
-    match which {
-        None => hash.sum_of_words(roles, rows.zip(std::iter::repeat(true))),
-        Some(which) => hash.sum_of_words(roles, rows.zip(which.iter().copied())),
+    match (which, HAS_FIRST) {
+        (None, false) => hash.sum_of_words(roles, rows.zip(std::iter::repeat(true))),
+        (None, true) => hash.sum_of_joined_words(roles, rows.zip(std::iter::repeat(true))),
+        (Some(which), false) => hash.sum_of_words(roles, rows.zip(which.iter().copied())),
+        (Some(which), true) => hash.sum_of_joined_words(roles, rows.zip(which.iter().copied())),
     }
 }
 
