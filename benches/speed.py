@@ -224,6 +224,9 @@ MEASURED_AND_LEFT = """
   gave 0.5 to 2.0 GB/s at 0.5 to 4.7 s of processor time for 2.5 GB, where announced reads of 256 KB give 1.0 to 1.5 GB/s at 1.0 to 1.5 s
   (2 x 10 runs in random order). So does the question whether the next chunk is in memory, if it is asked for each: it is asked
   again only after 64 chunks that were not, then after 128, up to 4096.
+* **One loop for all sums of hashed words** (2026-11-26, 2 cores of x86-64 with AVX-512; `index_rows` by turns, what an index adds, ns a row): as
+  a loop an int index 13 and one on a computed column 17, as a fold 14 and 15. Each has the one that is faster for it, so that an int index
+  is now cheaper and one on a computed column costs 1.2 of it, where it cost 1.0 to 1.1: 15 ns as before.
 """
 
 
