@@ -351,14 +351,14 @@ impl FactHash {
     ) -> (Sum, u64) {
         let words = self.words_of(roles);
         let mut sum = (Sum::default(), 0);
-        // A loop, no closure: of a closure little is in registers.
+        // A loop, not a closure, which would keep its values in memory.
         for row in rows {
             sum = words.add(sum, row);
         }
         sum
     }
 
-    /// The same for rows whose words come from several iterators: these are faster if they run by themselves.
+    /// The same for rows whose words come from several iterators, which are faster where they drive the loop.
     #[inline(always)]
     pub(crate) fn sum_of_joined_words<const N: usize>(
         &self,

@@ -1,4 +1,4 @@
-//! Which reads of a file are announced to the system. To announce a megabyte takes the system a tenth of the time that copying it
+//! Which reads of a file are announced to the system. To announce a megabyte takes the system a seventh of the time that copying it
 //! takes, since it looks for every page; where the file is in its memory already, that is for nothing. But where it is not, the
 //! question has the system read ahead a little in a way of its own: so a file that was not in memory is asked about again only now
 //! and then.

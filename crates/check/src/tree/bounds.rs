@@ -144,7 +144,7 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     which: Which,
     bounds: &'a Window<'a, PageBounds>,
-    /// Of the child looked at last: the next one is beside it where an index is not fragmented.
+    /// Where the bounds of the last child were found: those of the next one are beside it, unless the index is fragmented.
     last: Found,
     target: Target,
     outcome: &'a Mutex<Outcome<'a>>,
