@@ -26,7 +26,7 @@ def measured(command, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", default="target/tests/mdfsck", help="the executable")
+    parser.add_argument("--program", default="target/release/mdfsck", help="the executable")
     parser.add_argument("--size", default="4GB", help="size of the database that is built")
     parser.add_argument("--repeat", type=int, default=11)
     parser.add_argument("--work", help="folder for the database, by default a temporary one")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How large pages are, and how long a browser takes until they are ready (Chromium, at 1100 and 400 pixels).
 
-    mkdir pages; MDFSCK_PAGES=$PWD/pages cargo test --profile tests -p mdfsck-report --lib -- --ignored pages_of_large
+    mkdir pages; MDFSCK_PAGES=$PWD/pages cargo test -p mdfsck-report --lib -- --ignored pages_of_large
     benches/page_load.py pages/*.html
 
 No extent is like the next in the databases of these pages, as far as that can be. Those of 10^6 and 10^8 pages have 500 findings on 300

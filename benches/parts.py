@@ -180,7 +180,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["cost", "workers", "large", "same", "kill"])
     parser.add_argument("paths", nargs="*", help="for same: data files or backups, each a database of its own")
-    parser.add_argument("--program", default="target/tests/mdfsck", help="the executable")
+    parser.add_argument("--program", default="target/release/mdfsck", help="the executable")
     parser.add_argument("--size", default="4GB", help="size of the database that is built")
     parser.add_argument("--data", help="for cost and workers: a folder with a database, instead of one that is built")
     parser.add_argument("--schema", default="orders")

@@ -103,7 +103,7 @@ def load(port, end, counts, at):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", default="target/tests/mdfsck", help="the executable")
+    parser.add_argument("--program", default="target/release/mdfsck", help="the executable")
     parser.add_argument("--databases", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--connections", type=int, default=4)

@@ -1,6 +1,6 @@
 """Checks that run on Dask while workers, a machine and the scheduler are killed: the results are those of one check.
 
-    MDFSCK=target/tests/mdfsck python3 -m unittest discover -s python/tests -v
+    MDFSCK=target/debug/mdfsck python3 -m unittest discover -s python/tests -v
 
 MDFSCK_DASK_RUNS says how often each is tried (2).
 """
@@ -25,7 +25,7 @@ try:
 except ImportError:
     distributed = None
 
-PROGRAM = os.path.abspath(os.environ.get("MDFSCK", "target/tests/mdfsck"))
+PROGRAM = os.path.abspath(os.environ.get("MDFSCK", "target/debug/mdfsck"))
 RUNS = int(os.environ.get("MDFSCK_DASK_RUNS", "2"))
 # So slow that a kill meets a task that runs.
 SLOWLY = "--io-limit 10MB --maxdop 1"

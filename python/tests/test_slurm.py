@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-PROGRAM = os.path.abspath(os.environ.get("MDFSCK", "target/tests/mdfsck"))
+PROGRAM = os.path.abspath(os.environ.get("MDFSCK", "target/debug/mdfsck"))
 SCRIPT = Path(__file__).resolve().parents[2] / "docs/guides/machines/slurm.sh"
 COMMANDS = ["slurmctld", "slurmd", "munged", "sbatch"]
 

@@ -237,8 +237,7 @@ conversion. What an expression needs depends on its text and the row alone.
 | nesting | 96 | has fewer than ten |
 
 A page whose expression is just below its limit costs 0.4 to 1.5 milliseconds of processor time, 200 seconds per GB of such
-pages; all expressions of a table together at most twelve times that. `cargo test --profile tests -p trials --test costs --
---ignored --nocapture` measures it.
+pages; all expressions of a table together at most twelve times that. `cargo bench -p trials --bench costs` measures it.
 
 A row that needs more is *not verified*, as too expensive; so is the index with such a filter or computed column, and the
 rows of a CHECK constraint or persisted computed column are counted. What a page may take does not depend on other pages, so

@@ -364,6 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "full tier: takes seconds"]
     fn every_version_can_be_written() {
         for version in Version::ALL {
             let folder = tempfile::tempdir().expect("a folder");

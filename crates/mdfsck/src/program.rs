@@ -85,6 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "full tier: takes seconds"]
     fn a_program_that_cannot_be_ended_is_not_waited_for_for_long() {
         let begun = Instant::now();
         // Nothing ends it, as nothing ends a program that waits for a disk.

@@ -148,6 +148,7 @@ fn written(description: &lab::Description) -> MemoryFiles {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_check_gets_every_sound_page_and_every_live_row_once_whether_rows_come_together_or_not() {
     let descriptions =
         [lab::shapes::random(4), lab::shapes::random(25), lab::orders::orders(Version::V852, 3, 2 << 20)];

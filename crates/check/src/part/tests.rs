@@ -116,6 +116,7 @@ fn merged(
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn parts_of_any_size_in_any_order_give_the_report_of_one_run() {
     for damaged in [0, 60] {
         let files = database_of_lab(damaged, 24 << 20);
@@ -263,6 +264,7 @@ fn tiles_hold_all_pages_of_their_files_once() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn parts_of_backups_know_what_was_read_of_the_container() {
     for form in ["plain", "striped", "compressed", "differential"] {
         let folder = tempfile::tempdir().unwrap();

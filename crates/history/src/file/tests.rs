@@ -73,6 +73,7 @@ fn a_history_that_was_cut_anywhere_is_refused() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn bytes_that_were_changed_do_no_harm() {
     let folder = folder();
     let path = made(&folder);

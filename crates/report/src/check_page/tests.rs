@@ -229,6 +229,7 @@ fn irregular(amount: &Amount, name: &str) -> Report {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_page_has_8_megabytes_at_most() {
     let report = irregular(&MOST, &longest());
     let start = Instant::now();
@@ -241,13 +242,17 @@ fn a_page_has_8_megabytes_at_most() {
     assert_eq!(data["map"]["more_files"], 2000 - files);
 }
 
-/// `benches/page_load.py` shows these pages to a browser.
+/// `benches/page_load.py` shows these pages to a browser: with `MDFSCK_PAGES` they are written into that folder.
 #[test]
-#[ignore = "writes pages of large databases into the folder MDFSCK_PAGES"]
-fn pages_of_large_databases() {
-    let folder = std::env::var_os("MDFSCK_PAGES").expect("MDFSCK_PAGES");
+#[ignore = "full tier: takes seconds"]
+fn pages_of_large_databases_have_8_megabytes_at_most() {
+    let folder = std::env::var_os("MDFSCK_PAGES");
     let write = |name: &str, report: &Report| {
-        std::fs::write(std::path::Path::new(&folder).join(name), page(report)).expect("a folder that can be written");
+        let page = page(report);
+        assert!(page.len() <= 8_000_000, "{name}: {}", page.len());
+        if let Some(folder) = &folder {
+            std::fs::write(std::path::Path::new(folder).join(name), page).expect("a folder that can be written");
+        }
     };
     for pages in [1_000_000, 100_000_000] {
         let amount = Amount { pages, files: 4, tables: 300, findings: 500, not_verified: 40 };

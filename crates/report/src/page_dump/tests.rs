@@ -145,6 +145,7 @@ fn data_files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// On real pages every byte of every record has its field, and no record is damaged.
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn real_pages_are_described_completely() {
     const MOST_BYTES: u64 = 5 << 20;
     const FILES: usize = 6;

@@ -142,6 +142,7 @@ fn tiles(sizes: [u32; 2], pages: u32, random: &mut Random) -> Vec<RangeRead> {
 /// 40 nights, each in one of the depths and cut in its own way: what the history says of all pages is what a model says that has a
 /// date for each of them. No page counts twice, none is lost, none is younger or older than it is.
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn both_depths_in_any_cut_are_as_old_as_a_model_of_every_page_says() {
     let (mut partly, mut pieces) = (0, 0);
     for seed in 0..20 {

@@ -134,6 +134,7 @@ fn stored((choice, bytes, index): &(u8, Vec<u8>, Index), anchor: Option<&Stored>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
+    #[ignore = "full tier: takes seconds"]
     fn rows_expanded_together_are_those_expanded_one_by_one(
         kinds in prop::collection::vec((select(&KINDS[..]), any::<bool>()), 1..40),
         anchor in prop::option::of(prop::collection::vec(value(), 40)),

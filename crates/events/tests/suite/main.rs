@@ -1,0 +1,4 @@
+//! Event files of real servers, and made-up stories of checkpoints.
+
+mod corpus;
+mod stories;

@@ -1,0 +1,65 @@
+//! Limits on the address space: a grant and what a process has besides it suffice, and less is never half a result.
+
+use super::{ends, folder_with_database, mdfsck, shell, stderr, stdout};
+
+/// What `--help` promises: address space that a run may need beyond its grant, for its code and what the loader maps, and
+/// per thread for its stack and what malloc reserves for it.
+const BEYOND_GRANT_MB: u64 = 64;
+const PER_THREAD_MB: u64 = 68;
+
+/// The grant in megabytes that a refusal of a smaller one names.
+fn least_grant_mb(text: &str) -> u64 {
+    let (_, rest) = text.split_once("needs ").unwrap();
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn a_run_goes_through_with_its_grant_and_the_address_space_of_a_process() {
+    let folder = folder_with_database();
+    let here = folder.path();
+    let made = mdfsck(here, &["lab", "new", "many", "--tables", "2000", "--indexes", "2"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    for database in ["db", "many"] {
+        for threads in [1, 2, 8] {
+            let check = format!("check {database} --maxdop {threads} --memory");
+            let refused = shell(here, &format!("exec $mdfsck {check} 1MB"));
+            ends(&refused, 8, &["needs"]);
+            let grant = least_grant_mb(&stderr(&refused));
+            let whole = shell(here, &format!("exec $mdfsck {check} {grant}MB"));
+            let limit = (grant + BEYOND_GRANT_MB + threads * PER_THREAD_MB) << 10;
+            let limited = shell(here, &format!("ulimit -v {limit}; exec $mdfsck {check} {grant}MB"));
+            assert_eq!(
+                limited.status.code(),
+                whole.status.code(),
+                "{database}, {threads} threads: {}",
+                stderr(&limited)
+            );
+            assert_eq!(stdout(&limited), stdout(&whole), "{database}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn with_less_address_space_there_is_a_whole_result_or_none() {
+    let folder = folder_with_database();
+    let here = folder.path();
+    let whole = shell(here, "exec $mdfsck check db --maxdop 2 --memory 64MB");
+    std::fs::write(here.join("old.txt"), "old").unwrap();
+    let mut failed = 0;
+    for megabytes in (8..64).step_by(4) {
+        let run = format!(
+            "cp old.txt out.txt; ulimit -v {}; exec $mdfsck check db --maxdop 2 --memory 64MB --output out.txt",
+            megabytes << 10
+        );
+        let limited = shell(here, &run);
+        let text = std::fs::read_to_string(here.join("out.txt")).unwrap();
+        if limited.status.code() == Some(0) {
+            assert_eq!(text, stdout(&whole), "{megabytes} MB");
+        } else {
+            assert_eq!(text, "old", "{megabytes} MB: {}", stderr(&limited));
+            failed += 1;
+        }
+    }
+    assert!(failed > 0, "no limit was too small: the test does not test");
+}

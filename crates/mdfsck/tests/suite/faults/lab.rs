@@ -1,0 +1,66 @@
+//! Files of the lab are whole or not there, also when it is killed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::{data_file, folder_with_database, mdfsck};
+
+/// Starts the program and kills it as soon as anything is in the folder `out`; returns the names that are there then.
+fn killed_at_the_first_file(here: &Path, arguments: &[&str]) -> Vec<String> {
+    let out = here.join("out");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(here).spawn().unwrap();
+    let names = || -> Vec<String> {
+        let entries = fs::read_dir(&out).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let start = Instant::now();
+    while names().is_empty() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let names = names();
+    fs::remove_dir_all(&out).unwrap();
+    names
+}
+
+#[test]
+fn a_lab_that_is_killed_leaves_no_file_under_its_name() {
+    let folder = folder_with_database();
+    let here = folder.path();
+    for arguments in [
+        &["lab", "new", "out", "--size", "64MB", "--files", "2"][..],
+        &["lab", "damage", "db", "-o", "out", "--kind", "lost-write"],
+        &["lab", "backup", "db", "-o", "out", "--stripes", "3", "--compressed"],
+    ] {
+        let names = killed_at_the_first_file(here, arguments);
+        assert!(!names.is_empty(), "{arguments:?} was killed too late");
+        let is_partial = |name: &String| name.starts_with('.') && name.ends_with(".partial");
+        assert!(names.iter().all(is_partial), "{arguments:?} left {names:?}");
+    }
+}
+
+#[test]
+fn a_lab_that_ends_leaves_its_files_alone_and_replaces_none() {
+    let folder = folder_with_database();
+    let here = folder.path();
+    let name = data_file(here).file_name().unwrap().to_owned().into_string().unwrap();
+    for (arguments, expected) in [
+        (&["lab", "new", "out", "--schema", "entries", "--size", "3MB"][..], name.as_str()),
+        (&["lab", "damage", "db", "-o", "out", "--kind", "lost-write"], name.as_str()),
+        (&["lab", "backup", "db", "-o", "out"], "full.bak"),
+    ] {
+        assert_eq!(mdfsck(here, arguments).status.code(), Some(0), "{arguments:?}");
+        let files: Vec<_> = fs::read_dir(here.join("out")).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(files, [expected], "{arguments:?}");
+        let made = fs::read(here.join("out").join(expected)).unwrap();
+        let again = mdfsck(here, arguments);
+        assert_ne!(again.status.code(), Some(0), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&again.stderr).contains(expected), "{arguments:?}");
+        assert_eq!(fs::read(here.join("out").join(expected)).unwrap(), made, "{arguments:?}");
+        assert_eq!(fs::read_dir(here.join("out")).unwrap().count(), 1, "{arguments:?}");
+        fs::remove_dir_all(here.join("out")).unwrap();
+    }
+}

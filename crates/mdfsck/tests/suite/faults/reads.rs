@@ -1,0 +1,32 @@
+//! Reads that fail and would succeed a moment later.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use check::{Options, Silent};
+use format::page::PAGE_BYTES;
+use source::{DataFiles, PageSource};
+
+use super::{data_file, folder_with_database};
+
+/// The file is cut while its catalog is read, and whole again before the pages are.
+#[test]
+fn a_read_that_fails_only_while_the_catalogue_is_read_is_an_error_of_the_run_and_no_finding() {
+    let folder = folder_with_database();
+    let path = data_file(folder.path());
+    let bytes = fs::read(&path).unwrap();
+    let source = DataFiles::open(std::slice::from_ref(&path)).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    file.set_len(12 * PAGE_BYTES as u64).unwrap();
+    let database = catalog::load(&source);
+    assert!(!database.gaps.is_empty());
+    file.write_all_at(&bytes, 0).unwrap();
+    let report = check::run(&source, &database, &Options::default(), &Silent);
+    let [error] = &report.read_errors[..] else { panic!("{:?}", report.read_errors) };
+    let words = [path.to_str().unwrap(), "cannot read at byte", "has become shorter", "check again"];
+    assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert!(!report.complete());
+    // A source that was never in trouble has nothing to say.
+    assert_eq!(DataFiles::open(std::slice::from_ref(&path)).unwrap().read_faults(), source::ReadFaults::default());
+}

@@ -1,0 +1,413 @@
+//! Every line of JSON that the commands write is as docs/json.schema.json says, and every kind of line is met.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
+
+mod schema;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use check::{Options, Silent};
+use format::boot::status::CLEAN_SHUTDOWN;
+use format::page::PAGE_BYTES;
+use lab::backup::{BackupOptions, Base, Container, Set, backup};
+use lab::damage::{Kind, damage};
+use lab::description::{Column, Filter, Table, Values};
+use lab::events::{Story, XmlForm};
+use lab::log::LogFile;
+use lab::specimens::specimen;
+use lab::{PageVerify, SqlType, Version, orders};
+use report::{Format, View};
+use serde_json::{Value, json};
+use source::DataFiles;
+use tempfile::TempDir;
+
+use self::schema::Schema;
+
+/// Collects lines, each compared with the schema.
+struct Lines {
+    schema: Schema,
+    seen: Vec<Value>,
+}
+
+impl Lines {
+    fn new() -> Self {
+        Self { schema: Schema::published(), seen: Vec::new() }
+    }
+
+    /// Runs a command whose output is JSON; returns its exit status.
+    fn run(&mut self, arguments: &[&str], paths: &[PathBuf]) -> i32 {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).args(paths).output().expect("mdfsck runs");
+        self.add(&output.stdout, &format!("{arguments:?} {paths:?}"));
+        output.status.code().expect("no signal")
+    }
+
+    fn add(&mut self, output: &[u8], what: &str) {
+        for line in std::str::from_utf8(output).expect("UTF-8").lines() {
+            let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{what}: {error}: {line}"));
+            let errors = self.schema.errors(&line);
+            assert!(errors.is_empty(), "{what}:\n{}\n{line}", errors.join("\n"));
+            self.seen.push(line);
+        }
+    }
+
+    fn check(&mut self, options: &[&str], files: &[PathBuf]) -> i32 {
+        self.run(&[&["check", "--format", "json"], options].concat(), files)
+    }
+
+    fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.seen.iter().filter(move |line| line["kind"] == kind)
+    }
+
+    fn must_have(&self, kind: &str) {
+        assert!(self.of_kind(kind).next().is_some(), "no line of kind {kind}");
+    }
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn small(folder: &Path) -> Vec<PathBuf> {
+    lab::write(&orders::orders(Version::V904, 7, 2 << 20), folder).unwrap().files
+}
+
+/// One of everything that the lab writes.
+fn everything(folder: &Path) -> Vec<PathBuf> {
+    let mut description = specimen(Version::V957, PageVerify::Checksum, 1);
+    description.tables.push(Table {
+        name: "priced".to_owned(),
+        columns: vec![
+            Column::identity("id", SqlType::INT),
+            Column::new("price", SqlType::INT, Values::Uniform { low: 1, high: 90 }),
+        ],
+        checks: vec![("CK_price".to_owned(), Filter::AtLeast(1, 0))],
+        rows: 50,
+        ..Table::default()
+    });
+    lab::write(&description, folder).unwrap().files
+}
+
+fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8])) {
+    let mut bytes = fs::read(file).unwrap();
+    let page: &mut [u8; PAGE_BYTES] =
+        (&mut bytes[page * PAGE_BYTES..(page + 1) * PAGE_BYTES]).try_into().expect("a whole page");
+    change(page);
+    let sum = format::protection::checksum(page);
+    page[60..64].copy_from_slice(&sum.to_le_bytes());
+    fs::write(file, bytes).unwrap();
+}
+
+/// As if the server had been killed.
+fn make_dirty(primary: &Path) {
+    edit(primary, 9, |page| {
+        let status = u32::from_le_bytes([page[132], page[133], page[134], page[135]]) & !CLEAN_SHUTDOWN;
+        page[132..136].copy_from_slice(&status.to_le_bytes());
+    });
+}
+
+/// Sound databases, with what each option adds.
+fn sound(lines: &mut Lines) {
+    let at = folder();
+    let files = everything(at.path());
+    for options in [
+        &["--constraints", "--identity", "--extended-logical-checks"][..],
+        &["--physical-only", "--maxdop", "1"],
+        &["--noindex"],
+        &["--table", "wide"],
+        &["--filegroup", "ARCHIVE"],
+        &["--alloc"],
+        &["--catalog"],
+        &["--estimate-only"],
+    ] {
+        let status = lines.check(options, &files);
+        assert!(status & !16 == 0, "{options:?}: {status}");
+    }
+    for command in [&["info", "--json"][..], &["tables", "--json", "--all"], &["lint", "--json"]] {
+        assert_eq!(lines.run(command, &files), 0, "{command:?}");
+    }
+    for page in 0..60 {
+        lines.run(&["page", &format!("1:{page}"), "--json"], &files);
+    }
+    lines.must_have("estimate");
+}
+
+/// Findings, all shown or some.
+fn damaged(lines: &mut Lines) {
+    for (seed, kind) in Kind::ALL.into_iter().enumerate() {
+        let at = folder();
+        let files = small(at.path());
+        damage(&files, kind, seed as u64).unwrap();
+        lines.check(&[], &files);
+        lines.check(&["--max-findings", "1"], &files);
+        lines.run(&["page", "1:200", "--json"], &files);
+    }
+    lines.must_have("finding");
+}
+
+/// The same findings, which prove nothing while the log is not applied.
+fn demoted(lines: &mut Lines) {
+    let at = folder();
+    let files = small(at.path());
+    damage(&files, Kind::ZeroedExtent, 3).unwrap();
+    make_dirty(&files[0]);
+    assert_eq!(lines.check(&[], &files), 16);
+    lines.must_have("demoted");
+    let limits: BTreeSet<String> =
+        lines.of_kind("not_verified").filter_map(|line| line["id"].as_str().map(str::to_owned)).collect();
+    let allow: Vec<&str> = limits.iter().flat_map(|id| ["--allow", id.as_str()]).collect();
+    lines.check(&allow, &files);
+    assert!(lines.of_kind("not_verified").any(|line| line["allowed"] == true), "{limits:?}");
+}
+
+/// Files of which little or nothing can be said.
+fn unreadable(lines: &mut Lines) {
+    let at = folder();
+    let files = small(at.path());
+    let mut bytes = fs::read(&files[0]).unwrap();
+    bytes[9 * PAGE_BYTES..10 * PAGE_BYTES].fill(0xAA);
+    fs::write(&files[0], bytes).unwrap();
+    lines.check(&[], &files);
+    for command in ["info", "tables", "lint"] {
+        lines.run(&[command, "--json"], &files);
+    }
+    let text = at.path().join("text.mdf");
+    fs::write(&text, "no database").unwrap();
+    let before = lines.seen.len();
+    assert_eq!(lines.check(&[], &[text]), 4);
+    let refused: Vec<&Value> = lines.seen.iter().skip(before).collect();
+    assert!(refused.len() == 1 && refused[0]["kind"] == "error" && refused[0]["status"] == 4, "{refused:?}");
+}
+
+/// A file that cannot be read for a while, and then can.
+fn errors(lines: &mut Lines) {
+    let at = folder();
+    let files = small(at.path());
+    let bytes = fs::read(&files[0]).unwrap();
+    let source = DataFiles::open(&files).unwrap();
+    let mut file = File::options().write(true).open(&files[0]).unwrap();
+    file.set_len(12 * PAGE_BYTES as u64).unwrap();
+    let database = catalog::load(&source);
+    file.write_all(&bytes).unwrap();
+    let report = check::run(&source, &database, &Options::default(), &Silent);
+    let mut out = Vec::new();
+    report::write(Format::Json, &report, View::default(), &mut out).unwrap();
+    lines.add(&out, "a read error");
+    lines.must_have("error");
+}
+
+/// Several databases, of which one cannot be checked.
+fn several(lines: &mut Lines) {
+    let (one, other, nothing) = (folder(), folder(), folder());
+    let mut files = small(one.path());
+    let copy = other.path().join("copy.mdf");
+    fs::copy(&files[0], &copy).unwrap();
+    files.push(copy);
+    assert_eq!(lines.check(&[], &files), 0);
+    let empty = nothing.path().join("empty.mdf");
+    fs::write(&empty, b"").unwrap();
+    files.push(empty);
+    assert_eq!(lines.check(&["--physical-only"], &files), 4);
+    lines.must_have("databases");
+}
+
+/// Backups in every form.
+fn backups(lines: &mut Lines) {
+    let at = folder();
+    let data = folder();
+    let files = small(data.path());
+    let sum = BackupOptions { checksum: true, ..BackupOptions::default() };
+    let packed = BackupOptions { container: Some(Container::Version2), stripes: 2, ..sum };
+    let base = Some(Base { files: &files, step: 1 });
+    let mut all = Vec::new();
+    for (name, step, options) in [
+        ("plain", 1, sum),
+        ("packed", 1, packed),
+        ("differential", 2, BackupOptions { base, ..BackupOptions::default() }),
+    ] {
+        let written = backup(&[Set { files: &files, step, options }], at.path(), name).unwrap().files;
+        if options.base.is_none() {
+            assert_eq!(lines.check(&[], &written), 0, "{name}");
+        }
+        assert_eq!(lines.run(&["info", "--json"], &written), 0, "{name}");
+        all.extend(written);
+    }
+    lines.run(&["chain", "--json"], &all);
+    let damaged = at.path().join("damaged.bak");
+    let mut bytes = fs::read(&all[0]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 4096].fill(0x55);
+    bytes[middle + 70_000..].fill(0);
+    fs::write(&damaged, bytes).unwrap();
+    lines.check(&[], std::slice::from_ref(&damaged));
+    lines.run(&["info", "--json"], &[damaged]);
+    lines.must_have("backup");
+    lines.must_have("chains");
+}
+
+/// A log of several files' worth of transactions, whole and damaged.
+fn logs(lines: &mut Lines) {
+    let folder = TempDir::new().unwrap();
+    let header = fs::read(&small(folder.path())[0]).unwrap()[..PAGE_BYTES].to_vec();
+    let log = LogFile {
+        version: 904,
+        has_checksum: true,
+        vlf_bytes: 0x3_E000,
+        vlfs: 4,
+        first_sequence: 33,
+        transactions: 20_000,
+        leaves_open: true,
+    };
+    let mut bytes = log.bytes(&header);
+    let path = folder.path().join("sample_log.ldf");
+    fs::write(&path, &bytes).unwrap();
+    let paths = std::slice::from_ref(&path);
+    assert_eq!(lines.run(&["log", "--json", "--transactions"], paths), 0);
+    assert_eq!(lines.run(&["info", "--json"], paths), 0);
+    let of_page = |line: &Value| line["kind"] == "record" && line["page"] == 110 && line["slot"].is_number();
+    assert_eq!(lines.run(&["log", "--json", "--page", "1:110", "--to", "22:0:0"], paths), 0);
+    assert!(lines.seen.iter().any(of_page));
+    let open = |line: &&Value| line["state"] == "open";
+    assert_eq!(lines.of_kind("transaction").filter(open).count(), 2, "the one that is open, in each of the two");
+    assert!(lines.of_kind("vlf").any(|line| line["active"] == true));
+    let begin = bytes.len() / 4;
+    bytes[begin..begin + 512].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(lines.run(&["log", "--json"], paths), 16);
+    assert!(lines.of_kind("summary").any(|line| line["end"] == "damaged" && line["complete"] == false));
+}
+
+/// Events of checkpoints, in both forms, whole and cut.
+fn events(lines: &mut Lines) {
+    let folder = TempDir::new().unwrap();
+    let story = Story::new(1, 3, 10, true);
+    let (file, export) = (folder.path().join("a.xel"), folder.path().join("b.xml"));
+    fs::write(&file, story.event_file(0x1000)).unwrap();
+    fs::write(&export, story.xml(XmlForm::RingBuffer { truncated: true, dropped: 3 })).unwrap();
+    assert_eq!(lines.run(&["events", "--name", "checkpoint_end"], &[file.clone(), export]), 0);
+    let ends = story.checkpoints.len() + story.unpaired_ends as usize;
+    assert_eq!(lines.of_kind("event").count(), 2 * ends);
+    assert!(lines.of_kind("event").all(|line| line["fields"]["database_id"].is_number()));
+    let log = folder.path().join("ERRORLOG");
+    fs::write(&log, story.error_log(5000, 60)).unwrap();
+    let paths = [file.clone(), log, small(folder.path())[0].clone()];
+    assert_eq!(lines.run(&["checkpoints", "--json", "--change", "5=2016-07-09T03:10Z"], &paths), 0);
+    for kind in ["flush", "database", "checkpoint_hour"] {
+        lines.must_have(kind);
+    }
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();
+    assert_eq!(lines.run(&["checkpoints", "--json"], std::slice::from_ref(&file)), 16);
+    assert_eq!(lines.run(&["events", "--json"], &[file]), 16);
+    assert!(lines.of_kind("error").any(|line| line["text"].as_str().unwrap().contains("is cut off at byte")));
+}
+
+fn explanations(lines: &mut Lines) {
+    assert_eq!(lines.run(&["explain", "--json"], &[]), 0);
+    assert_eq!(lines.run(&["explain", "--json", "8976", "2570", "823", "tree.compressed-entries"], &[]), 0);
+}
+
+fn histories(lines: &mut Lines) {
+    let folder = folder();
+    let files = small(folder.path());
+    let history = folder.path().join("h.db");
+    let history = history.to_str().expect("a name of UTF-8");
+    assert_eq!(lines.check(&["--history", history], &files), 0);
+    let window = ["--history", history, "--window", "1h", "--range", "1MB"];
+    assert_eq!(lines.check(&["--estimate-only", "--window", "1h"], &files), 0);
+    assert_eq!(lines.check(&[&window[..], &["--most-ranges", "1", "--within", "14d"]].concat(), &files), 0);
+    assert_eq!(lines.check(&window, &files), 0);
+    assert_eq!(lines.check(&["--estimate-only", "--window", "1h", "--history", history], &files), 0);
+    assert_eq!(lines.check(&["--within", "1d", "--history", history], &files), 0);
+    lines.must_have("window");
+    damage(&files, Kind::BitRot, 3).unwrap();
+    assert_eq!(lines.check(&["--history", history], &files) & 1, 1);
+    let bench =
+        ["bench", "--repeat", "1", "--maxdop", "1", "--configurations", "full", "--history", history, "--save", "a"];
+    let measured = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(bench).args(&files).output().unwrap();
+    assert!(measured.status.success());
+    let ack = ["ack", "1", "--because", "x"];
+    let verbs: [&[&str]; 9] = [
+        &[],
+        &["coverage"],
+        &["runs"],
+        &ack,
+        &["findings"],
+        &["objects"],
+        &["diff"],
+        &["baselines"],
+        &["forget", "orders"],
+    ];
+    for verb in verbs {
+        assert_eq!(lines.run(&[&["history", history, "--json"], verb].concat(), &[]), 0);
+    }
+}
+
+fn plans(lines: &mut Lines) {
+    let folder = folder();
+    let files = small(folder.path());
+    let plan = folder.path().join("plan");
+    let plan = plan.to_str().expect("a name of UTF-8");
+    assert_eq!(lines.run(&["plan", "--dir", plan, "--json"], &files), 0);
+    assert_eq!(lines.run(&["plan", "--status", plan], &[]), 0);
+    assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 8);
+    assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
+    assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 0);
+    // An index that does not fit its table: tasks look for the rows.
+    damage(&files, Kind::LostWrite, 1).unwrap();
+    let plan = folder.path().join("plan-of-hurt");
+    let plan = plan.to_str().expect("a name of UTF-8");
+    assert_eq!(lines.run(&["plan", "--dir", plan, "--json"], &files), 0);
+    assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
+    assert_eq!(lines.run(&["merge", plan, "--local-limit", "0"], &[]), 32);
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
+    let mut lines = Lines::new();
+    sound(&mut lines);
+    damaged(&mut lines);
+    demoted(&mut lines);
+    unreadable(&mut lines);
+    errors(&mut lines);
+    several(&mut lines);
+    plans(&mut lines);
+    backups(&mut lines);
+    logs(&mut lines);
+    events(&mut lines);
+    explanations(&mut lines);
+    histories(&mut lines);
+    let met: BTreeSet<&str> = lines.seen.iter().filter_map(|line| line["kind"].as_str()).collect();
+    assert_eq!(met, lines.schema.kinds());
+}
+
+#[test]
+fn an_unknown_a_missing_and_a_wrong_field_do_not_pass() {
+    let schema = Schema::published();
+    let note = json!({"kind": "note", "what": "a", "scope": "b", "reason": "c", "count": 1, "id": "d", "kind_of": "e"});
+    assert_eq!(schema.errors(&note), Vec::<String>::new());
+    for (name, value, word) in [
+        ("extra", json!(1), "unknown field"),
+        ("count", json!("1"), "not of type"),
+        ("count", json!(-1), "too small"),
+        ("kind", json!("notes"), "missing field"),
+    ] {
+        let mut wrong = note.clone();
+        wrong[name] = value;
+        let errors = schema.errors(&wrong).join("; ");
+        assert!(errors.contains(word), "{name}: {errors}");
+    }
+    let mut short = note.clone();
+    short.as_object_mut().unwrap().remove("reason");
+    assert!(schema.errors(&short).join("; ").contains("missing field"));
+    // In objects and lists too.
+    let gap = json!({"object_id": 1, "table": "sysrscols", "extra": 1});
+    let text = json!({"kind": "service_broker", "analyzed": {"Services": "three"}});
+    assert!(schema.errors(&text).join("; ").contains("not of type"));
+    assert!(!schema.errors(&gap).is_empty());
+}

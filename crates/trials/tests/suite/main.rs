@@ -1,0 +1,18 @@
+//! What the lab writes, read by every other crate: sound, damaged, hostile.
+
+mod advice;
+mod base_tables;
+mod damage;
+mod encrypted;
+mod expensive;
+mod fields;
+mod fixed_pages;
+mod hostile;
+mod image;
+mod real_backups;
+mod salvage;
+mod several_files;
+mod sound;
+mod values;
+mod workloads;
+mod xpress;

@@ -1,0 +1,121 @@
+//! What a workload of the lab leaves is sound: after a shutdown as it lies, after a crash as recovery must make it; and its
+//! log is read to the last record.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use check::{Options, Report, Silent};
+use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
+use lab::{PageVerify, Version};
+use log::{Event, History, Log, Outcome, Walk};
+use source::MemoryFiles;
+
+/// Seeds of each kind of run; more with MDFSCK_WORKLOADS.
+fn seeds() -> u64 {
+    std::env::var("MDFSCK_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+}
+
+fn spec(seed: u64) -> Spec {
+    let versions = [Version::V706, Version::V852, Version::V904, Version::V957];
+    let verify = [PageVerify::Checksum, PageVerify::Checksum, PageVerify::Torn, PageVerify::None];
+    Spec {
+        version: versions[seed as usize % 4],
+        verify: verify[seed as usize / 4 % 4],
+        seed,
+        rows: [300, 20, 900, 60][seed as usize / 3 % 4],
+        transactions: 20 + seed % 150,
+        ..Spec::default()
+    }
+}
+
+fn check(files: &[(String, Vec<u8>)]) -> Report {
+    let files = files.iter().map(|(name, bytes)| (PathBuf::from(name), bytes.clone())).collect();
+    let source = MemoryFiles::open(files).unwrap();
+    let database = catalog::load(&source);
+    assert!(database.gaps.is_empty(), "{:?}", database.gaps);
+    check::run(&source, &database, &Options { max_threads: 1, ..Options::default() }, &Silent)
+}
+
+fn prove_sound(files: &[(String, Vec<u8>)], crashed: &Crashed, what: &str) {
+    let report = check(files);
+    let findings: Vec<String> = report.findings.iter().take(5).map(|finding| finding.text(&report.names())).collect();
+    assert!(findings.is_empty(), "{what}: {findings:#?}");
+    for table in &crashed.truth.tables {
+        let parts = report.rowsets.iter().filter(|rowset| rowset.name == table.name && rowset.index_id < 2);
+        assert_eq!(parts.map(|rowset| rowset.rows).sum::<u64>(), table.rows.len() as u64, "{what}: {}", table.name);
+    }
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn a_database_that_was_shut_down_is_sound() {
+    for seed in 0..seeds() {
+        let crashed = Workload::new(spec(seed)).unwrap().crash(Stop::ShutDown, Flush::None);
+        assert!(
+            crashed.files == crashed.truth.files && crashed.truth.open.is_empty() && crashed.truth.missing.is_empty()
+        );
+        prove_sound(&crashed.files, &crashed, &format!("{:?}", spec(seed)));
+    }
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn the_truth_after_a_crash_is_sound_wherever_it_happens() {
+    for seed in 0..seeds() {
+        let workload = Workload::new(spec(seed)).unwrap();
+        let records = workload.records();
+        for part in 1..6 {
+            let stop = Stop::After(records * part / 6 + seed % 7);
+            let crashed = workload.crash(stop, Flush::Some(seed + part));
+            assert_eq!(Stop::After(crashed.truth.records), stop);
+            prove_sound(&crashed.truth.files, &crashed, &format!("{:?} {stop:?} {:?}", spec(seed), crashed.truth.open));
+        }
+    }
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn the_truth_is_sound_where_the_creator_of_an_allocation_chain_is_taken_back() {
+    let mut found = 0;
+    for seed in 0..4 {
+        let workload = Workload::new(spec(seed)).unwrap();
+        for records in (20..500).step_by(20) {
+            let crashed = workload.crash(Stop::After(records), Flush::All);
+            if crashed.truth.open.iter().any(|open| open.creates_chain) {
+                prove_sound(&crashed.truth.files, &crashed, &format!("{:?} {records}", spec(seed)));
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 0);
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn the_log_is_read_to_the_last_record() {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in 0..seeds() {
+        let workload = Workload::new(spec(seed)).unwrap();
+        let stop = Stop::After(workload.records() * (1 + seed % 5) / 5);
+        let crashed = workload.crash(stop, Flush::Some(seed));
+        let path = folder.path().join(format!("{seed}.ldf"));
+        std::fs::write(&path, &crashed.log.1).unwrap();
+        let log = Log::open(&[path]).unwrap();
+        let (mut walk, mut history, mut open) = (Walk::new(&log), History::new(), Vec::new());
+        let mut note = |event: Event| {
+            if let Event::Transaction(transaction) = event
+                && transaction.outcome == Outcome::Open
+            {
+                open.push(transaction.id);
+            }
+        };
+        while let Some(block) = walk.next_block().unwrap() {
+            history.block(&block, &mut note);
+        }
+        history.finish(&mut note);
+        let end = walk.end().unwrap();
+        let lsn = format!("{:08x}:{:08x}:0001", end.at.vlf.sequence, end.block);
+        assert_eq!(lsn, crashed.truth.end, "{seed}: {end:?}");
+        assert_eq!(open.len(), crashed.truth.open.len(), "{seed}: {open:?} {:?}", crashed.truth.open);
+    }
+}
