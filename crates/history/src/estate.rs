@@ -22,6 +22,10 @@ pub struct DatabaseRow {
     pub name: String,
     /// The family: the database with all its copies.
     pub family: String,
+    /// The copy that was seen first, and how many copies there are.
+    pub source: Option<SourceRow>,
+    /// See `source`.
+    pub sources: u64,
     /// Its state, and why it is not better.
     pub state: DatabaseState,
     /// Its last run.
@@ -223,6 +227,14 @@ impl History {
         let connection = self.connection();
         let mut last =
             connection.prepare_cached(&format!("{RUN_OF_PAGE} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT 1"))?;
+        let mut source = connection.prepare_cached(
+            "SELECT kind, substr(host, 1, 400), substr(location, 1, 400), count(*) OVER () FROM source WHERE database = ?1
+             ORDER BY id LIMIT 1",
+        )?;
+        let source = source.query_row([id], |row| {
+            Ok((SourceRow { kind: row.get(0)?, host: row.get(1)?, location: row.get(2)? }, row.get(3)?))
+        });
+        let (source, sources) = source.optional()?.map_or((None, 0), |(source, count)| (Some(source), count));
         let mut open = connection.prepare_cached(
             "SELECT coalesce(sum(ack), 0), coalesce(sum(NOT ack AND life = 'new'), 0), coalesce(sum(NOT ack AND life <> 'new'), 0)
              FROM (SELECT f.life, f.ack_by IS NOT NULL AND coalesce(f.ack_until > ?2, 1) AS ack
@@ -243,6 +255,8 @@ impl History {
             id,
             name,
             family,
+            source,
+            sources,
             state,
             run: last.query_row([id], run).optional()?,
             open,

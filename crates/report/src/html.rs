@@ -25,20 +25,36 @@ h3{font-size:1em;margin:1.6em 0 0;font-weight:600}\
 p{color:var(--soft);margin:.2em 0 1em}.cards{display:flex;flex-wrap:wrap;gap:1em;margin:1.6em 0}\
 .card{background:var(--card);border-radius:.6em;padding:.9em 1.4em;min-width:11em}\
 .card b{display:block;font-size:1.7em;line-height:1.25;font-weight:650}.card span{color:var(--soft);font-size:.9em}\
+nav{display:flex;flex-wrap:wrap;gap:.3em 1.3em;margin:1.5em 0 0;font-size:.95em}a{color:var(--blue)}\
+a:focus-visible,summary:focus-visible,[tabindex]:focus-visible{outline:2px solid var(--blue);outline-offset:2px}\
+h2,section{scroll-margin-top:1em}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em}\
 tr:hover td{background:var(--card)}\
 td,th{padding:.3em .9em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\
 td:first-child,th:first-child{text-align:left;padding-left:0}th{color:var(--soft);font-weight:500}\
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.15em 1.2em;margin:1em 0}dt{color:var(--soft)}\
 dd{margin:0;overflow-wrap:anywhere}\
-figure{margin:.6em 0 0;max-width:40em;overflow-x:auto}figcaption{font-size:.9em;color:var(--soft)}\
-figure.wide{max-width:none}.wide svg{min-width:46em}svg{display:block;width:100%;height:auto}\
+figure{margin:.6em 0 0;max-width:40em}figcaption{font-size:.9em;color:var(--soft)}\
+svg{display:block;width:100%;height:auto}\
+.plot{max-width:none;display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.5em .8em;font-size:12px;color:var(--soft)}\
+.plot figcaption{grid-column:1/-1;font-size:13.5px;margin-bottom:.6em}.plot svg{height:170px}.plot path{vector-effect:non-scaling-stroke}\
+.plot div{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 1em}.plot .x{grid-column:2}\
+.plot .y{flex-flow:column nowrap;text-align:right;line-height:1.2;margin:-.6em 0}\
+.heat{max-width:none}.heat div{display:grid;gap:2px;align-items:center;justify-content:start;font-size:12px;color:var(--soft);margin-top:.4em}\
+.heat .day{padding-right:.8em}.heat .gap{grid-column:1/-1;line-height:1.9}.heat i{height:1.4em;border-radius:2px;background:var(--card)}\
+.heat i[title]{background:color-mix(in srgb,var(--blue) var(--n),var(--card))}\
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24em),1fr));gap:1em 2.5em}\
 .row{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14em),1fr));gap:.2em 1.5em}.row figure{max-width:20em}\
 text{font:12px system-ui,sans-serif;fill:var(--soft)}.ink{fill:var(--ink)}.bad{fill:var(--red)}.end{text-anchor:end}\
 .axis{stroke:var(--line)}.blue{fill:var(--blue);stroke:var(--blue)}.green{fill:var(--green);stroke:var(--green)}\
 .line{fill:none}.band{fill:none;pointer-events:all}.band.other{fill:var(--ink);opacity:.05}\
-.change{stroke:var(--red);stroke-dasharray:4 3}.spread{stroke:var(--ink)}";
+.change{stroke:var(--red);stroke-dasharray:4 3}.spread{stroke:var(--ink)}\
+@media(max-width:620px){.scroll table,.scroll tbody{display:block}.scroll thead{display:none}\
+.scroll tr{display:grid;grid-template-columns:fit-content(45%) minmax(0,1fr);gap:.1em .9em;padding:.7em 0;border-bottom:1px solid var(--line);\
+overflow-wrap:anywhere}.scroll tr[hidden]{display:none}\
+.scroll td{display:contents;white-space:normal;text-align:left}.scroll td::before{content:attr(data-head);color:var(--soft)}\
+.scroll td:first-child{display:block;grid-column:1/-1;max-width:none;border:0;padding:0;font-weight:600}\
+.scroll td:first-child::before{content:none}}";
 
 /// The start of a page, up to its heading.
 pub fn head(title: &str) -> String {
@@ -84,30 +100,54 @@ fn start(policy: &str) -> String {
     )
 }
 
-/// A table that scrolls where it is wider than the page.
+/// A table that scrolls where it is wider than the page. On a narrow screen each row is a list, in which a cell has the name of its
+/// column beside it.
 pub fn table<'h>(
     heads: impl IntoIterator<Item = &'h str>,
     rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
 ) -> String {
-    let mut html = String::from("<div class=scroll><table><tr>");
-    for head in heads {
-        let _ = write!(html, "<th>{}", escape(head));
+    let mut html = String::from("<div class=scroll tabindex=0><table><thead><tr>");
+    let heads: Vec<String> = heads.into_iter().map(escape).collect();
+    for head in &heads {
+        let _ = write!(html, "<th>{head}");
     }
+    html.push_str("<tbody>");
     for row in rows {
         html.push_str("<tr>");
-        for cell in row {
-            let _ = write!(html, "<td>{}", escape(&cell));
+        for (at, cell) in row.into_iter().enumerate() {
+            match heads.get(at).filter(|_| at > 0 && !cell.is_empty()) {
+                Some(head) => {
+                    let _ = write!(html, "<td data-head='{head}'>{}", escape(&cell));
+                }
+                None => {
+                    let _ = write!(html, "<td>{}", escape(&cell));
+                }
+            }
         }
     }
     html + "</table></div>"
 }
 
-/// A chart under its caption. It is as wide as the page has room for; `is_wide` for one that scrolls before it gets too
-/// small to be read.
-pub fn figure(caption: &str, is_wide: bool, width: f64, height: f64, content: &str) -> String {
-    let class = if is_wide { " class=wide" } else { "" };
+/// The sections of a page without a script, after links to them. Each begins with a heading, `<h2>`.
+pub fn with_contents(sections: &str) -> String {
+    let mut parts = sections.split("<h2>");
+    let mut html = parts.next().unwrap_or_default().to_owned();
+    let (mut links, mut rest) = (String::new(), String::new());
+    for (at, part) in parts.enumerate() {
+        let title = part.split_once("</h2>").map_or("", |(title, _)| title);
+        let _ = write!(links, "<a href=#s{at}>{title}</a>");
+        let _ = write!(rest, "<h2 id=s{at}>{part}");
+    }
+    if !links.is_empty() {
+        let _ = write!(html, "<nav aria-label=Contents>{links}</nav>");
+    }
+    html + &rest
+}
+
+/// A chart under its caption. It is as wide as the page has room for.
+pub fn figure(caption: &str, width: f64, height: f64, content: &str) -> String {
     format!(
-        "<figure{class}><figcaption>{}</figcaption><svg viewBox='0 0 {width:.0} {height:.0}' role=img>{content}</svg></figure>",
+        "<figure><figcaption>{0}</figcaption><svg viewBox='0 0 {width:.0} {height:.0}' role=img aria-label='{0}'>{content}</svg></figure>",
         escape(caption)
     )
 }
@@ -155,7 +195,16 @@ mod tests {
 
     #[test]
     fn what_a_cell_holds_stays_in_it() {
-        let html = table(["a<b"], [["</td><script>".to_owned()]]);
-        assert!(html.contains("<th>a&lt;b") && !html.contains("<script"));
+        let html = table(["a<b", "'c"], [["</td><script>".to_owned(), "x".to_owned()]]);
+        assert!(html.contains("<th>a&lt;b") && html.contains("<td data-head='&#39;c'>x") && !html.contains("<script"));
+    }
+
+    #[test]
+    fn contents_lead_to_each_section() {
+        assert_eq!(with_contents("<p>none</p>"), "<p>none</p>");
+        assert_eq!(
+            with_contents("<p></p><h2>A &lt;</h2>1<h2>B</h2>2"),
+            "<p></p><nav aria-label=Contents><a href=#s0>A &lt;</a><a href=#s1>B</a></nav><h2 id=s0>A &lt;</h2>1<h2 id=s1>B</h2>2"
+        );
     }
 }

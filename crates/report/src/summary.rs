@@ -6,7 +6,7 @@
 pub(crate) mod findings;
 pub(crate) mod head;
 pub(crate) mod lines;
-mod not_verified;
+pub(crate) mod not_verified;
 #[cfg(test)]
 mod tests;
 

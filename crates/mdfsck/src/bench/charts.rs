@@ -58,7 +58,7 @@ pub(super) fn bars(
             x = x(seconds)
         );
     }
-    figure(caption, false, WIDTH, y + 4.0, &(svg + &lines))
+    figure(caption, WIDTH, y + 4.0, &(svg + &lines))
 }
 
 /// One bar with its spread, the baseline under it, the time of reading alone, and the time in words.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use report::html::{escape, head, table};
+use report::html::{escape, head, table, with_contents};
 
 use super::matrix::Cache;
 use super::measure::Measured;
@@ -15,9 +15,8 @@ const MIN_SAMPLES: usize = 6;
 
 /// The page; `compared` is the name of a baseline and what it holds.
 pub(crate) fn page(title: &str, results: &Results, compared: Option<(&str, &Results)>) -> String {
-    let mut html = head(title);
-    html.push_str(&cards(results));
-    html.push_str("<dl>");
+    let mut html = cards(results);
+    html.push_str("<h2>What was measured</h2><dl>");
     for (name, value) in results.facts() {
         let _ = write!(html, "<dt>{name}<dd>{}", escape(&value));
     }
@@ -35,8 +34,7 @@ pub(crate) fn page(title: &str, results: &Results, compared: Option<(&str, &Resu
     }
     html.push_str("<h2>All figures</h2>");
     html.push_str(&table(figures::heads(), figures::rows(results, compared.map(|(_, baseline)| baseline))));
-    html.push('\n');
-    html
+    head(title) + &with_contents(&html) + "\n"
 }
 
 fn legend(compared: Option<(&str, &Results)>) -> String {

@@ -9,8 +9,10 @@ use serde::Serialize;
 use super::CheckPage;
 use crate::html::{shown, shown_to};
 use crate::message;
-use crate::summary::head::{is_pipe, level, origin, scope, status_text, verdict};
+use crate::summary::findings;
+use crate::summary::head::{level, next_commands, origin, scope, status_text, verdict};
 use crate::summary::lines::{Tone, counted, duration, grouped};
+use crate::summary::not_verified;
 
 /// Lines of each list of remarks, and files that are listed.
 const MOST_LINES: usize = 100;
@@ -163,33 +165,19 @@ fn facts(page: &CheckPage<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Commands to run next.
+/// Commands to run next: those that a terminal shows, and what explains something that was not verified.
 pub(super) fn commands(page: &CheckPage<'_>) -> Vec<Command> {
-    let (report, paths) = (page.report, page.commands.paths);
-    let mut commands = Vec::new();
-    let mut add = |command: String, what_for| {
-        commands.push(Command { command: shown_to(&command, COMMAND_CHARS), what_for });
+    let report = page.report;
+    let (example, limit) = (findings::example(report), not_verified::first_limit(report));
+    let mut commands = match page.commands.status {
+        0 => Vec::new(),
+        _ => next_commands(report, page.commands, (example.as_ref(), limit)),
     };
-    let first = report.findings.first();
-    let is_pipe = is_pipe(paths);
-    if first.is_some() && !is_pipe {
-        add(format!("mdfsck advise {paths}"), "what to do, in order");
+    if let Some(limit) = limit.filter(|_| page.commands.status == 0 || example.is_some()) {
+        commands.push((format!("mdfsck explain {}", limit.id), "why something was not verified"));
     }
-    let page_of = |finding: &check::Finding| finding.page.filter(|at| !at.is_none() && page.source.contains(*at));
-    if let Some(at) = first.as_deref().and_then(page_of).filter(|_| !is_pipe) {
-        add(format!("mdfsck page {}:{} {paths}", at.file, at.page), "the first damaged page, field by field");
-    }
-    if let Some(finding) = &first {
-        add(format!("mdfsck explain {}", finding.check.msg), "what the first message means");
-    }
-    if let Some(entry) = report.not_verified.first() {
-        add(format!("mdfsck explain {}", entry.limit.id), "why something was not verified");
-    }
-    if page.commands.status != 0 {
-        let (command, arguments) = (page.commands.command, page.commands.arguments);
-        add(format!("mdfsck {command} --format text {arguments}"), "all of DBCC's lines");
-    }
-    commands
+    let shown = |(command, what_for): (String, _)| Command { command: shown_to(&command, COMMAND_CHARS), what_for };
+    commands.into_iter().map(shown).collect()
 }
 
 /// What each phase cost.

@@ -120,9 +120,10 @@ const use = {
 
 const showMaps = async () => {
   if (!model.map.files.length) return;
+  byId('maps').hidden = false;
+  contents(byId('contents'), null);
   const next = reader(await inflate(byId('runs').textContent));
   const files = model.map.files.map(() => readFile(next));
-  byId('maps').hidden = false;
   rank(files);
   const maps = [];
   model.map.files.forEach((file, at) => {

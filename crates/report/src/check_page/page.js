@@ -13,28 +13,32 @@ const showHead = ({head}) => {
   definitions(byId('facts'), head.facts);
 };
 
+// The findings of one message in one place.
+const messageOf = (message, checks, isOpen) => {
+  const check = checks[message.check];
+  const summary = element('summary', '', element('span', 'id', String(check.number)),
+    message.brief || check.invariant, element('span', 'n', [message.count > 1 ? `and ${grouped(message.count - 1)} more` : '',
+      message.follows ? 'follows from damage elsewhere' : ''].filter(Boolean).join(', ')));
+  return fold(summary, () => {
+    const body = element('div', 'body', explained(check));
+    for (const {text, bytes} of message.shown) body.append(element('p', 'text', text), bytes ? dump(bytes) : '');
+    const more = message.count - message.shown.length;
+    if (more) body.append(element('p', 'more', `and ${grouped(more)} more (--format text and --format json list all)`));
+    return body;
+  }, isOpen);
+};
 const showFindings = ({findings}) => {
   if (!findings.count) return;
   byId('findings').hidden = false;
   let shown = 0;
-  for (const {heading, count, messages} of findings.places) {
-    byId('places').append(element('h3', '', `${heading} `, element('span', 'n', counted(count, 'finding', 'findings'))));
-    for (const message of messages) {
-      shown += message.shown.length;
-      const check = findings.checks[message.check];
-      const summary = element('summary', '', element('span', 'id', String(check.number)),
-        message.brief || check.invariant, element('span', 'n', [message.count > 1 ? `and ${grouped(message.count - 1)} more` : '',
-          message.follows ? 'follows from damage elsewhere' : ''].filter(Boolean).join(', ')));
-      const isFirst = !byId('places').querySelector('details');
-      byId('places').append(fold(summary, () => {
-        const body = element('div', 'body', explained(check));
-        for (const {text, bytes} of message.shown) body.append(element('p', 'text', text), bytes ? dump(bytes) : '');
-        const more = message.count - message.shown.length;
-        if (more) body.append(element('p', 'more', `and ${grouped(more)} more (--format text and --format json list all)`));
-        return body;
-      }, isFirst));
-    }
-  }
+  const made = findings.places.map(({heading, count, messages}, at) => {
+    for (const message of messages) shown += message.shown.length;
+    const summary = element('summary', '', element('b', '', heading), element('span', 'n', counted(count, 'finding', 'findings')));
+    summary.dir = 'auto';
+    return fold(summary, () => element('div', 'body', ...messages.map((message, number) =>
+      messageOf(message, findings.checks, at + number === 0 && message.count <= MOST_OPEN))), count <= MOST_OPEN && at < MOST_SHOWN);
+  });
+  byId('places').append(...listed(made, 'more object or index', 'more objects and indexes'));
   const more = findings.more_places ? ` Findings of ${counted(findings.more_places, 'more object or index', 'more objects and indexes')} are not in this page.` : '';
   byId('findings-note').append(shown === findings.count && !more
     ? `${counted(findings.count, 'finding', 'findings')}, by object and message.`
@@ -45,12 +49,7 @@ const showNotVerified = ({not_verified: {headline, share, causes, more_causes, n
   if (headline) {
     byId('unverified').hidden = false;
     byId('unverified-head').append([headline, share].filter(Boolean).join(' '));
-    let kind = '';
-    for (const one of causes) {
-      if (one.kind !== kind) byId('causes').append(element('h3', '', one.kind));
-      kind = one.kind;
-      byId('causes').append(cause(one));
-    }
+    byId('causes').append(...causesOf(causes));
     if (more_causes) byId('causes').append(element('p', 'more', `and ${counted(more_causes, 'more cause', 'more causes')}`));
   }
   byId('remarks').hidden = !notes.length;
@@ -77,3 +76,4 @@ showFindings(model);
 showCommands(model);
 showNotVerified(model);
 showCourse(model);
+contents(byId('contents'), null);

@@ -7,7 +7,7 @@ use events::{Clock, Moment};
 
 use super::tables::{Table, heading, totals};
 use super::{CheckpointReport, Group, duration_ms};
-use crate::html::{axis, escape, figure, head, short};
+use crate::html::{axis, escape, head, short, with_contents};
 
 /// Databases that have charts, those with the longest checkpoints first; the table has all.
 const MAX_CHARTS: usize = 40;
@@ -15,12 +15,11 @@ const MAX_CHARTS: usize = 40;
 const MAX_DAYS: i64 = 92;
 /// Rows of the table of slow checkpoints.
 const MAX_SLOW: usize = 200;
-/// Size of the chart of durations, in pixels; a column is a pixel.
+/// Size of the chart of durations: its columns, and the units of its height.
 const WIDTH: usize = 960;
 const HEIGHT: f64 = 150.0;
-const LEFT: f64 = 64.0;
-/// Pixels of a cell of the heat map.
-const CELL: i64 = 22;
+/// Hours under one label of the heat map.
+const HOURS_OF_LABEL: i64 = 3;
 
 const HOUR: i64 = 3_600_000 * Moment::MILLISECOND;
 const DAY: i64 = 24 * HOUR;
@@ -28,7 +27,7 @@ const DAY: i64 = 24 * HOUR;
 impl CheckpointReport {
     /// The page.
     pub fn html(&self) -> String {
-        let mut html = head("Checkpoints");
+        let mut html = String::new();
         for (heading, groups) in self.sources() {
             section(&heading, totals(groups), &mut html);
         }
@@ -54,8 +53,7 @@ impl CheckpointReport {
             let _ =
                 write!(html, "<p>Charts are of the {MAX_CHARTS} databases with the longest checkpoints together.</p>");
         }
-        html.push('\n');
-        html
+        head("Checkpoints") + &with_contents(&html) + "\n"
     }
 }
 
@@ -87,23 +85,19 @@ fn durations(group: &Group) -> String {
     }
     let longest = group.checkpoints.iter().map(duration_ms).fold(1e-3, f64::max);
     let (step, top) = axis(longest, 4.0);
-    let y = |ms: f64| 10.0 + HEIGHT * (1.0 - ms.max(0.0) / top);
-    let mut svg = String::new();
-    for part in 0..=(top / step).round() as u32 {
+    let y = |ms: f64| HEIGHT * (1.0 - ms.max(0.0) / top);
+    let (mut svg, mut labels) = (String::new(), String::new());
+    for part in (0..=(top / step).round() as u32).rev() {
         let value = step * f64::from(part);
-        let (line, text) = (y(value), y(value) + 4.0);
-        let _ = write!(
-            svg,
-            "<path d='M{LEFT} {line:.1}h{WIDTH}' class=axis /><text x=0 y={text:.1}>{} ms</text>",
-            short(value)
-        );
+        let _ = write!(svg, "<path d='M-5 {:.1}H{}' class=axis />", y(value), WIDTH + 5);
+        let _ = write!(labels, "<span>{} ms</span>", short(value));
     }
     for (x, found) in columns.iter().enumerate() {
         let Some((least, most)) = found else { continue };
-        let (x, from, to) = (LEFT + x as f64, y(duration_ms(most)), y(duration_ms(least)));
+        let (from, to) = (y(duration_ms(most)), y(duration_ms(least)));
         let _ = write!(
             svg,
-            "<path d='M{x:.1} {:.1}V{:.1}' class=blue stroke-width=3 stroke-linecap=round><title>{}: {:.1} ms</title></path>",
+            "<path d='M{x} {:.1}V{:.1}' class=blue stroke-width=3 stroke-linecap=round><title>{}: {:.1} ms</title></path>",
             from,
             to.max(from + 0.1),
             most.began.rounded(),
@@ -112,63 +106,79 @@ fn durations(group: &Group) -> String {
     }
     if group.clock == Clock::Utc {
         for change in group.changes.iter().filter(|change| (first.began..=last.began).contains(change)) {
-            let x = LEFT + column(*change) as f64;
+            let x = column(*change);
             let _ = write!(
                 svg,
-                "<path d='M{x:.1} 10v{HEIGHT}' class=change><title>change: {}</title></path>",
+                "<path d='M{x} 0v{HEIGHT}' class=change><title>change: {}</title></path>",
                 change.rounded()
             );
         }
     }
-    let _ = write!(
-        svg,
-        "<text x={LEFT} y={low}>{}</text><text x={right} y={low} class=end>{}</text>",
+    // What is text stands beside the drawing: it is as large on a phone.
+    let caption = "Duration of checkpoints by when they began";
+    format!(
+        "<figure class=plot><figcaption>{caption}</figcaption><div class=y>{labels}</div>\
+         <svg viewBox='-5 -5 {} {}' preserveAspectRatio=none role=img aria-label='{caption}'>{svg}</svg>\
+         <div class=x><span>{}</span><span>{}</span></div></figure>",
+        WIDTH + 10,
+        HEIGHT + 10.0,
         first.began.rounded(),
-        last.began.rounded(),
-        low = HEIGHT + 34.0,
-        right = LEFT + WIDTH as f64,
-    );
-    figure("Duration of checkpoints by when they began", true, LEFT + WIDTH as f64 + 16.0, HEIGHT + 40.0, &svg)
+        last.began.rounded()
+    )
 }
 
-/// Checkpoints per hour: a row for each day, a column for each hour, darker where there were more.
+/// Checkpoints per hour: a row for each day that has some, a column for each hour of the day between the first and the last that
+/// have some, darker where there were more.
 fn heat_map(group: &Group) -> String {
     let hours = by_hour(&group.checkpoints);
     let (Some((first, _)), Some((last, _))) = (hours.first_key_value(), hours.last_key_value()) else {
         return String::new();
     };
     let day = |hour: &Moment| hour.0.div_euclid(DAY);
+    let of_day = |hour: &Moment| hour.0.rem_euclid(DAY) / HOUR;
     let from = day(first).max(day(last).saturating_sub(MAX_DAYS - 1));
-    let most = hours.values().map(|totals| totals.count).max().unwrap_or(1).max(1);
-    let (left, head) = (84, 18);
-    let height = head + (day(last) - from + 1) * CELL;
-    let mut svg = String::new();
-    for hour in (0..24).step_by(3) {
-        let _ = write!(svg, "<text x={} y=12>{hour:02}:00</text>", left + hour * CELL);
+    let shown = || hours.iter().filter(|(hour, _)| day(hour) >= from);
+    let most = shown().map(|(_, totals)| totals.count).max().unwrap_or(1).max(1);
+    let begin = shown().map(|(hour, _)| of_day(hour)).min().unwrap_or(0) / HOURS_OF_LABEL * HOURS_OF_LABEL;
+    let end = shown().map(|(hour, _)| of_day(hour) / HOURS_OF_LABEL * HOURS_OF_LABEL + HOURS_OF_LABEL).max().unwrap_or(24);
+    let mut cells = String::from("<span></span>");
+    for hour in (begin..end).step_by(HOURS_OF_LABEL as usize) {
+        let _ = write!(cells, "<span style='grid-column:span {HOURS_OF_LABEL}'>{hour:02}:00</span>");
     }
-    let mut labelled = None;
-    for (hour, totals) in hours.iter().filter(|(hour, _)| day(hour) >= from) {
-        let y = head + (day(hour) - from) * CELL;
+    // The next cell to write.
+    let mut at: Option<(i64, i64)> = None;
+    for (hour, totals) in shown() {
         let text = hour.to_string();
-        if labelled.replace(day(hour)) != Some(day(hour)) {
-            let _ = write!(svg, "<text x=0 y={}>{}</text>", y + 15, text.get(..10).unwrap_or_default());
+        if at.is_none_or(|(of, _)| of != day(hour)) {
+            if let Some((of, next)) = at {
+                cells.push_str(&"<i></i>".repeat((end - next).max(0) as usize));
+                if let without @ 1.. = day(hour) - of - 1 {
+                    let days = if without == 1 { "day" } else { "days" };
+                    let _ = write!(cells, "<span class=gap>{without} {days} without a checkpoint</span>");
+                }
+            }
+            let _ = write!(cells, "<span class=day>{}</span>", text.get(..10).unwrap_or_default());
+            at = Some((day(hour), begin));
         }
+        let next = at.map_or(begin, |(_, next)| next);
+        cells.push_str(&"<i></i>".repeat((of_day(hour) - next).max(0) as usize));
         let _ = write!(
-            svg,
-            "<rect x={x} y={y} width={size} height={size} rx=3 class=blue stroke=none fill-opacity={shade:.2}><title>{}: {} checkpoints, \
-             {:.1} ms on average, {:.1} ms at most</title></rect>",
+            cells,
+            "<i style='--n:{shade:.0}%' title='{}: {} checkpoints, {:.1} ms on average, {:.1} ms at most'></i>",
             text.get(..16).unwrap_or_default(),
             totals.count,
             totals.avg_ms(),
             totals.max_ms(),
-            x = left + hour.0.rem_euclid(DAY) / HOUR * CELL,
-            size = CELL - 2,
-            shade = 0.12 + 0.88 * totals.count as f64 / most as f64,
+            shade = 12.0 + 88.0 * totals.count as f64 / most as f64,
         );
+        at = Some((day(hour), of_day(hour) + 1));
     }
     let omitted = if from > day(first) { format!("; the last {MAX_DAYS} days") } else { String::new() };
-    let caption = format!("Checkpoints per hour, {most} at most{omitted}");
-    figure(&caption, false, (left + 24 * CELL) as f64, height as f64, &svg)
+    format!(
+        "<figure class=heat><figcaption>Checkpoints per hour, {most} at most{omitted}</figcaption>\
+         <div style='grid-template-columns:max-content repeat({},minmax(0,1.8em))'>{cells}</div></figure>",
+        end - begin
+    )
 }
 
 #[cfg(test)]
@@ -211,17 +221,29 @@ mod tests {
         let html = report("Sales", &[(0, 10), (9000, 9200), (7_200_000, 7_200_050)]).html();
         // Three columns of the chart, two hours of the heat map, a line for the change.
         assert_eq!(html.matches("class=blue stroke-width=3").count(), 3);
-        assert_eq!(html.matches("fill-opacity").count(), 2);
+        assert_eq!(html.matches("<i style='--n:").count(), 2);
+        // Hours 3 to 5 of one day, and nothing else.
+        assert_eq!((html.matches("<i></i>").count(), html.matches("<span class=day>").count()), (1, 1));
         assert_eq!(html.matches("<title>change: 2016-07-09 03:00:05.000").count(), 1);
         for text in [
             "<td>Sales",
-            "<td>260.0",
+            "<td data-head='total ms'>260.0",
             "2016-07-09 03:00:09.000: 200.0 ms",
             "2 checkpoints, 105.0 ms on average, 200.0 ms at most",
             "60 s",
         ] {
             assert!(html.contains(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_heat_map_has_the_days_and_hours_that_have_checkpoints() {
+        const HOUR_MS: i64 = 3_600_000;
+        let html = report("Sales", &[0, 5, 49, 24 * 40].map(|hour| (hour * HOUR_MS, hour * HOUR_MS + 10))).html();
+        assert_eq!((html.matches("<span class=day>").count(), html.matches("<i style='--n:").count()), (3, 4));
+        // From 3:00 to 9:00, on three days.
+        assert_eq!((html.matches("<i></i>").count(), html.matches("repeat(6,").count()), (3 * 6 - 4, 1));
+        assert!(html.contains(">1 day without a checkpoint<") && html.contains(">37 days without a checkpoint<"), "{html}");
     }
 
     #[test]

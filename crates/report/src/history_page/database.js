@@ -141,31 +141,28 @@ const findingList = ({count, shown, checks}, title, row) => {
     const check = `${found.number} ${found.check}`;
     ofObject.of.set(check, [...ofObject.of.get(check) ?? [], found]);
   }
-  let isFirst = true;
-  for (const {found: {life, object}, of} of groups.values()) {
-    const number = [...of.values()].reduce((sum, list) => sum + list.length, 0);
+  const made = [...groups.values()].map(({found: {life, object}, of}, at) => {
+    const lists = [...of.values()];
+    const number = lists.reduce((sum, list) => sum + list.length, 0);
     const words = [life === 'gone' ? 'gone' : '', counted(number, 'finding', 'findings')].filter(Boolean).join(', ');
-    place.append(element('h3', '', `${object ?? 'No single object'} `, element('span', 'n', words)));
-    for (const list of of.values()) {
+    const summary = element('summary', '', element('b', '', object ?? 'No single object'), element('span', 'n', words));
+    summary.dir = 'auto';
+    return fold(summary, () => element('div', 'body', ...lists.map((list, number) => {
       const check = checks[list[0].check];
       const more = list.length > 1 ? grouped(list.length) : '';
-      const summary = element('summary', '', element('span', 'id', String(list[0].number)), check ? check.invariant : list[0].text, element('span', 'n', more));
-      place.append(fold(summary, () => element('div', 'body', check ? explained(check) : '', ...list.map(one => oneFinding(one, row))), isFirst));
-      isFirst = false;
-    }
-  }
+      const inner = element('summary', '', element('span', 'id', String(list[0].number)), check ? check.invariant : list[0].text, element('span', 'n', more));
+      const fill = () => element('div', 'body', check ? explained(check) : '', ...list.map(one => oneFinding(one, row)));
+      return fold(inner, fill, at + number === 0 && list.length <= MOST_OPEN);
+    })), number <= MOST_OPEN && at < MOST_SHOWN);
+  });
+  place.append(...listed(made, 'more object or index', 'more objects and indexes'));
   return place;
 };
 
 const notVerified = ({count, causes, more_causes, more}, title) => {
   if (!count) return null;
   const place = section(title, element('p', '', counted(count, 'thing that was asked for was not verified.', 'things that were asked for were not verified.')));
-  let kind = '';
-  for (const one of causes) {
-    if (one.kind !== kind) place.append(element('h3', '', one.kind));
-    kind = one.kind;
-    place.append(cause(one));
-  }
+  place.append(...causesOf(causes));
   const ofCauses = more_causes ? `, of ${counted(more_causes, 'more cause', 'more causes')} at least` : '';
   if (more) place.append(element('p', 'more', `and ${grouped(more)} more${ofCauses}`));
   return place;
@@ -204,7 +201,7 @@ const databaseView = details => {
   return [row.under_way ? working(row.under_way) : null, ...(details.running ?? []).map(one => liveView(one, false)),
     facts([['Oldest read of a page', read], ['Oldest proof of links, keys and rows', closed], ['In use', `${grouped(row.pages)} pages, ${size(row.pages * 8192)}`], ['Family', row.family],
       ...sources.map(({kind, host, location}) => [kind === 'backup' ? 'Backups' : 'Files', `${host}: ${location}`])]),
-    findingList(details.findings, 'Findings', row), coverage(details), notVerified(details.not_verified, 'Not verified in the last run'), runList(details)];
+    coverage(details), findingList(details.findings, 'Findings', row), notVerified(details.not_verified, 'Not verified in the last run'), runList(details)];
 };
 const runView = ({run, came, went, not_verified}) => [
   facts([['Command', run.command], ['Files', run.paths], ['Machine', run.host], ['Started', `${moment(run.started)} UTC`], ['Ended', `${moment(run.ended)} UTC`],

@@ -43,6 +43,10 @@ pub(super) struct Row {
     pub(super) id: i64,
     pub(super) name: String,
     family: String,
+    /// Where it was seen first: the machine, or the server of a backup, and the files; and in how many more places.
+    server: String,
+    path: String,
+    more_places: u64,
     /// `sound`, `corrupt` or `unknown`; why it is unknown; and which copy that is about, if there are several.
     state: &'static str,
     why: Option<String>,
@@ -118,12 +122,24 @@ impl Estate {
 
 impl Row {
     pub(super) fn of(row: DatabaseRow) -> Self {
-        let DatabaseRow { id, name, family, state, run, open, coverage, trend, under_way } = row;
+        let DatabaseRow { id, name, family, source, sources, state, run, open, coverage, trend, under_way } = row;
+        // The location of a backup is the name of its database.
+        let path = match (&source, &run) {
+            (Some(source), _) if source.kind == "files" => source.location.as_str(),
+            (_, Some(run)) => run.paths.as_str(),
+            (Some(source), None) => source.location.as_str(),
+            (None, None) => "",
+        };
+        let path = shown_to(path, NAME_CHARS);
+        let server = source.as_ref().map(|source| source.host.as_str()).or(run.as_ref().map(|run| run.host.as_str()));
         let pages = run.as_ref().map_or(0, |run| run.pages_in_use).max(coverage.pages_in_use);
         Self {
             id,
             name: shown_to(&name, NAME_CHARS),
             family: shown_to(&family, NAME_CHARS),
+            server: shown_to(server.unwrap_or_default(), NAME_CHARS),
+            path,
+            more_places: sources.saturating_sub(1),
             state: state.word,
             why: state.why.as_deref().map(|why| shown_to(why, TEXT_CHARS)),
             copy: state.copy.map(|copy| shown_to(&format!("{}: {}", copy.host, copy.location), NAME_CHARS)),

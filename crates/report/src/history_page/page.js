@@ -24,31 +24,39 @@ const openFindings = ({new: fresh, confirmed, acknowledged}) => {
     acknowledged ? element('span', '', `${grouped(acknowledged)} acknowledged`) : null].filter(Boolean);
   return parts.length ? element('span', '', ...parts.flatMap((part, at) => at ? [', ', part] : [part])) : element('span', 'n', '–');
 };
-const HEADS = ['Database', 'State', 'Open findings', 'Oldest read', 'Oldest proof', 'Last run', 'Size', 'Findings by run'];
+const WORST_FIRST = 2;
+const HEADS = ['Database', 'Server and path', 'State', 'Open findings', 'Oldest read', 'Oldest proof', 'Last run', 'Size', 'Findings by run'];
+// What a column is sorted by; what is worse, older or larger comes first where it is a number.
+const KEYS = [row => row.name.toLowerCase(), row => placeOf(row).toLowerCase(), (row, at) => at, row => -(row.new + row.confirmed + row.acknowledged / 1e9),
+  row => row.pages ? -ageKey(row.oldest_read) : 1, row => row.relations ? -ageKey(row.oldest_closed) : 1, row => row.last_run ? -ageKey(row.last_run) : 1,
+  row => -row.pages, row => -(row.trend.at(-1) ?? -2)];
+const ageKey = text => text ? secondsAgo(text) : Number.MAX_VALUE;
+const placeOf = ({server, path, more_places: more}) => [server, path].filter(Boolean).join(': ') + (more ? ` and ${counted(more, 'more place', 'more places')}` : '');
 // Why a database is not sound, and which of several copies that is about.
 const reason = ({state, why, copy}) => state === 'sound' ? '' : [why, copy].filter(Boolean).join('; ');
-const estateRow = row => {
+const estateRow = (row, place) => {
   const isThere = isLive || Object.hasOwn(model.databases, row.id);
   const name = isThere ? link(isLive ? `/database/${row.id}` : `#database-${row.id}`, row.name || '(no name)') : element('span', '', row.name);
   name.dir = 'auto';
-  const cells = [name, stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all') : '–', row.relations ? aged(row.oldest_closed, 'not all') : '–',
+  const cells = [name, element('span', '', placeOf(row) || '–'), stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all') : '–', row.relations ? aged(row.oldest_closed, 'not all') : '–',
     row.last_run ? aged(row.last_run, '') : '–', size(row.pages * 8192), trend(row.trend)];
   const running = model.estate.running.find(one => one.database === row.id);
   const work = running ? running.is_stopped ? ', a check stopped' : `, under way${share(running) ? `: ${share(running)}` : ''}` : row.under_way ? ', under way' : '';
-  if (work) cells[1] = element('span', '', stateOf(row.state), element('span', 'n', work));
-  if (reason(row)) cells[1] = element('span', '', cells[1], element('span', 'n', ` (${reason(row)})`));
+  if (work) cells[2] = element('span', '', stateOf(row.state), element('span', 'n', work));
+  if (reason(row)) cells[2] = element('span', '', cells[2], element('span', 'n', ` (${reason(row)})`));
+  cells[1].dir = 'auto';
   const made = element('tr', '', ...cells.map((cell, at) => {
-    const cellMade = element('td', at ? '' : 'name', cell);
+    const cellMade = element('td', ['name', 'place'][at] ?? '', cell);
     cellMade.dataset.head = HEADS[at];
     return cellMade;
   }));
-  return {made, text: `${row.name} ${row.family} ${row.state}${work}`.toLowerCase()};
+  return {made, keys: KEYS.map(key => key(row, place)), text: `${row.name} ${row.family} ${placeOf(row)} ${row.state}${work}`.toLowerCase()};
 };
 const estateView = () => {
   const {rows, more, failed} = model.estate;
   const made = rows.map(estateRow);
   const box = element('input', '');
-  Object.assign(box, {type: 'search', id: 'filter', placeholder: 'name, family or state', autocomplete: 'off'});
+  Object.assign(box, {type: 'search', id: 'filter', placeholder: 'name, server, path or state', autocomplete: 'off'});
   const label = element('label', '', 'Filter', box);
   const shown = element('span', '', '');
   const filter = () => {
@@ -59,14 +67,41 @@ const estateView = () => {
   };
   box.addEventListener('input', filter);
   box.addEventListener('keydown', event => { if (event.key === 'Escape') { box.value = ''; filter(); } });
-  const heads = element('tr', 'heads', ...HEADS.map((head, at) => element('th', at ? '' : 'name', head)));
-  const list = element('div', 'scroll', element('table', '', element('tbody', '', heads, ...made.map(row => row.made))));
+  const heads = element('tr', 'heads', ...HEADS.map((head, at) => {
+    const button = element('button', '', head);
+    button.type = 'button';
+    button.addEventListener('click', () => sort(at, at === sorted.by && !sorted.isTurned));
+    return element('th', at ? '' : 'name', button);
+  }));
+  const body = element('tbody', '', ...made.map(row => row.made));
+  // A narrow screen has no heads.
+  const choice = element('select', '', ...HEADS.map(head => element('option', '', head)));
+  choice.addEventListener('change', () => sort(choice.selectedIndex, false));
+  let sorted = {};
+  const sort = (by, isTurned) => {
+    const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+    const ordered = [...made].sort((one, other) => (isTurned ? -1 : 1) * compare(one.keys[by], other.keys[by]) || compare(one.keys[WORST_FIRST], other.keys[WORST_FIRST]));
+    body.replaceChildren(...ordered.map(row => row.made));
+    [...heads.children].forEach((head, at) => {
+      const isText = typeof made[0]?.keys[at] === 'string' || at === WORST_FIRST;
+      if (at === by) head.setAttribute('aria-sort', isText !== isTurned ? 'ascending' : 'descending');
+      else head.removeAttribute('aria-sort');
+    });
+    choice.selectedIndex = by;
+    sorted = {by, isTurned};
+    // The page of a server is read again.
+    if (isLive) sessionStorage.setItem('sorted', JSON.stringify(sorted));
+  };
+  const last = isLive ? JSON.parse(sessionStorage.getItem('sorted')) : null;
+  sort(KEYS[last?.by] ? last.by : WORST_FIRST, last?.isTurned === true);
+  const list = element('div', 'scroll', element('table', '', element('thead', '', heads), body));
+  list.tabIndex = 0;
   list.id = 'estate';
   const remarks = [more ? `and ${counted(more, 'more database', 'more databases')}; mdfsck history ${model.head.file} lists all` : '',
     model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} had no room in this page: history ${model.head.file} html --database NAME` : ''];
   const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.paths, run.error]);
   const note = 'Worst first. Corrupt is what has open findings, or findings in its last run, in any copy; sound is what was checked whole, every copy of it, with nothing open. Ages are those of the oldest page and the oldest proof; a backup is as old as its end.';
-  return [liveList(model.estate.running), element('div', 'filter', label, shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
+  return [liveList(model.estate.running), element('div', 'filter', label, element('label', 'sort', 'Sort by', choice), shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
     element('p', 'more', note), ...remarks.filter(Boolean).map(text => element('p', 'more', text)),
     failures.length ? section('Runs that failed', table(['started (UTC)', 'machine', 'files', 'why'], failures)) : null];
 };
@@ -110,17 +145,27 @@ const showRun = ({database, run, ...rest}) => {
   return runView({run, ...rest});
 };
 
+// A link to a section keeps the view: `#database-5.2`.
+const viewName = () => location.hash.slice(1).split('.')[0];
+let shownView = null;
 const show = () => {
+  shownView = viewName();
   const {database, run, running, estate, databases} = model;
   const only = estate && !isLive && estate.rows.length === 1 && !estate.more ? databases[estate.rows[0].id] : undefined;
-  const hash = location.hash.replace('#database-', '');
+  const hash = viewName().replace('database-', '');
   const asked = databases && Object.hasOwn(databases, hash) ? databases[hash] : undefined;
   const view = run ? showRun(run) : running ? showRunning(running) : database ? showDatabase(database, link('/', 'all databases'))
     : asked && asked !== only ? showDatabase(asked, link('#', 'all databases')) : only ? showDatabase(only) : showEstate();
   byId('view').replaceChildren(...view.filter(Boolean));
+  contents(byId('contents'), `${shownView}.`);
   // Milliseconds, for those who measure.
   document.documentElement.dataset.ready = Math.ceil(performance.now());
 };
 show();
-addEventListener('hashchange', () => { show(); scrollTo(0, 0); });
+addEventListener('hashchange', () => {
+  if (viewName() === shownView) return;
+  show();
+  scrollTo(0, 0);
+});
+document.getElementById(location.hash.slice(1))?.scrollIntoView();
 readAgain();

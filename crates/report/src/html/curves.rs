@@ -115,7 +115,7 @@ impl Curves<'_> {
             HEIGHT + 24.0,
             short(self.seconds)
         );
-        figure(curve.caption, false, LEFT + self.width + 10.0, HEIGHT + 30.0, &svg)
+        figure(curve.caption, LEFT + self.width + 10.0, HEIGHT + 30.0, &svg)
     }
 
     /// Every second phase has a background of its own; each has its name as a tooltip.

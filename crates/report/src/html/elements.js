@@ -12,9 +12,17 @@ const element = (tag, className, ...children) => {
 };
 const grouped = number => Math.round(number).toLocaleString('en-US');
 const counted = (number, one, many) => `${grouped(number)} ${number === 1 ? one : many}`;
+// On a narrow screen each row is a list, in which a cell has the name of its column beside it.
 const table = (heads, rows) => {
-  const row = (tag, cells) => element('tr', '', ...cells.map((cell, at) => element(tag, at ? '' : 'name', cell)));
-  return element('div', 'scroll', element('table', '', row('th', heads), ...rows.map(cells => row('td', cells))));
+  const head = element('tr', 'heads', ...heads.map((name, at) => element('th', at ? '' : 'name', name)));
+  const row = cells => element('tr', '', ...cells.map((cell, at) => {
+    const made = element('td', at ? '' : 'name', cell);
+    if (made.hasChildNodes()) made.dataset.head = heads[at];
+    return made;
+  }));
+  const place = element('div', 'scroll', element('table', '', element('thead', '', head), element('tbody', '', ...rows.map(row))));
+  place.tabIndex = 0;
+  return place;
 };
 const definitions = (list, pairs) => {
   for (const [name, value] of pairs) list.append(element('dt', '', name), element('dd', '', value));
@@ -36,9 +44,31 @@ const fold = (summary, fill, isOpen) => {
   }
   return details;
 };
+// As many of `made` as can be looked through; the rest is folded.
+const MOST_SHOWN = 20;
+const listed = (made, one, many) => {
+  const rest = made.length > MOST_SHOWN + 1 ? made.splice(MOST_SHOWN) : [];
+  const more = element('summary', '', `and ${counted(rest.length, one, many)}`);
+  return rest.length ? [...made, fold(more, () => element('div', '', ...rest), false)] : made;
+};
+// Links to the sections that are shown; the links of a view begin with `before`.
+const contents = (place, before) => {
+  const shown = [...document.querySelectorAll('section:not([hidden])')].filter(one => one.querySelector('h2'));
+  place.replaceChildren(...shown.map((one, at) => {
+    const head = one.querySelector('h2');
+    if (before !== null) one.id = `${before}${at + 1}`;
+    const link = element('a', '', head.textContent);
+    link.href = `#${one.id}`;
+    return link;
+  }));
+  place.hidden = shown.length < 2;
+};
+// A group of more places than these is closed.
+const MOST_OPEN = 3;
 // Bytes as lines of 16, with their offsets and characters.
 const dump = ({what, offset, hex}) => {
   const pre = element('pre', '', `${what}\n`);
+  pre.tabIndex = 0;
   for (let at = 0; at < hex.length; at += 32) {
     const bytes = hex.slice(at, at + 32).match(/../g);
     const chars = bytes.map(byte => parseInt(byte, 16)).map(code => code > 31 && code < 127 ? String.fromCharCode(code) : '.');
@@ -67,4 +97,10 @@ const cause = ({reason, id, action, is_allowed, what, follows, demoted, more_dem
     if (more_demoted) body.append(element('p', 'more', `and ${grouped(more_demoted)} more (--format json lists all)`));
     return body;
   }, false);
+};
+// Causes under the headings of their kinds.
+const causesOf = causes => {
+  const kinds = new Map();
+  for (const one of causes) kinds.set(one.kind, [...kinds.get(one.kind) ?? [], cause(one)]);
+  return [...kinds].flatMap(([kind, made]) => [element('h3', '', kind), ...listed(made, 'more cause', 'more causes')]);
 };

@@ -24,12 +24,13 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
     let pages = damaged_pages(report);
     let places = by_place(report, &pages, most);
     let names = names_of(report);
-    let mut example = None;
+    let example = example_of(&places);
     let mut said: BTreeSet<&'static str> = BTreeSet::new();
     let mut left = most;
     let (mut hidden, mut hidden_places) = (0, 0);
-    for (place, found) in &places {
-        if left == 0 && example.is_some() {
+    for (at, (place, found)) in places.iter().enumerate() {
+        let is_first = at == 0;
+        if left == 0 && !is_first {
             hidden += found.count();
             hidden_places += 1;
             continue;
@@ -64,9 +65,6 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
                 lines.paragraph("  What to do: ", "as above")?;
             }
         }
-        if example.is_none() {
-            example = found.causes.first().cloned().or_else(|| found.first.clone());
-        }
     }
     if hidden > 0 {
         lines.blank()?;
@@ -75,6 +73,16 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
         lines.paragraph("", &text)?;
     }
     Ok(example)
+}
+
+/// The finding that the commands after a report are about: the first cause of the place that comes first.
+pub(crate) fn example(report: &Report) -> Option<Finding> {
+    example_of(&by_place(report, &damaged_pages(report), 1))
+}
+
+fn example_of(places: &[(Place, Found)]) -> Option<Finding> {
+    let (_, found) = places.first()?;
+    found.causes.first().cloned().or_else(|| found.first.clone())
 }
 
 /// What was found in one place.

@@ -180,7 +180,7 @@ pub(super) fn write_end(
     (example, limit): (Option<&Finding>, Option<&Limit>),
     lines: &mut Lines<'_>,
 ) -> io::Result<()> {
-    let Commands { paths, command, arguments, status } = commands;
+    let status = commands.status;
     if !report.findings.is_empty() {
         lines.blank()?;
         lines.paragraph("Minimum repair level   ", level(report))?;
@@ -193,10 +193,24 @@ pub(super) fn write_end(
     }
     lines.paragraph("Exit status            ", &status_text(status))?;
     lines.blank()?;
+    for (command, what_for) in next_commands(report, commands, (example, limit)) {
+        lines.command(&command, what_for)?;
+    }
+    Ok(())
+}
+
+/// The commands to run next, each with what it is for: the same on a terminal and on a page.
+pub(crate) fn next_commands(
+    report: &Report,
+    commands: Commands<'_>,
+    (example, limit): (Option<&Finding>, Option<&Limit>),
+) -> Vec<(String, &'static str)> {
+    let Commands { paths, command, arguments, .. } = commands;
+    let mut next = Vec::new();
     if let Some(Check { msg, .. }) = example.map(|finding| finding.check) {
-        lines.command(&format!("mdfsck explain {msg}"), "what it means")?;
+        next.push((format!("mdfsck explain {msg}"), "what it means"));
     } else if let Some(limit) = limit {
-        lines.command(&format!("mdfsck explain {}", limit.id), "what it means")?;
+        next.push((format!("mdfsck explain {}", limit.id), "what it means"));
     }
     let is_inside = |page: &PageId| {
         let files = &report.database.files;
@@ -206,12 +220,13 @@ pub(super) fn write_end(
     let pages = example.map(|finding| [finding.page, finding.ref_page]).into_iter().flatten().flatten();
     let page = pages.into_iter().find(is_inside).filter(|_| !is_pipe(paths));
     if let Some(page) = page {
-        lines.command(&format!("mdfsck page {}:{} {paths}", page.file, page.page), "the page")?;
+        next.push((format!("mdfsck page {}:{} {paths}", page.file, page.page), "the page"));
     }
     if !report.findings.is_empty() && !is_pipe(paths) {
-        lines.command(&format!("mdfsck advise {paths}"), "what to do, in order")?;
+        next.push((format!("mdfsck advise {paths}"), "what to do, in order"));
     }
-    lines.command(&format!("mdfsck {command} --format text {arguments}"), "all of DBCC's lines")
+    next.push((format!("mdfsck {command} --format text {arguments}"), "all of DBCC's lines"));
+    next
 }
 
 /// The minimum repair level of a report with findings.
@@ -224,7 +239,7 @@ pub(crate) fn level(report: &Report) -> &'static str {
 }
 
 /// Whether the backup came from standard input: only the check can be repeated.
-pub(crate) fn is_pipe(paths: &str) -> bool {
+fn is_pipe(paths: &str) -> bool {
     paths.split(' ').any(|path| path == "-")
 }
 

@@ -47,6 +47,11 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<Option
     Ok(causes.first().map(|(limit, _)| *limit))
 }
 
+/// The limit that the commands after a report are about if there are no findings.
+pub(crate) fn first_limit(report: &Report) -> Option<&'static Limit> {
+    by_cause(split(report).0.into_iter()).keys().next().map(|cause| cause.limit)
+}
+
 fn write_cause(
     report: &Report,
     limit: &'static Limit,
