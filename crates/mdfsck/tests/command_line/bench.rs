@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use serde_json::Value;
 
-use super::browser::Browser;
-use super::{Test, ensure, mdfsck, refused, text, trial};
+use super::{Test, ensure, mdfsck, refused, text};
 
 pub(crate) fn measurements() -> Vec<(&'static str, Test)> {
     vec![
@@ -17,13 +16,6 @@ pub(crate) fn measurements() -> Vec<(&'static str, Test)> {
         ("bench measures checks of backups", backups),
         ("bench refuses what it could not write, and wrong values, before it measures", refusals),
     ]
-}
-
-/// What needs a browser: without one it is listed as ignored.
-pub(crate) fn in_a_browser() -> Vec<Trial> {
-    let is_missing = Browser::find().is_none();
-    let pages: [(&'static str, Test); 1] = [("pages with charts fit 480 pixels and a dark screen", pages)];
-    pages.into_iter().map(|(name, test)| trial(name, test, None).with_ignored_flag(is_missing)).collect()
 }
 
 fn sample(folder: &Path) -> Result<(), Failed> {
@@ -72,7 +64,15 @@ fn results(folder: &Path) -> Result<(), Failed> {
     ensure(lines[0][column("database_version")?] == "852" && !lines[0][column("mdfsck_version")?].is_empty(), csv)?;
 
     let page = fs::read_to_string(folder.join("b.html"))?;
-    for part in ["<svg viewBox=", "name=viewport", "prefers-color-scheme:dark", "<dt>system", "Reading alone, cached"] {
+    for part in [
+        "<svg viewBox=",
+        "name=viewport",
+        "prefers-color-scheme:dark",
+        "<dt>system",
+        "href=#s1>Elapsed time<",
+        "<h2 id=s1>Elapsed time<",
+        "Reading alone, cached",
+    ] {
         ensure(page.contains(part), part)?;
     }
     ensure(!page.contains("http") && !page.contains("<script"), "a page that needs nothing else")?;
@@ -148,25 +148,4 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     refused(&mdfsck(folder, &["bench", "--csv", "missing/b.csv", "s"]), 4, &["missing"])?;
     refused(&mdfsck(folder, &["bench", "--save", "a/b", "s"]), 8, &["a/b", "letters"])?;
     refused(&mdfsck(folder, &["bench", "nowhere.mdf"]), 4, &["nowhere.mdf"])
-}
-
-/// As wide as a phone, and as dark as one at night.
-fn pages(folder: &Path) -> Result<(), Failed> {
-    let browser = Browser::find().ok_or("no browser")?;
-    sample(folder)?;
-    let cells = ["--maxdop", "1,2,3", "--memory", "1MB,100MB", "--cache", "warm,cold", "--repeat", "1"];
-    mdfsck(folder, &[&["bench"], &cells[..], &["--save", "before", "s"]].concat());
-    mdfsck(folder, &[&["bench"], &cells[..], &["--against", "before", "--html", "bench.html", "s"]].concat());
-    ensure(mdfsck(folder, &["lab", "crash", "c"]).status.success(), "lab crash")?;
-    mdfsck(folder, &["checkpoints", "c", "--html", "checkpoints.html"]);
-    for name in ["bench.html", "checkpoints.html"] {
-        let page = fs::read_to_string(folder.join(name))?;
-        let (light, dark) = (browser.look(folder, &page, 480, false)?, browser.look(folder, &page, 480, true)?);
-        ensure(
-            light.width <= 480 && dark.width <= 480,
-            format!("{name}: {} pixels wide", light.width.max(dark.width)),
-        )?;
-        ensure(light.background != dark.background && light.ink != dark.ink, format!("{name}: no dark mode"))?;
-    }
-    Ok(())
 }

@@ -1,6 +1,5 @@
-//! Looks at a page with a browser, where one is installed.
+//! Looks at pages with a browser, where one is installed.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,90 +17,28 @@ const OPTIONS: [&str; 8] = [
 
 pub(crate) struct Browser(PathBuf);
 
-/// What a page looks like.
-pub(crate) struct Look {
-    /// Pixels that it needs.
-    pub(crate) width: u32,
-    pub(crate) background: String,
-    pub(crate) ink: String,
-}
-
 impl Browser {
     pub(crate) fn find() -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         let programs = std::env::split_paths(&path).flat_map(|folder| NAMES.map(|name| folder.join(name)));
         programs.into_iter().find(|program| program.is_file()).map(Self)
     }
-
-    /// Shows `page` in a frame that is `width` pixels wide, on a light or a dark screen. A window itself cannot be as narrow.
-    pub(crate) fn look(&self, folder: &Path, page: &str, width: u32, is_dark: bool) -> Result<Look, Failed> {
-        let asked = "[page.documentElement.scrollWidth,getComputedStyle(page.body).backgroundColor,\
-                     getComputedStyle(page.body).color]";
-        let (seen, _) = self.ask(folder, page, (width, is_dark), ("true", asked))?;
-        match seen.split('|').collect::<Vec<_>>()[..] {
-            [width, background, ink] => {
-                Ok(Look { width: width.parse()?, background: background.to_owned(), ink: ink.to_owned() })
-            }
-            _ => Err(format!("{seen}?").into()),
-        }
-    }
-
-    /// The same; what the list `asked` has of the document `page` once `is_ready`, and what the browser complained about.
-    pub(crate) fn ask(
-        &self,
-        folder: &Path,
-        page: &str,
-        (width, is_dark): (u32, bool),
-        (is_ready, asked): (&str, &str),
-    ) -> Result<(String, Vec<String>), Failed> {
-        let scheme = if is_dark { "dark" } else { "light" };
-        let page = page.replace('&', "&amp;").replace('"', "&quot;");
-        let around = format!(
-            "<!doctype html><iframe style='border:0;color-scheme:{scheme}' width={width} height=800 srcdoc=\"{page}\"></iframe>\
-             <pre></pre><script>const seen=()=>{{const page=document.querySelector('iframe').contentDocument;\
-             if(!({is_ready}))return setTimeout(seen,50);\
-             document.querySelector('pre').textContent='seen|'+({asked}).join('|')}};onload=seen</script>"
-        );
-        let (around_path, profile) = (folder.join("around.html"), folder.join("profile"));
-        fs::write(&around_path, around)?;
-        let output = Command::new(&self.0)
-            .args(OPTIONS)
-            .arg(format!("--user-data-dir={}", profile.display()))
-            .args(["--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom"])
-            .arg(format!("file://{}", around_path.display()))
-            .output()?;
-        let dom = String::from_utf8_lossy(&output.stdout);
-        let seen = dom.rsplit_once("<pre>seen|").and_then(|(_, seen)| seen.split_once("</pre>"));
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        let complaints: Vec<String> =
-            complaints.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect();
-        match seen {
-            Some((seen, _)) => Ok((seen.to_owned(), complaints)),
-            None => Err(format!("the browser shows no page: {complaints:?}").into()),
-        }
-    }
 }
 
-/// A browser that is asked again and again about one page of a server.
-#[cfg(unix)]
+/// A browser that shows one page after another and is asked about them.
 pub(crate) struct Session {
     browser: std::process::Child,
     asked: u64,
     received: Vec<u8>,
     session: Option<String>,
-    /// What the browser complained about.
+    /// What the browser complained about since the page was shown.
     pub(crate) complaints: Vec<String>,
+    /// What it asked for since then, the page itself included.
+    pub(crate) requests: Vec<String>,
 }
 
-#[cfg(unix)]
 impl Session {
-    /// Opens `url` on a screen that is `width` pixels wide, light or dark.
-    pub(crate) fn open(
-        browser: &Browser,
-        folder: &Path,
-        url: &str,
-        (width, is_dark): (u32, bool),
-    ) -> Result<Self, Failed> {
+    pub(crate) fn open(browser: &Browser, folder: &Path) -> Result<Self, Failed> {
         use std::process::Stdio;
         // The browser reads commands from descriptor 3 and answers on 4.
         let browser = Command::new("sh")
@@ -109,25 +46,60 @@ impl Session {
             .arg(&browser.0)
             .args(OPTIONS)
             .arg("--remote-debugging-pipe")
-            .arg(format!("--user-data-dir={}", folder.join(format!("profile-{width}-{is_dark}")).display()))
+            .arg(format!("--user-data-dir={}", folder.join("profile").display()))
             .arg("about:blank")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let mut own = Self { browser, asked: 0, received: Vec::new(), session: None, complaints: Vec::new() };
+        let mut own = Self {
+            browser,
+            asked: 0,
+            received: Vec::new(),
+            session: None,
+            complaints: Vec::new(),
+            requests: Vec::new(),
+        };
         let target = own.call("Target.createTarget", json!({"url": "about:blank"}))?["targetId"].clone();
         let attached = own.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}))?;
         own.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Network.enable"] {
             own.call(domain, json!({}))?;
         }
+        // Elements have the focus as if a person sat before the page.
+        own.call("Emulation.setFocusEmulationEnabled", json!({"enabled": true}))?;
+        Ok(own)
+    }
+
+    /// Shows `url` on a screen that is `width` pixels wide, light or dark.
+    pub(crate) fn show(&mut self, url: &str, (width, is_dark): (u32, bool)) -> Result<(), Failed> {
+        self.call("Page.navigate", json!({"url": "about:blank"}))?;
+        self.value("location.href === 'about:blank' || null")?;
+        (self.complaints, self.requests) = (Vec::new(), Vec::new());
         let screen = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
-        own.call("Emulation.setDeviceMetricsOverride", screen)?;
+        self.call("Emulation.setDeviceMetricsOverride", screen)?;
         let scheme = if is_dark { "dark" } else { "light" };
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        own.call("Emulation.setEmulatedMedia", media)?;
-        own.call("Page.navigate", json!({"url": url}))?;
-        Ok(own)
+        self.call("Emulation.setEmulatedMedia", media)?;
+        self.call("Page.navigate", json!({"url": url}))?;
+        self.value("location.href !== 'about:blank' && document.readyState === 'complete' || null")?;
+        Ok(())
+    }
+
+    /// Presses a key, as `Tab` or `Enter`.
+    pub(crate) fn press(&mut self, key: &str) -> Result<(), Failed> {
+        let (code, text) = match key {
+            "Tab" => (9, ""),
+            "Enter" => (13, "\r"),
+            key => return Err(format!("{key}: its code is not known").into()),
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let mut event = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+            if kind == "keyDown" && !text.is_empty() {
+                event["text"] = json!(text);
+            }
+            self.call("Input.dispatchKeyEvent", event)?;
+        }
+        Ok(())
     }
 
     fn call(&mut self, method: &str, parameters: Value) -> Result<Value, Failed> {
@@ -148,6 +120,9 @@ impl Session {
             let method = answer["method"].as_str().unwrap_or_default();
             if ["Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled"].contains(&method) {
                 self.complaints.push(answer["params"].to_string());
+            }
+            if method == "Network.requestWillBeSent" {
+                self.requests.push(answer["params"]["request"]["url"].as_str().unwrap_or_default().to_owned());
             }
         }
     }
@@ -183,7 +158,6 @@ impl Session {
     }
 }
 
-#[cfg(unix)]
 impl Drop for Session {
     fn drop(&mut self) {
         let _ = self.browser.kill();

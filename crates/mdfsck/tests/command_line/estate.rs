@@ -21,11 +21,11 @@ pub(super) fn with_estates() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// What needs a browser: without one it is listed as ignored.
+/// What needs a browser.
 #[cfg(unix)]
 pub(super) fn in_a_browser() -> Vec<Trial> {
     let name = "the page of an estate shows each database, loads nothing, and fits 400 pixels and a dark screen";
-    vec![trial(name, on_screens, None).with_ignored_flag(Browser::find().is_none())]
+    vec![needs("chromium", Browser::find().is_some(), name, on_screens)]
 }
 
 /// A history `h.db` with a sound database and one in `hurt` that is damaged, whose other copy is sound and was checked later.
@@ -64,6 +64,13 @@ fn worst_first(folder: &Path) -> Result<(), Failed> {
         all["estate"]["corrupt"] == 1 && all["estate"]["sound"] == 1 && all["left_out"] == 0,
         all["estate"].to_string(),
     )?;
+    // Where it was seen first, and that there is another copy.
+    let path = rows[0]["path"].as_str().ok_or("no path")?;
+    ensure(
+        path.ends_with("orders.mdf") && rows[0]["more_places"] == 1 && rows[1]["more_places"] == 0,
+        rows[0].to_string(),
+    )?;
+    ensure(rows[0]["server"].as_str().is_some_and(|server| !server.is_empty()), rows[0].to_string())?;
     let id = rows[0]["id"].to_string();
     let hurt = &all["databases"][&id];
     ensure(rows[0]["new"].as_u64() == hurt["findings"]["count"].as_u64(), rows[0].to_string())?;
@@ -151,11 +158,12 @@ fn on_screens(folder: &Path) -> Result<(), Failed> {
              data[at+2]==={blue};return seen}})()"
         )
     };
+    let mut session = Session::open(&browser, folder)?;
     let mut grounds = Vec::new();
     for (width, is_dark, hurt) in
         [(400, false, [0xd4, 0x21, 0x0f]), (400, true, [0xff, 0x5a, 0x45]), (1100, false, [0xd4, 0x21, 0x0f])]
     {
-        let mut session = Session::open(&browser, folder, &url, (width, is_dark))?;
+        session.show(&url, (width, is_dark))?;
         session.value("document.documentElement.dataset.ready ?? null")?;
         let fits = "document.documentElement.scrollWidth <= innerWidth";
         ensure(session.value(fits)? == true, "the estate is too wide")?;
@@ -165,7 +173,12 @@ fn on_screens(folder: &Path) -> Result<(), Failed> {
         // A mark has 6 by 6 pixels at least.
         let seen = session.value(&marked(hurt))?;
         ensure(seen.as_u64() >= Some(36), format!("{seen} pixels of damage"))?;
-        ensure(session.value("document.querySelectorAll('.finding').length > 0")? == true, "findings")?;
+        session.value("document.querySelectorAll('section > details > summary').forEach(one => one.parentElement.open || one.click()), true")?;
+        session.value("document.querySelector('.body summary') && true")?;
+        session.value(
+            "document.querySelectorAll('.body summary').forEach(one => one.parentElement.open || one.click()), true",
+        )?;
+        session.value("document.querySelector('.finding') && true")?;
         ensure(
             session.value("document.title.startsWith('</script>') && document.images.length === 0")? == true,
             "markup",

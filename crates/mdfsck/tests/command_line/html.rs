@@ -3,25 +3,31 @@
 use std::fs;
 use std::path::Path;
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
+#[cfg(unix)]
+use libtest_mimic::Trial;
 use serde_json::Value;
 
-use super::browser::Browser;
-use super::{Test, ensure, mdfsck, refused, text, trial};
+#[cfg(unix)]
+use super::browser::{Browser, Session};
+#[cfg(unix)]
+use super::needs;
+use super::{Test, ensure, mdfsck, refused, text};
 
 pub(crate) fn with_pages() -> Vec<(&'static str, Test)> {
     vec![
         ("check --html writes a page beside the results, which stay as they are", beside_results),
         ("check --html refuses a page that has no file of its own, and several databases", refusals),
+        ("a page and a terminal name the same commands to run next", same_commands),
         ("a page that cannot be written leaves the results, and sets bit 4", unwritable),
     ]
 }
 
-/// What needs a browser: without one it is listed as ignored.
+/// What needs a browser.
+#[cfg(unix)]
 pub(crate) fn in_a_browser() -> Vec<Trial> {
-    let is_missing = Browser::find().is_none();
     let name = "the page of a check shows its damage, loads nothing, and fits 400 pixels and a dark screen";
-    vec![trial(name, in_frames, None).with_ignored_flag(is_missing)]
+    vec![needs("chromium", Browser::find().is_some(), name, on_screens)]
 }
 
 /// A database with damage in the folder `hurt`.
@@ -99,40 +105,71 @@ fn unwritable(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).contains("/dev/full: cannot be written"), text(&output.stderr))
 }
 
-fn in_frames(folder: &Path) -> Result<(), Failed> {
+/// Each kind of damage puts something else first.
+fn same_commands(folder: &Path) -> Result<(), Failed> {
+    ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
+    for kind in ["bit-rot", "key-order", "lost-extent"] {
+        let damage = ["lab", "damage", "sound", "-o", kind, "--kind", kind];
+        ensure(mdfsck(folder, &damage).status.success(), format!("lab damage {kind}"))?;
+        let output = mdfsck(folder, &["check", "--format", "summary", "--html", "p.html", kind]);
+        let summary = text(&output.stdout);
+        let named = summary.lines().filter_map(|line| line.strip_prefix("  mdfsck "));
+        let named: Vec<&str> = named.map(|line| line.split("  ").next().unwrap_or(line)).collect();
+        let data = data(&fs::read_to_string(folder.join("p.html"))?)?;
+        let shown: Vec<&str> = data["commands"]
+            .as_array()
+            .ok_or("no commands")?
+            .iter()
+            .filter_map(|one| one["command"].as_str())
+            .collect();
+        let shown: Vec<&str> = shown.iter().filter_map(|command| command.strip_prefix("mdfsck ")).collect();
+        // A page also says what explains something that was not verified.
+        ensure(
+            named.len() > 3 && shown.starts_with(&named) && shown.len() <= named.len() + 1,
+            format!("{named:?} {shown:?}"),
+        )?;
+        ensure(named[0].starts_with("explain "), format!("{named:?}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn on_screens(folder: &Path) -> Result<(), Failed> {
     let browser = Browser::find().ok_or("no browser")?;
     sample(folder)?;
     // A name that would be markup.
-    let name = if cfg!(windows) { "hurt/a.mdf" } else { "hurt/<img src=x onerror=document.title=1>.mdf" };
+    let name = "hurt/<img src=x onerror=document.title=1>.mdf";
     fs::rename(folder.join("hurt/orders.mdf"), folder.join(name))?;
     mdfsck(folder, &["check", "--html", "p.html", name]);
     let page = fs::read_to_string(folder.join("p.html"))?;
     ensure(!page.contains("<img"), "markup")?;
     let asked = |[red, green, blue]: [u8; 3]| {
         format!(
-            "(()=>{{const canvas=page.querySelector('canvas'),{{data}}=canvas.getContext('2d').getImageData(0,0,canvas.width,\
+            "(()=>{{const page=document,canvas=page.querySelector('canvas'),{{data}}=canvas.getContext('2d').getImageData(0,0,canvas.width,\
              canvas.height);let seen=0;for(let at=0;at<data.length;at+=4)seen+=data[at]==={red}&&data[at+1]==={green}&&\
              data[at+2]==={blue};return[page.documentElement.scrollWidth,seen,page.images.length,\
              page.defaultView.performance.getEntriesByType('resource').length,page.title,\
              page.querySelectorAll('#places details').length,page.querySelector('.legend').textContent.includes('findings')]}})()"
         )
     };
+    let url = format!("file://{}", folder.join("p.html").display());
+    let mut session = Session::open(&browser, folder)?;
     let mut grounds = Vec::new();
     for (width, is_dark, hurt) in
         [(400, false, [0xd4, 0x21, 0x0f]), (400, true, [0xff, 0x5a, 0x45]), (1100, false, [0xd4, 0x21, 0x0f])]
     {
-        let ready = "page.documentElement.dataset.ready&&page.querySelector('.legend').children.length";
-        let (seen, complaints) = browser.ask(folder, &page, (width, is_dark), (ready, &asked(hurt)))?;
-        ensure(complaints.is_empty(), format!("{complaints:?}"))?;
-        let [wide, marked, images, loaded, title, findings, legend] = seen.split('|').collect::<Vec<_>>()[..] else {
-            return Err(seen.into());
-        };
-        ensure(wide.parse::<u32>()? <= width, format!("{wide} pixels wide"))?;
+        session.show(&url, (width, is_dark))?;
+        session.value(
+            "document.documentElement.dataset.ready && document.querySelector('.legend').children.length || null",
+        )?;
+        let seen = session.value(&asked(hurt))?;
+        ensure(session.complaints.is_empty(), format!("{:?}", session.complaints))?;
+        ensure(seen[0].as_u64() <= Some(width.into()), format!("{} pixels wide", seen[0]))?;
         // A mark has 6 by 6 pixels at least.
-        ensure(marked.parse::<u32>()? >= 36, format!("{marked} pixels of damage"))?;
-        ensure((images, loaded, legend) == ("0", "0", "true"), &seen)?;
-        ensure(title == "orders: not sound" && findings.parse::<u32>()? > 0, &seen)?;
-        grounds.push(browser.look(folder, &page, width, is_dark)?.background);
+        ensure(seen[1].as_u64() >= Some(36), format!("{} pixels of damage", seen[1]))?;
+        ensure(seen[2] == 0 && seen[3] == 0 && seen[6] == true, seen.to_string())?;
+        ensure(seen[4] == "orders: not sound" && seen[5].as_u64() > Some(0), seen.to_string())?;
+        grounds.push(session.value("getComputedStyle(document.body).backgroundColor")?);
     }
     ensure(grounds[0] != grounds[1], "no dark mode")
 }

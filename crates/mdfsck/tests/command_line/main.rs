@@ -7,7 +7,7 @@ mod advise;
 mod backups;
 #[cfg(feature = "lab")]
 mod bench;
-#[cfg(feature = "lab")]
+#[cfg(all(feature = "lab", unix))]
 mod browser;
 #[cfg(feature = "lab")]
 mod chains;
@@ -35,6 +35,8 @@ mod looks;
 #[cfg(feature = "lab")]
 mod many;
 #[cfg(all(feature = "lab", unix))]
+mod pages;
+#[cfg(all(feature = "lab", unix))]
 mod samples;
 #[cfg(all(feature = "lab", unix))]
 mod serve;
@@ -53,6 +55,8 @@ use std::process::{Command, Output};
 
 use format::page::PAGE_BYTES;
 use format::protection::checksum;
+#[cfg(feature = "lab")]
+use libtest_mimic::Completion;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
@@ -89,8 +93,9 @@ fn main() {
     }
     #[cfg(feature = "lab")]
     {
-        trials.extend(bench::in_a_browser());
-        trials.extend(html::in_a_browser());
+        trials.push(trial("a test without its tool is ignored, and fails where the tool is required", tools, None));
+        #[cfg(unix)]
+        trials.extend(pages::in_a_browser().into_iter().chain(html::in_a_browser()));
         #[cfg(unix)]
         trials.extend(estate::in_a_browser().into_iter().chain(serve::in_a_browser()));
         trials.extend(history::with_other_tools());
@@ -125,14 +130,46 @@ const BACKUPS: [(&str, &str); 5] = [
 
 /// Runs a test in a folder of its own, which holds the sample database as `a.mdf` if there is one.
 fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
-    Trial::test(name, move || {
-        let folder = TempDir::new()?;
-        if let Some(sample) = sample {
-            let bytes = fs::read(sample)?;
-            fs::write(folder.path().join("a.mdf"), bytes)?;
-        }
-        test(folder.path())
+    Trial::test(name, move || in_a_folder(test, sample))
+}
+
+fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    if let Some(sample) = sample {
+        let bytes = fs::read(sample)?;
+        fs::write(folder.path().join("a.mdf"), bytes)?;
+    }
+    test(folder.path())
+}
+
+/// A test that needs a program which not every machine has. Where it is missing the test is ignored and says so, unless the
+/// environment variable MDFSCK_REQUIRE names it, as in `MDFSCK_REQUIRE=chromium,promtool`: then the test fails.
+#[cfg(feature = "lab")]
+fn needs(tool: &'static str, is_there: bool, name: &'static str, test: Test) -> Trial {
+    Trial::ignorable_test(name, move || match is_there {
+        true => in_a_folder(test, None).map(|()| Completion::Completed),
+        false => without(tool, &std::env::var("MDFSCK_REQUIRE").unwrap_or_default()),
     })
+}
+
+/// What a test is without its tool, of which `required` may be a list.
+#[cfg(feature = "lab")]
+fn without(tool: &str, required: &str) -> Result<Completion, Failed> {
+    match required.split(',').any(|one| one.trim() == tool) {
+        true => Err(format!("{tool} is not on the PATH, and MDFSCK_REQUIRE names it").into()),
+        false => Ok(Completion::ignored_with(format!("{tool} is not on the PATH"))),
+    }
+}
+
+#[cfg(feature = "lab")]
+fn tools(_: &Path) -> Result<(), Failed> {
+    for required in ["", "promtool", "chromium2,promtool", "chrom"] {
+        let outcome = without("chromium", required)?;
+        let is_said =
+            matches!(outcome, Completion::Ignored { reason: Some(why) } if why == "chromium is not on the PATH");
+        ensure(is_said, required)?;
+    }
+    ensure(["chromium", "promtool, chromium"].iter().all(|list| without("chromium", list).is_err()), "required")
 }
 
 fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {

@@ -27,20 +27,20 @@ pub(super) fn with_servers() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// What needs a browser: without one it is listed as ignored.
+/// What needs a browser.
 pub(super) fn in_a_browser() -> Vec<Trial> {
     let name = "a browser clicks from the estate of a server to the bytes of a damaged page, at 400 pixels and on a dark screen";
-    vec![trial(name, clicks, None).with_ignored_flag(Browser::find().is_none())]
+    vec![needs("chromium", Browser::find().is_some(), name, clicks)]
 }
 
-struct Server {
+pub(super) struct Server {
     child: Child,
-    port: u16,
+    pub(super) port: u16,
     token: Option<String>,
 }
 
 impl Server {
-    fn start(folder: &Path, options: &[&str]) -> Result<Self, Failed> {
+    pub(super) fn start(folder: &Path, options: &[&str]) -> Result<Self, Failed> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
             .args(["serve", "--history", "h.db", "--listen", "127.0.0.1:0"])
             .args(options)
@@ -86,7 +86,7 @@ impl Server {
         self.ask("GET", target, "", "").map(|(status, _, body)| (status, body))
     }
 
-    fn model(&self, target: &str) -> Result<Value, Failed> {
+    pub(super) fn model(&self, target: &str) -> Result<Value, Failed> {
         super::html::data(&self.get(target)?.1)
     }
 
@@ -498,10 +498,10 @@ fn changes(folder: &Path) -> Result<(), Failed> {
 }
 
 /// A check that takes some seconds, because it reads slowly.
-struct Slow(Child);
+pub(super) struct Slow(Child);
 
 impl Slow {
-    fn start(folder: &Path, name: &str, rate: &str) -> Result<Self, Failed> {
+    pub(super) fn start(folder: &Path, name: &str, rate: &str) -> Result<Self, Failed> {
         let child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
             .args(["check", name, "--history", "h.db", "--io-limit", rate, "--maxdop", "1"])
             .current_dir(folder)
@@ -531,7 +531,7 @@ impl Drop for Slow {
 }
 
 /// What `seen` returns once that is something.
-fn waited<T>(mut seen: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
+pub(super) fn waited<T>(mut seen: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(60) {
         if let Some(seen) = seen()? {
@@ -643,9 +643,10 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
     change(folder, &format!("UPDATE database SET name = '{}' WHERE id = 2", hostile_name()))?;
     let server = Server::start(folder, &["--allow-ack"])?;
     let url = format!("http://127.0.0.1:{}/", server.port);
+    let mut session = Session::open(&browser, folder)?;
     let mut grounds = Vec::new();
     for (width, is_dark) in [(400, false), (400, true), (1100, false)] {
-        let mut session = Session::open(&browser, folder, &url, (width, is_dark))?;
+        session.show(&url, (width, is_dark))?;
         let fits = |session: &mut Session| -> Result<(), Failed> {
             // With its style.
             session.value("document.readyState === 'complete' || null")?;
@@ -667,7 +668,12 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
         )?;
         ensure(session.value("document.title.startsWith('</script>')")? == true, "the name is a text")?;
         fits(&mut session)?;
-        ensure(session.value("document.querySelectorAll('form.ack').length > 0")? == true, "acknowledgement")?;
+        session.value("document.querySelectorAll('section > details > summary').forEach(one => one.parentElement.open || one.click()), true")?;
+        session.value("document.querySelector('.body summary') && true")?;
+        session.value(
+            "document.querySelectorAll('.body summary').forEach(one => one.parentElement.open || one.click()), true",
+        )?;
+        session.value("document.querySelector('form.ack') && true")?;
         session.value("document.querySelector('a[href^=\"/page/\"]').click(), true")?;
         let bytes = session.value("document.querySelector('pre.printed')?.textContent ?? null")?;
         ensure(bytes.as_str().is_some_and(|bytes| bytes.contains("m_headerVersion")), bytes.to_string())?;

@@ -140,7 +140,8 @@ fn heat_map(group: &Group) -> String {
     let shown = || hours.iter().filter(|(hour, _)| day(hour) >= from);
     let most = shown().map(|(_, totals)| totals.count).max().unwrap_or(1).max(1);
     let begin = shown().map(|(hour, _)| of_day(hour)).min().unwrap_or(0) / HOURS_OF_LABEL * HOURS_OF_LABEL;
-    let end = shown().map(|(hour, _)| of_day(hour) / HOURS_OF_LABEL * HOURS_OF_LABEL + HOURS_OF_LABEL).max().unwrap_or(24);
+    let end =
+        shown().map(|(hour, _)| of_day(hour) / HOURS_OF_LABEL * HOURS_OF_LABEL + HOURS_OF_LABEL).max().unwrap_or(24);
     let mut cells = String::from("<span></span>");
     for hour in (begin..end).step_by(HOURS_OF_LABEL as usize) {
         let _ = write!(cells, "<span style='grid-column:span {HOURS_OF_LABEL}'>{hour:02}:00</span>");
@@ -243,7 +244,10 @@ mod tests {
         assert_eq!((html.matches("<span class=day>").count(), html.matches("<i style='--n:").count()), (3, 4));
         // From 3:00 to 9:00, on three days.
         assert_eq!((html.matches("<i></i>").count(), html.matches("repeat(6,").count()), (3 * 6 - 4, 1));
-        assert!(html.contains(">1 day without a checkpoint<") && html.contains(">37 days without a checkpoint<"), "{html}");
+        assert!(
+            html.contains(">1 day without a checkpoint<") && html.contains(">37 days without a checkpoint<"),
+            "{html}"
+        );
     }
 
     #[test]
