@@ -3,11 +3,12 @@
 use std::fs;
 
 use super::database::edit;
-use super::{Test, ensure, mdfsck, refused, refused_by_usage, text};
+use super::subjects::DatabaseTest;
+use super::{ensure, mdfsck, refused, refused_by_usage, text};
 
-pub(crate) fn forms() -> Vec<(&'static str, Test)> {
+pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
     vec![
-        ("--tableresults takes the columns of older servers and no others", |folder| {
+        ("--tableresults takes the columns of older servers and no others", |folder, _| {
             let newer = text(&mdfsck(folder, &["check", "--tableresults", "a.mdf"]).stdout);
             ensure(newer.starts_with("Error,Level,State,MessageText,RepairLevel,Status,DbId,DbFragId,"), &newer)?;
             let same = text(&mdfsck(folder, &["check", "--tableresults=2012", "a.mdf"]).stdout);
@@ -20,7 +21,7 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
             let output = mdfsck(folder, &["check", "--tableresults", "2008", "a.mdf"]);
             ensure(output.status.code() == Some(4), text(&output.stderr))
         }),
-        ("--estimate-only agrees with what --memory accepts", |folder| {
+        ("--estimate-only agrees with what --memory accepts", |folder, _| {
             let json = text(&mdfsck(folder, &["check", "--estimate-only", "--json", "a.mdf"]).stdout);
             let estimate: serde_json::Value = serde_json::from_str(&json)?;
             let number = |name: &str| estimate[name].as_u64().unwrap_or_default();
@@ -38,8 +39,8 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
             ensure(text(&rows.stdout).lines().count() == 2, text(&rows.stdout))?;
             ensure(text(&rows.stderr).contains("Estimated memory (in KB) needed"), text(&rows.stderr))
         }),
-        ("--errorlog-line appends a line to a file, and never to one that is checked", |folder| {
-            edit(&folder.join("a.mdf"), 500, |bytes| bytes[1000] ^= 0xFF);
+        ("--errorlog-line appends a line to a file, and never to one that is checked", |folder, of| {
+            edit(&folder.join("a.mdf"), of.rows_at[2], |bytes| bytes[1000] ^= 0xFF);
             let plain = mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]);
             for count in 1..=2 {
                 let output = mdfsck(folder, &["check", "--no-infomsgs", "--errorlog-line", "ERRORLOG", "a.mdf"]);
@@ -48,7 +49,8 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
                 ensure(log.lines().count() == count, &log)?;
                 let line = log.lines().last().unwrap_or_default();
                 ensure(line.get(22..27) == Some(" spid"), line)?;
-                ensure(line.contains("DBCC CHECKDB (AdventureWorksLT2012) WITH no_infomsgs executed by "), line)?;
+                let start = format!("DBCC CHECKDB ({}) WITH no_infomsgs executed by ", of.name);
+                ensure(line.contains(&start), line)?;
                 ensure(line.contains(" errors and repaired 0 errors. Elapsed time: 0 hours "), line)?;
                 ensure(!line.contains(" found 0 errors"), line)?;
             }
@@ -79,31 +81,31 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
                 &["--estimate-only"],
             )
         }),
-        ("info --tableresults is the boot page as DBINFO prints it", |folder| {
+        ("info --tableresults is the boot page as DBINFO prints it", |folder, of| {
             // 2014-03-02 11:20:10.123, in 1/300 second of the day and days since 1900.
             let stamp = [12_243_037_u32.to_le_bytes(), 41_698_u32.to_le_bytes()].concat();
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 652..96 + 660].copy_from_slice(&stamp));
             let rows = text(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]).stdout);
             ensure(rows.starts_with("ParentObject,Object,Field,VALUE\n"), &rows)?;
-            let of = |field: &str| -> Vec<&str> {
+            let found = |field: &str| -> Vec<&str> {
                 let is_of = |line: &&str| line.split(',').nth(2) == Some(field);
                 rows.lines().filter(is_of).collect()
             };
             let start = "DBINFO STRUCTURE:,DBINFO @0x0000000000000060,";
             for (field, value) in [
                 ("dbi_dbccLastKnownGood", "2014-03-02 11:20:10.123"),
-                ("dbi_dbname", "AdventureWorksLT2012"),
-                ("dbi_version", "705"),
+                ("dbi_dbname", of.name),
+                ("dbi_version", of.version.0),
                 ("dbi_updSysCatalog", "1900-01-01 00:00:00.000"),
-                ("dbi_verRDB", "184551126"),
+                ("dbi_verRDB", of.build),
                 ("dbi_LastLogBackupTime", "1900-01-01 00:00:00.000"),
             ] {
                 let row = format!("{start}{field},{value}");
-                ensure(of(field) == [row.as_str()], format!("{row}\n{rows}"))?;
+                ensure(found(field) == [row.as_str()], format!("{row}\n{rows}"))?;
             }
-            let lsn = of("dbi_checkptLSN").concat();
+            let lsn = found("dbi_checkptLSN").concat();
             ensure(lsn.contains(" (0x0000") && lsn.matches(':').count() == 5, lsn)?;
-            ensure(of("m_guid").len() == 2 && of("hex (dec)").len() == 2, &rows)?;
+            ensure(found("m_guid").len() == 2 && found("hex (dec)").len() == 2, &rows)?;
             refused_by_usage(&mdfsck(folder, &["info", "--tableresults", "--json", "a.mdf"]), &["--json"])?;
             refused(&mdfsck(folder, &["info", "--tableresults", "-"]), 8, &["standard input"])?;
             let mut bytes = fs::read(folder.join("a.mdf"))?;
@@ -111,9 +113,10 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
             fs::write(folder.join("a.mdf"), bytes)?;
             refused(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]), 4, &["boot page (1:9) is damaged"])
         }),
-        ("page --tableresults says what page --json says, in the rows of DBCC PAGE", |folder| {
+        ("page --tableresults says what page --json says, in the rows of DBCC PAGE", |folder, of| {
             let mut columns = 0;
-            for page in ["1:9", "1:2", "1:1", "1:300", "1:400"] {
+            let records = of.records.map(|page| format!("1:{page}"));
+            for page in ["1:9", "1:2", "1:1", &records[0], &records[1]] {
                 let output = mdfsck(folder, &["page", page, "--tableresults", "a.mdf"]);
                 let rows = text(&output.stdout);
                 ensure(output.status.success(), text(&output.stderr))?;
@@ -135,7 +138,7 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
             refused(&mdfsck(folder, &["page", "1:99999999", "--tableresults", "a.mdf"]), 8, &["(1:99999999)"])?;
             refused_by_usage(&mdfsck(folder, &["page", "1:9", "--tableresults", "--raw", "a.mdf"]), &["--raw"])
         }),
-        ("a catalog that was updated by hand is a warning and no error", |folder| {
+        ("a catalog that was updated by hand is a warning and no error", |folder, _| {
             let plain = mdfsck(folder, &["check", "a.mdf"]);
             // 2011-03-10 08:09.
             let stamp = [8_802_000_u32.to_le_bytes(), 40_610_u32.to_le_bytes()].concat();
@@ -166,7 +169,7 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].fill(0x5A));
             ensure(mdfsck(folder, &["check", "a.mdf"]).stdout == plain.stdout, "no time")
         }),
-        ("--constraints takes all and nothing else", |folder| {
+        ("--constraints takes all and nothing else", |folder, _| {
             let trusted = mdfsck(folder, &["check", "--constraints", "a.mdf"]);
             // Every constraint of the sample is trusted.
             ensure(mdfsck(folder, &["check", "--constraints=all", "a.mdf"]).stdout == trusted.stdout, "all")?;
@@ -174,7 +177,7 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
             let json = text(&mdfsck(folder, &["check", "--constraints=all", "--json", "a.mdf"]).stdout);
             ensure(json.contains("\"all_constraints\":true") && json.contains("\"enabled\":true"), "json")
         }),
-        ("--log never changes the verdict", |folder| {
+        ("--log never changes the verdict", |folder, _| {
             let plain = mdfsck(folder, &["check", "a.mdf"]);
             let output = mdfsck(folder, &["check", "--log", "a.mdf"]);
             ensure(output.stdout == plain.stdout && output.status == plain.status, text(&output.stderr))?;

@@ -1,0 +1,225 @@
+//! What the tests of the plain commands are tried on: a database and a chain of backups of the lab, in every clone, and real ones where
+//! they are at hand.
+
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use lab::description::{Column, Description};
+use lab::workload::{ChainOptions, SetKind, Spec, Workload};
+use lab::{SqlType, Version};
+use libtest_mimic::{Failed, Trial};
+use tempfile::TempDir;
+
+/// A test of a database that is in the folder as `a.mdf`.
+pub(crate) type DatabaseTest = fn(&Path, &Database) -> Result<(), Failed>;
+/// A test of backups that are in the folder under the names of [`BACKUPS`].
+pub(crate) type BackupTest = fn(&Path, &Backups) -> Result<(), Failed>;
+
+/// A database, and where in it the tests find what they need.
+pub(crate) struct Database {
+    pub(crate) name: &'static str,
+    /// Its internal version, and the product that writes it.
+    pub(crate) version: (&'static str, &'static str),
+    /// `dbi_verRDB` of its boot page.
+    pub(crate) build: &'static str,
+    /// A table.
+    pub(crate) table: &'static str,
+    /// What CHECKDB prints of one of its tables.
+    pub(crate) rows: &'static str,
+    /// What CHECKIDENT adds for a table, and its column and greatest value.
+    pub(crate) identity: (&'static str, &'static str, &'static str),
+    /// Its CHECK and FOREIGN KEY constraints; all of them are trusted.
+    pub(crate) constraints: (usize, usize),
+    /// An index on a computed column, as lint names it.
+    pub(crate) on_computed: &'static str,
+    /// The object ID of a table.
+    pub(crate) object: i32,
+    /// A leaf of a B-tree that has neighbours on both sides, and whose parent is sound when `other` is damaged.
+    pub(crate) leaf: usize,
+    /// A leaf of another one.
+    pub(crate) other: usize,
+    /// Pages in use, of which every second one can be lost.
+    pub(crate) many: RangeInclusive<usize>,
+    /// Four data pages with rows at offset 1000.
+    pub(crate) rows_at: [usize; 4],
+    /// Two pages whose records have columns.
+    pub(crate) records: [usize; 2],
+    /// Pages to which it can be cut so that data is lost.
+    pub(crate) cut: usize,
+}
+
+const ADVENTURE_WORKS: Database = Database {
+    name: "AdventureWorksLT2012",
+    version: ("705", "SQL Server 2008"),
+    build: "184551126",
+    table: "SalesLT.Product",
+    rows: "There are 762 rows in 18 pages for object \"SalesLT.ProductDescription\".",
+    identity: (
+        "There are 450 rows in 9 pages for object \"SalesLT.Address\".\n\
+         Checking identity information: current identity value '11382', current column value '11382'.\n",
+        "AddressID",
+        "11382",
+    ),
+    constraints: (13, 12),
+    on_computed: "SalesLT.SalesOrderHeader.AK_SalesOrderHeader_SalesOrderNumber",
+    object: 37_575_172,
+    leaf: 600,
+    other: 300,
+    many: 500..=558,
+    rows_at: [300, 301, 500, 640],
+    records: [300, 400],
+    cut: 600,
+};
+
+/// The database of the lab: `orders` with an identity, and without the long documents, which make it large. The
+/// numbers of pages and rows follow from the description.
+const OF_LAB: Database = Database {
+    name: "sample",
+    version: ("706", "SQL Server 2012"),
+    build: "184551476",
+    table: "orders",
+    rows: "There are 13160 rows in 117 pages for object \"order_lines\".",
+    identity: (
+        "There are 326 rows in 4 pages for object \"customers\".\n\
+         Checking identity information: current identity value '329', current column value '329'.\n",
+        "customer_id",
+        "329",
+    ),
+    constraints: (2, 1),
+    on_computed: "order_lines.ix_order_lines_amount",
+    object: 261_575_970,
+    leaf: 760,
+    other: 670,
+    many: 740..=798,
+    rows_at: [670, 671, 760, 790],
+    records: [654, 760],
+    cut: 760,
+};
+
+/// Data of the long table: it has some hundred pages.
+const BYTES: u64 = (8 << 20) + 2_000_000;
+
+fn description() -> Description {
+    let mut description = lab::orders::orders(Version::V706, 1, BYTES);
+    description.name = OF_LAB.name.to_owned();
+    description.least_pages = 0;
+    description.tables.retain(|table| table.name != "documents");
+    for table in &mut description.tables {
+        if table.name == "customers" {
+            table.columns[0] = Column::identity("customer_id", SqlType::INT);
+        }
+    }
+    description
+}
+
+/// Its bytes: it is written once.
+fn database_of_lab() -> Result<&'static [u8], Failed> {
+    static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
+    let write = || -> Result<Vec<u8>, Failed> {
+        let folder = TempDir::new()?;
+        let written = lab::write(&description(), folder.path())?;
+        Ok(fs::read(written.files.first().ok_or("no file")?)?)
+    };
+    let bytes = BYTES.get_or_init(|| write().map_err(|failed| failed.message().unwrap_or_default().to_owned()));
+    Ok(bytes.as_deref().map_err(Clone::clone)?)
+}
+
+/// A chain of backups.
+pub(crate) struct Backups {
+    pub(crate) name: &'static str,
+    /// When the full backup, the last and the first log backup were finished.
+    pub(crate) finished: [&'static str; 3],
+    /// Pages of its data file.
+    pub(crate) pages: usize,
+}
+
+const RESTORE_TIME: Backups = Backups {
+    name: "RestoreTimeClean",
+    finished: ["2017-06-01 12:59:12", "2017-06-01 13:29:13", "2017-06-01 13:19:13"],
+    pages: 288,
+};
+
+const CHAIN_OF_LAB: Backups = Backups {
+    name: "workload",
+    finished: ["2024-03-04 09:00:19", "2024-03-04 09:01:44", "2024-03-04 09:01:00"],
+    pages: 1104,
+};
+
+/// The names of the backups in the folder of a test.
+const BACKUPS: [&str; 5] = ["full.bak", "diff.bak", "log1.trn", "log2.trn", "log3.trn"];
+
+/// The bytes of each: they are written once.
+fn chain_of_lab() -> Result<&'static [Vec<u8>], Failed> {
+    static BYTES: OnceLock<Result<Vec<Vec<u8>>, String>> = OnceLock::new();
+    let write = || -> Result<Vec<Vec<u8>>, Failed> {
+        let folder = TempDir::new()?;
+        let spec = Spec { version: Version::V904, seed: 1, transactions: 20, ..Spec::default() };
+        let kinds = [SetKind::Full, SetKind::Differential, SetKind::Log, SetKind::Log, SetKind::Log];
+        let chain = Workload::new(spec)?.chain(&kinds, ChainOptions::default(), folder.path())?;
+        let files = chain.sets.iter().flat_map(|set| &set.files);
+        Ok(files.map(fs::read).collect::<Result<_, _>>()?)
+    };
+    let bytes = BYTES.get_or_init(|| write().map_err(|failed| failed.message().unwrap_or_default().to_owned()));
+    Ok(bytes.as_deref().map_err(Clone::clone)?)
+}
+
+fn corpus(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)
+}
+
+/// Each test with the database of the lab, and with the real one, which a clone may not have.
+pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Trial> {
+    let real = corpus("jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
+    let missing = !real.is_file();
+    let mut trials = Vec::new();
+    for (name, test) in tests {
+        let real = real.clone();
+        trials.push(Trial::test(name, move || {
+            let folder = TempDir::new()?;
+            fs::write(folder.path().join("a.mdf"), database_of_lab()?)?;
+            test(folder.path(), &OF_LAB)
+        }));
+        let of_real = Trial::test(format!("{name}: a real file"), move || {
+            let folder = TempDir::new()?;
+            fs::write(folder.path().join("a.mdf"), fs::read(real)?)?;
+            test(folder.path(), &ADVENTURE_WORKS)
+        });
+        trials.push(of_real.with_ignored_flag(missing));
+    }
+    trials
+}
+
+/// Each test with the chain of the lab, and with the real one, which a clone may not have.
+pub(crate) fn with_chains(tests: Vec<(&'static str, BackupTest)>) -> Vec<Trial> {
+    const REAL: [&str; 5] = [
+        "RestoreTimeClean.bak",
+        "RestoreTimeClean2.bak",
+        "RestoreTimeClean2_1.trn",
+        "RestoreTimeClean2_2.trn",
+        "RestoreTimeClean2_3.trn",
+    ];
+    let real = corpus("dataplat__appveyor-lab/RestoreTimeClean");
+    let missing = !real.is_dir();
+    let mut trials = Vec::new();
+    for (name, test) in tests {
+        let real = real.clone();
+        trials.push(Trial::test(name, move || {
+            let folder = TempDir::new()?;
+            for (bytes, to) in chain_of_lab()?.iter().zip(BACKUPS) {
+                fs::write(folder.path().join(to), bytes)?;
+            }
+            test(folder.path(), &CHAIN_OF_LAB)
+        }));
+        let of_real = Trial::test(format!("{name}: real files"), move || {
+            let folder = TempDir::new()?;
+            for (from, to) in REAL.into_iter().zip(BACKUPS) {
+                fs::write(folder.path().join(to), fs::read(real.join(from))?)?;
+            }
+            test(folder.path(), &RESTORE_TIME)
+        });
+        trials.push(of_real.with_ignored_flag(missing));
+    }
+    trials
+}
