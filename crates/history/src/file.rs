@@ -18,7 +18,7 @@ use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
 
 /// How long to wait for another program that writes; the second one applies to what is only noted.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
 /// Memory that the library may use, whatever the file says.
 const MEMORY_BYTES: i64 = 64 << 20;

@@ -18,10 +18,10 @@ use crate::failure::{Failure, warn};
 use crate::keep;
 use crate::program::{self, Ended};
 
-/// How long the program may take.
-const LIMIT: Duration = Duration::from_secs(60);
 /// How long a run that has ended waits in all for what is left.
 const FAREWELL: Duration = Duration::from_secs(120);
+/// After how long what has failed is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
 /// How often it looks for events.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks whether the run has ended.
@@ -122,7 +122,7 @@ impl Deliverer<'_> {
             if is_last {
                 return None;
             }
-            wait(LIMIT, has_ended);
+            wait(AGAIN, has_ended);
         }
     }
 
@@ -167,14 +167,15 @@ impl Deliverer<'_> {
             .stdin(input(&message.lines)?)
             // Standard output carries results only.
             .stdout(io::stderr());
-        Ok(match program::run(&mut command, LIMIT, &|| false)? {
+        let limit = self.listener.limit();
+        Ok(match program::run(&mut command, limit, &|| false)? {
             Ended::By(status) if status.success() => Ok(()),
             Ended::By(status) => Err(format!("it ended with {status}")),
             Ended::TookTooLong | Ended::Stopped => {
-                Err(format!("it took more than {} seconds and was ended", LIMIT.as_secs()))
+                Err(format!("it took more than {} seconds and was ended", limit.as_secs()))
             }
             Ended::NotAtAll => {
-                Err(format!("it took more than {} seconds, was killed and is still there", LIMIT.as_secs()))
+                Err(format!("it took more than {} seconds, was killed and is still there", limit.as_secs()))
             }
         })
     }

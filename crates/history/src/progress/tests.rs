@@ -155,5 +155,6 @@ fn a_history_that_another_writes_is_not_waited_for() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let begun = Instant::now();
     assert!(matches!(history.note_progress(id, &course(9, 9)), Err(crate::HistoryError::Busy { .. })));
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    // Whoever records a run waits so long.
+    assert!(begun.elapsed() < crate::file::PATIENCE, "{:?}", begun.elapsed());
 }

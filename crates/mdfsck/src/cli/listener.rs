@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -21,11 +22,30 @@ pub(crate) struct ListenerArguments {
     /// An argument for that program; repeatable
     #[arg(long, value_name = "ARG", requires = "on_event", allow_hyphen_values = true, help_heading = EVENTS)]
     pub(crate) event_argument: Vec<OsString>,
+
+    /// For tests: seconds that the program may take instead of 60.
+    #[arg(long, hide = true, requires = "on_event")]
+    pub(crate) event_seconds: Option<u64>,
 }
 
 impl ListenerArguments {
+    /// How long the program may take.
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_secs(self.event_seconds.unwrap_or(60))
+    }
+
     /// Whether there is such a program.
     pub(crate) fn is_there(&self) -> bool {
         self.on_event.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_60_seconds() {
+        assert_eq!(ListenerArguments::default().limit(), Duration::from_secs(60));
     }
 }

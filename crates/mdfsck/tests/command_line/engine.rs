@@ -254,8 +254,8 @@ fn ended(folder: &Path) -> Result<(), Failed> {
     let mut service = start(folder)?;
     wait_for(|| Ok(fs::read_to_string(folder.join("pids")).unwrap_or_default().lines().count() == 2))?;
     Command::new("kill").arg(service.id().to_string()).status()?;
-    let begun = Instant::now();
-    ensure(service.wait()?.code() == Some(0) && begun.elapsed() < Duration::from_secs(9), "it ends")?;
+    wait_for(|| Ok(service.try_wait()?.is_some()))?;
+    ensure(service.wait()?.code() == Some(0), "it ends")?;
     none_runs(folder)?;
     // It was not a failure of the backup, which is ready at once.
     engine(folder)?;
@@ -269,7 +269,7 @@ fn start(folder: &Path) -> Result<std::process::Child, Failed> {
     Ok(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
 }
 
-fn wait_for(is_it: impl Fn() -> Result<bool, Failed>) -> Result<(), Failed> {
+fn wait_for(mut is_it: impl FnMut() -> Result<bool, Failed>) -> Result<(), Failed> {
     let begun = Instant::now();
     while !is_it()? {
         ensure(begun.elapsed() < Duration::from_secs(90), "it does not come")?;

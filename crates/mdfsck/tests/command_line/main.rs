@@ -53,6 +53,8 @@ mod windows;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+#[cfg(unix)]
+use std::sync::{Arc, atomic::AtomicBool};
 
 use format::page::PAGE_BYTES;
 use format::protection::checksum;
@@ -73,6 +75,8 @@ const AT_ONCE: usize = 4;
 type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
+    #[cfg(unix)]
+    start_programs_that_take_ctrl_c();
     let mut arguments = Arguments::from_args();
     // Most of the time a test waits: for a disk, for a file to stand still, for a program that hangs.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -97,6 +101,18 @@ fn main() {
     let old = trial("page shows the columns of a page that SQL Server 2000 wrote", page_of_2000, Some(northwind));
     trials.push(old.with_ignored_flag(missing));
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A shell that starts the tests in the background has them ignore Ctrl+C, which the programs that they start would inherit, and then no
+/// test of Ctrl+C could pass. A signal that is handled, even if nothing is done then, has its usual meaning in those programs.
+#[cfg(unix)]
+fn start_programs_that_take_ctrl_c() {
+    const IGNORED: &str = "SigIgn:";
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix(IGNORED)?.trim(), 16).ok());
+    if ignored.is_some_and(|signals| signals & 1 << (signal_hook::consts::SIGINT - 1) != 0) {
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)));
+    }
 }
 
 /// Page 268 is a leaf of the clustered index of Orders, whose header names index 0. The lab writes no database of SQL Server 2000.

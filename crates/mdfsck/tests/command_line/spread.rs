@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 
@@ -629,10 +629,8 @@ fn until_eof(folder: &Path) -> Result<(), Failed> {
     input.write_all(b"still here\n")?;
     std::thread::sleep(Duration::from_millis(300));
     ensure(task.try_wait()?.is_none(), "it runs while its input is open")?;
-    let closed = Instant::now();
     drop(input);
     let ended = task.wait_with_output()?;
-    ensure(closed.elapsed() < Duration::from_secs(20), "it ends at once")?;
     refused(&ended, 4, &["standard input has ended"])?;
     ensure(!part(folder, "p", 0).exists(), "no part")
 }

@@ -94,7 +94,7 @@ const OF_LAB: Database = Database {
     other: 670,
     many: 740..=798,
     rows_at: [670, 671, 760, 790],
-    records: [654, 760],
+    records: [603, 760],
     cut: 760,
 };
 

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::{data_file, folder_with_database, mdfsck};
 
-/// Starts the program and kills it as soon as anything is in the folder `out`; returns the names that are there then.
-fn killed_at_the_first_file(here: &Path, arguments: &[&str]) -> Vec<String> {
+/// Starts the program and kills it as soon as anything is in the folder `out`; returns the names that are there then, or nothing if
+/// the program was faster.
+fn killed_at_the_first_file(here: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let out = here.join("out");
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(here).spawn().unwrap();
     let names = || -> Vec<String> {
@@ -20,10 +21,10 @@ fn killed_at_the_first_file(here: &Path, arguments: &[&str]) -> Vec<String> {
         std::thread::sleep(Duration::from_micros(100));
     }
     child.kill().unwrap();
-    child.wait().unwrap();
+    let was_killed = !child.wait().unwrap().success();
     let names = names();
     fs::remove_dir_all(&out).unwrap();
-    names
+    was_killed.then_some(names)
 }
 
 #[test]
@@ -35,8 +36,10 @@ fn a_lab_that_is_killed_leaves_no_file_under_its_name() {
         &["lab", "damage", "db", "-o", "out", "--kind", "lost-write"],
         &["lab", "backup", "db", "-o", "out", "--stripes", "3", "--compressed"],
     ] {
-        let names = killed_at_the_first_file(here, arguments);
-        assert!(!names.is_empty(), "{arguments:?} was killed too late");
+        // On a busy machine it may have ended before it can be killed.
+        let names = (0..100).find_map(|_| killed_at_the_first_file(here, arguments));
+        let names = names.unwrap_or_else(|| panic!("{arguments:?} was never killed in time"));
+        assert!(!names.is_empty(), "{arguments:?} wrote nothing");
         let is_partial = |name: &String| name.starts_with('.') && name.ends_with(".partial");
         assert!(names.iter().all(is_partial), "{arguments:?} left {names:?}");
     }
