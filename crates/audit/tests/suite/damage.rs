@@ -219,7 +219,7 @@ fn a_damaged_log_accuses_no_page() {
                     bytes.truncate(0x4000 + dice.below(used - 0x4000));
                 }
                 std::fs::write(&files.log, &bytes).unwrap();
-                match common::audit_within(&files, 64 << 20) {
+                match crate::common::audit_within(&files, 64 << 20) {
                     Err(_) => refused += 1,
                     Ok(audit) => {
                         assert_eq!(texts(&audit), Vec::<String>::new(), "{seed} {stop:?} {round} {:?}", audit.doubts);
@@ -254,7 +254,7 @@ fn a_damaged_log_is_never_silent_about_a_lost_write() {
             let mut bytes = crashed.log.1.clone();
             bytes[0x4000 + dice.below(used - 0x4000)] ^= 0x11;
             std::fs::write(&files.log, &bytes).unwrap();
-            let Ok(audit) = common::audit_within(&files, 64 << 20) else { continue };
+            let Ok(audit) = crate::common::audit_within(&files, 64 << 20) else { continue };
             let again: BTreeSet<_> = found(&audit).into_iter().collect();
             assert!(again.is_subset(&whole), "{seed} {lost:?} {:?}", texts(&audit));
             match again == whole {

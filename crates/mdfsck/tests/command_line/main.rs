@@ -95,11 +95,10 @@ fn main() {
         trials.extend(history::with_other_tools());
         trials.extend(watch::with_other_tools());
     }
-    let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/corpus/AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
-    let missing = !northwind.is_file();
-    let old = trial("page shows the columns of a page that SQL Server 2000 wrote", page_of_2000, Some(northwind));
-    trials.push(old.with_ignored_flag(missing));
+    let northwind = subjects::corpus("AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
+    let name = "page shows the columns of a page that SQL Server 2000 wrote";
+    let of_2000 = subjects::of_real_files(name, northwind.clone(), || in_a_folder(page_of_2000, Some(northwind)));
+    trials.push(of_2000);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use lab::description::{Column, Description};
 use lab::workload::{ChainOptions, SetKind, Spec, Workload};
 use lab::{SqlType, Version};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
 use tempfile::TempDir;
 
 /// A test of a database that is in the folder as `a.mdf`.
@@ -165,14 +165,27 @@ fn chain_of_lab() -> Result<&'static [Vec<u8>], Failed> {
     Ok(bytes.as_deref().map_err(Clone::clone)?)
 }
 
-fn corpus(path: &str) -> PathBuf {
+/// A file or folder of the real ones.
+pub(crate) fn corpus(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)
+}
+
+/// A test of the full tier, which is ignored where `path`, the real file or folder that it needs, is not at hand.
+pub(crate) fn of_real_files(
+    name: impl Into<String>,
+    path: PathBuf,
+    run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let run = move || match path.exists() {
+        true => run().map(|()| Completion::Completed),
+        false => Ok(Completion::ignored_with("the real file is not in target/corpus")),
+    };
+    Trial::ignorable_test(name, run).with_ignored_flag(true)
 }
 
 /// Each test with the database of the lab, and with the real one, which a clone may not have.
 pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Trial> {
     let real = corpus("jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
-    let missing = !real.is_file();
     let mut trials = Vec::new();
     for (name, test) in tests {
         let real = real.clone();
@@ -181,12 +194,11 @@ pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Tr
             fs::write(folder.path().join("a.mdf"), database_of_lab()?)?;
             test(folder.path(), &OF_LAB)
         }));
-        let of_real = Trial::test(format!("{name}: a real file"), move || {
+        trials.push(of_real_files(format!("{name}: a real file"), real.clone(), move || {
             let folder = TempDir::new()?;
             fs::write(folder.path().join("a.mdf"), fs::read(real)?)?;
             test(folder.path(), &ADVENTURE_WORKS)
-        });
-        trials.push(of_real.with_ignored_flag(missing));
+        }));
     }
     trials
 }
@@ -201,7 +213,6 @@ pub(crate) fn with_chains(tests: Vec<(&'static str, BackupTest)>) -> Vec<Trial> 
         "RestoreTimeClean2_3.trn",
     ];
     let real = corpus("dataplat__appveyor-lab/RestoreTimeClean");
-    let missing = !real.is_dir();
     let mut trials = Vec::new();
     for (name, test) in tests {
         let real = real.clone();
@@ -212,14 +223,13 @@ pub(crate) fn with_chains(tests: Vec<(&'static str, BackupTest)>) -> Vec<Trial> 
             }
             test(folder.path(), &CHAIN_OF_LAB)
         }));
-        let of_real = Trial::test(format!("{name}: real files"), move || {
+        trials.push(of_real_files(format!("{name}: real files"), real.clone(), move || {
             let folder = TempDir::new()?;
             for (from, to) in REAL.into_iter().zip(BACKUPS) {
                 fs::write(folder.path().join(to), fs::read(real.join(from))?)?;
             }
             test(folder.path(), &RESTORE_TIME)
-        });
-        trials.push(of_real.with_ignored_flag(missing));
+        }));
     }
     trials
 }

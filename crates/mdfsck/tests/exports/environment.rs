@@ -8,7 +8,7 @@ const REQUIREMENTS: &str = include_str!("requirements.txt");
 
 /// A Python that has all that the requirements name, in an environment below `target`; or why there is none.
 pub(crate) fn python() -> Result<PathBuf, String> {
-    let folder = crate::workspace().join("target/read-back");
+    let folder = super::workspace().join("target/read-back");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     // It is written last: an environment without it is not whole.
     let stamp = folder.join("requirements.txt");

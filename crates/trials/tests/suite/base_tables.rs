@@ -53,7 +53,7 @@ impl Image {
     }
 
     /// What is known of the catalog, what a check says, and whether what does not fit there is damage.
-    fn check(&self) -> (catalog::Database, Report, bool) {
+    fn check_catalog(&self) -> (catalog::Database, Report, bool) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("changed.mdf");
         std::fs::write(&file, &self.bytes).unwrap();
@@ -69,7 +69,7 @@ impl Image {
 fn a_stored_row_count_above_the_rows_proves_nothing_where_tree_and_iam_chain_fit() {
     let mut image = sample();
     image.count_more(17);
-    let (database, report, _) = image.check();
+    let (database, report, _) = image.check_catalog();
     assert!(database.gaps.is_empty() && report.findings.is_empty(), "{:?}", database.gaps);
     let of_base_tables = report.not_verified.iter().filter(|entry| !entry.scope.starts_with("price_history"));
     let told: Vec<_> = of_base_tables.map(|entry| (entry.what.as_str(), entry.scope.as_str())).collect();
@@ -81,7 +81,7 @@ fn a_chain_cut_short_is_noticed_by_the_tree_above_it() {
     let mut image = sample();
     let (before, _) = image.last_leaves();
     image.edit(before, |bytes| bytes[16..22].fill(0));
-    let (database, report, is_damaged) = image.check();
+    let (database, report, is_damaged) = image.check_catalog();
     assert!(database.gap(3).is_some_and(|gap| gap.missing_rows > 0), "{:?}", database.gaps);
     assert!(is_damaged);
     assert!(report.not_verified.iter().any(|entry| entry.scope == "sys.sysrscols"));
@@ -101,7 +101,7 @@ fn a_chain_cut_short_together_with_its_tree_is_noticed_by_the_iam_chain() {
     };
     let parent = *parents.iter().find(names_last).unwrap();
     image.edit(parent, |bytes| bytes[22] -= 1);
-    let (database, ..) = image.check();
+    let (database, ..) = image.check_catalog();
     assert!(database.gap(3).is_some_and(|gap| gap.missing_rows > 0), "{:?}", database.gaps);
 }
 
@@ -110,11 +110,11 @@ fn a_catalog_that_does_not_fit_is_not_called_damaged_where_the_log_was_not_appli
     let mut image = sample();
     let (_, last) = image.last_leaves();
     image.edit(last, |bytes| bytes[8..14].copy_from_slice(&[77, 0, 0, 0, 1, 0]));
-    let (_, clean, is_damaged) = image.check();
+    let (_, clean, is_damaged) = image.check_catalog();
     assert!(clean.findings.iter().any(|finding| finding.check.msg == 7987) && is_damaged);
     // The clean bit of the status that the boot page's record has at 36.
     image.edit(9, |bytes| bytes[96 + 36 + 3] &= !0x40);
-    let (_, dirty, is_damaged) = image.check();
+    let (_, dirty, is_damaged) = image.check_catalog();
     assert!(dirty.findings.is_empty(), "{:?}", dirty.findings);
     assert!(!is_damaged);
     let reason = dirty.not_verified.iter().find(|entry| entry.scope == "sys.sysrscols").unwrap();
