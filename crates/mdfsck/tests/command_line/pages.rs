@@ -242,7 +242,7 @@ fn of_faulty_pages(folder: &Path) -> Result<(), Failed> {
         (&without_focus, "scrolls, but not by keyboard"),
         ("<div class=scroll><table><tr><th>a<tr><td>1<td>2</table></div>", "rows unlike their heads"),
         ("<p style=color:#888>x</p>", "contrast 3.54"),
-        ("<p style=color:#757575>x</p>", "1280 pixels, dark"),
+        ("<p style=color:#737373>x</p>", "1280 pixels, dark"),
         ("<button></button>", "without a name"),
         ("<h1>again</h1>", "not one heading"),
         ("<p id=a>x</p><p id=a>x</p>", "an id twice"),

@@ -174,6 +174,9 @@ fn heat_map(group: &Group) -> String {
         );
         at = Some((day(hour), of_day(hour) + 1));
     }
+    if let Some((_, next)) = at {
+        cells.push_str(&"<i></i>".repeat((end - next).max(0) as usize));
+    }
     let omitted = if from > day(first) { format!("; the last {MAX_DAYS} days") } else { String::new() };
     format!(
         "<figure class=heat><figcaption>Checkpoints per hour, {most} at most{omitted}</figcaption>\
