@@ -34,9 +34,8 @@ pub(super) fn with_history() -> Vec<(&'static str, Test)> {
 
 /// The tests that need sqlite3, which a machine may not have.
 pub(super) fn with_other_tools() -> Vec<Trial> {
-    let has_none = Command::new("sqlite3").arg("--version").output().is_err();
-    let other = trial("a history is read by other tools: its views say what the commands say", other_tools, None);
-    vec![other.with_ignored_flag(has_none)]
+    let has = Command::new("sqlite3").arg("--version").output().is_ok();
+    vec![needs("sqlite3", has, "a history is read by other tools: its views say what the commands say", other_tools)]
 }
 
 fn new(folder: &Path, name: &str) -> Result<(), Failed> {

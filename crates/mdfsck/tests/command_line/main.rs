@@ -32,6 +32,7 @@ mod listener;
 mod logs;
 #[cfg(feature = "lab")]
 mod looks;
+mod made;
 #[cfg(feature = "lab")]
 mod many;
 #[cfg(all(feature = "lab", unix))]
@@ -99,7 +100,9 @@ fn main() {
     let name = "page shows the columns of a page that SQL Server 2000 wrote";
     let of_2000 = subjects::of_real_files(name, northwind.clone(), || in_a_folder(page_of_2000, Some(northwind)));
     trials.push(of_2000);
-    libtest_mimic::run(&arguments, trials).exit();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    made::forget();
+    conclusion.exit();
 }
 
 /// A shell that starts the tests in the background has them ignore Ctrl+C, which the programs that they start would inherit, and then no
@@ -169,7 +172,9 @@ fn tools(_: &Path) -> Result<(), Failed> {
 }
 
 fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().expect("mdfsck runs")
+    made::or_copied(folder, arguments, |folder| {
+        Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().expect("mdfsck runs")
+    })
 }
 
 /// Runs mdfsck in `folder` as a user who may not read `file`, whose permissions say so: as another user if this one may read

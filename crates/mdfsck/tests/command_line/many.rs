@@ -526,11 +526,11 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
         }),
         #[cfg(target_os = "linux")]
         ("a restore may open as many files as the system allows", |folder| {
-            let sets = format!("full{}", ",log".repeat(60));
-            let lab = ["lab", "chain", "ch", "--sets", &sets, "--transactions", "61"];
+            let sets = format!("full{}", ",log".repeat(30));
+            let lab = ["lab", "chain", "ch", "--sets", &sets, "--transactions", "31"];
             ensure(mdfsck(folder, &lab).status.success(), "lab chain")?;
             let mut shell = Command::new("sh");
-            let script = format!("ulimit -S -n 40; exec {} check ch", env!("CARGO_BIN_EXE_mdfsck"));
+            let script = format!("ulimit -S -n 20; exec {} check ch", env!("CARGO_BIN_EXE_mdfsck"));
             let output = shell.args(["-c", &script]).current_dir(folder).output()?;
             ensure(output.status.code() == Some(0), text(&output.stderr))
         }),

@@ -93,22 +93,21 @@ fn forget(folder: &Path) -> Result<(), Failed> {
 
 /// Whether windows over `paths` give what a check of them gives, in each format.
 fn same(folder: &Path, paths: &[&str], options: &[&str], (most, range): (&str, &str)) -> Result<u64, Failed> {
-    let mut windows = 0;
+    let checked = options;
+    let options = [options, &["--range", range]].concat();
+    // All of them in JSON, to know when the last one comes.
+    let (_, windows, _) = close(folder, paths, most, &options)?;
+    forget(folder)?;
     for format in FORMATS {
-        let whole = mdfsck(folder, &[&["check"], paths, options, format, &["--progress", "none"]].concat());
-        let options = [options, &["--range", range]].concat();
-        // All but the last one in JSON, to know when that comes.
-        let count = close(folder, paths, most, &options)?;
-        forget(folder)?;
-        for _ in 1..count.1 {
+        let whole = mdfsck(folder, &[&["check"], paths, checked, format, &["--progress", "none"]].concat());
+        for _ in 1..windows {
             window(folder, paths, most, &options);
         }
         let last = window(folder, paths, most, &[&options[..], format].concat());
-        let what = format!("{paths:?} {options:?} {format:?} {} windows", count.1);
+        let what = format!("{paths:?} {options:?} {format:?} {windows} windows");
         ensure(results(&last) == results(&whole), format!("{what}:\n{}\n\n{}", results(&last), results(&whole)))?;
         ensure(last.status.code() == whole.status.code(), format!("{what}: {last:?}\n{whole:?}"))?;
         forget(folder)?;
-        windows = count.1;
     }
     Ok(windows)
 }
