@@ -235,7 +235,7 @@ mod tests {
         for n in [0, 1, 9, 10, 99, 100, 101, 12_345, 1_000_000, i64::MAX, i64::MIN, -1, -10, -123] {
             assert_eq!(text(|out| signed(out, n)), n.to_string());
         }
-        for n in (0..70_000).map(|n| n * 7).chain((0..70_000).map(|n| n * n * n * 29_989)) {
+        for n in (0..70_000).map(|n| n * 7).chain((0..70_000_i64).map(|n| (n * n * n).wrapping_mul(29_989))) {
             assert_eq!(text(|out| signed(out, n)), n.to_string());
         }
         for (at, n) in (0..20).map(|at| (at, 10u64.pow(at))) {

@@ -199,6 +199,7 @@ fn is_sound_within_its_grant(folder: &Path, least_spilled: u64) {
 }
 
 #[test]
+#[ignore = "full tier: memory"]
 fn a_sound_database() {
     is_sound_within_its_grant(database(32 << 20).path(), 0);
 }
@@ -230,6 +231,7 @@ fn a_deep_tree_of_long_keys() {
 /// On a page, a row of it takes 7 bytes; expanded, so that a check can read it, 8,011. A page has 1,150 of them, and each thread has
 /// a page.
 #[test]
+#[ignore = "full tier: memory"]
 fn pages_whose_rows_take_a_thousand_times_their_bytes_when_they_are_expanded() {
     let mut description = lab::orders::orders(lab::Version::V852, 7, 0);
     description.tables = vec![Table {
@@ -334,6 +336,7 @@ fn conditions_are_in_the_estimate() {
 
 /// Takes a minute and 1.4 GB of disk: set MDFSCK_MANY_TABLES to run it.
 #[test]
+#[ignore = "full tier: memory"]
 fn the_estimate_is_right_for_100_000_tables() {
     if std::env::var_os("MDFSCK_MANY_TABLES").is_some() {
         estimate_is_right(100_000, 0);
@@ -343,6 +346,7 @@ fn the_estimate_is_right_for_100_000_tables() {
 
 /// Its pieces are read again and again, and none of them is kept.
 #[test]
+#[ignore = "full tier: memory"]
 fn a_value_of_60_mb_off_the_row() {
     let folder = tempfile::TempDir::new().unwrap();
     let first = geometry::write(folder.path());

@@ -99,7 +99,7 @@ fn actions(plan: &Plan) -> Vec<&'static str> {
 
 /// Compares a table with the file of that name, or writes it.
 fn compare(name: &str, now: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/advice").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/advice").join(name);
     if std::env::var_os("MDFSCK_WRITE_BASELINE").is_some() {
         fs::write(&path, now).unwrap();
     }

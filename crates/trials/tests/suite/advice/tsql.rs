@@ -54,7 +54,7 @@ fn every_statement_is_t_sql_to_other_programs() {
         }
     }
     assert!(scripts.len() > 200, "{} scripts", scripts.len());
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/advice/tsql.py");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/advice/tsql.py");
     let output = Command::new(python).arg(program).args(&scripts).output().unwrap();
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     println!("{} scripts: {}", scripts.len(), text.lines().next().unwrap_or_default());
