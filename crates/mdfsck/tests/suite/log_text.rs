@@ -101,7 +101,7 @@ fn data_files_of_another_database_are_refused() {
 }
 
 /// Some tenths of a megabyte of log, with transactions that are open. Columns are aligned, and no line ends in blanks. After a
-/// change of the text or of the lab: `INSTA_UPDATE=always cargo test -p mdfsck --test log_text`.
+/// change of the text or of the lab: `INSTA_UPDATE=always cargo test -p mdfsck --test suite log_text::`.
 #[test]
 fn the_text_stays_as_it_is_with_its_columns_aligned() {
     let folder = tempfile::tempdir().unwrap();
