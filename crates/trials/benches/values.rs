@@ -6,7 +6,7 @@ use std::time::Instant;
 use format::PAGE_BYTES;
 use lab::description::{Column, Description, Index, Values};
 use lab::{SqlType, Version};
-use rows::{RangeCounts, Reader, Scan, ScanOptions, Table};
+use rows::{Reader, Scan, ScanOptions, Table};
 use source::DataFiles;
 
 /// A table of fixed and short string columns.

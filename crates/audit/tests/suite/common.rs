@@ -1,4 +1,5 @@
 //! What the tests of databases of the lab share.
+#![allow(clippy::unwrap_used)]
 #![allow(dead_code, unreachable_pub)]
 
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
 //! What tests of recovery compare.
+#![allow(clippy::unwrap_used)]
 
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};

@@ -1,4 +1,5 @@
 //! A data file in memory, whose pages tests change.
+#![allow(clippy::unwrap_used)]
 
 use format::{PAGE_BYTES, PageBytes};
 use lab::Description;
