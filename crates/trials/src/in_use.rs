@@ -2,7 +2,6 @@
 
 #![expect(clippy::panic, reason = "the lab can write its databases, and they can be opened")]
 
-#[allow(clippy::unwrap_used, reason = "shared with the tests of recovery")]
 #[path = "../../recovery/tests/suite/common.rs"]
 mod common;
 #[allow(clippy::unwrap_used, reason = "databases of the lab have all of their pages")]
