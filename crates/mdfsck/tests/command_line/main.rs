@@ -73,6 +73,14 @@ use subjects::with_databases;
 /// Tests that run at once, for each processor.
 const AT_ONCE: usize = 4;
 
+/// The tests that take most of the time: they are for the full tier.
+const OF_FULL_TIER: [&str; 4] = [
+    "windows give what check prints, of backups in each form",
+    "the page of an estate has 8 MB at most, and says what it leaves out",
+    "a restore may open as many files as the system allows",
+    "serve answers while slow clients hold more connections than it takes",
+];
+
 type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
@@ -129,7 +137,7 @@ fn page_of_2000(folder: &Path) -> Result<(), Failed> {
 
 /// Runs a test in a folder of its own, which holds the sample database as `a.mdf` if there is one.
 fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
-    Trial::test(name, move || in_a_folder(test, sample))
+    Trial::test(name, move || in_a_folder(test, sample)).with_ignored_flag(OF_FULL_TIER.contains(&name))
 }
 
 fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
@@ -141,14 +149,15 @@ fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
     test(folder.path())
 }
 
-/// A test that needs a program which not every machine has. Where it is missing the test is ignored and says so, unless the
+/// A test of the full tier that needs a program which not every machine has. Where it is missing the test is ignored and says so, unless the
 /// environment variable MDFSCK_REQUIRE names it, as in `MDFSCK_REQUIRE=chromium,promtool`: then the test fails.
 #[cfg(feature = "lab")]
 fn needs(tool: &'static str, is_there: bool, name: &'static str, test: Test) -> Trial {
-    Trial::ignorable_test(name, move || match is_there {
+    let run = move || match is_there {
         true => in_a_folder(test, None).map(|()| Completion::Completed),
         false => without(tool, &std::env::var("MDFSCK_REQUIRE").unwrap_or_default()),
-    })
+    };
+    Trial::ignorable_test(name, run).with_ignored_flag(true)
 }
 
 /// What a test is without its tool, of which `required` may be a list.
