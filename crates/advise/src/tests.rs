@@ -21,6 +21,7 @@ const PAGES: [u32; 8] = [100, 0, 1, 2, 3, 6, 7, 9];
 struct Bench {
     source: DataFiles,
     database: catalog::Database,
+    definitions: Definitions,
     report: Report,
     _folder: tempfile::TempDir,
 }
@@ -33,19 +34,19 @@ impl Bench {
         let database = catalog::load(&source);
         let report = check::run(&source, &database, &Options { max_threads: 1, ..Options::default() }, &Silent);
         assert!(report.findings.is_empty());
-        Self { source, database, report, _folder: folder }
+        let definitions = Definitions::load(&source, &database);
+        Self { source, database, definitions, report, _folder: folder }
     }
 
     fn steps(&self, finding: &Finding) -> Vec<Step> {
         let mut damage = Damage::default();
         damage.add(finding, &self.database);
         damage.settle();
-        let definitions = Definitions::load(&self.source, &self.database);
         let request = Request {
             report: &self.report,
             source: &self.source,
             database: &self.database,
-            script: Script::new(&self.database, &definitions),
+            script: Script::new(&self.database, &self.definitions),
             backups: None,
             paths: "a.mdf",
         };

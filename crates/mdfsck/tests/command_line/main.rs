@@ -20,6 +20,7 @@ mod explain;
 #[cfg(feature = "lab")]
 mod export;
 mod forms;
+mod full_tier;
 #[cfg(feature = "lab")]
 mod guides;
 #[cfg(feature = "lab")]
@@ -73,14 +74,6 @@ use subjects::with_databases;
 /// Tests that run at once, for each processor.
 const AT_ONCE: usize = 4;
 
-/// The tests that take most of the time: they are for the full tier.
-const OF_FULL_TIER: [&str; 4] = [
-    "windows give what check prints, of backups in each form",
-    "the page of an estate has 8 MB at most, and says what it leaves out",
-    "a restore may open as many files as the system allows",
-    "serve answers while slow clients hold more connections than it takes",
-];
-
 type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
@@ -108,6 +101,8 @@ fn main() {
     let name = "page shows the columns of a page that SQL Server 2000 wrote";
     let of_2000 = subjects::of_real_files(name, northwind.clone(), || in_a_folder(page_of_2000, Some(northwind)));
     trials.push(of_2000);
+    #[cfg(all(feature = "lab", unix))]
+    assert_eq!(full_tier::unknown(&trials), [""; 0], "each has a test");
     let conclusion = libtest_mimic::run(&arguments, trials);
     made::forget();
     conclusion.exit();
@@ -137,7 +132,7 @@ fn page_of_2000(folder: &Path) -> Result<(), Failed> {
 
 /// Runs a test in a folder of its own, which holds the sample database as `a.mdf` if there is one.
 fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
-    Trial::test(name, move || in_a_folder(test, sample)).with_ignored_flag(OF_FULL_TIER.contains(&name))
+    Trial::test(name, move || in_a_folder(test, sample)).with_ignored_flag(full_tier::NAMES.contains(&name))
 }
 
 fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
