@@ -52,6 +52,7 @@ pub use description::Description;
 pub use disk::LabError;
 pub use ids::PageId;
 pub use page::PageVerify;
+pub use plain::hex_digits;
 pub use sample::Sample;
 pub use types::SqlType;
 pub use version::Version;

@@ -129,9 +129,15 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Bytes in hexadecimal.
+/// Bytes in hexadecimal, as SQL Server writes them.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}"))
+    format!("0x{}", hex_digits(bytes).to_uppercase())
+}
+
+/// Two hexadecimal digits for each byte.
+pub fn hex_digits(bytes: &[u8]) -> String {
+    let both = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    both.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 #[cfg(test)]

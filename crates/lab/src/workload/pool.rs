@@ -11,6 +11,13 @@ use crate::page::Lsn;
 /// Pages of a file, shared with other copies as long as they are the same.
 pub(super) type FilePages = Vec<Arc<[u8; PAGE]>>;
 
+/// The bytes of a file.
+pub(super) fn bytes_of(pages: &FilePages) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(pages.len() * PAGE);
+    pages.iter().for_each(|page| bytes.extend_from_slice(&page[..]));
+    bytes
+}
+
 /// All pages.
 #[derive(Clone)]
 pub(super) struct Pool {
@@ -85,6 +92,6 @@ impl Pool {
 
     /// The files as they lie on disk.
     pub(super) fn files(&self) -> Vec<Vec<u8>> {
-        self.disk.iter().map(|pages| pages.iter().flat_map(|page| page.iter().copied()).collect()).collect()
+        self.disk.iter().map(bytes_of).collect()
     }
 }

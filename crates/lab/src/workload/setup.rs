@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::frame::Frame;
 use super::journal::Journal;
 use super::key::KeyLayout;
-use super::pool::{FilePages, Pool};
+use super::pool::{FilePages, Pool, bytes_of};
 use super::schema::schema;
 use super::table::{Counts, Live, Rowset, TableState};
 use crate::build::{BuiltRowset, table_seed, unit_kind};
@@ -258,8 +258,7 @@ impl Base {
         let mut written = Vec::new();
         for (name, pages) in self.names.iter().zip(files) {
             let path = folder.join(name);
-            let bytes: Vec<u8> = pages.iter().flat_map(|page| page.iter().copied()).collect();
-            std::fs::write(&path, bytes).map_err(|source| LabError::Io { path: path.clone(), source })?;
+            std::fs::write(&path, bytes_of(pages)).map_err(|source| LabError::Io { path: path.clone(), source })?;
             written.push(path);
         }
         Ok(written)

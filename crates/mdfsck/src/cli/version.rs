@@ -32,8 +32,10 @@ fn own_digest() -> io::Result<String> {
     let key = HashKey::new([0; HashKey::BYTES]);
     let mut file = File::open(std::env::current_exe()?)?;
     let mut sum = Digest::default();
+    let mut piece = Vec::with_capacity(size_of::<Digest>() + PIECE_BYTES as usize);
     loop {
-        let mut piece = sum.to_vec();
+        piece.clear();
+        piece.extend_from_slice(&sum);
         if file.by_ref().take(PIECE_BYTES).read_to_end(&mut piece)? == 0 {
             return Ok(sum.iter().map(|byte| format!("{byte:02x}")).collect());
         }

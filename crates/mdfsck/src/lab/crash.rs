@@ -169,6 +169,5 @@ pub(super) fn tables(tables: &[TableTruth]) -> Vec<Value> {
 
 /// The values of a row as hexadecimal digits of the bytes that rows store, null for NULL.
 pub(super) fn row(row: &Values) -> Value {
-    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    row.iter().map(|value| value.as_ref().map(hex)).collect::<Vec<_>>().into()
+    row.iter().map(|value| value.as_ref().map(|bytes| lab::hex_digits(bytes))).collect::<Vec<_>>().into()
 }
