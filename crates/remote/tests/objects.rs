@@ -81,6 +81,7 @@ fn an_object_is_read_like_a_file() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn many_threads_read_the_same_bytes_through_faults() {
     let content = Content::Pattern(64 * MB);
     let (server, url) = with_object(content.clone());
@@ -196,6 +197,7 @@ fn an_object_is_looked_up_once_and_an_empty_one_is_empty() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn what_cannot_be_read_says_why_in_one_line_without_a_secret() {
     let (server, url) = with_object(Content::Pattern(MB));
     server.require("sig=GOODSECRET");

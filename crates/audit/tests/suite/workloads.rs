@@ -13,6 +13,7 @@ use lab::workload::{Flush, LostWrite, Spec, Stop, Workload};
 const STOPS: [Stop; 3] = [Stop::WithOpen, Stop::WithoutOpen, Stop::ShutDown];
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_crash_is_no_contradiction() {
     let compared = pages_compared_after_a_crash(0..4);
     assert!(compared > 400, "{compared}");

@@ -266,6 +266,7 @@ proptest! {
 
     /// Any bytes, with a header that makes them look like a page now and then.
     #[test]
+    #[ignore = "full tier: takes seconds"]
     fn no_page_breaks_the_walk(
         bytes in proptest::collection::vec(any::<u8>(), PAGE_BYTES),
         kind in 0u8..21,

@@ -78,6 +78,7 @@ fn the_log_of_backups_in_any_order_is_that_of_all_of_them() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
     let folder = tempfile::tempdir().unwrap();
     let sets = chain(7, ChainOptions::default(), folder.path());
@@ -148,6 +149,7 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
 
 /// Each of two backups is damaged in another place of what both have: all of it is read, now from one, now from the other.
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn two_damaged_backups_make_one_whole_log() {
     let folder = tempfile::tempdir().unwrap();
     let sets = chain(5, ChainOptions::default(), folder.path());

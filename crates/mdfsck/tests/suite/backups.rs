@@ -164,6 +164,7 @@ fn findings(files: &[PathBuf]) -> (Vec<String>, Vec<(u16, u32)>, usize) {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn pages_in_flight_are_those_that_the_log_still_changes() {
     for version in Version::ALL {
         let sample = Sample::new(version, 2, PageVerify::Checksum);
@@ -183,6 +184,7 @@ fn pages_in_flight_are_those_that_the_log_still_changes() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_database_in_use_while_it_was_copied_is_sound_once_its_log_is_applied() {
     for version in Version::ALL {
         let sample = Sample::new(version, 2, PageVerify::Checksum);
@@ -199,6 +201,7 @@ fn a_database_in_use_while_it_was_copied_is_sound_once_its_log_is_applied() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn an_old_page_that_the_log_brings_forward_is_no_finding() {
     let (mut seen, mut withheld) = (0, 0);
     for seed in 0..8 {
@@ -262,6 +265,7 @@ fn from_file(arguments: &[&str], file: &Path) -> String {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_pipe_gives_what_a_file_gives() {
     let sample = Sample::new(Version::V852, 2, PageVerify::Checksum);
     damage(&sample.files, Kind::BitRot, 3).unwrap();

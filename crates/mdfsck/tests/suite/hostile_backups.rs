@@ -149,6 +149,7 @@ fn pages(regions: usize, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn thousands_of_files_and_regions_are_refused_as_no_server_writes_so_many() {
     let plain = Plain::new();
     let files: Vec<u8> = (0..3000).flat_map(|number| file_object(1 + number % 97, 0)).collect();
@@ -164,6 +165,7 @@ fn thousands_of_files_and_regions_are_refused_as_no_server_writes_so_many() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn files_that_repeat_and_regions_of_a_few_bytes_leave_a_sound_backup_readable() {
     let plain = Plain::new();
     let sound = BackupPages::open(&[plain.write(&plain.bytes)], &[]).unwrap();
@@ -182,6 +184,7 @@ fn files_that_repeat_and_regions_of_a_few_bytes_leave_a_sound_backup_readable() 
 
 /// Every sector the header of a block with a wrong checksum: each is a place of damage.
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
     let plain = Plain::new();
     let mut fields = [0; 60];

@@ -38,6 +38,7 @@ fn of<'l>(lines: &'l [Value], kind: &str) -> Vec<&'l Value> {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn what_holds_a_log_back_is_the_oldest_of_what_needs_it() {
     let open = crashed("5", &["--open"]);
     let at_rest = crashed("5", &["--clean"]);
@@ -89,6 +90,7 @@ fn log_over_time_has_all_of_it_in_few_steps() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn data_files_of_another_database_are_refused() {
     let (folder, other) = (crashed("5", &[]), crashed("6", &[]));
     let foreign = other.path().join(MDF);

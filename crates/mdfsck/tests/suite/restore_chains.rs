@@ -139,6 +139,7 @@ fn backups_of_a_recovery_fork_that_was_left_are_refused_by_name_and_passed_over_
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_log_in_several_files_is_used_in_any_order_and_refused_with_the_name_of_one_that_is_missing() {
     for (seed, log_files) in [(3, 2), (4, 3)] {
         let spec = Spec { seed, log_files, vlfs: 6, ..Spec::default() };

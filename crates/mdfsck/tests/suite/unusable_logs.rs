@@ -108,6 +108,7 @@ type Damage<'d> = Box<dyn Fn(&mut Vec<u8>) + 'd>;
 
 /// Each damage of the log, done to a copy of it.
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
     let folder = crashed("5");
     let sound = fs::read(folder.path().join(LDF)).unwrap();

@@ -172,6 +172,7 @@ fn a_database_in_use_is_checked_as_recovered_however_it_is_done() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_log_that_does_not_belong_is_refused_when_named_and_passed_over_when_it_merely_is_there() {
     let folder = crashed(&["--seed", "5", "--open"]);
     let other = crashed(&["--seed", "6", "--open"]);
@@ -239,6 +240,7 @@ fn a_damaged_log_is_not_verified_and_the_files_are_checked_without_it() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
     let folder = crashed(&["--seed", "5", "--flush", "all"]);
     let records = truth(&contents(&folder.path().join("db")))["records"].as_u64().unwrap() - 40;

@@ -159,6 +159,7 @@ fn live_rows(
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn transactions_that_had_not_ended_are_taken_back() {
     let whole = recovered_whole(0..8);
     assert!(whole >= 6, "{whole}");

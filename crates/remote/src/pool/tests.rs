@@ -305,6 +305,7 @@ impl Readers {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn with_failing_requests_the_line_stays_in_use_and_nothing_is_asked_for_twice() {
     const SIZE: u64 = 16384 * MB;
     for (busy, cut, least) in [(0, 0, 0.93), (5, 2, 0.88), (10, 5, 0.85), (20, 10, 0.6)] {
@@ -322,6 +323,7 @@ fn with_failing_requests_the_line_stays_in_use_and_nothing_is_asked_for_twice() 
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn the_stripes_of_a_backup_take_no_room_from_each_other() {
     for (objects, chunk) in [(8, SMALL_BYTES), (64, SMALL_BYTES), (64, MB)] {
         for faults in [(0, 0), (10, 5)] {

@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use format::allocation::{PfsByte, pfs_bytes};
@@ -113,12 +114,22 @@ fn allocation_pages_come_out_as_runs() {
 
 #[test]
 fn any_bytes_can_be_shown() {
+    show_any_bytes(0..42);
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn more_of_any_bytes_can_be_shown() {
+    show_any_bytes(0..300);
+}
+
+fn show_any_bytes(rounds: Range<u32>) {
     let mut state = 7u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as u8
     };
-    for round in 0..300u32 {
+    for round in rounds {
         let mut page = [0u8; PAGE_BYTES];
         page.fill_with(&mut next);
         page[1] = (round % 21) as u8;

@@ -144,6 +144,7 @@ fn a_null_over_bytes_that_were_kept_is_not_verified() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn a_sparse_vector_that_no_longer_begins_as_one_is_not_verified() {
     let files = database(sparse_table());
     let is_unknown = |entry: &&check::NotVerified| entry.reason.contains("unknown form");

@@ -1,7 +1,7 @@
 //! Nothing that is read can hurt: the fuzz targets' entry points, fed with what broke them once and with bytes from a
 //! seed, end without panic.
 //!
-//! `MDFSCK_FUZZ_SECONDS` says how long each is tried (0.2 seconds; 2 in the full tier); `MDFSCK_FUZZ_SEED` where the seeds start.
+//! `MDFSCK_FUZZ_SECONDS` says how long each is tried (0.1 seconds; 2 in the full tier); `MDFSCK_FUZZ_SEED` where the seeds start.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -75,7 +75,7 @@ fn run(target: &'static str) {
     }
     let seeds = seeds(target, base.as_ref());
     let first: u64 = number("MDFSCK_FUZZ_SEED", 1);
-    let end = Instant::now() + Duration::from_secs_f64(number("MDFSCK_FUZZ_SECONDS", 0.2));
+    let end = Instant::now() + Duration::from_secs_f64(number("MDFSCK_FUZZ_SECONDS", 0.1));
     let mut executions = 0u64;
     while executions == 0 || Instant::now() < end {
         let seed = first.wrapping_add(executions);

@@ -30,6 +30,7 @@ fn texts(report: &Report) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn findings_are_the_same_in_every_order_of_the_files() {
     let mut files = write(3, 10 << 20);
     assert!(texts(&run(&MemoryFiles::open(files.clone()).unwrap())).is_empty());

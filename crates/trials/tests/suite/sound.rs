@@ -87,6 +87,7 @@ fn keys_too_short_for_their_row_numbers_are_in_order() {
 }
 
 #[test]
+#[ignore = "full tier: takes seconds"]
 fn many_tables_of_each_version_are_sound() {
     for (version, seed) in Version::ALL.into_iter().zip(3..) {
         let report = prove_sound(&many_tables::many_tables(version, seed, 260, 5, 90));
