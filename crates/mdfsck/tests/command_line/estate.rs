@@ -25,7 +25,7 @@ pub(super) fn with_estates() -> Vec<(&'static str, Test)> {
 #[cfg(unix)]
 pub(super) fn in_a_browser() -> Vec<Trial> {
     let name = "the page of an estate shows each database, loads nothing, and fits 400 pixels and a dark screen";
-    vec![needs("chromium", Browser::find().is_some(), name, on_screens)]
+    vec![needs(&[("chromium", Browser::find().is_some())], name, on_screens)]
 }
 
 /// A history `h.db` with a sound database and one in `hurt` that is damaged, whose other copy is sound and was checked later.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use libtest_mimic::Failed;
 
-use super::{Test, ensure, mdfsck, text};
+use super::{Test, ensure, is_here, mdfsck, text, without};
 
 /// Bits of the exit status that a command of a guide may have: the sample may be damaged or incomplete, but is always there to
 /// be read, and no command is wrong.
@@ -108,11 +108,14 @@ fn expects(command: &str) -> bool {
     !command.contains("finding") && !command.contains("not_verified")
 }
 
-/// Runs what comes after `mdfsck `: with its pipe if the shell and the other program are there, and else without.
+/// Runs what comes after `mdfsck `: with its pipe if the shell and the other program are there, and else without, which is a failure where
+/// that program is required.
 fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     let (own, pipe) = command.split_once(" | ").map_or((command, None), |(own, pipe)| (own, Some(pipe)));
-    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    if pipe.is_some() && has("bash") && has("jq") {
+    let missing: Vec<_> = ["bash", "jq"].into_iter().filter(|program| pipe.is_some() && !is_here(program)).collect();
+    if !missing.is_empty() {
+        without(&missing, "not on the PATH")?;
+    } else if pipe.is_some() {
         let program = Path::new(env!("CARGO_BIN_EXE_mdfsck")).parent().ok_or("no folder")?;
         let path = std::env::join_paths(
             [program.to_owned()]

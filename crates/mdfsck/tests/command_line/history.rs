@@ -34,8 +34,8 @@ pub(super) fn with_history() -> Vec<(&'static str, Test)> {
 
 /// The tests that need sqlite3, which a machine may not have.
 pub(super) fn with_other_tools() -> Vec<Trial> {
-    let has = Command::new("sqlite3").arg("--version").output().is_ok();
-    vec![needs("sqlite3", has, "a history is read by other tools: its views say what the commands say", other_tools)]
+    let name = "a history is read by other tools: its views say what the commands say";
+    vec![needs(&[("sqlite3", is_here("sqlite3"))], name, other_tools)]
 }
 
 fn new(folder: &Path, name: &str) -> Result<(), Failed> {

@@ -27,7 +27,7 @@ pub(crate) fn with_pages() -> Vec<(&'static str, Test)> {
 #[cfg(unix)]
 pub(crate) fn in_a_browser() -> Vec<Trial> {
     let name = "the page of a check shows its damage, loads nothing, and fits 400 pixels and a dark screen";
-    vec![needs("chromium", Browser::find().is_some(), name, on_screens)]
+    vec![needs(&[("chromium", Browser::find().is_some())], name, on_screens)]
 }
 
 /// A database with damage in the folder `hurt`.

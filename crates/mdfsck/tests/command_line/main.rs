@@ -64,6 +64,8 @@ use format::protection::checksum;
 use libtest_mimic::Completion;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
+#[cfg(feature = "lab")]
+use trials::tools::{is_here, without};
 
 use backups::with_backups;
 use database::with_database;
@@ -89,7 +91,6 @@ fn main() {
     trials.extend(subjects::with_chains(with_backups()));
     #[cfg(feature = "lab")]
     {
-        trials.push(trial("a test without its tool is ignored, and fails where the tool is required", tools, None));
         #[cfg(unix)]
         trials.extend(pages::in_a_browser().into_iter().chain(html::in_a_browser()));
         #[cfg(unix)]
@@ -146,35 +147,16 @@ fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
     test(folder.path())
 }
 
-/// A test of the full tier that needs a program which not every machine has. Where it is missing the test is ignored and says so, unless the
-/// environment variable MDFSCK_REQUIRE names it, as in `MDFSCK_REQUIRE=chromium,promtool`: then the test fails.
+/// A test of the full tier that needs tools which not every machine has: their names, and whether they are here. Where one is missing the
+/// test is ignored and says so, or fails (`trials::tools`).
 #[cfg(feature = "lab")]
-fn needs(tool: &'static str, is_there: bool, name: &'static str, test: Test) -> Trial {
-    let run = move || match is_there {
+fn needs(tools: &[(&'static str, bool)], name: &'static str, test: Test) -> Trial {
+    let missing: Vec<_> = tools.iter().filter(|(_, is_here)| !is_here).map(|(tool, _)| *tool).collect();
+    let run = move || match missing.is_empty() {
         true => in_a_folder(test, None).map(|()| Completion::Completed),
-        false => without(tool, &std::env::var("MDFSCK_REQUIRE").unwrap_or_default()),
+        false => Ok(Completion::ignored_with(without(&missing, "not on the PATH")?)),
     };
     Trial::ignorable_test(name, run).with_ignored_flag(true)
-}
-
-/// What a test is without its tool, of which `required` may be a list.
-#[cfg(feature = "lab")]
-fn without(tool: &str, required: &str) -> Result<Completion, Failed> {
-    match required.split(',').any(|one| one.trim() == tool) {
-        true => Err(format!("{tool} is not on the PATH, and MDFSCK_REQUIRE names it").into()),
-        false => Ok(Completion::ignored_with(format!("{tool} is not on the PATH"))),
-    }
-}
-
-#[cfg(feature = "lab")]
-fn tools(_: &Path) -> Result<(), Failed> {
-    for required in ["", "promtool", "chromium2,promtool", "chrom"] {
-        let outcome = without("chromium", required)?;
-        let is_said =
-            matches!(outcome, Completion::Ignored { reason: Some(why) } if why == "chromium is not on the PATH");
-        ensure(is_said, required)?;
-    }
-    ensure(["chromium", "promtool, chromium"].iter().all(|list| without("chromium", list).is_err()), "required")
 }
 
 fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {

@@ -22,7 +22,7 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
         ("in a browser: the pages of a server", of_servers),
     ];
     let has_browser = Browser::find().is_some();
-    pages.into_iter().map(|(name, test)| needs("chromium", has_browser, name, test)).collect()
+    pages.into_iter().map(|(name, test)| needs(&[("chromium", has_browser)], name, test)).collect()
 }
 
 /// A desktop and a phone, by day and by night.

@@ -31,7 +31,7 @@ pub(super) fn with_servers() -> Vec<(&'static str, Test)> {
 /// What needs a browser.
 pub(super) fn in_a_browser() -> Vec<Trial> {
     let name = "a browser clicks from the estate of a server to the bytes of a damaged page, at 400 pixels and on a dark screen";
-    vec![needs("chromium", Browser::find().is_some(), name, clicks)]
+    vec![needs(&[("chromium", Browser::find().is_some())], name, clicks)]
 }
 
 pub(super) struct Server {

@@ -40,11 +40,10 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
 
 /// The tests that need promtool and node_exporter, which a machine may not have.
 pub(super) fn with_other_tools() -> Vec<Trial> {
-    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
     let name =
         "watch writes metrics that promtool and node_exporter accept, and alert rules that fire when they should";
-    let missing = ["promtool", "prometheus-node-exporter"].into_iter().find(|program| !has(program));
-    vec![needs(missing.unwrap_or("promtool"), missing.is_none(), name, metrics)]
+    let tools = [("promtool", is_here("promtool")), ("node_exporter", is_here("prometheus-node-exporter"))];
+    vec![needs(&tools, name, metrics)]
 }
 
 fn metrics(folder: &Path) -> Result<(), Failed> {

@@ -4,10 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What `.ci/tools` calls it.
+pub(crate) const TOOL: &str = "read-back";
 const REQUIREMENTS: &str = include_str!("requirements.txt");
 
-/// A Python that has all that the requirements name, in an environment below `target`; or why there is none.
+/// A Python that has all that the requirements name, or why there is none. `.ci/tools` makes one and names it in MDFSCK_READ_BACK; without
+/// that an environment is made below `target`.
 pub(crate) fn python() -> Result<PathBuf, String> {
+    if let Some(python) = std::env::var_os("MDFSCK_READ_BACK") {
+        return Ok(python.into());
+    }
     let folder = super::workspace().join("target/read-back");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     // It is written last: an environment without it is not whole.

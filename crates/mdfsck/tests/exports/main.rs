@@ -1,8 +1,8 @@
 //! What `mdfsck export` writes: as many rows as an independent reader counted, and values that programs which know nothing of
 //! mdfsck read back: Python's csv and json, pandas, Polars, DuckDB, PyArrow, and for scripts two parsers of T-SQL.
 //!
-//! Real database files are looked for in `target/corpus` (see CONTRIBUTING.md), the programs are installed into `target/read-back`
-//! with pip. Where either cannot be had, one ignored test says so.
+//! Real database files are looked for in `target/corpus` (see CONTRIBUTING.md). The programs are those that `.ci/tools` has installed; where
+//! it was not run, pip installs them into `target/read-back`. Where either cannot be had, one ignored test says so.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 

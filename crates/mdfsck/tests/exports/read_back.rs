@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lab::{Version, every_type};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::json;
 
 use crate::{corpus, counts, ensure, environment, export, skipped};
@@ -30,7 +30,7 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
         true => PathBuf::new(),
         false => match environment::python() {
             Ok(python) => python,
-            Err(why) => return vec![skipped(&format!("read back: skipped, {why}"))],
+            Err(why) => return vec![without_python(&why)],
         },
     };
     let of_lab = python.clone();
@@ -51,6 +51,12 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
         trials.push(skipped("read back: skipped, no real database files in target/corpus"));
     }
     trials
+}
+
+/// A test that says why others are not there, and fails where they must be.
+fn without_python(why: &str) -> Trial {
+    let outcome = trials::tools::without(&[environment::TOOL], why);
+    Trial::ignorable_test("read back: no Python that reads", move || Ok(Completion::ignored_with(outcome?)))
 }
 
 fn types(python: &Path) -> Result<(), Failed> {

@@ -1,4 +1,4 @@
-//! Servers that others wrote: moto for S3, Azurite for Azure. Where they are not installed, that is said.
+//! Servers that others wrote: moto for S3, Azurite for Azure. Where they are not installed, that is said, or is a failure (`trials::tools`).
 //!
 //! `MDFSCK_MOTO` names moto's `moto_server`, `MDFSCK_AZURITE` the `azurite-blob` of Azurite; without them, those on the PATH are
 //! used.
@@ -8,6 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+
+use trials::tools;
 
 use super::{Sample, is_same, run, s3, text, urls};
 
@@ -25,13 +27,13 @@ impl Drop for Emulator {
 }
 
 impl Emulator {
-    /// Starts a program, if it is installed.
-    fn start(variable: &str, name: &str, arguments: impl Fn(u16) -> Vec<String>) -> Option<Self> {
+    /// Starts the program of a tool, if it is installed.
+    fn start(tool: &str, variable: &str, name: &str, arguments: impl Fn(u16) -> Vec<String>) -> Option<Self> {
         let program = std::env::var(variable).unwrap_or_else(|_| name.to_owned());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let started = Command::new(&program).args(arguments(port)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let Ok(child) = started else {
-            eprintln!("skipped: {program} is not installed; {variable} names it elsewhere");
+            tools::skip(tool, &format!("{program} is not installed; {variable} names it elsewhere"));
             return None;
         };
         let this = Self { child, port };
@@ -63,7 +65,7 @@ impl Emulator {
 #[test]
 fn moto_gives_the_answer_of_the_disk() {
     let port = |port: u16| ["-H", "127.0.0.1", "-p", &port.to_string()].map(str::to_owned).to_vec();
-    let Some(moto) = Emulator::start("MDFSCK_MOTO", "moto_server", port) else { return };
+    let Some(moto) = Emulator::start("moto", "MDFSCK_MOTO", "moto_server", port) else { return };
     let sample = Sample::new();
     moto.send("PUT", "/sql", "", b"");
     for name in sample.names() {
@@ -111,7 +113,7 @@ fn azurite_gives_the_answer_of_the_disk() {
         ];
         words.map(str::to_owned).to_vec()
     };
-    let Some(azurite) = Emulator::start("MDFSCK_AZURITE", "azurite-blob", port) else { return };
+    let Some(azurite) = Emulator::start("azurite", "MDFSCK_AZURITE", "azurite-blob", port) else { return };
     let sas = Command::new("node").args(["-e", SAS]).output().unwrap();
     let sas = text(&sas.stdout).trim().to_owned();
     let sample = Sample::new();

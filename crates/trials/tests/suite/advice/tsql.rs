@@ -13,10 +13,7 @@ use super::*;
 fn every_statement_is_t_sql_to_other_programs() {
     let python = match environment::python() {
         Ok(python) => python,
-        Err(why) => {
-            eprintln!("SKIPPED: no Python with sqlfluff: {why}");
-            return;
-        }
+        Err(why) => return trials::tools::skip(environment::TOOL, &why),
     };
     let folder = tempfile::tempdir().unwrap();
     let mut scripts = Vec::new();
