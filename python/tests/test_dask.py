@@ -18,6 +18,8 @@ import time
 import unittest
 from pathlib import Path
 
+from needs import needs
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 try:
@@ -37,7 +39,7 @@ def results(text):
     return [line for line in lines if line["kind"] not in ("statistics", "summary")]
 
 
-@unittest.skipIf(distributed is None, "Dask is not installed: pip install distributed")
+@needs("dask", distributed is not None, "Dask is not installed: pip install distributed")
 @unittest.skipUnless(os.path.exists(PROGRAM), f"{PROGRAM} is not built")
 class Dask(unittest.TestCase):
     @classmethod

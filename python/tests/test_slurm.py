@@ -14,6 +14,8 @@ import time
 import unittest
 from pathlib import Path
 
+from needs import needs
+
 PROGRAM = os.path.abspath(os.environ.get("MDFSCK", "target/debug/mdfsck"))
 SCRIPT = Path(__file__).resolve().parents[2] / "docs/guides/machines/slurm.sh"
 COMMANDS = ["slurmctld", "slurmd", "munged", "sbatch"]
@@ -58,7 +60,7 @@ def results(text):
     return [line for line in lines if line["kind"] not in ("statistics", "summary")]
 
 
-@unittest.skipUnless(all(shutil.which(command) for command in COMMANDS), "Slurm is not installed: slurmctld slurmd slurm-client munge")
+@needs("slurm", all(map(shutil.which, COMMANDS)), "Slurm is not installed: slurmctld slurmd slurm-client munge")
 @unittest.skipUnless(hasattr(os, "geteuid") and os.geteuid() == 0, "starting Slurm takes root")
 @unittest.skipUnless(os.path.exists(PROGRAM), f"{PROGRAM} is not built")
 class Slurm(unittest.TestCase):
