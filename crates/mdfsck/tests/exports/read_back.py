@@ -409,6 +409,10 @@ def sql_value(column, node):
     return column.value(made)
 
 
+# A comment before it says which columns the server fills itself.
+AN_INSERT = re.compile(r"(?:/\*(?:(?!\*/).)*\*/\s*)*INSERT\b", re.S)
+
+
 def sql_rows(path, columns):
     """The values of all INSERT statements of a script, by column; None for one that no INSERT names. All other statements must be
     T-SQL to a parser that has its whole grammar, and so must each INSERT with its first row."""
@@ -417,7 +421,7 @@ def sql_rows(path, columns):
     by_name = {column.name: at for at, column in enumerate(columns)}
     values, short = [None] * len(columns), []
     for batch in batches(text):
-        if not batch.startswith("INSERT"):
+        if not AN_INSERT.match(batch):
             short.append(batch)
             continue
         (statement,) = [statement for statement in sqlglot.parse(batch, read="tsql") if statement]
