@@ -17,6 +17,7 @@ import csv
 import datetime
 import decimal
 import glob
+import hashlib
 import json
 import logging
 import os
@@ -413,17 +414,29 @@ def sql_value(column, node):
 AN_INSERT = re.compile(r"(?:/\*(?:(?!\*/).)*\*/\s*)*INSERT\b", re.S)
 
 
-def sql_rows(path, columns):
-    """The values of all INSERT statements of a script, by column; None for one that no INSERT names. All other statements must be
-    T-SQL to a parser that has its whole grammar, and so must each INSERT with its first row."""
+def inserts_of(path):
+    """The batches of a script that insert rows. All others must be T-SQL to a parser that has its whole grammar, and so must each of these
+    with its first row: they are noted."""
     with open(path, encoding="utf-8", newline="") as file:
         text = file.read()
-    by_name = {column.name: at for at, column in enumerate(columns)}
-    values, short = [None] * len(columns), []
+    inserts = []
     for batch in batches(text):
         if not AN_INSERT.match(batch):
-            short.append(batch)
+            WHOLE.setdefault(path, []).append(batch)
             continue
+        inserts.append(batch)
+        head, _, first = batch.partition("\n")
+        first, has_more, _ = first.partition("),\n(")
+        if len(first) < 4000:
+            WHOLE.setdefault(path, []).append(f"{head}\n{first});\n" if has_more else f"{head}\n{first}")
+    return inserts
+
+
+def sql_rows(path, inserts, columns):
+    """The values of all INSERT statements of a script, by column; None for one that no INSERT names."""
+    by_name = {column.name: at for at, column in enumerate(columns)}
+    values = [None] * len(columns)
+    for batch in inserts:
         (statement,) = [statement for statement in sqlglot.parse(batch, read="tsql") if statement]
         rows = statement.expression.expressions
         named = [by_name[name.name] for name in statement.this.expressions]
@@ -434,27 +447,26 @@ def sql_rows(path, columns):
             assert len(row.expressions) == len(named), f"{path}: a row of another length"
             for at, node in zip(named, row.expressions):
                 values[at].append(sql_value(columns[at], node))
-        head, _, first = batch.partition("\n")
-        first, has_more, _ = first.partition("),\n(")
-        if len(first) < 4000:
-            short.append(f"{head}\n{first});\n" if has_more else f"{head}\n{first}")
-    SCRIPTS.append((path, "GO\n".join(short)))
     return values
 
 
-SCRIPTS = []
+# The batches of each script that are parsed whole.
+WHOLE = {}
 
 
 def parse_scripts():
-    """Whether all statements but the long rows are T-SQL by sqlfluff's grammar."""
+    """Whether all statements but the long rows are T-SQL by sqlfluff's grammar. It reads each batch once: most scripts share theirs with
+    others."""
+    config = sqlfluff.core.FluffConfig(overrides={"dialect": "tsql"})
     seen, wrong = set(), []
-    for path, text in SCRIPTS:
-        if text in seen:
+    for path, all_batches in WHOLE.items():
+        new = [batch for batch in dict.fromkeys(all_batches) if batch not in seen]
+        if not new:
             continue
-        seen.add(text)
+        seen.update(new)
         try:
             # It does not know that an opening bracket may stand in a name in brackets.
-            sqlfluff.parse(text.replace("[[", "[_"), dialect="tsql")
+            sqlfluff.parse("GO\n".join(new).replace("[[", "[_"), config=config)
         except sqlfluff.api.simple.APIParsingError as error:
             wrong.append(f"{path}: {str(error)[:300]}")
     return len(seen), wrong
@@ -517,56 +529,90 @@ def exact_dates(path, columns, truth, differences):
                 differences.add(f"{path}.{column.name}: {row[at]!r}, not {wanted!r}")
 
 
+def contents(paths, texts):
+    """Digests of files and of texts."""
+    made = [hashlib.sha256(text.encode()).digest() for text in texts]
+    for path in paths:
+        with open(path, "rb") as file:
+            made.append(hashlib.sha256(file.read()).digest())
+    return tuple(made)
+
+
+# What was equal once: files of the same contents are not read again, and most versions have the same.
+EQUAL = {}
+
+
+def table(stem, path, truth, differences):
+    """Compares the files of a table with each other and with its line of the truth, which may be empty; how many values they have, how many
+    of them are in a script, and who could not read them."""
+    with open(path["csv"], encoding="utf-8", newline="") as file:
+        header = next(csv.reader(file))
+    script, inserts = "", []
+    if os.path.exists(path["sql"]):
+        with open(path["sql"], encoding="utf-8") as file:
+            script = file.read(200_000).partition("INSERT INTO")[0]
+        try:
+            inserts = inserts_of(path["sql"])
+        except AssertionError as error:
+            differences.add(f"sql: {stem}: {error}")
+    types = sql_types(script)
+    key = contents([path[form] for form in ("csv", "jsonl", "parquet")], [stem, str(types), truth, *inserts])
+    if key in EQUAL:
+        return EQUAL[key]
+    before, skipped, sql_values = differences.count, [], 0
+    columns = columns_of(header, pyarrow.parquet.read_schema(path["parquet"]), types)
+    reference = parquet_pyarrow(path["parquet"], columns)
+    for form, reader, read, is_blind in READERS:
+        what = f"{form} by {reader}: {stem}"
+        try:
+            found = read(path[form], columns)
+        except Exception as error:
+            differences.add(f"{what}: {type(error).__name__}: {str(error)[:300]}")
+            continue
+        if found is None:
+            skipped.append(what)
+        else:
+            compare(what, columns, found, reference, is_blind, differences)
+    if script:
+        try:
+            found = sql_rows(path["sql"], inserts, columns)
+            sql_values = compare(f"sql: {stem}", columns, found, reference, False, differences)
+        except Exception as error:
+            differences.add(f"sql: {stem}: {type(error).__name__}: {str(error)[:300]}")
+    if truth:
+        of_lab = json.loads(truth)
+        assert of_lab["columns"] == header, f"{stem}: columns {header}, not {of_lab['columns']}"
+        rows = sorted(of_lab["rows"], key=lambda row: int(row[0]))
+        expected = [
+            [None if text is None else column.value(text) for text in column_values]
+            for column, column_values in zip(columns, transposed(columns, rows))
+        ]
+        compare(f"{stem} against the truth", columns, by_first_column(columns, reference), expected, False, differences)
+        exact_dates(path["csv"], columns, rows, differences)
+    counts = sum(map(len, reference)), sql_values, skipped
+    if differences.count == before:
+        EQUAL[key] = counts
+    return counts
+
+
 def database(folder):
     differences = Differences()
     truth = {}
     if os.path.exists(os.path.join(folder, "truth.jsonl")):
         with open(os.path.join(folder, "truth.jsonl"), encoding="utf-8") as file:
-            truth = {line["table"]: line for line in map(json.loads, file)}
+            truth = {json.loads(line)["table"]: line for line in file}
     tables, values, skipped, sql_values = 0, 0, [], 0
     stems = [os.path.basename(path)[:-4] for path in sorted(glob.glob(os.path.join(glob.escape(folder), "csv", "*.csv")))]
     stems = [stem for stem in stems if not stem.endswith(".unreadable")]
     for stem in stems:
         path = {form: os.path.join(folder, form, f"{stem}.{form}") for form in ("csv", "jsonl", "parquet", "sql")}
-        with open(path["csv"], encoding="utf-8", newline="") as file:
-            header = next(csv.reader(file))
-        script = ""
-        if os.path.exists(path["sql"]):
-            with open(path["sql"], encoding="utf-8") as file:
-                script = file.read(200_000).partition("INSERT INTO")[0]
-        columns = columns_of(header, pyarrow.parquet.read_schema(path["parquet"]), sql_types(script))
-        reference = parquet_pyarrow(path["parquet"], columns)
+        found = table(stem, path, truth.pop(stem.removeprefix("dbo."), ""), differences)
         tables += 1
-        values += sum(map(len, reference))
-        for form, reader, read, is_blind in READERS:
-            what = f"{form} by {reader}: {stem}"
-            try:
-                found = read(path[form], columns)
-            except Exception as error:
-                differences.add(f"{what}: {type(error).__name__}: {str(error)[:300]}")
-                continue
-            if found is None:
-                skipped.append(what)
-            else:
-                compare(what, columns, found, reference, is_blind, differences)
-        if script:
-            try:
-                found = sql_rows(path["sql"], columns)
-                sql_values += compare(f"sql: {stem}", columns, found, reference, False, differences)
-            except Exception as error:
-                differences.add(f"sql: {stem}: {type(error).__name__}: {str(error)[:300]}")
-        if stem.removeprefix("dbo.") in truth:
-            of_lab = truth.pop(stem.removeprefix("dbo."))
-            assert of_lab["columns"] == header, f"{stem}: columns {header}, not {of_lab['columns']}"
-            rows = sorted(of_lab["rows"], key=lambda row: int(row[0]))
-            expected = [
-                [None if text is None else column.value(text) for text in column_values]
-                for column, column_values in zip(columns, transposed(columns, rows))
-            ]
-            compare(f"{stem} against the truth", columns, by_first_column(columns, reference), expected, False, differences)
-            exact_dates(path["csv"], columns, rows, differences)
-    for table in truth:
-        differences.add(f"{table} was not exported")
+        values += found[0]
+        sql_values += found[1]
+        skipped += found[2]
+    for name in truth:
+        differences.add(f"{name} was not exported")
     verdict = "equal" if differences.count == 0 else f"{differences.count} DIFFERENCES"
     name = os.path.basename(os.path.normpath(folder))
     print(f"{name}: {tables} tables, {values} values, {len(READERS) + 1} readers, {sql_values} values of scripts: {verdict}")
@@ -580,7 +626,7 @@ def database(folder):
 def main(folders):
     results = [database(folder) for folder in folders]
     scripts, wrong = parse_scripts()
-    print(f"{scripts} different scripts without their further rows: {'all of them T-SQL' if not wrong else f'{len(wrong)} WRONG'}")
+    print(f"{scripts} different batches of scripts without their further rows: {'all of them T-SQL' if not wrong else f'{len(wrong)} WRONG'}")
     for text in wrong[:20]:
         print(f"  {text}")
     sys.exit(0 if all(results) and not wrong else 1)
