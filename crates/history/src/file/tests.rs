@@ -226,24 +226,20 @@ fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
 #[test]
 #[cfg(unix)]
 fn opening_a_history_again_leaves_the_locks_of_this_process() {
-    const NAMES_THE_FILE: &str = "MDFSCK_READ_HISTORY";
-    if let Some(path) = std::env::var_os(NAMES_THE_FILE) {
-        let connection = Connection::open(path).unwrap();
-        let count: u32 = connection.query_row("SELECT count(*) FROM baseline", [], |row| row.get(0)).unwrap();
-        return assert_eq!(count, 1);
-    }
     let folder = folder();
     let path = made(&folder);
     let mut one = History::open_or_create(&path).unwrap();
     assert!(is_open(&path));
     drop(History::open_or_create(&path).unwrap());
     one.save_baseline("a", "{}").unwrap();
-    // This test as another process, whose locks are its own, and which ends its connection.
-    let mut other = std::process::Command::new(std::env::current_exe().unwrap());
-    other.args(["--exact", "file::tests::opening_a_history_again_leaves_the_locks_of_this_process"]);
-    let read = other.env(NAMES_THE_FILE, &path).output().unwrap();
-    let printed = String::from_utf8_lossy(&read.stdout);
-    assert!(read.status.success() && printed.contains("1 passed"), "{printed}");
+    let read = |path: &Path| {
+        let script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM baseline').fetchone())";
+        std::process::Command::new("python3").args(["-c", script]).arg(path).output()
+    };
+    // Another program, which ends its connection: another process, whose locks are its own. Its SQLite is an older one: with that of this crate
+    // the log stays even if the locks are lost.
+    let Ok(output) = read(&path) else { return trials::tools::skip("python3", "not on the PATH") };
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "(1,)", "{}", String::from_utf8_lossy(&output.stderr));
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     assert!(Path::new(&log).exists(), "the log of a history that is in use stays");
