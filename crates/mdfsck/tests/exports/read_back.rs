@@ -30,7 +30,7 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
         true => PathBuf::new(),
         false => match environment::python() {
             Ok(python) => python,
-            Err(why) => return vec![without_python(&why)],
+            Err(why) => return [OF_LAB, OF_SAMPLE].map(|name| without_python(name, &why)).into(),
         },
     };
     let of_lab = python.clone();
@@ -53,10 +53,10 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
     trials
 }
 
-/// A test that says why others are not there, and fails where they must be.
-fn without_python(why: &str) -> Trial {
+/// A test that is ignored and says why, or fails.
+fn without_python(name: &str, why: &str) -> Trial {
     let outcome = trials::tools::without(&[environment::TOOL], why);
-    Trial::ignorable_test("read back: no Python that reads", move || Ok(Completion::ignored_with(outcome?)))
+    Trial::ignorable_test(name, move || Ok(Completion::ignored_with(outcome?)))
 }
 
 fn types(python: &Path) -> Result<(), Failed> {
