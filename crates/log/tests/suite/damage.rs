@@ -108,6 +108,21 @@ fn the_order_of_the_vlfs_is_that_of_their_sequence_numbers() {
 }
 
 #[test]
+fn the_log_starts_after_the_last_gap_in_the_sequence_numbers() {
+    let sample = Sample::new(904);
+    let with_second = |sequence: u32| {
+        let mut bytes = sample.bytes.clone();
+        bytes[HEADER + VLF + 4..][..4].copy_from_slice(&sequence.to_le_bytes());
+        let (history, end, _, _) = sample.read_all(&bytes).unwrap();
+        (history.blocks(), history.records(), end.reason)
+    };
+    // The second VLF has the number of an earlier use, or was never used: the log is what the third holds.
+    let (older, unused) = (with_second(5), with_second(0));
+    assert_eq!(older, unused);
+    assert_eq!((older.0, older.2), (blocks(&sample.bytes, 2).len() as u64, EndReason::Written));
+}
+
+#[test]
 fn what_follows_a_damaged_block_is_not_read_and_the_damage_is_named() {
     let sample = Sample::new(904);
     let whole = sample.read(&sample.bytes).unwrap().0;
