@@ -120,9 +120,13 @@ impl<'a> Boot<'a> {
         self.u32(const { at("dbi_status", 4) })
     }
 
-    /// The database's name.
+    /// The database's name, as long as the boot page says: a longer name that it had before stays behind it. Where that is no
+    /// length of a name, it ends with its padding.
     pub fn name(&self) -> String {
-        let text = utf16(self.record.get(NAME_AT..NAME_AT + NAME_BYTES).unwrap_or_default());
+        let length = self.u32(const { at("dbi_dbname length", 4) }) as usize;
+        let is_length = length.is_multiple_of(2) && (2..=NAME_BYTES).contains(&length);
+        let length = if is_length { length } else { NAME_BYTES };
+        let text = utf16(self.record.get(NAME_AT..NAME_AT + length).unwrap_or_default());
         text.trim_end_matches(['\u{2020}', '\0', ' ']).to_owned()
     }
 
@@ -212,5 +216,31 @@ impl<'a> Boot<'a> {
     pub fn engine_build(&self) -> (u8, u8, u16) {
         let build = self.u32(const { at("dbi_engineBuild", 4) });
         ((build >> 24) as u8, (build >> 16) as u8, build as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(place: &str, length: u32) -> String {
+        let mut record = vec![0; MIN_RECORD_BYTES];
+        record[NAME_AT..NAME_AT + NAME_BYTES].fill(0x20);
+        for (at, unit) in place.encode_utf16().enumerate() {
+            record[NAME_AT + 2 * at..][..2].copy_from_slice(&unit.to_le_bytes());
+        }
+        record[NAME_AT + NAME_BYTES..][..4].copy_from_slice(&length.to_le_bytes());
+        Boot { record: &record }.name()
+    }
+
+    #[test]
+    fn the_name_ends_where_its_length_says_and_else_with_its_padding() {
+        // What a longer name has left behind, as in a backup of SQL Server 2025.
+        assert_eq!(named("AdventureWorks202525", 36), "AdventureWorks2025");
+        let longest = "x".repeat(128);
+        assert_eq!(named(&longest, 256), longest);
+        for no_length in [0, 7, 258, u32::MAX] {
+            assert_eq!(named("orders", no_length), "orders");
+        }
     }
 }

@@ -81,6 +81,7 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     put(0x34, &[0x20; 256]);
     let name: Vec<u8> = description.name.encode_utf16().take(128).flat_map(u16::to_le_bytes).collect();
     put(0x34, &name);
+    put(0x134, &(name.len() as u32).to_le_bytes());
     put(0x138, &7u16.to_le_bytes());
     put(0x13A, &facts.compatibility.to_le_bytes());
     put(0x13C, &2000u64.to_le_bytes());

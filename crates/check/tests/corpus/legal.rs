@@ -116,6 +116,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
                 let name: Vec<u8> = "tempdb".encode_utf16().flat_map(u16::to_le_bytes).collect();
                 bytes[96 + 0x34..96 + 0x134].fill(0x20);
                 bytes[96 + 0x34..96 + 0x34 + name.len()].copy_from_slice(&name);
+                put16(bytes, 96 + 0x134, name.len() as u16);
             });
             image.edit(leaves[3], |bytes| put_page(bytes, 16, PageId::new(1, leaves[5])));
             Some("message 8978")

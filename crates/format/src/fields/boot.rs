@@ -36,6 +36,8 @@ fields! { BOOT: Boot, "docs/format/boot-and-file-headers.md#boot-page";
     "dbi_nextid", "next id", At(0x28), B(4), Unsigned, [], "next object id";
     "dbi_crdate", "created", At(0x2C), B(8), DateTime, [], "when the database was created or attached";
     "dbi_dbname", "database name", At(0x34), B(256), Text, [], "UTF-16, padded with bytes 0x20";
+    "dbi_dbname length", "bytes of the name", At(0x134), B(4), Unsigned, [],
+        "what follows in the name's place may be left of an older name; the field's name is made up here";
     "dbi_dbid", "database id", At(0x138), B(2), Unsigned, [], "on the server that wrote the file";
     "dbi_cmptlevel", "compatibility level", At(0x13A), B(2), Unsigned, [], "80 to 170";
     "dbi_maxDbTimestamp", "highest rowversion", At(0x13C), B(8), Unsigned, [], "last rowversion value given";

@@ -118,8 +118,13 @@ impl Origin {
             return Err(LabError::Description("the boot page is damaged: nothing can be backed up".to_owned()));
         }
         let record = &bytes[96..];
+        // Behind the name may be what is left of a longer one.
+        let length = match number(record, 0x134, 4) as usize {
+            length @ 2..=0x100 if length.is_multiple_of(2) => length,
+            _ => 0x100,
+        };
         let units: Vec<u16> =
-            record[0x34..0x134].chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+            record[0x34..0x34 + length].chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
         let name = String::from_utf16_lossy(&units);
         Ok(BootFacts {
             name: name.trim_end_matches(['\0', '\u{2020}']).to_owned(),

@@ -400,6 +400,8 @@ fn hostile_names(folder: &Path) -> Result<(), Failed> {
         let units = name.encode_utf16().chain(std::iter::repeat(0x20)).take(128);
         let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
         page[NAME_AT..][..bytes.len()].copy_from_slice(&bytes);
+        let length = 2 * name.encode_utf16().count() as u32;
+        page[NAME_AT + bytes.len()..][..4].copy_from_slice(&length.to_le_bytes());
     });
     let output = check(folder, &[]);
     ensure(output.status.code().is_some_and(|code| code & 12 == 0), text(&output.stderr))?;
