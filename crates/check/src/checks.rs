@@ -8,7 +8,9 @@ use crate::check_list::{CheckList, check_list};
 use crate::context::Context;
 use crate::memory::MemoryBudget;
 use crate::options::Options;
-use crate::{columns, computed, constraints, heap, identity, index_match, lob, page_lsn, partitions, tree};
+use crate::{
+    columns, computed, constraints, heap, identity, index_match, lob, page_lsn, partitions, tree, unprotected,
+};
 
 check_list! {
     /// The plans of all checks.
@@ -18,6 +20,8 @@ check_list! {
             free_space: lob::FreeSpace,
             /// Pages from after the last checkpoint.
             last_checkpoint: page_lsn::LastCheckpoint,
+            /// Pages that nothing protects.
+            unprotected: unprotected::Unprotected,
             /// Rows of heaps that moved.
             heaps: heap::Heaps,
             /// B-trees.
@@ -52,11 +56,13 @@ impl Checks {
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let (database, units, survey, options) = (context.database, &context.units, &context.survey, context.options);
         let last_checkpoint = page_lsn::LastCheckpoint::of(database, context.source.backup().is_some());
+        let unprotected = unprotected::Unprotected::of(database);
         if options.physical_only {
-            return Self { last_checkpoint, ..Self::default() }.ask(context);
+            return Self { last_checkpoint, unprotected, ..Self::default() }.ask(context);
         }
         let plans = Self {
             last_checkpoint,
+            unprotected,
             columns: columns::Plans::new(database, units, survey),
             computed: computed::Plans::new(database, units, survey),
             lob: lob::Plans::new(database, units, survey),

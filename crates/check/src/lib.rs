@@ -87,6 +87,7 @@ mod test_tree;
 mod tree;
 mod units;
 mod unmatched;
+mod unprotected;
 mod values;
 mod vectors;
 mod warnings;

@@ -37,6 +37,7 @@ mod sparse;
 mod subjects;
 mod together;
 mod twice;
+mod unprotected;
 mod unread;
 
 use std::path::{Path, PathBuf};
@@ -54,6 +55,7 @@ fn main() {
         columnstore::trials,
         partitions::trials,
         after_checkpoint::trials,
+        unprotected::trials,
         anti_matter::trials,
         columns::trials,
         lob::trials,

@@ -124,6 +124,9 @@ limits! {
     PAGES_AFTER_CHECKPOINT = "pages.after-checkpoint", InFlight note, "moment of the files",
         "shut down cleanly by the boot page, but pages are newer than the checkpoint that it names: the files were in use when they were copied, or are not of one moment",
         action "Copy the files again, all at once, after the database was shut down or set offline; or check them with the log at hand.";
+    PAGES_UNPROTECTED = "pages.unprotected", NotGiven note, "page protection",
+        "{} of {} pages carry no protection, though the database has the option PAGE_VERIFY: a changed value on them cannot be seen",
+        action "Nothing is wrong. A page gets its checksum when it is next written: rebuild indexes and tables to have all written.";
     PAGES_SHARED = "pages.shared", Damaged, "pages",
         "several allocation units claim the extents of these pages, too many to look at again",
         action SEE_FINDINGS;

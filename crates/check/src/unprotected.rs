@@ -1,0 +1,76 @@
+//! Pages without protection in a database whose option is to protect them. A page gets its checksum when it is written: what was
+//! written before the option was set has none until then (docs/format/checksums-and-torn-pages.md), and a changed value on it
+//! looks like any other.
+
+use catalog::Database;
+use format::boot::status;
+use format::page::page_flags;
+
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::outcome::Results;
+use crate::page_check::{PageCheck, SoundPage};
+use crate::registry::limits;
+use crate::spill::TempStore;
+use crate::sums::CheckSums;
+use crate::tallies::Tallies;
+use crate::units::{Unit, UnitIndex};
+use crate::wire::wire;
+
+/// Whether pages without protection are counted; by default they are not.
+#[derive(Default)]
+pub(crate) struct Unprotected(bool);
+
+/// Sound pages, and how many of them have neither checksum nor torn bits.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    all: u64,
+    unprotected: u64,
+}
+
+wire! { Pages { all, unprotected } }
+
+impl CheckSums for Pages {
+    fn merge(&mut self, other: Self) {
+        self.all += other.all;
+        self.unprotected += other.unprotected;
+    }
+
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
+        self
+    }
+}
+
+impl Unprotected {
+    /// For a database whose option PAGE_VERIFY is CHECKSUM or TORN_PAGE_DETECTION.
+    pub(crate) fn of(database: &Database) -> Self {
+        let protects = |boot: &catalog::Boot| boot.status & (status::CHECKSUM | status::TORN_PAGE) != 0;
+        Self(database.boot.as_ref().is_some_and(protects))
+    }
+}
+
+impl PageCheck for Unprotected {
+    type Sums = Pages;
+    type Scratch = ();
+
+    fn sums(&self, _units: usize) -> Pages {
+        Pages::default()
+    }
+
+    fn wants(&self, _context: &Context<'_>, _unit: &Unit) -> bool {
+        self.0
+    }
+
+    fn page(&self, _: &Context<'_>, sound: &SoundPage<'_>, (sums, ()): (&mut Pages, &mut ()), _: &mut Vec<Finding>) {
+        let is_protected = sound.page.header().flags.get() & (page_flags::CHECKSUM | page_flags::TORN_BITS) != 0;
+        sums.all += 1;
+        sums.unprotected += u64::from(!is_protected);
+    }
+
+    fn settle(&self, _: &Context<'_>, _: &[UnitIndex], _: &mut Tallies, sums: &mut Pages, to: &mut Results<'_>) {
+        if sums.unprotected > 0 {
+            let limit = limits::PAGES_UNPROTECTED.with(&[&sums.unprotected, &sums.all]);
+            to.coverage.note(limit, "database", sums.unprotected);
+        }
+    }
+}
