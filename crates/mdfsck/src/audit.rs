@@ -39,7 +39,8 @@ pub(crate) fn of_log(
     source: &dyn PageSource,
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
-    if options.no_log || source.backup().is_some() {
+    // The pages of tempdb outlive no restart, so that nothing sees to it that they and their log agree.
+    if options.no_log || source.backup().is_some() || recover::is_tempdb(database) {
         return None;
     }
     let Found { logs, .. } = recover::find(paths, source, database);
@@ -82,6 +83,13 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     }
     let source = source.as_ref();
     let database = catalog::load(source);
+    if recover::is_tempdb(&database) {
+        let path = arguments.paths.first().map(|path| path.display().to_string()).unwrap_or_default();
+        return Err(Failure::usage(format!(
+            "{path}: is tempdb, which is made anew at every start of the server: its pages need not agree with its log; \
+             'mdfsck check' checks each page by itself"
+        )));
+    }
     let Found { logs, passed_over, .. } = recover::find(&arguments.paths, source, &database);
     if logs.is_empty() {
         let text = match passed_over.as_slice() {

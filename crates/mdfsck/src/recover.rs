@@ -72,6 +72,11 @@ impl Outcome<'_> {
     }
 }
 
+/// Whether the database is tempdb, whose log is neither applied nor compared with its pages.
+pub(crate) fn is_tempdb(database: &Database) -> bool {
+    database.boot.as_ref().is_some_and(Boot::is_tempdb)
+}
+
 /// Recovers the database in memory, with the log that was named in `paths`, or else with the one beside the data files.
 /// `is_newer` is asked once the pages are made: whether the audit found pages that are newer than the log.
 ///
@@ -93,7 +98,7 @@ pub(crate) fn recover<'s>(
         let is_asked = !is_clean || paths.iter().any(|path| logs::is_log(path));
         return Ok(Outcome { pages: None, summary: is_asked.then(off) });
     }
-    let is_tempdb = database.boot.as_ref().is_some_and(Boot::is_tempdb);
+    let is_tempdb = is_tempdb(database);
     if is_tempdb && !paths.iter().any(|path| logs::is_log(path)) {
         return Ok(Outcome::default());
     }

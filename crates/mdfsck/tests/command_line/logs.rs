@@ -11,6 +11,20 @@ fn crash(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
     ensure(done.status.success(), text(&done.stderr))
 }
 
+/// Gives a database the name and the number of tempdb.
+fn become_tempdb(data: &Path) -> Result<(), Failed> {
+    let mut bytes = fs::read(data)?;
+    let boot = &mut bytes[9 * PAGE_BYTES..10 * PAGE_BYTES];
+    let name: Vec<u8> = "tempdb".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    boot[96 + 0x138..96 + 0x13A].copy_from_slice(&2u16.to_le_bytes());
+    boot[96 + 0x34..96 + 0x134].fill(0x20);
+    boot[96 + 0x34..96 + 0x34 + name.len()].copy_from_slice(&name);
+    boot[96 + 0x134..96 + 0x138].copy_from_slice(&(name.len() as u32).to_le_bytes());
+    let sum = checksum((&*boot).try_into()?);
+    boot[60..64].copy_from_slice(&sum.to_le_bytes());
+    Ok(fs::write(data, bytes)?)
+}
+
 /// Moves the last VLFs of a log to a second file, as if the log had been created with two.
 fn split(log: &Path, second: &Path) -> Result<(), Failed> {
     const FILE_ID: usize = 36;
@@ -156,15 +170,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
         ("the log of tempdb is refused, and tempdb needs none", |folder| {
             crash(folder, "db", "5")?;
             let (data, log) = ("db/workload.mdf", "db/workload_log.ldf");
-            let mut bytes = fs::read(folder.join(data))?;
-            let boot = &mut bytes[9 * PAGE_BYTES..10 * PAGE_BYTES];
-            let name: Vec<u8> = "tempdb".encode_utf16().flat_map(u16::to_le_bytes).collect();
-            boot[96 + 0x138..96 + 0x13A].copy_from_slice(&2u16.to_le_bytes());
-            boot[96 + 0x34..96 + 0x134].fill(0x20);
-            boot[96 + 0x34..96 + 0x34 + name.len()].copy_from_slice(&name);
-            let sum = checksum((&*boot).try_into()?);
-            boot[60..64].copy_from_slice(&sum.to_le_bytes());
-            fs::write(folder.join(data), bytes)?;
+            become_tempdb(&folder.join(data))?;
             let words = [log, "the log of tempdb", "made anew at every start", "leave it out"];
             for command in ["check", "tables"] {
                 refused(&mdfsck(folder, &[command, data, log]), 8, &words)?;
@@ -176,6 +182,42 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             }
             let output = mdfsck(folder, &["log", log]);
             ensure(output.status.code() == Some(0), text(&output.stderr))
+        }),
+        ("the pages of tempdb are not held against its log", |folder| {
+            let made = [
+                "lab",
+                "crash",
+                "db",
+                "--seed",
+                "5",
+                "--transactions",
+                "40",
+                "--rows",
+                "100",
+                "--flush",
+                "all",
+                "--after",
+                "20",
+            ];
+            ensure(mdfsck(folder, &made).status.success(), "lab crash")?;
+            let data = "db/workload.mdf";
+            // A byte of a row on a page that the log changed last.
+            let mut bytes = fs::read(folder.join(data))?;
+            let page = &mut bytes[596 * PAGE_BYTES..597 * PAGE_BYTES];
+            let slots = usize::from(u16::from_le_bytes([page[22], page[23]]));
+            let entry = PAGE_BYTES - 2 * slots;
+            let row = usize::from(u16::from_le_bytes([page[entry], page[entry + 1]]));
+            page[row + 8] ^= 1;
+            let sum = checksum((&*page).try_into()?);
+            page[60..64].copy_from_slice(&sum.to_le_bytes());
+            fs::write(folder.join(data), bytes)?;
+            let of_log = |findings: &Output| text(&findings.stdout).contains("Msg 832");
+            let (check, audit) = (mdfsck(folder, &["check", "db"]), mdfsck(folder, &["audit", "db"]));
+            ensure(of_log(&check) && of_log(&audit), "another database's pages are")?;
+            become_tempdb(&folder.join(data))?;
+            let check = mdfsck(folder, &["check", "db"]);
+            ensure(!of_log(&check) && check.status.code() == Some(16), text(&check.stdout))?;
+            refused(&mdfsck(folder, &["audit", "db"]), 8, &["tempdb", "made anew at every start"])
         }),
         ("several databases in a folder are named, with the command for one of them", |folder| {
             for (name, seed) in [("a", "5"), ("b", "6"), ("c", "7")] {
