@@ -48,7 +48,7 @@ pub use sets::{BackupMedia, BackupSet, SetKind};
 use std::io::Read;
 use std::path::Path;
 
-use crate::identify::IDENTIFY_BYTES;
+use crate::identify::{Holder, IDENTIFY_BYTES};
 use crate::{Archive, FileKind, OpenError, SharedFile, StandardInput, identify, read_fully_at, storage};
 use media::Media;
 use pipe::{Pipe, Piped};
@@ -86,6 +86,9 @@ pub fn no_set(path: &Path) -> OpenError {
     let path = path.to_owned();
     let Ok(read) = read else { return OpenError::NoSet { path } };
     start.truncate(read);
+    if let Some(holder) = Holder::of(&start) {
+        return OpenError::Held { path, what: holder.text };
+    }
     let what = match (identify(&start), Archive::of(&start)) {
         (FileKind::Backup(_), _) => return OpenError::NoSet { path },
         (FileKind::Data { .. }, _) => ": it is a data file",

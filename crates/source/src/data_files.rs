@@ -14,7 +14,7 @@ use format::{Page, PageId, PageType, version};
 use crate::buffer::is_aligned;
 use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
-use crate::identify::{Archive, FileKind, IDENTIFY_BYTES, identify};
+use crate::identify::{Archive, FileKind, Holder, IDENTIFY_BYTES, identify};
 use crate::positioned::{Cache, SharedFile, read_fully_at, will_need};
 use crate::storage::{self, Entry, Kind};
 use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
@@ -319,6 +319,9 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let read = read_fully_at(&handle, &mut start, 0).map_err(failed)?;
     start.truncate(read);
     Ok(match describe(path, &start, length) {
+        Ok(Some(_)) if has_snapshot_name(path) && (handle.is_sparse() || lacks_maps(&start)) => {
+            Opened::Refused(OpenError::Snapshot { path: path.to_owned() })
+        }
         Ok(Some(file)) => Opened::Data(file, handle),
         Ok(None) => Opened::Log,
         Err(error) => Opened::Refused(error),
@@ -333,9 +336,10 @@ pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<
         FileKind::Log => return Ok(None),
         FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
         FileKind::Other => {
-            return Err(match Archive::of(start) {
-                Some(archive) => OpenError::Compressed { path, archive },
-                None => OpenError::NotADataFile { path },
+            return Err(match (Holder::of(start), Archive::of(start)) {
+                (Some(holder), _) => OpenError::Held { path, what: holder.text },
+                (None, Some(archive)) => OpenError::Compressed { path, archive },
+                (None, None) => OpenError::NotADataFile { path },
             });
         }
     };
@@ -370,6 +374,19 @@ fn cannot_follow(path: &Path, cause: io::Error) -> OpenError {
         Ok(target) => OpenError::BrokenLink { path, target, cause },
         Err(_) => OpenError::Io { path, cause },
     }
+}
+
+/// Whether a file is named as SQL Server names those of the snapshots that DBCC makes (`sales.mdf_MSSQL_DBCC11`), or as
+/// snapshots are by custom.
+fn has_snapshot_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let is_of_dbcc = |(_, number): (&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
+    name.ends_with(".ss") || name.rsplit_once("_mssql_dbcc").is_some_and(is_of_dbcc)
+}
+
+/// Whether the first PFS, GAM or SGAM page is one of zeros: a copy of a snapshot that lost its holes.
+fn lacks_maps(start: &[u8]) -> bool {
+    start.chunks_exact(PAGE_BYTES).skip(1).any(|page| page.iter().all(|byte| *byte == 0))
 }
 
 /// Whether a file has the default extension of data files.

@@ -121,6 +121,14 @@ pub enum OpenError {
         /// With what.
         archive: &'static Archive,
     },
+    /// A database is in it in a form that has no pages to check.
+    #[error("{}: {what}", path.display())]
+    Held {
+        /// The path.
+        path: PathBuf,
+        /// What it is, and what to check in its place.
+        what: &'static str,
+    },
     /// Another file where backups are expected.
     #[error("{}: is not a SQL Server backup{what}", path.display())]
     OtherThanBackup {
@@ -332,6 +340,12 @@ pub enum OpenError {
         path: PathBuf,
         /// Its length.
         length: u64,
+    },
+    /// A file of a database snapshot.
+    #[error("{}: is a file of a database snapshot, which holds only pages that its database has changed since; check the files of the database", path.display())]
+    Snapshot {
+        /// The path.
+        path: PathBuf,
     },
     /// Something else.
     #[error("{}: is not a SQL Server data file: neither its first page is a file header nor are the next ones allocation pages", path.display())]

@@ -42,11 +42,14 @@ pub struct Archive {
 }
 
 /// The kinds that are known.
-const ARCHIVES: [Archive; 5] = [
+const ARCHIVES: [Archive; 8] = [
     Archive { name: "gzip", start: &[0x1F, 0x8B], command: "gunzip -c" },
     Archive { name: "zstd", start: &[0x28, 0xB5, 0x2F, 0xFD], command: "zstd -dc" },
     Archive { name: "xz", start: &[0xFD, b'7', b'z', b'X', b'Z', 0], command: "xz -dc" },
     Archive { name: "7-Zip", start: &[b'7', b'z', 0xBC, 0xAF, 0x27, 0x1C], command: "7z x -so" },
+    Archive { name: "bzip2", start: b"BZh", command: "bunzip2 -c" },
+    Archive { name: "lz4", start: &[0x04, 0x22, 0x4D, 0x18], command: "lz4 -dc" },
+    Archive { name: "RAR", start: b"Rar!\x1A\x07", command: "unrar p -inul" },
     Archive { name: "zip", start: b"PK\x03\x04", command: "unzip -p" },
 ];
 
@@ -65,6 +68,44 @@ impl Archive {
     pub(crate) fn pipe(&self, path: &Path) -> String {
         let path = if path.as_os_str() == "-" { "FILE".to_owned() } else { argument(path) };
         format!("{} {path} | mdfsck check -", self.command)
+    }
+}
+
+/// What holds a database in a form that is not checked.
+pub(crate) struct Holder {
+    /// What it is, and what can be checked in its place.
+    pub(crate) text: &'static str,
+    start: &'static [u8],
+    /// Names of the files in it, one of which follows somewhere in the first pages; none if the start says it all.
+    members: &'static [&'static str],
+}
+
+const HOLDERS: [Holder; 3] = [
+    Holder {
+        text: "is an export of a database (.bacpac or .dacpac): it has rows or definitions as files and no pages, so that there is \
+               nothing to check; check the database that it was exported from",
+        start: b"PK\x03\x04",
+        members: &["DacMetadata.xml", "Origin.xml"],
+    },
+    Holder {
+        text: "is the image of a disk (VHDX): mount it read-only, and check the files on it",
+        start: b"vhdxfile",
+        members: &[],
+    },
+    Holder {
+        text: "is the image of a disk (VHD): mount it read-only, and check the files on it",
+        start: b"conectix",
+        members: &[],
+    },
+];
+
+impl Holder {
+    /// What a file that starts with these bytes is, if it holds a database in such a form.
+    pub(crate) fn of(start: &[u8]) -> Option<&'static Self> {
+        let has = |name: &str| start.windows(name.len()).any(|part| part == name.as_bytes());
+        HOLDERS.iter().find(|holder| {
+            start.starts_with(holder.start) && (holder.members.is_empty() || holder.members.iter().copied().any(has))
+        })
     }
 }
 
@@ -125,6 +166,14 @@ fn page_at(start: &[u8], page: u32) -> Option<PageBytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zip_with_the_metadata_of_an_export_is_no_compressed_backup() {
+        let zip = |member: &str| [b"PK\x03\x04........", member.as_bytes(), b"...."].concat();
+        assert!(Holder::of(&zip("DacMetadata.xml")).is_some_and(|holder| holder.text.contains("bacpac")));
+        assert!(Holder::of(&zip("sales.bak")).is_none() && Archive::of(&zip("sales.bak")).is_some());
+        assert!(Holder::of(b"vhdxfile").is_some() && Holder::of(b"").is_none());
+    }
 
     #[test]
     fn content_decides_not_the_name() {

@@ -123,6 +123,22 @@ impl SharedFile {
             Shared::Object(object) => Ok(object.length()),
         }
     }
+
+    /// Whether the system says that the file has holes, or may have: ranges without space on the disk, which read as zeros.
+    pub(crate) fn is_sparse(&self) -> bool {
+        let Shared::Local(local) = &self.0 else { return false };
+        let Ok(metadata) = local.file.metadata() else { return false };
+        #[cfg(unix)]
+        {
+            // Counted in 512 bytes, whatever the file system's blocks are.
+            std::os::unix::fs::MetadataExt::blocks(&metadata).saturating_mul(512) < metadata.len()
+        }
+        #[cfg(windows)]
+        {
+            const SPARSE: u32 = 0x200;
+            std::os::windows::fs::MetadataExt::file_attributes(&metadata) & SPARSE != 0
+        }
+    }
 }
 
 /// A file without a name of its own.

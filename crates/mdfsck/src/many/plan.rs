@@ -172,6 +172,8 @@ struct Found {
     passed_over: Vec<PathBuf>,
     /// Databases of which there are copies.
     copied: HashSet<[u8; 16]>,
+    /// Files of database snapshots, which were not named.
+    snapshots: Vec<PathBuf>,
     /// Files that were met, so that a file with two names is looked at once.
     seen: HashSet<Identity>,
     /// The files that were named, by whatever name.
@@ -260,6 +262,12 @@ impl Found {
                 Err(error) => self.problem(path, error),
             },
             Ok(Looked::Refused(error)) if is_named => self.problem(path, error),
+            Ok(Looked::Refused(OpenError::Snapshot { .. })) => self.snapshots.push(path.to_owned()),
+            // It is not known what is in it: that is to be seen.
+            Ok(Looked::Refused(error @ OpenError::Held { .. })) => self.problem(path, error),
+            Ok(Looked::Refused(error @ OpenError::Compressed { .. })) if has_database_name(&unpacked(path)) => {
+                self.problem(path, error);
+            }
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
             // Only its database can say what an empty or damaged log means.
             Ok(Looked::Refused(_)) if has_log_name(path) => {}
@@ -317,7 +325,9 @@ impl Found {
             [_] => true,
             [_, _, ..] => is_of_one,
         };
+        let snapshots = of_snapshots(&self.snapshots);
         if is_one {
+            snapshots.iter().for_each(warn);
             let own = plan.items.pop().map(|item| item.paths).filter(|_| self.has_patterns && plan.items.is_empty());
             return Planned::One(own.unwrap_or_else(|| paths.to_vec()));
         }
@@ -327,6 +337,7 @@ impl Found {
         }
         plan.items.sort_by_key(|item| self.place(item));
         plan.notes.extend(passed_over(&self.passed_over));
+        plan.notes.extend(snapshots);
         plan.passed_over = self.passed_over;
         Planned::Several(plan)
     }
@@ -506,6 +517,17 @@ fn passed_over(paths: &[PathBuf]) -> Vec<String> {
     }
     let names = listed(paths.iter().map(|path| path.display().to_string()));
     vec![format!("neither data files, logs nor backups, passed over: {names}")]
+}
+
+/// Names the files of snapshots, once.
+fn of_snapshots(paths: &[PathBuf]) -> Option<String> {
+    let names = || listed(paths.iter().map(|path| path.display().to_string()));
+    (!paths.is_empty()).then(|| format!("files of database snapshots, passed over: {}", names()))
+}
+
+/// The path without what a program that compresses files adds to its name.
+fn unpacked(path: &Path) -> PathBuf {
+    path.with_extension("")
 }
 
 /// The first of several names.

@@ -279,7 +279,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             Ok(())
         }),
         ("a file that another program compressed is named as such, with the command that helps", |folder| {
-            let starts: [(&str, &[u8], &str); 5] = [
+            let starts: [(&str, &[u8], &str); 8] = [
                 (
                     "a.gz",
                     &[0x1F, 0x8B, 8, 0],
@@ -289,6 +289,9 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 ("a.xz", b"\xFD7zXZ\0", "xz -dc a.xz | mdfsck check -"),
                 ("a.7z", b"7z\xBC\xAF\x27\x1C", "7z x -so a.7z | mdfsck check -"),
                 ("a.zip", b"PK\x03\x04", "unzip -p a.zip | mdfsck check -"),
+                ("a.bz2", b"BZh9", "bunzip2 -c a.bz2 | mdfsck check -"),
+                ("a.lz4", &[0x04, 0x22, 0x4D, 0x18], "lz4 -dc a.lz4 | mdfsck check -"),
+                ("a.rar", b"Rar!\x1A\x07\x01\0", "unrar p -inul a.rar | mdfsck check -"),
             ];
             for (name, start, remedy) in starts {
                 std::fs::write(folder.join(name), [start, &[7; 9000]].concat())?;
@@ -306,6 +309,66 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             std::fs::copy(folder.join("a.gz"), folder.join("a b.gz"))?;
             refused(&mdfsck(folder, &["check", "a b.gz"]), 4, &["gunzip -c \"a b.gz\" | mdfsck check -"])
         }),
+        ("what holds a database without pages is named as such, and so is what to check in its place", |folder| {
+            let starts: [(&str, &[u8], &str); 3] = [
+                ("sales.bacpac", b"PK\x03\x04 DacMetadata.xml", "check the database that it was exported from"),
+                ("disk.vhdx", b"vhdxfile", "mount it read-only"),
+                ("disk.vhd", b"conectix", "mount it read-only"),
+            ];
+            for (name, start, remedy) in starts {
+                fs::write(folder.join(name), [start, &[7; 9000]].concat())?;
+                for command in ["check", "info", "tables", "chain"] {
+                    refused(&mdfsck(folder, &[command, name]), 4, &[name, remedy])?;
+                }
+            }
+            Ok(())
+        }),
+        ("what may hold a database and is not checked has a row in the table", |folder| {
+            ensure(mdfsck(folder, &["lab", "new", "all", "--size", "2MB"]).status.success(), "lab new")?;
+            fs::write(folder.join("all/readme.zip"), b"PK\x03\x04 of something else")?;
+            let output = mdfsck(folder, &["check", "all"]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            for (name, start) in [("y.bak.gz", &[0x1F, 0x8B, 8, 0][..]), ("z.bacpac", b"PK\x03\x04 Origin.xml")] {
+                fs::write(folder.join("all").join(name), [start, &[7; 9000]].concat())?;
+                let output = mdfsck(folder, &["check", "all"]);
+                let said = text(&output.stdout);
+                let row = said.lines().find(|line| line.contains(name) && line.contains("NOT CHECKED"));
+                ensure(output.status.code() == Some(4) && row.is_some(), said)?;
+                fs::remove_file(folder.join("all").join(name))?;
+            }
+            Ok(())
+        }),
+        (
+            "a file of a database snapshot is no database: refused by itself, passed over beside its database",
+            |folder| {
+                ensure(mdfsck(folder, &["lab", "new", "db", "--size", "2MB"]).status.success(), "lab new")?;
+                let whole = fs::read(folder.join("db/orders.mdf"))?;
+                let alone = mdfsck(folder, &["check", "db"]);
+                ensure(alone.status.code() == Some(0), text(&alone.stderr))?;
+                // It has the header of its database, the same binding, and pages of zeros for what did not change since.
+                let mut pages = vec![0; whole.len()];
+                for page in [0, 9, 20] {
+                    pages[page * PAGE_BYTES..][..PAGE_BYTES].copy_from_slice(&whole[page * PAGE_BYTES..][..PAGE_BYTES]);
+                }
+                for name in ["orders.mdf_MSSQL_DBCC11", "monday.ss"] {
+                    fs::write(folder.join(name), &pages)?;
+                    refused(
+                        &mdfsck(folder, &["check", name]),
+                        4,
+                        &[name, "a database snapshot", "check the files of the database"],
+                    )?;
+                    fs::rename(folder.join(name), folder.join("db").join(name))?;
+                    let beside = mdfsck(folder, &["check", "db"]);
+                    let said = text(&beside.stderr);
+                    ensure(beside.status.code() == Some(0) && beside.stdout == alone.stdout, text(&beside.stdout))?;
+                    ensure(said.contains("files of database snapshots, passed over") && said.contains(name), said)?;
+                    fs::remove_file(folder.join("db").join(name))?;
+                }
+                // The name alone proves nothing.
+                fs::copy(folder.join("db/orders.mdf"), folder.join("whole.ss"))?;
+                ensure(mdfsck(folder, &["check", "whole.ss"]).status.code() == Some(0), "a whole database")
+            },
+        ),
         ("the same file twice is one file", |folder| {
             ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
             let once = mdfsck(folder, &["check", "s"]);
