@@ -79,10 +79,39 @@ pub enum LogError {
         /// Its size in bytes.
         at: u64,
     },
+    /// A backup set without log, one of whose stripes is not given.
+    #[error("{}: set {position} has no log in the stripes that were given, and {} not given; name {} too", path.display(), stripes_text(missing, *stripes), if missing.len() == 1 { "its file" } else { "their files" })]
+    StripesMissing {
+        /// The first of its files.
+        path: PathBuf,
+        /// Its position there.
+        position: u16,
+        /// Stripes that are not given.
+        missing: Vec<u16>,
+        /// How many it is on.
+        stripes: u16,
+    },
+    /// A backup set that should hold log and has none that can be read.
+    #[error("{}: no log was found in set {position}, and its label does not say that it is empty", path.display())]
+    NoLog {
+        /// The first of its files.
+        path: PathBuf,
+        /// Its position there.
+        position: u16,
+    },
     /// Never used.
     #[error("{}: has never been written: none of its virtual log files is in use", path.display())]
     NeverUsed {
         /// The file.
         path: PathBuf,
     },
+}
+
+/// `stripe 2 of 3 is`, `stripes 1, 2 of 3 are`.
+pub(crate) fn stripes_text(missing: &[u16], stripes: u16) -> String {
+    let numbers = missing.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+    match missing {
+        [_] => format!("stripe {numbers} of {stripes} is"),
+        _ => format!("stripes {numbers} of {stripes} are"),
+    }
 }

@@ -1,5 +1,6 @@
 //! Log files and backups of them, and the run of virtual log files that is the log.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use format::log::{SECTOR_BYTES, Vlf, vlf};
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes};
-use source::backup::{BackupLog, LogPart};
+use source::backup::{BackupLog, LogPart, LogSet};
 use source::storage::{self, Kind};
 use source::{FileKind, SharedFile, identify, read_fully_at};
 
-use crate::error::LogError;
+use crate::error::{LogError, stripes_text};
 
 /// More VLFs than any log has: the smallest is some 250 KB, so that this is 60 GB of them.
 const MAX_VLFS: usize = 250_000;
@@ -74,6 +75,7 @@ pub struct Log {
     copies: Vec<PlacedVlf>,
     gaps: Vec<Gap>,
     ends_at: Option<Lsn>,
+    sets: Vec<LogSet>,
 }
 
 /// Log that is missing between parts of backups.
@@ -110,7 +112,7 @@ impl Log {
             (None, _) => Err(LogError::Nothing),
             (Some(file), true) if file.is_cut() => Err(LogError::CutOff { path: file.path.clone(), at: file.bytes }),
             (Some(file), true) => Err(LogError::NeverUsed { path: file.path.clone() }),
-            _ => Ok(Self { files, run, copies: Vec::new(), gaps: Vec::new(), ends_at: None }),
+            _ => Ok(Self { files, run, copies: Vec::new(), gaps: Vec::new(), ends_at: None, sets: Vec::new() }),
         }
     }
 
@@ -148,13 +150,32 @@ impl Log {
             });
         }
         parts.sort_by_key(|part| (part.vlf.sequence, part.from, std::cmp::Reverse(part.to)));
-        let (run, gaps) = join(&parts);
-        let ends_at = backups.sets().iter().filter_map(|set| set.last_lsn).max();
-        match (backups.sets().first(), run.is_empty()) {
-            (None, _) => Err(LogError::Nothing),
-            (Some(set), true) => Err(LogError::NeverUsed { path: set.path.clone() }),
-            _ => Ok(Self { files, run, copies: parts, gaps, ends_at }),
+        let (run, mut gaps) = join(&parts);
+        let sets = backups.sets();
+        let ends_at = sets.iter().filter_map(|set| set.last_lsn).max();
+        if sets.is_empty() {
+            return Err(LogError::Nothing);
         }
+        if run.is_empty() {
+            gaps = of_empty(sets, backups.unusable_parts())?;
+        }
+        Ok(Self { files, run, copies: parts, gaps, ends_at, sets: sets.to_vec() })
+    }
+
+    /// Whether its backups hold no log, as their labels say: nothing was written to the database since the log backup before.
+    pub fn is_empty(&self) -> bool {
+        self.run.is_empty()
+    }
+
+    /// The backup sets that it is from; none for log files.
+    pub fn sets(&self) -> &[LogSet] {
+        &self.sets
+    }
+
+    /// Stripes of its sets that are not given, each with the file of the set: `stripe 2 of 3 is not given`.
+    pub fn missing_stripes(&self) -> impl Iterator<Item = (&Path, String)> {
+        let missing = self.sets.iter().filter(|set| !set.missing.is_empty());
+        missing.map(|set| (set.path.as_path(), format!("{} not given", stripes_text(&set.missing, set.stripes))))
     }
 
     /// Log that is missing between backups, before the run that was read.
@@ -296,6 +317,25 @@ fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     };
     let start = all.windows(2).rposition(|pair| !follows(pair)).map_or(0, |before| before + 1);
     all.split_off(start)
+}
+
+/// What is missing between sets without any log. Every idle database makes such ones: their labels say that the log ends where it
+/// starts, and all their stripes are given.
+fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
+    if let Some(set) = sets.iter().find(|set| !set.missing.is_empty()) {
+        let LogSet { path, position, missing, stripes, .. } = set.clone();
+        return Err(LogError::StripesMissing { path, position, missing, stripes });
+    }
+    if let Some(set) = sets.iter().find(|set| !set.is_empty() || unusable > 0) {
+        return Err(LogError::NoLog { path: set.path.clone(), position: set.position });
+    }
+    if let Some((first, other)) =
+        sets.first().and_then(|first| Some((first, sets.iter().find(|set| set.binding_guid != first.binding_guid)?)))
+    {
+        return Err(LogError::OtherDatabase { path: other.path.clone(), other: first.path.clone() });
+    }
+    let moments: BTreeSet<Lsn> = sets.iter().filter_map(|set| set.first_lsn).collect();
+    Ok(moments.iter().zip(moments.iter().skip(1)).map(|(&from, &to)| Gap { from, to }).collect())
 }
 
 /// Parts of backups, which are in order, without what others hold too, up to the newest; and what is missing before that.

@@ -137,8 +137,8 @@ impl Input {
 /// The log of backups; `None` where they have none.
 fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
     match Log::of_backups(backups) {
-        Ok(log) => Ok(Some(log)),
-        Err(LogError::Nothing | LogError::NeverUsed { .. }) => Ok(None),
+        Ok(log) => Ok(Some(log).filter(|log| !log.is_empty())),
+        Err(LogError::Nothing | LogError::StripesMissing { .. } | LogError::NoLog { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

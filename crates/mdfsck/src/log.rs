@@ -47,6 +47,17 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
         ));
         status = Failure::INCOMPLETE;
     }
+    if log.is_empty() {
+        output::print(|out| match (arguments.json, arguments.lists_records()) {
+            (true, _) => listing::write_empty_json(&log, out),
+            (false, true) => writeln!(out, "{}", listing::RECORD_HEAD),
+            (false, false) => listing::write_empty_text(&log, out),
+        })?;
+        return Ok(status);
+    }
+    for (path, stripes) in log.missing_stripes() {
+        warn(format!("{}: {stripes}: log that only they hold is left out", path.display()));
+    }
     output::print(|out| {
         match read(&log, arguments, (&mut filter, database.as_ref()), out) {
             Ok(fault) => {

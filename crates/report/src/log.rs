@@ -242,6 +242,32 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> lines::LogCheckpoint {
     }
 }
 
+/// Writes of backups that hold no log, as text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
+    for set in log.sets() {
+        let at = lsn_text(set.first_lsn.unwrap_or_default());
+        let (path, position) = (set.path.display().to_string(), set.position);
+        writeln!(
+            out,
+            "{}: set {position} holds no log: it starts and ends at {at}, as nothing was written since the log backup before",
+            printable(&path)
+        )?;
+    }
+    Ok(())
+}
+
+/// The same as JSON: the summary only.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_empty_json(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
+    let summary = lines::LogSummary { end: "empty", complete: log.gaps().is_empty(), ..lines::LogSummary::default() };
+    line(&lines::LogLine::Summary(summary), out)
+}
+
 impl LogReport<'_> {
     /// From where a recovery would need this log: where the last checkpoint says to redo from, or where the oldest
     /// transaction began that had not ended. `None` if no checkpoint ended in it.
@@ -293,6 +319,12 @@ impl LogReport<'_> {
                 self.end.offset,
                 later.count,
                 later.reach_bytes
+            )),
+            (_, None) if self.log.ends_at().is_some_and(|ends_at| !self.end.reaches(ends_at)) => Some(format!(
+                "{}: the log can be read to {} only, and its backup says that it goes on to {}",
+                path(),
+                lsn_text(self.end.lsn()),
+                lsn_text(self.log.ends_at().unwrap_or_default())
             )),
             (_, Some(at)) => Some(format!(
                 "{}: the log is cut off at byte {at}: what it holds after that is missing; copy the file again",

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use format::Lsn;
-use lab::workload::{ChainOptions, SetKind, Spec, Workload};
+use lab::workload::{ChainOptions, Event, SetKind, Spec, Workload};
 use log::{EndReason, Log, LogError, Walk};
 use source::backup::{self, BackupLog};
 
@@ -34,7 +34,8 @@ fn read(log: &Log) -> (Records, bool) {
             records.insert(lsn, record.bytes().to_vec());
         }
     }
-    let is_whole = walk.end().unwrap().reason == EndReason::Written && walk.lost_bytes() == 0;
+    // An empty backup has no log that could end.
+    let is_whole = walk.end().is_none_or(|end| end.reason == EndReason::Written) && walk.lost_bytes() == 0;
     (records, is_whole)
 }
 
@@ -278,4 +279,40 @@ fn headers_of_regions_that_lie_end_the_log_and_make_up_no_record() {
         }
     }
     assert!(fewer > 20 && refused > 5, "{fewer} {refused}");
+}
+
+/// A full backup, a log backup, and one right after it: nothing was written between the two.
+fn idle(stripes: u16, folder: &Path) -> Vec<Vec<PathBuf>> {
+    let workload = Workload::new(Spec { seed: 5, transactions: 20, ..Spec::default() }).unwrap();
+    let log = Event::BackUp(SetKind::Log);
+    let story = [Event::Work, Event::BackUp(SetKind::Full), Event::Work, log, log];
+    let options = ChainOptions { stripes, ..ChainOptions::default() };
+    workload.story(&story, options, folder).unwrap().sets.into_iter().map(|set| set.files).collect()
+}
+
+#[test]
+fn a_log_backup_of_an_idle_database_is_empty_and_nothing_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let sets = idle(1, folder.path());
+    let label = backup::media(&sets[2][0]).unwrap().sets[0].config.clone();
+    assert_eq!(label.first_lsn, label.last_lsn);
+    let log = open(&sets[2]).unwrap();
+    assert!(log.is_empty() && log.gaps().is_empty() && log.sets().len() == 1);
+    let twice = open(&[sets[2].clone(), sets[2].clone()].concat()).unwrap();
+    assert!(twice.is_empty() && twice.gaps().is_empty());
+    let with_log = open(&[sets[2].clone(), sets[1].clone()].concat()).unwrap();
+    assert!(!with_log.is_empty() && read(&with_log).1);
+}
+
+#[test]
+fn a_stripe_without_log_is_no_empty_backup_as_long_as_others_are_not_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let sets = idle(2, folder.path());
+    for set in &sets[1..] {
+        let error = open(&set[1..]).unwrap_err();
+        assert!(error.to_string().contains("stripe 1 of 2 is not given; name its file too"), "{error}");
+    }
+    assert!(open(&sets[2]).unwrap().is_empty());
+    let first = open(&sets[1][..1]).unwrap();
+    assert_eq!(first.missing_stripes().map(|(_, text)| text).collect::<Vec<_>>(), ["stripe 2 of 2 is not given"]);
 }

@@ -33,6 +33,7 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch checks data files of a list whenever they have changed", data_files),
         ("watch checks a differential with its full backup, and reads log backups", chains),
         ("watch calls no log backup sound of which a part is missing", log_with_a_gap),
+        ("watch calls the empty log backup of an idle database sound", idle),
         ("watch checks data files that are named twice", named_twice),
         ("watch refuses what makes no sense in one line", refusals),
     ]
@@ -632,6 +633,26 @@ fn log_with_a_gap(folder: &Path) -> Result<(), Failed> {
     ensure(reported(&output)? == ["unknown log.trn"], format!("{output:?}"))?;
     ensure(text(&output.stdout).contains("of the parts of its log cannot be placed"), text(&output.stdout))?;
     ensure(output.status.code() == Some(16), format!("{output:?}"))
+}
+
+fn idle(folder: &Path) -> Result<(), Failed> {
+    use lab::workload::{ChainOptions, Event, SetKind, Spec, Workload};
+    let log = Event::BackUp(SetKind::Log);
+    let workload = Workload::new(Spec { seed: 5, transactions: 20, ..Spec::default() })?;
+    let story = [Event::Work, Event::BackUp(SetKind::Full), Event::Work, log, log];
+    fs::create_dir(folder.join("backups"))?;
+    workload.story(&story, ChainOptions::default(), &folder.join("backups"))?;
+    let output = watch(folder, &["--json"]);
+    expect(reported(&output)?, &["sound 01_full.bak", "sound 02_log.trn", "sound 03_log.trn"])?;
+    ensure(output.status.code() == Some(0), format!("{output:?}"))?;
+    let output = mdfsck(folder, &["log", "backups/03_log.trn"]);
+    ensure(output.status.code() == Some(0), format!("{output:?}"))?;
+    ensure(text(&output.stdout).contains("set 1 holds no log: it starts and ends at "), text(&output.stdout))?;
+    let output = mdfsck(folder, &["log", "backups/03_log.trn", "--json"]);
+    let summary: Value = serde_json::from_str(&text(&output.stdout))?;
+    ensure(summary["end"] == "empty" && summary["complete"] == true, format!("{summary}"))?;
+    let output = mdfsck(folder, &["chain", "backups", "--verify"]);
+    ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
 /// A file that a list and a folder both name stands still all the same.

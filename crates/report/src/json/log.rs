@@ -192,7 +192,7 @@ pub(crate) struct LogRate {
 }
 
 /// The last line: totals, and where the log ends.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogSummary<'a> {
     /// Blocks.
@@ -204,7 +204,7 @@ pub(crate) struct LogSummary<'a> {
     /// LSN of the last record; null if there is none.
     pub(crate) end_lsn: Option<String>,
     /// Why the log ends there: `written` (nothing follows), `under way` (blocks of writes that were not finished follow, as after a
-    /// crash) or `damaged`.
+    /// crash), `damaged`, or `empty` for backups that hold no log.
     pub(crate) end: &'static str,
     /// Id of the log file that it ends in.
     pub(crate) end_file_id: u16,

@@ -89,7 +89,7 @@ impl Collected {
 }
 
 /// Missing stripes that are named; SQL Server writes at most 64.
-const MOST_MISSING_NAMED: usize = 64;
+pub(super) const MOST_MISSING_NAMED: usize = 64;
 
 /// The sets in `media` by database: its name, and its sets in order. A database keeps its family when it is restored, although
 /// its binding id changes then.

@@ -10,6 +10,7 @@ use format::Lsn;
 use format::log::block::SECTOR_BYTES;
 use format::log::{Vlf, vlf};
 
+use super::chain_sets::MOST_MISSING_NAMED;
 use super::media::Media;
 use super::open::{Group, check_labels, open_all, refuse_encrypted, size_of_files, stripes_of};
 use super::room::Room;
@@ -33,6 +34,17 @@ pub struct LogSet {
     pub first_lsn: Option<Lsn>,
     /// The record after its log, as the set says.
     pub last_lsn: Option<Lsn>,
+    /// The stripes that the set is on.
+    pub stripes: u16,
+    /// Those of them that were not given.
+    pub missing: Vec<u16>,
+}
+
+impl LogSet {
+    /// Whether its label says that it holds no log: nothing was written to the database since the log backup before.
+    pub fn is_empty(&self) -> bool {
+        self.first_lsn.is_some() && self.first_lsn == self.last_lsn
+    }
 }
 
 /// Log of one virtual log file (VLF) in a set.
@@ -96,6 +108,8 @@ impl BackupLog {
                 .filter_map(|&(tape, set)| Some((tape, labels.get(tape)?, labels.get(tape)?.sets.get(set)?)))
                 .collect();
             let Some((_, label, set)) = stripes.first() else { continue };
+            let given: BTreeSet<u16> = stripes.iter().map(|(_, label, _)| label.family).collect();
+            let missing = (1..=label.families).filter(|family| !given.contains(family));
             let number = this.sets.len();
             this.sets.push(LogSet {
                 path: label.path.clone(),
@@ -105,6 +119,8 @@ impl BackupLog {
                 database: set.config.database.clone(),
                 first_lsn: set.config.first_lsn,
                 last_lsn: set.config.last_lsn,
+                stripes: label.families,
+                missing: missing.take(MOST_MISSING_NAMED).collect(),
             });
             for (tape, _, set) in &stripes {
                 for region in set.log.iter().filter(|region| region.used > 0) {
