@@ -23,6 +23,8 @@ pub enum Why {
     Encrypted,
     /// An IAM page that is damaged: the pages that it and those after it list are not known.
     AllocationMap,
+    /// An IAM page that is in a file that was not given, or beyond the end of its file, likewise.
+    MapNotGiven,
     /// The PFS page cannot be read, so that the page may have been freed.
     UseUnknown,
     /// The clustered index could not be followed beyond this page, although it could before.
@@ -44,6 +46,10 @@ impl fmt::Display for Why {
             Self::AllocationMap => {
                 f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are not known")
             }
+            Self::MapNotGiven => f.write_str(
+                "the IAM page is beyond the end of its file, or in a file that was not given: the pages that it lists, and later \
+                 ones, are not known",
+            ),
             Self::UseUnknown => f.write_str("its PFS page is damaged: whether the page is in use is not known"),
             Self::TreeDamaged => f.write_str("the clustered index cannot be followed beyond the page"),
             Self::CompressionInfo => {

@@ -303,7 +303,9 @@ impl<'a> Pass<'a> {
 
     fn finish(self) -> Salvaged {
         let Request { source, database, table, damaged, rows_read, .. } = *self.request;
-        let known_lost = self.missing();
+        // What is in a file that was not given is not lost.
+        let is_given = |(page, _): &(PageId, Why)| source.file(page.file).is_some();
+        let known_lost = if damaged.iter().all(is_given) { self.missing() } else { 0 };
         // The rows of pages that may not be in use are handed out as doubtful, and are not counted as read.
         let is_open = |(_, why): &(PageId, Why)| *why == Why::UseUnknown;
         let is_counted = rows_read.len() == table.partitions.len() && !damaged.iter().any(is_open);

@@ -55,7 +55,8 @@ impl<'a> Allocated<'a> {
                     Ok(()) => continue,
                     Err(page) => {
                         self.next_iam = PageId::NONE;
-                        return Some(Err((page, Why::AllocationMap)));
+                        let is_given = self.source.contains(page);
+                        return Some(Err((page, if is_given { Why::AllocationMap } else { Why::MapNotGiven })));
                     }
                 },
             };

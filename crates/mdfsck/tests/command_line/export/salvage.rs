@@ -17,6 +17,7 @@ pub(super) fn salvage() -> Vec<(&'static str, Test)> {
         ("each row of a damaged database is whole, doubtful, rebuilt or known to be lost", accounted),
         ("salvaged rows stand in files of their own in every format, and the output names them", formats),
         ("rows of pages beyond the end of a file that was cut are missing, and said to be", cut_file),
+        ("rows in a file that was not given are neither damaged nor lost", without_file),
         ("deleted rows are exported only if asked for, as doubtful", ghosts),
         ("columnstore and memory-optimized tables are named with the reason, and the others exported", not_read),
         ("export reports its progress in lines and as JSON", progress),
@@ -145,6 +146,19 @@ fn cut_file(folder: &Path) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+fn without_file(folder: &Path) -> Result<(), Failed> {
+    ensure(mdfsck(folder, &["lab", "new", "s", "--size", "8MB", "--files", "2"]).status.success(), "lab new")?;
+    let primary = "s/orders.mdf";
+    let output = mdfsck(folder, &["export", primary, "-o", "out"]);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    ensure(output.status.code() == Some(16) && said.contains("in a file that was not given"), &*said)?;
+    ensure(!said.contains("is damaged"), &*said)?;
+    let (left, status) = tables(folder, &["export", primary, "-o", "out", "--json", "--force", "--damaged"])?;
+    let pages: u64 = left.values().map(|line| of(line, "pages_left_out")).sum();
+    ensure(status == Some(16) && pages > 0, format!("{status:?}"))?;
+    ensure(left.values().all(|line| of(line, "known_lost") == 0), format!("{left:?}"))
 }
 
 fn ghosts(folder: &Path) -> Result<(), Failed> {
