@@ -8,7 +8,7 @@ use format::PageId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::doubts::Doubts;
-use crate::identity::{Ids, storable};
+use crate::identity::{Identity, Ids, storable};
 use crate::outbox::Event;
 use crate::scope::Asked;
 
@@ -32,10 +32,12 @@ pub(crate) fn write(
     report: &Report,
     asked: &Asked,
     (ids, run): (Ids, i64),
-    (taken_at, now): (&str, &str),
+    (identity, now): (&Identity, &str),
 ) -> rusqlite::Result<(Changes, Vec<(Event, i64)>)> {
+    let taken_at = identity.taken_at.as_str();
     let mut life = Life {
         transaction,
+        identity,
         ids,
         run,
         now,
@@ -63,6 +65,7 @@ fn is_past(transaction: &Transaction<'_>, ids: Ids, taken_at: &str) -> rusqlite:
 
 struct Life<'a> {
     transaction: &'a Transaction<'a>,
+    identity: &'a Identity,
     ids: Ids,
     run: i64,
     now: &'a str,
@@ -263,9 +266,13 @@ impl Life<'_> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options
              FROM finding f JOIN image i ON i.id = f.last_image
-             WHERE f.source = ?1 AND f.life <> 'gone' AND f.last_run <> ?2 AND i.taken_at <= ?3 ORDER BY f.id",
+             WHERE f.source = ?1 AND f.life <> 'gone' AND f.last_run <> ?2 AND i.taken_at <= ?3
+             AND (?4 OR f.last_image <> ?5 OR (SELECT paths FROM run WHERE id = f.last_run) IS ?6) ORDER BY f.id",
         )?;
-        let mut rows = find.query(params![self.ids.source, self.run, self.taken_at])?;
+        let Identity { kind, paths, .. } = self.identity;
+        // What was found in one copy of a backup is not gone because another copy does not have it.
+        let mut rows =
+            find.query(params![self.ids.source, self.run, self.taken_at, *kind == "files", self.ids.image, paths])?;
         let mut missing = Vec::new();
         while let Some(row) = rows.next()? {
             let check: String = row.get(2)?;

@@ -16,7 +16,7 @@ use crate::outbox::Raised;
 use crate::time;
 
 pub use claim::{Claim, Holder};
-pub use finding::{Found, Kind, is_of_file, of_file};
+pub use finding::{Found, Kind, is_of_file, of_file, of_set_in};
 pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds, why_unknown};
 pub use results::{Verdict, Watched};
 

@@ -90,6 +90,13 @@ pub fn of_file(path: &str) -> String {
     format!("{OF_FILE}{path}")
 }
 
+/// The identity of a set in a file.
+pub fn of_set_in(set: &str, path: &str) -> String {
+    format!("{set}{IN}{path}")
+}
+
+const IN: &str = " in ";
+
 /// Whether an identity is that of a file with an unknown backup.
 pub fn is_of_file(identity: &str) -> bool {
     identity.starts_with(OF_FILE)
@@ -120,7 +127,11 @@ impl History {
             let mut known = known(transaction)?;
             for found in found {
                 let versions = versions(&found.paths, files);
-                match known.remove(&storable(&found.identity)) {
+                let row = match known.remove(&storable(&found.identity)) {
+                    Some(row) => Some(row),
+                    None => adopt(transaction, found, &mut known)?,
+                };
+                match row {
                     None => insert(transaction, found, (&versions, &now))?,
                     Some(row) => {
                         let is_own = row.paths.iter().all(|path| is_listed(path));
@@ -150,6 +161,26 @@ impl History {
     }
 }
 
+/// A set that an earlier version knew without its path: its result is that of this file, if it was read there.
+fn adopt(
+    transaction: &Transaction<'_>,
+    found: &Found,
+    known: &mut HashMap<String, Known>,
+) -> rusqlite::Result<Option<Known>> {
+    let path = found.paths.first().map(|path| format!("{IN}{path}")).unwrap_or_default();
+    let Some(set) = found.identity.strip_suffix(&path).filter(|set| set.len() < found.identity.len()) else {
+        return Ok(None);
+    };
+    let set = storable(set);
+    if known.get(&set).is_none_or(|row| row.paths != found.paths) {
+        return Ok(None);
+    }
+    let Some(row) = known.remove(&set) else { return Ok(None) };
+    let named = "UPDATE OR IGNORE backup SET identity = ?2 WHERE id = ?1";
+    transaction.execute(named, params![row.id, storable(&found.identity)])?;
+    Ok(Some(row))
+}
+
 /// A backup whose files were there the last time.
 struct Known {
     id: i64,
@@ -157,7 +188,6 @@ struct Known {
     reason: String,
     paths: Vec<String>,
     base: Vec<String>,
-    size: u64,
     /// For each file, when it was put into the queue.
     versions: String,
 }
@@ -183,18 +213,17 @@ fn known(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<String, Know
     rows.collect()
 }
 
-const KNOWN: &str = "id, state, reason, paths, base, size, versions";
+const KNOWN: &str = "id, state, reason, paths, base, versions";
 
 fn known_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Known> {
-    let (paths, base, size): (String, String, i64) = (row.get(at + 3)?, row.get(at + 4)?, row.get(at + 5)?);
+    let (paths, base): (String, String) = (row.get(at + 3)?, row.get(at + 4)?);
     Ok(Known {
         id: row.get(at)?,
         state: row.get(at + 1)?,
         reason: row.get(at + 2)?,
         paths: read_list(&paths),
         base: read_list(&base),
-        size: size.cast_unsigned(),
-        versions: row.get(at + 6)?,
+        versions: row.get(at + 5)?,
     })
 }
 
@@ -268,12 +297,9 @@ fn update(
             ],
         )?;
     }
-    let has_changed = match row.paths == found.paths {
-        // Sets are appended to files that grow.
-        true => row.versions != versions && found.size <= row.size,
-        // A copy, or another name. A backup that another watcher has found keeps its place.
-        false => is_own && found.size != row.size,
-    };
+    // A result is that of the bytes that were read: those of a file that has grown may be others too. A backup that another watcher has
+    // found keeps its place.
+    let has_changed = row.versions != versions || is_own && row.paths != found.paths;
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
     }

@@ -83,16 +83,15 @@ fn a_file_seen_by_a_clock_that_was_ahead_stands_still_from_now_on() {
 }
 
 #[test]
-fn a_backup_is_claimed_once_and_done_once_under_whatever_name() {
+fn a_backup_is_claimed_once_and_done_once() {
     let (_folder, mut history) = history();
     put(&mut history, &[found("A", "a.bak")]);
     let (one, other) = (Holder::new("H1"), Holder::new("H2"));
     let claim = history.claim(1, &one).unwrap().unwrap();
     assert_eq!(history.claim(1, &other).unwrap(), None);
-    put(&mut history, &[found("A", "renamed.bak")]);
     history.finish(&claim, Verdict::Sound, "", false).unwrap();
     assert!(history.finish(&claim, Verdict::Corrupt, "again", false).is_err(), "it is done");
-    put(&mut history, &[found("A", "renamed.bak"), found("A2", "b.bak")]);
+    put(&mut history, &[found("A", "a.bak"), found("A2", "b.bak")]);
     assert_eq!(states(&history).iter().map(|(state, _)| state.as_str()).collect::<Vec<_>>(), ["done", "ready"]);
     assert_eq!(history.claim(1, &one).unwrap(), None);
 }
@@ -176,7 +175,7 @@ fn a_backup_that_was_overwritten_is_left_out_until_it_is_there_again() {
 }
 
 #[test]
-fn a_backup_that_was_checked_is_checked_again_if_its_file_has_changed_and_not_if_a_set_was_appended() {
+fn a_backup_that_was_checked_is_checked_again_if_its_file_has_changed_in_any_way() {
     let (_folder, mut history) = history();
     put(&mut history, &[found("A", "a.bak")]);
     let holder = Holder::new("H1");
@@ -188,10 +187,14 @@ fn a_backup_that_was_checked_is_checked_again_if_its_file_has_changed_and_not_if
         states(&history)[0].0.clone()
     };
     assert_eq!(state_after(found("A", "a.bak"), "1"), "done");
-    assert_eq!(state_after(found("A", "b.bak"), "2"), "done", "a copy");
+    assert_eq!(state_after(found("A", "b.bak"), "2"), "ready", "another file: its bytes were not read");
     assert_eq!(state_after(found("A", "b.bak"), "3"), "ready", "a good one in the place of a bad one");
     assert_eq!(state_after(found("A", "b.bak"), "3"), "done");
-    assert_eq!(state_after(Found { size: 9, ..found("A", "b.bak") }, "4"), "done", "a set was appended");
+    assert_eq!(
+        state_after(Found { size: 9, ..found("A", "b.bak") }, "4"),
+        "ready",
+        "it may have rotted while a set was appended"
+    );
     assert_eq!(state_after(Found { size: 8, ..found("A", "c.bak") }, "4"), "ready", "another file");
 }
 
@@ -409,4 +412,18 @@ fn an_alarm_that_was_not_judged_for_more_than_a_year_is_forgotten() {
         history.raise(&promise, &raised, None, true).unwrap().len()
     };
     assert_eq!([raise(0), raise(31), raise(399), raise(401)], [1, 0, 0, 1]);
+}
+
+#[test]
+fn a_result_of_an_earlier_version_is_that_of_the_file_that_was_read() {
+    let (_folder, mut history) = history();
+    put(&mut history, &[found("set A 1 5", "a.bak")]);
+    let claim = history.claim(1, &Holder::new("H1")).unwrap().unwrap();
+    history.finish(&claim, Verdict::Sound, "", false).unwrap();
+    let both = ["a.bak", "b.bak"].map(|path| found(&of_set_in("set A 1 5", path), path));
+    put(&mut history, &both);
+    let state = |history: &History| states(history).into_iter().map(|(state, _)| state).collect::<Vec<_>>();
+    assert_eq!(state(&history), ["done", "ready"], "the copy was never read");
+    put(&mut history, &both);
+    assert_eq!(state(&history), ["done", "ready"]);
 }

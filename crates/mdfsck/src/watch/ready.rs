@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
-use history::queue::{FileState, Found, Kind, Seen, of_file};
+use history::queue::{FileState, Found, Kind, Seen, of_file, of_set_in};
 use source::storage;
 
 use super::find::DataFiles;
@@ -17,7 +17,8 @@ pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool 
     storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle
 }
 
-/// A set, with those of its stripes that were found.
+/// A set, with those of its stripes that were found. Copies of a set are groups of their own: a result is that of the bytes that
+/// were read, and says nothing of a copy.
 struct Group<'a> {
     /// The labels of the first stripe.
     set: &'a Set,
@@ -29,16 +30,21 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    fn identity(&self) -> String {
+    /// A file for itself is known by its path too. Stripes may be found one by one, and are known by their set.
+    fn identity(&self, copy: usize) -> String {
         let Set { position, guid, database, server, finished, bytes, .. } = self.set;
         let set = match guid {
             Some(guid) => format!("set {guid} {position}"),
             None => format!("set of {server} {database} {} {position}", finished.as_deref().unwrap_or_default()),
         };
-        match self.stripes {
-            1 => format!("{set} {bytes}"),
+        match (self.stripes, copy) {
+            (1, _) => {
+                let path = self.files.values().next().map_or("", |(path, _)| path);
+                of_set_in(&format!("{set} {bytes}"), path)
+            }
             // The size is known only once all stripes are.
-            _ => format!("{set} of {}", self.media_set.unwrap_or_default()),
+            (_, 0) => format!("{set} of {}", self.media_set.unwrap_or_default()),
+            (_, copy) => format!("{set} of {} copy {copy}", self.media_set.unwrap_or_default()),
         }
     }
 
@@ -82,16 +88,26 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
         cut.into_iter()
             .map(|state| file(state, "ends before its backup does: it is still being written, or was cut off")),
     );
-    let mut all: Vec<Found> = groups.values().map(|group| of_group(group, &groups)).collect();
+    let mut all: Vec<Found> = groups.iter().map(|(key, group)| of_group(group, key.copy, &groups)).collect();
     all.extend(unknown);
     all
 }
 
-/// Identifies a set: by its GUID and media set, or whatever else there is; and its position.
-type Key<'a> = (&'a str, &'a str, String, u16);
+/// Identifies a set: by its GUID and media set, or whatever else there is; its position; and which of several copies it is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    guid: &'a str,
+    media_set: &'a str,
+    rest: String,
+    position: u16,
+    copy: usize,
+}
 
+/// The sets in the files, which are in the order of their names: so stripes in one folder stay together where copies of all of
+/// them are in another.
 fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'a>>, Vec<&'a FileState>) {
     let (mut groups, mut cut): (BTreeMap<Key<'_>, Group<'_>>, Vec<&FileState>) = Default::default();
+    let mut copies: BTreeMap<(Key<'_>, u16), usize> = BTreeMap::new();
     for (state, labels) in read {
         let Labels::Backup(media) = labels else { continue };
         if media.sets.iter().any(|set| set.is_cut) {
@@ -105,7 +121,10 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
                 None => format!("{} {} {:?} {}", set.server, set.database, set.finished, set.bytes),
             };
             let media_set = media.media_set.as_deref();
-            let key = (set.guid.as_deref().unwrap_or_default(), media_set.unwrap_or_default(), rest, set.position);
+            let (guid, media_set_id) = (set.guid.as_deref().unwrap_or_default(), media_set.unwrap_or_default());
+            let mut key = Key { guid, media_set: media_set_id, rest, position: set.position, copy: 0 };
+            let copies = copies.entry((key.clone(), media.stripe)).or_insert(0);
+            key.copy = std::mem::replace(copies, *copies + 1);
             let group = groups.entry(key).or_insert_with(|| Group {
                 set,
                 media_set,
@@ -114,14 +133,31 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
                 is_damaged: false,
             });
             group.is_damaged |= set.is_damaged;
-            // Among copies, the first by name counts.
-            group.files.entry(media.stripe).or_insert((&state.seen.path, state.seen.size));
+            group.files.insert(media.stripe, (&state.seen.path, state.seen.size));
+        }
+    }
+    // A copy of one stripe is read with the others.
+    let whole: Vec<(Key<'_>, BTreeMap<u16, (&str, u64)>, bool)> = groups
+        .iter()
+        .filter(|(key, _)| key.copy == 0)
+        .map(|(key, group)| (key.clone(), group.files.clone(), group.is_damaged))
+        .collect();
+    for (mut key, files, is_damaged) in whole {
+        for copy in 1.. {
+            key.copy = copy;
+            let Some(group) = groups.get_mut(&key) else { break };
+            for (stripe, file) in &files {
+                if !group.files.contains_key(stripe) {
+                    group.files.insert(*stripe, *file);
+                    group.is_damaged |= is_damaged;
+                }
+            }
         }
     }
     (groups, cut)
 }
 
-fn of_group(group: &Group<'_>, all: &BTreeMap<Key<'_>, Group<'_>>) -> Found {
+fn of_group(group: &Group<'_>, copy: usize, all: &BTreeMap<Key<'_>, Group<'_>>) -> Found {
     let set = group.set;
     let mut waits_for = group.lacks();
     let mut base = Vec::new();
@@ -132,7 +168,7 @@ fn of_group(group: &Group<'_>, all: &BTreeMap<Key<'_>, Group<'_>>) -> Found {
         }
     }
     Found {
-        identity: group.identity(),
+        identity: group.identity(copy),
         family: history::family_of(set.family.as_deref(), &set.database, (&set.server, &set.database)),
         server: set.server.clone(),
         name: set.database.clone(),
@@ -265,14 +301,23 @@ mod tests {
         assert_eq!(looked(&stripes, 60_000), [(Kind::Full, 3, None)]);
         assert_eq!(identity(&stripes[1..]), identity(&stripes));
         let copy = backup("copy.bak", "A", (2, 3));
-        assert_eq!(looked(&[&stripes[..], &[copy]].concat(), 60_000), [(Kind::Full, 3, None)]);
+        let with_copy = found(&[&stripes[..], &[copy]].concat(), SETTLE, 60_000);
+        let paths: Vec<String> = with_copy.iter().map(|found| found.paths.join(" ")).collect();
+        assert_eq!(paths, ["1.bak 2.bak 3.bak", "1.bak copy.bak 3.bak"], "a copy has a verdict of its own");
+        assert_ne!(with_copy[0].identity, with_copy[1].identity);
     }
 
     #[test]
-    fn a_backup_is_the_same_under_another_name_and_another_one_is_not() {
+    fn a_copy_is_another_backup_and_so_is_another_set_in_the_same_file() {
         let identity =
             |path: &str, guid: &str| found(&[backup(path, guid, (1, 1))], SETTLE, 60_000)[0].identity.clone();
-        assert_eq!(identity("a.bak", "A"), identity("b.bak", "A"));
+        assert_ne!(identity("a.bak", "A"), identity("b.bak", "A"));
+        let both = [backup("a.bak", "A", (1, 1)), backup("b.bak", "A", (1, 1))];
+        let all = found(&both, SETTLE, 60_000);
+        assert_eq!(
+            all.iter().map(|found| found.identity.clone()).collect::<Vec<_>>(),
+            [identity("a.bak", "A"), identity("b.bak", "A")]
+        );
         assert_ne!(identity("a.bak", "A"), identity("a.bak", "B"));
     }
 

@@ -14,7 +14,7 @@ use super::*;
 
 pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
     vec![
-        ("watch checks each backup once, under whatever name, and has the status of what it found", once),
+        ("watch checks each file once, and has the status of what it found", once),
         ("watch never calls a file corrupt that grows, and checks it when it is whole", growing),
         ("watch waits for late stripes, and says so after its patience", stripes),
         ("watch calls a backup without its end unknown after its patience", cut),
@@ -22,7 +22,8 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch knows a file by one name, whatever folder its relative path is seen from", relative),
         ("watch calls nothing gone that another watcher of the same history looks for", two_watchers),
         ("watch takes a folder that cannot be listed for no folder without backups", unlisted),
-        ("watch checks a backup again whose file has changed, and no copy of it", changed),
+        ("watch checks a backup again whose file has changed, and each copy of it", changed),
+        ("watch has a verdict for each copy of a backup, and takes none for another", copies),
         ("watch that is killed checks each backup exactly once all the same", killed),
         ("watch ends at SIGTERM, and what it was checking is ready again", signal),
         ("watch follows its policy", policies),
@@ -189,11 +190,11 @@ fn once(folder: &Path) -> Result<(), Failed> {
     fs::rename(folder.join("backups/one.bak"), folder.join("backups/renamed.bak"))?;
     hurt(folder, "three", "3")?;
     let second = watch(folder, &["--json"]);
-    expect(reported(&second)?, &["corrupt three.bak"])?;
+    expect(reported(&second)?, &["corrupt three.bak", "sound renamed.bak"])?;
     ensure(second.status.code() == Some(1), format!("{second:?}"))?;
     let third = watch(folder, &[]);
     ensure(third.status.code() == Some(0) && text(&third.stdout).lines().count() == 1, format!("{third:?}"))?;
-    ensure(runs(folder)? == (3, 1), format!("{:?}", runs(folder)?))?;
+    ensure(runs(folder)? == (3, 2), format!("{:?}", runs(folder)?))?;
     let state = mdfsck(folder, &["history", "h.db"]);
     ensure(text(&state.stdout).contains("corrupt"), text(&state.stdout))
 }
@@ -397,12 +398,33 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
     ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "nothing has changed")?;
     fs::copy(&one, folder.join("backups/zero.bak"))?;
-    ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "a copy is no other backup")?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound zero.bak"])?;
     backup(folder, "three", "3", &[])?;
     let third = fs::read(folder.join("backups/three.bak"))?;
     fs::remove_file(folder.join("backups/three.bak"))?;
     fs::write(&two, third)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound two.bak"])
+}
+
+/// A rotten copy beside a good one, and a rotten original beside a good copy: each file has its own verdict, and what was found in
+/// one is not gone because the other does not have it.
+fn copies(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    let (one, copy) = (folder.join("backups/one.bak"), folder.join("backups/copy.bak"));
+    let good = fs::read(&one)?;
+    let mut rotten = good.clone();
+    let middle = rotten.len() / 2;
+    rotten[middle] ^= 0x10;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
+    fs::write(&copy, &rotten)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["corrupt copy.bak"])?;
+    fs::write(&one, &good)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
+    let findings = || mdfsck(folder, &["history", "h.db", "findings", "--json"]);
+    ensure(text(&findings().stdout).contains("\"life\":\"new\""), text(&findings().stdout))?;
+    fs::write(&copy, &good)?;
+    fs::write(&one, &rotten)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["corrupt one.bak", "sound copy.bak"])
 }
 
 fn start(folder: &Path, options: &[&str]) -> Result<Child, Failed> {
