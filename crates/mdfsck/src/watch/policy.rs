@@ -89,11 +89,12 @@ pub(crate) fn left_out(
                 let known = newest.entry(&item.found.family).or_insert(age);
                 *known = age.max(*known);
             }
-            let set_of =
-                |id: i64| known.iter().find(|item| item.id == id).and_then(|item| item.found.set_guid.as_ref());
+            let sets: HashMap<i64, &str> =
+                known.iter().filter_map(|item| Some((item.id, item.found.set_guid.as_deref()?))).collect();
             // Its copies are the newest too: each file has a verdict of its own.
             let is_newest = |item: &Item| {
-                let is_copy = |id| item.found.set_guid.is_some() && item.found.set_guid.as_ref() == set_of(id);
+                let is_copy =
+                    |id| item.found.set_guid.is_some() && item.found.set_guid.as_deref() == sets.get(&id).copied();
                 newest.get(item.found.family.as_str()).is_some_and(|(_, newest)| *newest == item.id || is_copy(*newest))
             };
             let reason = "not chosen: only the newest full backup of each database is checked".to_owned();
