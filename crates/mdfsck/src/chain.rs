@@ -33,10 +33,15 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     if media.is_empty() {
         return Err(Failure::unable("no backup file found; name backup files, or the folder that holds them"));
     }
-    let chains = backup::chains(&media);
+    let mut chains = backup::chains(&media);
     let recovery = arguments.recovery();
     let stop = arguments.at.as_ref().map(|at| Stop::At(at.time));
     let verifier = arguments.verify.then_some(Verifier { options: &recovery, stop });
+    if let Some(verifier) = &verifier {
+        for database in &mut chains {
+            status |= take_sound_copies(database, arguments, verifier);
+        }
+    }
     let mut found = Vec::new();
     for database in &chains {
         let (answer, bits) = look(database, arguments, verifier.as_ref());
@@ -92,6 +97,24 @@ fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
         return Err(Failure::file_exists(path));
     }
     Target::at_new(path).map(Some)
+}
+
+/// Of several copies of a backup on the path that is asked for, takes the first with which a restore succeeds. With the bits of
+/// the exit status for those that are damaged.
+fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, verifier: &Verifier<'_>) -> u8 {
+    let path = match &arguments.at {
+        Some(at) => {
+            let moment = database.moment(&at.shown());
+            moment.chain.map(|chain| (chain, moment.stops))
+        }
+        None => database.newest().map(|chain| (chain.clone(), false)),
+    };
+    let Some((chain, stops)) = path else { return 0 };
+    let passed_over = verifier.sound_copies(database, &chain, stops);
+    for (damaged, used) in &passed_over {
+        warn(format!("{}: is damaged; its copy {} is taken", damaged.display(), used.display()));
+    }
+    if passed_over.is_empty() { 0 } else { Failure::CORRUPT }
 }
 
 /// What is to be said of a database, with the bits of the exit status.

@@ -78,6 +78,49 @@ impl Verifier<'_> {
         Ok(Judged { verified: judge(&report, recovered.summary.as_ref(), log), is_final: true, damaged })
     }
 
+    /// Exchanges damaged files on a path for sound copies of them. Returns each pair.
+    pub(super) fn sound_copies(
+        &self,
+        database: &mut DatabaseChains,
+        chain: &Chain,
+        stops: bool,
+    ) -> Vec<(PathBuf, PathBuf)> {
+        let copies_of = |set: &ChainSet| if set.stripes == 1 { set.copies.clone() } else { Vec::new() };
+        let has_copies = |step: &usize| database.sets.get(*step).is_some_and(|set| !copies_of(set).is_empty());
+        if !chain.steps.iter().any(has_copies) || self.verify(database, chain, stops).0.verified.is_usable() {
+            return Vec::new();
+        }
+        let mut exchanged = Vec::new();
+        for (number, step) in chain.steps.iter().enumerate() {
+            let Some(set) = database.sets.get(*step) else { continue };
+            let (Some(known), copies) = (set.paths.first().cloned(), copies_of(set)) else { continue };
+            if copies.is_empty() {
+                continue;
+            }
+            // Up to this backup: those after it may be damaged too.
+            let steps: Vec<usize> = chain.steps.iter().take(number + 1).copied().collect();
+            let is_all = steps.len() == chain.steps.len();
+            let until = Chain { steps, ..chain.clone() };
+            if self.verify(database, &until, stops && is_all).0.verified.is_usable() {
+                continue;
+            }
+            for copy in copies {
+                let mut with_copy = database.clone();
+                if let Some(set) = with_copy.sets.get_mut(*step) {
+                    set.copies.retain(|path| *path != copy);
+                    set.copies.push(known.clone());
+                    set.paths = vec![copy.clone()];
+                }
+                if self.verify(&with_copy, &until, stops && is_all).0.verified.is_usable() {
+                    *database = with_copy;
+                    exchanged.push((known, copy));
+                    break;
+                }
+            }
+        }
+        exchanged
+    }
+
     /// If a path turned out to be damaged, another one that avoids what may be the cause: the log backup that is damaged, else
     /// the differential, else the full backup. `path` says which path there is without some sets.
     pub(super) fn detour(

@@ -387,6 +387,7 @@ impl Found {
         let mut is_simple = matches!(choice, SetChoice::Newest | SetChoice::Positions(_));
         let is_among_others = !plan.items.is_empty() || plans.len() > 1;
         for BackupPlan { database, restores, unused, logs, refused_logs, refused, sets } in plans {
+            let copies = copies_of(&self.backups, restores.iter().flatten());
             // A named log that does not follow is refused with the backups that it was named with.
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() + refused_logs.len() == sets;
             let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
@@ -394,6 +395,16 @@ impl Found {
             let in_use: HashSet<&PathBuf> =
                 restores.iter().filter(|sets| !has_log(sets)).flatten().flat_map(|set| &set.paths).collect();
             let unused: Vec<SetPlace> = unused.into_iter().filter(|(path, _)| !in_use.contains(path)).collect();
+            // A copy is not older, and its bytes are others.
+            let is_copy = |place: &SetPlace| copies.contains(place);
+            let (of_copies, unused): (Vec<SetPlace>, Vec<SetPlace>) = unused.into_iter().partition(is_copy);
+            if !of_copies.is_empty() {
+                let names =
+                    listed(of_copies.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
+                plan.notes.push(format!(
+                    "{database}: copies of the backups that are checked, and not checked: {names}; name them to check them too"
+                ));
+            }
             if !unused.is_empty() {
                 let names = listed(unused.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
                 plan.notes.push(match until {
@@ -566,6 +577,14 @@ pub(crate) fn is_lost_backup(path: &Path) -> bool {
 
 fn has_log_name(path: &Path) -> bool {
     has_extension(path, &["ldf"]) || logs::is_log(path)
+}
+
+/// The places in other files of the sets that are read.
+fn copies_of<'s>(media: &[BackupMedia], read: impl Iterator<Item = &'s ChainSet>) -> HashSet<SetPlace> {
+    let guids: HashSet<&str> = read.filter_map(|set| set.set.guid.as_deref()).collect();
+    let sets = media.iter().flat_map(|media| media.sets.iter().map(move |set| (media, set)));
+    let copies = sets.filter(|(_, set)| set.guid.as_deref().is_some_and(|guid| guids.contains(guid)));
+    copies.map(|(media, set)| (media.path.clone(), set.position)).collect()
 }
 
 /// Whether a file is text: other programs call their backups .bak too. What was a database may be empty, zeros or noise.

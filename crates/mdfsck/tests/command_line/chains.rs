@@ -18,6 +18,22 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             ensure(parts.iter().all(|part| output.contains(part)) && !output.contains("in no chain"), output.clone())?;
             ensure(output.matches("02_log.trn").count() == 1 && output.lines().all(|line| line.len() <= 80), output)
         }),
+        ("chain --verify takes the sound one of two copies, and names the rotten one", |folder| {
+            make(folder, &[])?;
+            for (good, copy) in [("01_full.bak", "zz_full.bak"), ("05_log.trn", "zz_log.trn")] {
+                fs::copy(folder.join("here").join(good), folder.join("here").join(copy))?;
+                let mut bytes = fs::read(folder.join("here").join(good))?;
+                let quarter = bytes.len() / 4 - 1000;
+                bytes[quarter] ^= 0x10;
+                fs::write(folder.join("here").join(good), bytes)?;
+            }
+            let output = mdfsck(folder, &["chain", "here", "--verify"]);
+            let (said, warned) = (text(&output.stdout), text(&output.stderr));
+            ensure(!said.contains("cannot be restored"), said.clone())?;
+            ensure(warned.contains("01_full.bak: is damaged; its copy "), warned.clone())?;
+            ensure(warned.contains("zz_full.bak is taken"), warned)?;
+            ensure(output.status.code() == Some(1) && said.contains("zz_full.bak"), said)
+        }),
         ("chain --at says from which backups, and its claim holds when the moment is restored", |folder| {
             make(folder, &[])?;
             let line = json(folder, &["here"])?;

@@ -400,6 +400,15 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 "orders: older than the backups that are checked, and not checked: days/monday.bak, set 1; --set all";
             ensure(text(&days.stderr).contains(older), text(&days.stderr))?;
             ensure(text(&days.stdout).contains("2 databases and backups: 2 sound"), text(&days.stdout))?;
+            // A copy is not older.
+            fs::create_dir(folder.join("twice"))?;
+            fs::copy(folder.join("days/other.bak"), folder.join("twice/a.bak"))?;
+            fs::copy(folder.join("days/other.bak"), folder.join("twice/b.bak"))?;
+            let twice = mdfsck(folder, &["check", "twice"]);
+            let copies = ": copies of the backups that are checked, and not checked: twice/b.bak, set 1; name them";
+            ensure(text(&twice.stderr).contains(copies), text(&twice.stderr))?;
+            let both = mdfsck(folder, &["check", "twice/a.bak", "twice/b.bak"]);
+            ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;
             // Each that is named is checked.
             let days = ["days/monday.bak", "days/full.bak", "days/other.bak"];
             let named = mdfsck(folder, &[&["check"], &days[..]].concat());
