@@ -138,5 +138,7 @@ impl History {
 fn forget_backups(transaction: &Transaction<'_>, family: &str) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM backup WHERE family = ?1 AND state <> 'running'", [family])?;
     transaction.execute("DELETE FROM progress WHERE family = ?1", [family])?;
-    transaction.execute("DELETE FROM alarm WHERE family = ?1", [family]).map(drop)
+    // Those of its databases on single servers too.
+    let of_family = "DELETE FROM alarm WHERE family = ?1 OR substr(family, 1, length(?1) + 4) = ?1 || ' on '";
+    transaction.execute(of_family, [family]).map(drop)
 }

@@ -235,12 +235,13 @@ impl History {
         self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// The families whose newest full or differential backup is older than `most`. Only backups count that exist, are whole, and
+    /// The databases whose newest full or differential backup is older than `most`; those of one family are one if they `are_replicas`,
+    /// otherwise only with the same name on the same server. Only backups count that exist, are whole, and
     /// are not known to be corrupt.
     ///
     /// # Errors
     /// If the history cannot be read.
-    pub fn families_without_backup(&self, most: Duration) -> Result<Vec<Raised>> {
+    pub fn families_without_backup(&self, most: Duration, are_replicas: bool) -> Result<Vec<Raised>> {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
@@ -248,17 +249,19 @@ impl History {
             let mut statement = self.connection().prepare(
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
-                     THEN taken_at END) AS newest
-                 FROM backup WHERE type IN ('full', 'differential') GROUP BY family
-                 HAVING newest < ?1 OR newest IS NULL AND min(first_seen) < ?1 ORDER BY name, family",
+                     THEN taken_at END) AS newest, CASE WHEN ?2 THEN '' ELSE server END AS place
+                 FROM backup WHERE type IN ('full', 'differential') GROUP BY family, place, CASE WHEN ?2 THEN '' ELSE name END
+                 HAVING newest < ?1 OR newest IS NULL AND min(first_seen) < ?1 ORDER BY name, family, place",
             )?;
-            let rows = statement.query_map([oldest], |row| {
+            let rows = statement.query_map(params![oldest, are_replicas], |row| {
                 let (family, name, newest): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
                 let text = match newest {
                     Some(newest) => format!("the newest backup is from {newest}"),
                     None => "there is no backup that is whole and not corrupt".to_owned(),
                 };
-                Ok(Raised { family, name, text })
+                let server: String = row.get(3)?;
+                let text = if server.is_empty() { text } else { format!("server {server}: {text}") };
+                Ok(Raised { family, server, name, text })
             })?;
             rows.collect::<rusqlite::Result<_>>()
         };

@@ -385,13 +385,14 @@ impl Watcher<'_> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         let mut all = Vec::new();
         if let Some(most) = self.arguments.max_age {
-            let raised = self.history.families_without_backup(most).map_err(failed)?;
+            let raised = self.history.families_without_backup(most, self.arguments.replicas).map_err(failed)?;
             all.push((Event::BackupMissing, most, raised));
         }
         if let Some(within) = self.arguments.within {
             let coverage = self.history.coverage(&Filter::default(), Some(within)).map_err(failed)?;
             let broken = coverage.iter().filter(|one| !one.is_kept()).map(|one| Raised {
                 family: one.family.clone(),
+                server: String::new(),
                 name: one.database.clone(),
                 text: "not every page was read, or not every relation proven, within the promised time".to_owned(),
             });
@@ -401,7 +402,7 @@ impl Watcher<'_> {
             let promise = Promise { broken: event, judge: Judge::Watch, span };
             let has_listener = self.arguments.listener.is_there();
             let new = self.history.raise(&promise, &raised, None, has_listener).map_err(failed)?;
-            let shown = |one: &&Raised| self.arguments.once || new.contains(&one.family);
+            let shown = |one: &&Raised| self.arguments.once || new.contains(&one.key());
             let format = self.format;
             output::print(|out| {
                 raised.iter().filter(shown).try_for_each(|one| lines::write_alarm(event, one, format, out))

@@ -193,7 +193,7 @@ fn raise(
     broken: &[String],
     has_listener: bool,
 ) -> history::Result<()> {
-    let raised = Raised { family: family.clone(), name, text: broken.join(" ") };
+    let raised = Raised { family: family.clone(), server: String::new(), name, text: broken.join(" ") };
     let raised = if broken.is_empty() { &[] } else { std::slice::from_ref(&raised) };
     History::open_or_create(path)?.raise(promise, raised, Some(&family), has_listener).map(drop)
 }

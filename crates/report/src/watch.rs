@@ -149,7 +149,7 @@ pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io:
 pub fn write_alarm(event: Event, raised: &Raised, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
     match format {
         WatchFormat::Json => {
-            let Raised { family, name, text } = raised;
+            let Raised { family, name, text, .. } = raised;
             line(&WatchLine::Alarm(WatchAlarm { v: VERSION, event: event.name(), database: name, family, text }), out)
         }
         WatchFormat::Csv => {

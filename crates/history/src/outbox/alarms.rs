@@ -54,15 +54,27 @@ pub enum Judge {
 pub struct Raised {
     /// The family.
     pub family: String,
+    /// The server, if a database of this family on another one is another database; otherwise empty.
+    pub server: String,
     /// Name of the database.
     pub name: String,
     /// What is wrong.
     pub text: String,
 }
 
+impl Raised {
+    /// What distinguishes its alarm from others.
+    pub fn key(&self) -> String {
+        match self.server.as_str() {
+            "" => self.family.clone(),
+            server => format!("{} on {server} as {}", self.family, self.name),
+        }
+    }
+}
+
 impl History {
     /// Records for which families a promise is broken, and with a listener puts what has changed into the outbox. `judged` is the
-    /// only family that was judged; `None` if all were. Returns the families whose promise was not broken before.
+    /// only family that was judged; `None` if all were. Returns the keys of those whose promise was not broken before.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -80,14 +92,14 @@ impl History {
         self.transaction(|transaction| {
             transaction.execute("DELETE FROM alarm WHERE judged < ?1", [ago(FORGOTTEN)])?;
             let known = known(transaction, event, &promise, judged)?;
-            let current: BTreeMap<&str, &Raised> = raised.iter().map(|one| (one.family.as_str(), one)).collect();
+            let current: BTreeMap<String, &Raised> = raised.iter().map(|one| (one.key(), one)).collect();
             let mut new = BTreeSet::new();
-            for (family, one) in current.iter().filter(|(family, _)| !known.contains(**family)) {
-                new.insert((*family).to_owned());
+            for (family, one) in current.iter().filter(|(key, _)| !known.contains(key.as_str())) {
+                new.insert(family.clone());
                 let insert = "INSERT INTO alarm (family, kind, promise, since, judged) VALUES (?1, ?2, ?3, ?4, ?4)";
                 transaction.execute(insert, params![family, event.name(), promise, now])?;
                 if has_listener {
-                    tell(transaction, event, (family, &one.name, &one.text), &now)?;
+                    tell(transaction, event, (&one.family, &one.name, &one.text), &now)?;
                 }
             }
             for family in &known {

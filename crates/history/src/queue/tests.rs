@@ -207,7 +207,7 @@ fn only_a_backup_that_is_there_and_whole_and_not_corrupt_is_new_enough() {
     put(&mut history, &all);
     let set = |id: i64, what: &str| {
         history.connection().execute(&format!("UPDATE backup SET {what} WHERE id = {id}"), []).unwrap();
-        history.families_without_backup(Duration::from_secs(3600)).unwrap().len()
+        history.families_without_backup(Duration::from_secs(3600), false).unwrap().len()
     };
     let old = "taken_at = '2020-01-01T00:00:00Z'";
     set(1, old);
@@ -288,7 +288,8 @@ fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
     use crate::outbox::{Event, Judge, Promise, Raised};
     let (_folder, mut history) = history();
     let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Watch, span: Duration::from_secs(60) };
-    let raised = [Raised { family: "F".to_owned(), name: "a\"\n".to_owned(), text: "broken".to_owned() }];
+    let raised =
+        [Raised { family: "F".to_owned(), server: String::new(), name: "a\"\n".to_owned(), text: "broken".to_owned() }];
     for _ in 0..3 {
         history.raise(&promise, &raised, None, true).unwrap();
     }
@@ -316,7 +317,12 @@ fn an_event_that_always_fails_holds_up_no_other() {
     use crate::outbox::{Event, Judge, Promise, Raised};
     let (_folder, mut history) = history();
     let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Watch, span: Duration::from_secs(60) };
-    let of = |family: &str| Raised { family: family.to_owned(), name: family.to_owned(), text: String::new() };
+    let of = |family: &str| Raised {
+        family: family.to_owned(),
+        server: String::new(),
+        name: family.to_owned(),
+        text: String::new(),
+    };
     let mut raised = vec![of("A"), of("B")];
     history.raise(&promise, &raised, None, true).unwrap();
     let holder = Holder::new("H1");
@@ -341,6 +347,7 @@ fn a_process_answers_only_for_events_that_it_could_not_pass_on_itself() {
     let promise = Promise { broken: Event::PromiseBroken, judge: Judge::Watch, span: Duration::from_secs(60) };
     let raised = ["A", "B", "C"].map(|family| Raised {
         family: family.to_owned(),
+        server: String::new(),
         name: family.to_owned(),
         text: String::new(),
     });
@@ -377,8 +384,12 @@ fn a_promise_that_is_kept_says_nothing_of_a_shorter_one_or_of_other_databases() 
         span: Duration::from_secs(seconds),
     };
     let (short, long) = (of(Judge::Watch, 60), of(Judge::Watch, 600));
-    let raised =
-        ["F", "G"].map(|family| Raised { family: family.to_owned(), name: family.to_owned(), text: "old".to_owned() });
+    let raised = ["F", "G"].map(|family| Raised {
+        family: family.to_owned(),
+        server: String::new(),
+        name: family.to_owned(),
+        text: "old".to_owned(),
+    });
     let new = |history: &mut History, promise: &Promise, raised: &[Raised], judged: Option<&str>| {
         history.raise(promise, raised, judged, true).unwrap().into_iter().collect::<Vec<_>>()
     };
@@ -405,7 +416,7 @@ fn an_alarm_that_was_not_judged_for_more_than_a_year_is_forgotten() {
     use crate::outbox::{Event, Judge, Promise, Raised};
     let (_folder, mut history) = history();
     let promise = Promise { broken: Event::BackupMissing, judge: Judge::Watch, span: Duration::from_secs(60) };
-    let raised = [Raised { family: "F".to_owned(), name: String::new(), text: String::new() }];
+    let raised = [Raised { family: "F".to_owned(), server: String::new(), name: String::new(), text: String::new() }];
     let mut raise = |ago: u64| {
         let then = time::text(SystemTime::now() - Duration::from_secs(ago * 86_400));
         history.connection().execute("UPDATE alarm SET judged = ?1", [then]).unwrap();
@@ -426,4 +437,22 @@ fn a_result_of_an_earlier_version_is_that_of_the_file_that_was_read() {
     assert_eq!(state(&history), ["done", "ready"], "the copy was never read");
     put(&mut history, &both);
     assert_eq!(state(&history), ["done", "ready"]);
+}
+
+#[test]
+fn a_database_that_was_restored_on_another_server_keeps_no_promise_of_the_first() {
+    let (_folder, mut history) = history();
+    let prod = found("A", "a.bak");
+    let dev = Found { server: "DEV".to_owned(), ..found("B", "b.bak") };
+    put(&mut history, &[prod, dev]);
+    let now = crate::time::now();
+    history.connection().execute("UPDATE backup SET taken_at = '2020-01-01' WHERE id = 1", []).unwrap();
+    history.connection().execute("UPDATE backup SET taken_at = ?1 WHERE id = 2", [now]).unwrap();
+    let hour = Duration::from_secs(3600);
+    let late = history.families_without_backup(hour, false).unwrap();
+    assert_eq!(
+        late.iter().map(|one| (one.server.as_str(), one.key())).collect::<Vec<_>>(),
+        [("S", "F on S as Sales".to_owned())]
+    );
+    assert!(history.families_without_backup(hour, true).unwrap().is_empty(), "replicas are one database");
 }

@@ -64,6 +64,13 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) max_age: Option<Duration>,
 
+    /// Take databases of one family for one, whatever their server and name: replicas of an availability group, whose backups come from
+    /// any of them
+    ///
+    /// Otherwise a database that was restored elsewhere or under another name is another one, for --max-age and --policy newest.
+    #[arg(long, help_heading = CHOICE)]
+    pub(crate) replicas: bool,
+
     /// Every page of each database must have been read and every relation proven within this time, such as 14d
     ///
     /// If broken: bit 16 of the exit status, and the event promise-broken; later, promise-kept-again.

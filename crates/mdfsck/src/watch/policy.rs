@@ -70,8 +70,9 @@ impl During {
 }
 
 /// The backups that are skipped, and why. `checked` has the end of the last full check of each family.
+/// `are_replicas` says that databases of one family are one, whatever their server and name.
 pub(crate) fn left_out(
-    policy: Policy,
+    (policy, are_replicas): (Policy, bool),
     queued: &[Item],
     known: &[Item],
     checked: &HashMap<String, String>,
@@ -83,10 +84,14 @@ pub(crate) fn left_out(
         Policy::Newest => {
             // A newer backup counts even if it is not whole yet, or already done.
             let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
-            let mut newest: HashMap<&str, (Option<&str>, i64)> = HashMap::new();
+            let database = |item: &Item| match are_replicas {
+                true => [item.found.family.clone(), String::new(), String::new()],
+                false => [item.found.family.clone(), item.found.name.clone(), item.found.server.clone()],
+            };
+            let mut newest: HashMap<[String; 3], (Option<&str>, i64)> = HashMap::new();
             for item in fulls {
                 let age = (item.found.taken_at.as_deref(), item.id);
-                let known = newest.entry(&item.found.family).or_insert(age);
+                let known = newest.entry(database(item)).or_insert(age);
                 *known = age.max(*known);
             }
             let sets: HashMap<i64, &str> =
@@ -95,7 +100,7 @@ pub(crate) fn left_out(
             let is_newest = |item: &Item| {
                 let is_copy =
                     |id| item.found.set_guid.is_some() && item.found.set_guid.as_deref() == sets.get(&id).copied();
-                newest.get(item.found.family.as_str()).is_some_and(|(_, newest)| *newest == item.id || is_copy(*newest))
+                newest.get(&database(item)).is_some_and(|(_, newest)| *newest == item.id || is_copy(*newest))
             };
             let reason = "not chosen: only the newest full backup of each database is checked".to_owned();
             ready().filter(|item| !is_newest(item)).map(|item| (item.id, reason.clone())).collect()
@@ -216,14 +221,18 @@ mod tests {
             item(4, "b", full, "2026-11-01T00:00:00Z", 1),
         ];
         let none = HashMap::new();
-        let chosen = |all: &[Item]| ids(left_out(Policy::Newest, all, all, &none, NOW));
+        let chosen = |all: &[Item]| ids(left_out((Policy::Newest, false), all, all, &none, NOW));
         assert_eq!(chosen(&all), [1, 3]);
+        all[1].found.server = "DEV".to_owned();
+        assert_eq!(chosen(&all), [3], "a copy restored on another server is another database");
+        assert_eq!(ids(left_out((Policy::Newest, true), &all, &all, &none, NOW)), [1, 3], "replicas are one");
+        all[1].found.server = String::new();
         all[1].state = "waiting".to_owned();
         assert_eq!(chosen(&all), [1, 3]);
         all[1].state = "skipped".to_owned();
         all[1].reason = "gone".to_owned();
         assert_eq!(chosen(&all), [3], "the next one is the newest now");
-        assert!(left_out(Policy::All, &all, &all, &none, NOW).is_empty());
+        assert!(left_out((Policy::All, false), &all, &all, &none, NOW).is_empty());
     }
 
     #[test]
@@ -233,9 +242,9 @@ mod tests {
         let mut all = vec![of(1, "2026-11-19T00:00:00Z"), of(2, "2026-11-20T00:00:00Z")];
         let chosen = |all: &[Item], last: &str| {
             let checked = HashMap::from([("a".to_owned(), last.to_owned())]);
-            ids(left_out(week, all, all, &checked, NOW))
+            ids(left_out((week, false), all, all, &checked, NOW))
         };
-        assert_eq!(ids(left_out(week, &all, &all, &HashMap::new(), NOW)), [1]);
+        assert_eq!(ids(left_out((week, false), &all, &all, &HashMap::new(), NOW)), [1]);
         assert_eq!(chosen(&all, "2026-11-14T12:00:00Z"), [1], "a week ago");
         assert_eq!(chosen(&all, "2026-11-14T12:00:01Z"), [1, 2], "a second less");
         all[0].found.is_damaged = true;

@@ -161,7 +161,7 @@ fn next(
     let mut queued = history.queued()?;
     queued.retain(|item| shared.is_own(item));
     let known = if arguments.policy == Policy::Newest { history.backups()? } else { Vec::new() };
-    let left_out = policy::left_out(arguments.policy, &queued, &known, &checked, &now);
+    let left_out = policy::left_out((arguments.policy, arguments.replicas), &queued, &known, &checked, &now);
     if !left_out.is_empty() {
         history.skip(&left_out)?;
         let skipped: HashSet<i64> = left_out.iter().map(|(id, _)| *id).collect();
