@@ -138,7 +138,7 @@ impl RowsetColumn {
             0 => Stored::Absent,
             // Beyond the columns at the time of writing, the bytes belong to something else: a bit column shares those
             // of older ones, and the number of a variable column may be that of a forwarded row's back pointer.
-            _ if known.is_none() && null_bit > 0 && record.column_count() > 0 => Stored::Absent,
+            _ if !record.has_column(null_bit) => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {
                 Some((bytes, true)) => Stored::Complex(bytes),

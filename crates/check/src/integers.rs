@@ -34,7 +34,9 @@ impl IntegerColumn {
 
     /// Whether all rows have a value of it.
     fn is_in(self, rows: Rows<'_>) -> bool {
-        rows.nulls_of(self.null_bit).is_none() && rows.has_fixed(self.offset, self.length)
+        rows.has_column(self.null_bit)
+            && rows.nulls_of(self.null_bit).is_none()
+            && rows.has_fixed(self.offset, self.length)
     }
 
     fn is_int(self) -> bool {

@@ -157,7 +157,7 @@ impl RowCheck for Plans {
 fn together(work: &UnitPlan, rows: Rows<'_>) -> Option<Seen> {
     let Column { column, fixed_length, .. } = &work.column;
     let (offset, length, null_bit) = (column.leaf_offset.unsigned_abs(), (*fixed_length)?, column.leaf_null_bit);
-    let has_column = !(1..null_bit).contains(&rows.column_count()) && rows.has_fixed(offset, length);
+    let has_column = rows.has_column(null_bit) && rows.has_fixed(offset, length);
     if !has_column || rows.nulls_of(null_bit).is_some() {
         return None;
     }

@@ -61,6 +61,7 @@ impl Column {
     pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
         // Most values are in the fixed part and need no second thought.
         if let Some(length) = self.fixed_length
+            && record.has_column(self.column.leaf_null_bit)
             && record.null_bit(self.column.leaf_null_bit) != Some(true)
             && let Some(bytes) = record.fixed(self.column.leaf_offset.unsigned_abs(), length)
         {
@@ -286,4 +287,61 @@ impl Expressions<'_> {
 /// Whether a value of a sparse column has all of its type's bytes is known of the other types only.
 pub(crate) fn is_sparse_and_padded(column: &RowsetColumn) -> bool {
     column.is_sparse() && matches!(column.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY)
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::RowsetColumn;
+    use format::same_shape::SameShapeRows;
+    use format::{Page, PageType};
+
+    use super::*;
+    use crate::integers::IntegerColumn;
+    use crate::test_pages::TestPage;
+
+    /// An int at offset 4, where rows of one column have the bytes of a dropped one.
+    fn added(default: Option<Box<[u8]>>) -> Column {
+        let info = TypeInfo { length: 4, ..TypeInfo::from_ti(xtype::INT.into()) };
+        Column::of_table(&RowsetColumn {
+            id: 2,
+            physical: 2,
+            info,
+            collation: CollationId(0),
+            status: 0,
+            key_ordinal: 0,
+            leaf_offset: 4,
+            node_offset: 0,
+            leaf_null_bit: 2,
+            node_null_bit: 0,
+            default,
+            leaf_bit: 0,
+            node_bit: 0,
+        })
+    }
+
+    /// A row that counts so many columns.
+    fn row(columns: u8) -> [u8; 11] {
+        [0x10, 0, 8, 0, 7, 7, 7, 7, columns, 0, 0]
+    }
+
+    #[test]
+    fn a_column_in_the_place_of_a_dropped_one_has_no_value_in_older_rows() {
+        let (older, newer) = (row(1), row(2));
+        let [older, newer] = [&older, &newer].map(|bytes| Record::data(bytes).unwrap());
+        assert_eq!(added(None).value(&older), Stored::Null);
+        assert_eq!(added(Some([9, 0, 0, 0].into())).value(&older), Stored::Plain(&[9, 0, 0, 0]));
+        assert_eq!(added(None).value(&newer), Stored::Plain(&[7; 4]));
+    }
+
+    #[test]
+    fn nor_has_it_one_in_all_rows_of_a_page_at_once() {
+        for columns in [1, 2] {
+            let bytes = TestPage::new(PageType::Data).record(&row(columns)).record(&row(columns)).finish();
+            let (page, mut same_shape) = (Page::new(&bytes), SameShapeRows::default());
+            assert!(same_shape.load(page, false));
+            let mut values = [0; 2];
+            let are_read = IntegerColumn::of(&added(None)).unwrap().read(same_shape.of(page), &mut values);
+            assert_eq!(are_read, columns == 2, "{columns} columns");
+        }
+    }
 }

@@ -104,8 +104,10 @@ impl KeyColumn {
                 KeyValue::Null
             };
         }
+        let is_uniquifier = self.offset < 0 && self.order == KeyOrder::Signed;
         match self.offset {
             0 => KeyValue::Unknown,
+            _ if !record.has_column(self.null_bit) && !is_uniquifier => KeyValue::Unknown,
             1.. => match record.fixed(self.offset.unsigned_abs(), self.length) {
                 Some(bytes) => KeyValue::Bytes(bytes),
                 None => KeyValue::Unknown,

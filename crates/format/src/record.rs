@@ -318,6 +318,13 @@ impl<'a> Record<'a> {
         Some(byte & (1 << (bit % 8)) != 0)
     }
 
+    /// Whether the record stores the column with the null bit `number`. It stores none that was added after it was written:
+    /// the bytes in such a column's place belong to a dropped one, whose place it took (docs/format/records.md).
+    #[inline]
+    pub fn has_column(&self, number: u16) -> bool {
+        is_known(number, self.column_count)
+    }
+
     /// The variable columns that the record stores.
     pub fn variables(&self) -> Variables<'a> {
         let start = self.offsets_at + 2 * self.variable_count;
@@ -364,6 +371,12 @@ impl<'a> Iterator for Variables<'a> {
 
 /// Bit of a variable end offset: the column is not stored plainly (off-row pointer, back pointer, sparse vector).
 pub const COMPLEX: u16 = 0x8000;
+
+/// Whether records that count `column_count` columns, or 0 without a null bitmap, store the one with this null bit.
+#[inline]
+pub(crate) fn is_known(null_bit: u16, column_count: u16) -> bool {
+    column_count == 0 || null_bit <= column_count
+}
 
 #[cfg(test)]
 mod tests {

@@ -158,7 +158,7 @@ impl Place {
     fn is_words(&self, rows: Rows<'_>) -> bool {
         match *self {
             Self::Fixed { offset, length, null_bit } => {
-                let is_in_rows = rows.has_fixed(offset, length) && !(1..null_bit).contains(&rows.column_count());
+                let is_in_rows = rows.has_fixed(offset, length) && rows.has_column(null_bit);
                 is_in_rows && rows.nulls_of(null_bit).is_none()
             }
             Self::Formed(ref place, form) => {
@@ -194,7 +194,7 @@ impl Place {
         integers: &mut IntegerScratch,
     ) -> Option<bool> {
         // If the rows do not have the column yet, the bytes in its place may belong to another.
-        if (1..self.null_bit()).contains(&rows.column_count()) {
+        if !rows.has_column(self.null_bit()) {
             return None;
         }
         match *self {

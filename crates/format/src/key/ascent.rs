@@ -50,6 +50,7 @@ impl Ascent {
     fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
         let KeyColumn { order, offset, length, null_bit, .. } = *column;
         if offset == 0
+            || !rows.has_column(null_bit)
             || rows.nulls_of(null_bit).is_some()
             || offset > 0 && !rows.has_fixed(offset.unsigned_abs(), length)
         {
@@ -251,7 +252,8 @@ impl Number {
             _ => return None,
         };
         let end = offset.unsigned_abs().checked_add(length).filter(|_| offset > 0)?;
-        if rows.nulls_of(null_bit).is_some() || !rows.has_fixed(offset.unsigned_abs(), length) {
+        let is_in_rows = rows.has_column(null_bit) && rows.nulls_of(null_bit).is_none();
+        if !is_in_rows || !rows.has_fixed(offset.unsigned_abs(), length) {
             return None;
         }
         let flip = if descending { !flip } else { flip };

@@ -2,7 +2,7 @@
 
 use super::{Exception, SameShapeRows, Vectors, WORD_BITS, bytes_of};
 use crate::bytes::u16_at;
-use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, status};
+use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, is_known, status};
 use crate::slots::Span;
 
 /// The rows of a page whose records have one shape.
@@ -149,6 +149,12 @@ impl<'a> Rows<'a> {
             true => Record::data(bytes).ok(),
             false => Record::index(bytes, self.fixed_end()).ok(),
         }
+    }
+
+    /// Whether the rows store the column with the null bit `number`, as [`Record::has_column`] says.
+    #[inline]
+    pub fn has_column(&self, number: u16) -> bool {
+        is_known(number, self.column_count())
     }
 
     /// Whether all rows have `length` bytes at `offset` in their fixed part.
