@@ -59,8 +59,6 @@ pub(crate) struct Sums {
 struct UnitSums {
     rows: u64,
     values: u64,
-    /// NULLs in variable columns that have bytes.
-    kept: u64,
 }
 
 impl Sums {
@@ -78,7 +76,6 @@ impl Sums {
             let unchecked = columns.iter().filter(|column| column.not_verified.is_some()).count() as u64;
             rows += unit.rows;
             values += unit.values;
-            unverified += unit.kept;
             unverified += unit.rows * unchecked;
         }
         (rows, values.saturating_sub(unverified), unverified)
@@ -97,14 +94,13 @@ impl Sums {
 }
 
 wire!(Sums { units, unverified, heads });
-wire!(UnitSums { rows, values, kept });
+wire!(UnitSums { rows, values });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         self.units.merge(other.units, |mine, theirs| {
             mine.rows += theirs.rows;
             mine.values += theirs.values;
-            mine.kept += theirs.kept;
         });
         self.unverified.merge(other.unverified, |mine, more| *mine += more);
         self.heads.merge(other.heads);
@@ -386,17 +382,11 @@ impl RowLook<'_, '_> {
         let Some(Some(check)) = program.variable.get(number) else { return };
         let Some(column) = program.columns.get(usize::from(check.column)) else { return };
         if self.is_null(check.null_bit) {
-            // 8970 covers NULL in a NOT NULL column. In other columns the bytes mean nothing, or the bit is wrong:
-            // servers write such rows too, and keep them for years.
-            if !complex
-                && !check.is_text_pointer
-                && !column.is_not_null
-                && let Some(tally) = self.sums.units.get_mut(self.unit as usize)
-            {
-                tally.kept += 1;
-            }
+            // An UPDATE to NULL may leave the old bytes, which mean nothing. 8970 covers NULL in a NOT NULL column.
         } else if complex {
             self.off_row(check, column, bytes);
+        } else if !self.record.has_column(check.null_bit) && !check.is_text_pointer {
+            // The bytes belong to a dropped column.
         } else {
             self.plain(check, column, bytes);
         }
@@ -502,9 +492,6 @@ fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, c
         };
         if sums.rows == 0 {
             continue;
-        }
-        if sums.kept > 0 {
-            coverage.note(&limits::COLUMN_NULL_KEPT, &name, sums.kept);
         }
         for column in &program.columns {
             let scope = || format!("{name}.{} ({})", column.name, column.info.declaration());

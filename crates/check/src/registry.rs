@@ -205,7 +205,7 @@ impl Policy {
 
 /// Ids of checks that are gone: none of them is used again.
 pub const RETIRED: &[&str] = &[
-    // 7961: servers write such rows (limit column.null-kept).
+    // 7961: an UPDATE to NULL may leave the bytes of the value.
     "column.null-length",
     // 5260: page headers do not reliably show which pages hold row versions.
     "page.version-flag",

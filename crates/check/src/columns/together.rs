@@ -84,13 +84,13 @@ impl VariableCheck {
             return values.zip(are_counted).zip(nulls).all(|((value, is_counted), nulls)| match nulls & bit {
                 _ if !is_counted => true,
                 0 => self.is_value(value, domain),
-                _ => value.is_empty() || self.is_text_pointer,
+                _ => true,
             });
         }
         if let Some((words, bit)) = rows.nulls_of(self.null_bit) {
             return values.zip(words).all(|(value, nulls)| match nulls & bit {
                 0 => self.is_value(value, domain),
-                _ => value.is_empty() || self.is_text_pointer,
+                _ => true,
             });
         }
         // Most domains only limit the length of values.

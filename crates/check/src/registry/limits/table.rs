@@ -346,9 +346,6 @@ limits! {
     COLUMNS_UNKNOWN = "columns.unknown", Damaged, "columns",
         "the catalog does not describe the columns",
         action SEE_FINDINGS;
-    COLUMN_NULL_KEPT = "column.null-kept", Undocumented, "column values",
-        "NULL, and bytes of a value were kept, as servers do: nothing shows which of the two is right",
-        action "Read the row. If NULL is right, UPDATE the column to NULL again; if the value is right, UPDATE it. No restore is needed.";
     COLUMN_TYPE = "column.type", Unsupported, "column values",
         "values of this type are not decoded",
         action ON_SERVER;
