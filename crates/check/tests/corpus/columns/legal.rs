@@ -2,7 +2,6 @@
 
 use catalog::Stored;
 use check::Report;
-use check::registry::limits;
 use format::types::xtype;
 use libtest_mimic::{Failed, Trial};
 
