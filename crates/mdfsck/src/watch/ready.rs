@@ -17,6 +17,9 @@ pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool 
     storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle
 }
 
+/// Path and size of each stripe that was found.
+type Stripes<'a> = BTreeMap<u16, (&'a str, u64)>;
+
 /// A set, with those of its stripes that were found. Copies of a set are groups of their own: a result is that of the bytes that
 /// were read, and says nothing of a copy.
 struct Group<'a> {
@@ -25,7 +28,7 @@ struct Group<'a> {
     media_set: Option<&'a str>,
     stripes: u16,
     /// The file of each stripe, with its size.
-    files: BTreeMap<u16, (&'a str, u64)>,
+    files: Stripes<'a>,
     is_damaged: bool,
 }
 
@@ -137,7 +140,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
         }
     }
     // A copy of one stripe is read with the others.
-    let whole: Vec<(Key<'_>, BTreeMap<u16, (&str, u64)>, bool)> = groups
+    let whole: Vec<(Key<'_>, Stripes<'_>, bool)> = groups
         .iter()
         .filter(|(key, _)| key.copy == 0)
         .map(|(key, group)| (key.clone(), group.files.clone(), group.is_damaged))
