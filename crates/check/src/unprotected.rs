@@ -1,6 +1,5 @@
-//! Pages without protection in a database whose option is to protect them. A page gets its checksum when it is written: what was
-//! written before the option was set has none until then (docs/format/checksums-and-torn-pages.md), and a changed value on it
-//! looks like any other.
+//! Pages without protection in a database whose option is to protect them. A page gets its checksum when it is written, so pages
+//! written before the option was set have none (docs/format/checksums-and-torn-pages.md). No check can see a changed value on them.
 
 use catalog::Database;
 use format::boot::status;

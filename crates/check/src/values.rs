@@ -319,7 +319,7 @@ mod tests {
         })
     }
 
-    /// A row that counts so many columns.
+    /// A row with this column count.
     fn row(columns: u8) -> [u8; 11] {
         [0x10, 0, 8, 0, 7, 7, 7, 7, columns, 0, 0]
     }

@@ -1,4 +1,4 @@
-//! Pages without protection are counted where the database's option is to protect them: a changed value on them is seen by nobody.
+//! A note counts the pages without protection if the database's option is to protect pages: no check can see a changed value on them.
 
 use format::boot::status::{CHECKSUM, TORN_PAGE};
 use format::page::page_flags;
