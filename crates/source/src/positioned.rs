@@ -128,10 +128,16 @@ impl SharedFile {
     pub(crate) fn is_sparse(&self) -> bool {
         let Shared::Local(local) = &self.0 else { return false };
         let Ok(metadata) = local.file.metadata() else { return false };
-        #[cfg(unix)]
+        // Blocks in use tell nothing: on a file system that compresses, every file has fewer than its length takes.
+        #[cfg(target_os = "linux")]
         {
-            // Counted in 512 bytes, whatever the file system's blocks are.
-            std::os::unix::fs::MetadataExt::blocks(&metadata).saturating_mul(512) < metadata.len()
+            let hole = rustix::fs::seek(&local.file, rustix::fs::SeekFrom::Hole(0));
+            hole.is_ok_and(|at| at < metadata.len())
+        }
+        #[cfg(not(any(target_os = "linux", windows)))]
+        {
+            let _ = metadata;
+            false
         }
         #[cfg(windows)]
         {
