@@ -168,6 +168,8 @@ pub struct RecoverySummary {
 /// What could not be recovered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecoveryDoubtKind {
+    /// All: the database was not shut down cleanly, and its log is not given; in words.
+    NotGiven(String),
     /// All: the log cannot be used, for this reason.
     Log(String),
     /// Pages, for this reason.
@@ -184,6 +186,7 @@ impl RecoveryDoubtKind {
     /// The limit that says so.
     pub fn limit(&self) -> &'static Limit {
         match self {
+            Self::NotGiven(_) => &limits::RECOVERY_NONE,
             Self::Log(_) => &limits::RECOVERY_LOG,
             Self::Pages(_) => &limits::RECOVERY_PAGES,
             Self::InDoubt => &limits::RECOVERY_IN_DOUBT,

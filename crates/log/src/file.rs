@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::file_header::FileHeader;
-use format::log::{SECTOR_BYTES, Vlf, vlf};
+use format::log::block::{MAX_BYTES, first_lsn_on_disk};
+use format::log::{Block, SECTOR_BYTES, Vlf, vlf};
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes};
@@ -15,6 +16,9 @@ use source::storage::{self, Kind};
 use source::{FileKind, SharedFile, identify, read_fully_at};
 
 use crate::error::{LogError, stripes_text};
+
+/// The number of the first block of a VLF.
+pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 
 /// More VLFs than any log has: the smallest is some 250 KB, so that this is 60 GB of them.
 const MAX_VLFS: usize = 250_000;
@@ -201,6 +205,33 @@ impl Log {
             },
             (Reader::Backup(_), None) => Ok(0),
         }
+    }
+
+    /// The VLF, by file and offset, that starts with the first block of use `sequence` although its header says otherwise; the
+    /// block before it had `previous_size`.
+    pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
+        let mut block = vec![0; MAX_BYTES];
+        for (number, log) in self.files.iter().enumerate() {
+            let Reader::File(file) = &log.reader else { continue };
+            for vlf in log.vlfs.iter().filter(|vlf| vlf.sequence != sequence || !vlf.is_used()) {
+                let at = vlf.offset.saturating_add(vlf::HEADER_BYTES);
+                let failed = |cause| LogError::Io { path: log.path.clone(), at, cause };
+                let read =
+                    read_fully_at(file, block.get_mut(..SECTOR_BYTES).unwrap_or_default(), at).map_err(failed)?;
+                let names = first_lsn_on_disk(block.get(..read).unwrap_or_default())
+                    .is_some_and(|lsn| (lsn.vlf, lsn.block) == (sequence, FIRST_BLOCK));
+                if !names {
+                    continue;
+                }
+                let left = usize::try_from(vlf.end().saturating_sub(at)).unwrap_or(usize::MAX).min(MAX_BYTES);
+                let read = read_fully_at(file, block.get_mut(..left).unwrap_or_default(), at).map_err(failed)?;
+                let found = Block::restore(block.get_mut(..read).unwrap_or_default());
+                if found.is_ok_and(|block| block.previous_size() == previous_size) {
+                    return Ok(Some((number, vlf.offset)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The copies that backups have of the block at `at` of a part of the run, as far as that part reaches.

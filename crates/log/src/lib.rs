@@ -16,8 +16,8 @@ mod totals;
 mod walk;
 
 pub use error::LogError;
-pub use file::{Gap, Log, LogFile, PlacedVlf, binding_guid};
+pub use file::{FIRST_BLOCK, Gap, Log, LogFile, PlacedVlf, binding_guid};
 pub use history::{Checkpoint, Event, History, Outcome, Transaction};
 pub use rate::{Rate, Step};
 pub use totals::{Totals, duration_ms};
-pub use walk::{End, EndReason, FIRST_BLOCK, LaterBlocks, Walk};
+pub use walk::{Damage, End, EndReason, LaterBlocks, Walk};

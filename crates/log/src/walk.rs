@@ -2,13 +2,10 @@
 
 use format::Lsn;
 use format::log::block::{self, MAX_BYTES, SECTOR_BYTES};
-use format::log::{Block, BlockFault, vlf};
+use format::log::{Block, BlockFault};
 
 use crate::error::LogError;
-use crate::file::{Log, PlacedVlf};
-
-/// The number of the first block of a VLF.
-pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
+use crate::file::{FIRST_BLOCK, Log, PlacedVlf};
 
 /// Bytes read at once: as much as stays in a core's cache.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -43,6 +40,8 @@ pub struct Walk<'l> {
     last_size: Option<usize>,
     end: Option<End>,
     lost_bytes: u64,
+    /// Whether the log starts with blocks of SQL Server 2000, which cannot be read.
+    starts_too_old: bool,
 }
 
 /// Where and why the log ends.
@@ -80,13 +79,33 @@ pub enum EndReason {
     /// Blocks of the current use follow, close enough to have been under way when writing stopped: they are no part of the
     /// log.
     UnderWay(LaterBlocks),
-    /// Blocks of the current use follow, further than any write reaches: the log is damaged here.
+    /// The log goes on, and cannot be read here.
     Damaged {
-        /// What is wrong with the block here.
-        fault: BlockFault,
-        /// What follows.
+        /// What shows it.
+        damage: Damage,
+        /// Blocks of the current use that follow.
         later: LaterBlocks,
     },
+}
+
+/// What shows that a log does not end where it cannot be read on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damage {
+    /// The block here was written to its end, and has changed since.
+    Block,
+    /// The block here is of a format that is not known.
+    Format(u16),
+    /// The block after it is in a VLF whose header does not say so.
+    Header {
+        /// Position in [`Log::files`].
+        file: usize,
+        /// Where the VLF starts, in the file.
+        offset: u64,
+    },
+    /// The VLFs that are to hold the log hold no block of it.
+    NoBlock,
+    /// Blocks of the current use follow, further than any write reaches, or a backup has more log.
+    Gap,
 }
 
 /// Blocks that lie after the end of the log.
@@ -133,6 +152,7 @@ impl<'l> Walk<'l> {
             last_size: None,
             end: None,
             lost_bytes: 0,
+            starts_too_old: false,
         }
     }
 
@@ -198,18 +218,19 @@ impl<'l> Walk<'l> {
             if let Some(size) = self.restore_another_copy(placed)? {
                 return Ok(Some(size));
             }
+            self.starts_too_old |= fault == BlockFault::Format(2) && self.last_size.is_none();
             match fault {
-                BlockFault::Format(2) if self.last_size.is_none() => {
-                    let path = self.log.files().get(placed.file).map(|file| file.path.clone()).unwrap_or_default();
-                    return Err(LogError::TooOld { path });
-                }
                 // A restore writes the log that it got, to where it was: the oldest VLF may have its first block anywhere.
                 _ if self.last_size.is_none() && self.skip_to_first(placed)? => {}
                 _ if self.last_size.is_none() && self.at + 1 < self.log.run().len() => {
                     self.lost_bytes += if placed.is_of_a_backup() { placed.to - placed.from } else { 0 };
                     self.enter(self.at + 1);
                 }
-                fault => self.end = Some(self.ended(placed, fault)?),
+                _ if self.last_size.is_none() && self.starts_too_old => {
+                    let path = self.log.files().get(placed.file).map(|file| file.path.clone()).unwrap_or_default();
+                    return Err(LogError::TooOld { path });
+                }
+                _ => self.end = Some(self.ended(placed, fault)?),
             }
         }
         Ok(None)
@@ -277,8 +298,8 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// The end of the log at the next block, which has this fault.
-    fn ended(&self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
+    /// The end of the log at the next block, which cannot be read.
+    fn ended(&mut self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
         let mut later = LaterBlocks { count: 0, reach_bytes: 0 };
         // Only the first sector of the first block is skipped, as the block may have any size.
         let (mut from, mut before) = (self.next + SECTOR_BYTES as u64, SECTOR_BYTES as u64);
@@ -293,15 +314,43 @@ impl<'l> Walk<'l> {
             }
             before += placed.to.saturating_sub(from);
         }
-        let reason = match later {
-            // A backup has whole blocks up to its end.
-            later if placed.is_of_a_backup() && self.next < placed.to => EndReason::Damaged { fault, later },
-            LaterBlocks { count: 0, .. } => EndReason::Written,
-            later if later.reach_bytes <= UNDER_WAY_BYTES => EndReason::UnderWay(later),
-            later => EndReason::Damaged { fault, later },
-        };
         let block = ((self.next - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
+        let damage = match fault {
+            BlockFault::Format(format) => Some(Damage::Format(format)),
+            _ => self.damage(placed, block)?,
+        };
+        let reason = match damage {
+            Some(damage) => EndReason::Damaged { damage, later },
+            // A backup has whole blocks up to its end.
+            None if placed.is_of_a_backup() && self.next < placed.to => {
+                EndReason::Damaged { damage: Damage::Gap, later }
+            }
+            None if later.count == 0 => EndReason::Written,
+            None if later.reach_bytes <= UNDER_WAY_BYTES => EndReason::UnderWay(later),
+            None => EndReason::Damaged { damage: Damage::Gap, later },
+        };
         Ok(End { at: placed, offset: self.next, block, reason })
+    }
+
+    /// What shows that the log does not end at the next block, which cannot be read: the block itself, or the one that would
+    /// follow in another VLF. `None` if nothing does.
+    fn damage(&mut self, placed: PlacedVlf, block: u32) -> Result<Option<Damage>, LogError> {
+        self.read_from(None);
+        self.fill(placed)?;
+        let left = usize::try_from(placed.to.saturating_sub(self.next)).unwrap_or(usize::MAX);
+        let bytes = self.buffer.get(..self.filled).unwrap_or_default();
+        // Where the file is cut off, a block may be whole beyond that.
+        let has_all = bytes.len() >= left.min(MAX_BYTES);
+        if has_all && block::is_damaged(bytes, placed.vlf.sequence, placed.vlf.parity, block) {
+            return Ok(Some(Damage::Block));
+        }
+        if placed.is_of_a_backup() {
+            return Ok(None);
+        }
+        let Some(size) = self.last_size else { return Ok(Some(Damage::NoBlock)) };
+        let next = placed.vlf.sequence.saturating_add(1);
+        let goes_on = self.log.first_block(next, size)?;
+        Ok(goes_on.map(|(file, offset)| Damage::Header { file, offset }))
     }
 
     /// Goes to the first block of the oldest VLF, wherever it is; whether there is one.
@@ -315,7 +364,7 @@ impl<'l> Walk<'l> {
             let read = self.log.read_at(&placed, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
             let bytes = buffer.get(..read).unwrap_or_default();
             let is_blank = BLANK.iter().any(|blank| bytes.iter().all(|byte| byte == blank));
-            self.lost_bytes += if is_blank { 0 } else { read as u64 };
+            self.lost_bytes += if is_blank || self.starts_too_old { 0 } else { read as u64 };
             at += wanted as u64;
         }
         (self.next, self.filled, self.filled_from) = (first, 0, first);

@@ -47,6 +47,16 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     }
 }
 
+/// That the log of a database is not at hand, by the names that the catalog has.
+pub(crate) fn not_at_hand(database: &Database) -> String {
+    let names: Vec<&str> = database.files.iter().filter(|row| row.file_type == LOG).map(base_name).collect();
+    match names.as_slice() {
+        [] => "its log is not given".to_owned(),
+        [name] => format!("its log {name} is not given"),
+        [first, others @ ..] => format!("its log {first} (and {} more files) is not given", others.len()),
+    }
+}
+
 /// The catalog of the data files that were named beside a log, and the names of its principals; `None` without any.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use crate::{logs, size};
 pub(crate) use found::{Found, find, open};
 use found::{damage, foreign};
 pub(crate) use summary::{names, report_doubts};
-use summary::{report, summarize, summary_of, unusable};
+use summary::{not_given, report, summarize, summary_of, unusable};
 
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
@@ -111,7 +111,11 @@ pub(crate) fn recover<'s>(
         )));
     }
     if logs.is_empty() {
-        return Ok(Outcome { pages: None, summary: reason.filter(|_| !is_clean).map(|reason| unusable(&reason)) });
+        let missing = || match reason {
+            Some(reason) => unusable(&reason),
+            None => not_given(logs::not_at_hand(database)),
+        };
+        return Ok(Outcome { pages: None, summary: (!is_clean && database.boot.is_some()).then(missing) });
     }
     if let Some(path) = foreign(&logs, source).filter(|_| is_named) {
         return refused(Refusal::OtherDatabase, std::slice::from_ref(path), is_named, is_clean);
@@ -251,7 +255,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
         _ => {
             warn(format!("{}; passed over", with_name(&refusal, logs)));
             // The files of a database that was shut down cleanly need no log.
-            let summary = (!is_clean).then(|| summary_of(RecoveryState::Refused, &refusal.to_string()));
+            let summary = (!is_clean).then(|| not_given(format!("the log beside it cannot be used: {refusal}")));
             Ok(Outcome { pages: None, summary })
         }
     }

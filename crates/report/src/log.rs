@@ -8,7 +8,8 @@ use format::Lsn;
 use format::log::{LogRecord, LogTime, PageChange, TransactionId};
 use format::types::datetime_text;
 use log::{
-    Checkpoint, End, EndReason, Event, History, Log, Outcome, PlacedVlf, Rate, Step, Totals, Transaction, duration_ms,
+    Checkpoint, Damage, End, EndReason, Event, History, LaterBlocks, Log, Outcome, PlacedVlf, Rate, Step, Totals,
+    Transaction, duration_ms,
 };
 
 use crate::json::{line, log as lines};
@@ -312,14 +313,26 @@ impl LogReport<'_> {
         let path =
             || self.log.files().get(self.end.at.file).map(|file| file.path.display().to_string()).unwrap_or_default();
         match (self.end.reason, self.log.cut_at(&self.end)) {
-            (EndReason::Damaged { later, .. }, _) => Some(format!(
-                "{}: the log is damaged at byte {}: {} blocks of its current use follow within {} bytes of log, and cannot \
-                 be put in order without what is missing",
-                path(),
-                self.end.offset,
-                later.count,
-                later.reach_bytes
-            )),
+            (EndReason::Damaged { damage, later }, _) => {
+                let what = match damage {
+                    Damage::Block => "the block there was written to its end, and has changed since".to_owned(),
+                    Damage::Format(format) => format!("the block there has format {format}, which is not known"),
+                    Damage::Header { file, offset } => format!(
+                        "the log goes on in the virtual log file at byte {offset} of {}, whose header does not say so",
+                        self.log.files().get(file).map(|file| file.path.display().to_string()).unwrap_or_default()
+                    ),
+                    Damage::NoBlock => "its virtual log files hold no block of it".to_owned(),
+                    Damage::Gap => "blocks are missing".to_owned(),
+                };
+                let after = match later {
+                    LaterBlocks { count: 0, .. } => String::new(),
+                    LaterBlocks { count, reach_bytes } => format!(
+                        "; {count} blocks of its current use follow within {reach_bytes} bytes of log, and cannot be put in \
+                         order without what is missing"
+                    ),
+                };
+                Some(format!("{}: the log cannot be read on at byte {}: {what}{after}", path(), self.end.offset))
+            }
             (_, None) if self.log.ends_at().is_some_and(|ends_at| !self.end.reaches(ends_at)) => Some(format!(
                 "{}: the log can be read to {} only, and its backup says that it goes on to {}",
                 path(),

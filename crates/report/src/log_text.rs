@@ -106,7 +106,8 @@ impl LogReport<'_> {
             (("under way", count), None) => {
                 format!("{count} blocks of writes that were not finished follow, as after a crash")
             }
-            _ => "DAMAGED: blocks of its current use follow, but one before them is missing or wrong".to_owned(),
+            (("damaged", 0), None) => "DAMAGED: the log goes on, but its next block is damaged".to_owned(),
+            _ => "DAMAGED: blocks of its current use follow, but one before them is missing or damaged".to_owned(),
         };
         table.row(["After it".to_owned(), end]);
         let needed = match (self.needed_from(), self.history.last_checkpoint()) {

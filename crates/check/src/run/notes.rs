@@ -30,6 +30,7 @@ pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) 
 pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     for doubt in options.recovery.iter().flat_map(|recovery| &recovery.doubts) {
         let reason = match &doubt.kind {
+            RecoveryDoubtKind::NotGiven(what) => limits::RECOVERY_NONE.with(&[what]),
             RecoveryDoubtKind::Log(why) => limits::RECOVERY_LOG.with(&[why]),
             RecoveryDoubtKind::Pages(why) => limits::RECOVERY_PAGES.with(&[why]),
             kind => kind.limit().into(),

@@ -85,12 +85,7 @@ impl<'a> Block<'a> {
         let block = bytes.get_mut(..size).ok_or(BlockFault::NoBlock)?;
         let sectors = size / SECTOR_BYTES;
         let parity = parity_on_disk(block);
-        let is_status = |(index, sector): (usize, &[u8])| {
-            let first = if index == 0 { FIRST } else { 0 };
-            let last = if index + 1 == sectors { LAST } else { 0 };
-            sector.first() == Some(&(parity | first | last))
-        };
-        if !block.chunks_exact(SECTOR_BYTES).enumerate().all(is_status) {
+        if marks(block, parity).any(|mark| mark != Mark::Own) {
             return Err(BlockFault::OtherSector);
         }
         verify(block)?;
@@ -204,6 +199,57 @@ impl<'a> Block<'a> {
     }
 }
 
+/// What the status byte of a sector says of it as a part of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mark {
+    /// It is of this block, as far as its status byte says.
+    Own,
+    /// It is of this use of the VLF, but of another place in a block.
+    Misplaced,
+    /// It is of another use of the VLF, or blank: the write of the block did not reach it.
+    Unwritten,
+}
+
+/// The mark of each sector of a block as it lies on disk.
+fn marks(block: &[u8], parity: u8) -> impl Iterator<Item = Mark> {
+    let sectors = block.len() / SECTOR_BYTES;
+    block.chunks_exact(SECTOR_BYTES).enumerate().map(move |(index, sector)| {
+        let first = if index == 0 { FIRST } else { 0 };
+        let last = if index + 1 == sectors { LAST } else { 0 };
+        match sector.first().copied().unwrap_or_default() {
+            status if status == parity | first | last => Mark::Own,
+            status if status & PARITY == parity => Mark::Misplaced,
+            _ => Mark::Unwritten,
+        }
+    })
+}
+
+/// Whether a block was written at this place whose bytes have changed since: [`Block::restore`] refuses it, and no write that was
+/// cut off explains why. Such a write leaves whole sectors of the block, and others of an earlier use of the VLF or blank ones.
+///
+/// `bytes` lie on disk from block `number` of the VLF's use `sequence` to the end of the VLF, or are [`MAX_BYTES`] at least.
+pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool {
+    let names_its_place = first_lsn_on_disk(bytes).is_some_and(|lsn| (lsn.vlf, lsn.block) == (sequence, number));
+    let Some(block) = size_on_disk(bytes).and_then(|size| bytes.get(..size)) else {
+        // The sector with the header was written in one piece.
+        return names_its_place;
+    };
+    let (mut is_whole, mut is_misplaced) = (true, false);
+    for mark in marks(block, parity) {
+        is_whole &= mark == Mark::Own;
+        is_misplaced |= mark == Mark::Misplaced;
+    }
+    match is_whole {
+        // It was written to its end. Without a checksum its records tell, if it is of this use at all.
+        true => match Block::restore(&mut block.to_vec()) {
+            Err(BlockFault::Checksum { .. }) => true,
+            Err(_) => names_its_place,
+            Ok(_) => false,
+        },
+        false => names_its_place && (is_misplaced || parity_on_disk(block) != parity),
+    }
+}
+
 /// Verifies the checksum of a block as it lies on disk, if it has one: that of a page, for as many sectors as it has
 /// (docs/format/checksums-and-torn-pages.md#checksum).
 fn verify(block: &[u8]) -> Result<(), BlockFault> {
@@ -288,6 +334,32 @@ mod tests {
             bytes[at] ^= 1 << bit;
             let flags_off = at == 8 && bit == 1;
             prop_assert!(Block::restore(&mut bytes).is_err() || flags_off);
+        }
+
+        #[test]
+        fn a_flipped_bit_is_damage_where_it_is_not_what_a_cut_write_leaves(at in any::<prop::sample::Index>(), bit in 0..8u8) {
+            let sound = on_disk(&records());
+            let mut bytes = sound.clone();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            let flags_off = at == 8 && bit == 1;
+            // A sector that shows the other parity, but for the first one, whose LSN tells.
+            let is_as_cut = at > 0 && at.is_multiple_of(SECTOR_BYTES) && bit >= 6;
+            prop_assert_eq!(is_damaged(&bytes, 33, 0x40, 16), !flags_off && !is_as_cut);
+        }
+
+        #[test]
+        fn a_write_that_was_cut_off_is_no_damage(kept in prop::collection::vec(any::<bool>(), 8), fill in any::<bool>()) {
+            let sound = on_disk(&records());
+            let mut bytes = sound.clone();
+            for (sector, kept) in bytes.chunks_exact_mut(SECTOR_BYTES).zip(&kept) {
+                if !kept {
+                    // Blank, or of the use before.
+                    sector.fill(if fill { 0xC0 } else { 0 });
+                    sector[0] = if fill { 0xC0 } else { 0x80 };
+                }
+            }
+            prop_assert!(!is_damaged(&bytes, 33, 0x40, 16));
         }
 
         #[test]

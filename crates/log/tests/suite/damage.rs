@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use lab::log::LogFile;
-use log::{End, EndReason, Event, History, Log, LogError, Outcome, Walk};
+use log::{Damage, End, EndReason, Event, History, Log, LogError, Outcome, Walk};
 use tempfile::TempDir;
 
 const HEADER: usize = 8192;
@@ -140,10 +140,92 @@ fn what_follows_a_damaged_block_is_not_read_and_the_damage_is_named() {
             }
             assert_eq!(lost_bytes, 0);
             assert_eq!(end.offset, at as u64, "byte {byte}");
-            // All that follows lies within what may be under way.
+            // What follows lies within what may be under way, but the block itself was written to its end.
+            let EndReason::Damaged { damage: Damage::Block, later } = end.reason else { panic!("{:?}", end.reason) };
+            assert!(later.count > 0);
+        }
+    }
+}
+
+#[test]
+fn a_block_whose_write_was_cut_off_ends_the_log_whatever_follows_it() {
+    let sample = Sample::new(904);
+    for (vlf, number) in [(1, 0), (1, 2)] {
+        let (at, size) = blocks(&sample.bytes, vlf)[number];
+        for sectors in [0..1, 1..2, size / 512 - 1..size / 512, 0..size / 512] {
+            let mut bytes = sample.bytes.clone();
+            for sector in sectors {
+                bytes[at + sector * 512..][..512].fill(0xC0);
+            }
+            let (_, end, _, _) = sample.read_all(&bytes).unwrap();
+            assert_eq!(end.offset, at as u64);
             assert!(matches!(end.reason, EndReason::UnderWay(later) if later.count > 0), "{:?}", end.reason);
         }
     }
+}
+
+/// The last block of the sample, and its VLF.
+fn last_block(sample: &Sample) -> (usize, usize, usize) {
+    let whole = sample.read(&sample.bytes).unwrap().1;
+    let vlf = (whole.at.vlf.offset as usize - HEADER) / VLF;
+    let (at, size) =
+        blocks(&sample.bytes, vlf).into_iter().take_while(|(at, _)| *at < whole.offset as usize).last().unwrap();
+    (vlf, at, size)
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn every_bit_of_the_last_block_counts() {
+    let sample = Sample::new(904);
+    let (_, at, size) = last_block(&sample);
+    let mut as_cut = 0;
+    for byte in at..at + size {
+        // The header bit by bit, the rest a bit of each byte.
+        let bits =
+            if byte < at + 32 || (byte - at).is_multiple_of(512) { 0..8 } else { byte as u32 % 8..byte as u32 % 8 + 1 };
+        for bit in bits {
+            let mut bytes = sample.bytes.clone();
+            bytes[byte] ^= 1 << bit;
+            let (history, end, _, _) = sample.read_all(&bytes).unwrap();
+            match end.reason {
+                EndReason::Damaged { damage: Damage::Block, .. } => assert_eq!(end.offset, at as u64),
+                // A sector that shows the other parity is what a write that was cut off leaves.
+                EndReason::Written if byte > at && bit >= 6 && (byte - at).is_multiple_of(512) => as_cut += 1,
+                // The block has lost its checksum, and nothing else.
+                EndReason::Written => {
+                    assert_eq!((byte - at, bit, end.offset), (8, 1, (at + size) as u64));
+                    assert_eq!(history.records(), sample.read(&sample.bytes).unwrap().0.records());
+                }
+                other => panic!("byte {} bit {bit}: {other:?}", byte - at),
+            }
+        }
+    }
+    assert_eq!(as_cut, 2 * (size / 512 - 1));
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn every_bit_of_the_headers_of_vlfs_counts_or_changes_nothing() {
+    let sample = Sample::new(904);
+    let (last, ..) = last_block(&sample);
+    let whole = sample.read(&sample.bytes).unwrap();
+    let mut silent = Vec::new();
+    for vlf in 0..=last {
+        for bit in 0..8 * 42 {
+            let mut bytes = sample.bytes.clone();
+            bytes[HEADER + vlf * VLF + bit / 8] ^= 1 << (bit % 8);
+            let Ok((_, end, _, lost_bytes)) = sample.read_all(&bytes) else { continue };
+            // A VLF that is longer than its file is one of a file that was cut off.
+            let is_longer = (18..24).contains(&(bit / 8));
+            let is_found = matches!(end.reason, EndReason::Damaged { .. }) || lost_bytes > 0 || is_longer;
+            // The end is that of the whole log: nothing that recovery needs can be missing unseen.
+            let is_same = (end.offset, end.reason) == (whole.1.offset, whole.1.reason);
+            if !is_found && !is_same {
+                silent.push((vlf, bit / 8, bit % 8, end));
+            }
+        }
+    }
+    assert_eq!(silent, []);
 }
 
 #[test]

@@ -39,6 +39,13 @@ pub(super) fn unusable(reason: &str) -> RecoverySummary {
     RecoverySummary { doubts: vec![doubt], ..summary_of(RecoveryState::Refused, reason) }
 }
 
+/// The database was not shut down cleanly, and its log is not given.
+pub(super) fn not_given(what: String) -> RecoverySummary {
+    let summary = summary_of(RecoveryState::Refused, &what);
+    let doubt = RecoveryDoubt { kind: RecoveryDoubtKind::NotGiven(what), scope: "database".to_owned(), count: 0 };
+    RecoverySummary { doubts: vec![doubt], ..summary }
+}
+
 /// What a recovery did.
 pub(super) fn summarize(recovery: &Recovery, is_clean: bool) -> RecoverySummary {
     let (analysis, applied) = (&recovery.analysis, &recovery.applied);
@@ -111,7 +118,7 @@ pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
     let Some(summary) = &outcome.summary else { return 0 };
     for doubt in &summary.doubts {
         let why = match &doubt.kind {
-            RecoveryDoubtKind::Pages(why) | RecoveryDoubtKind::Log(why) => why,
+            RecoveryDoubtKind::Pages(why) | RecoveryDoubtKind::Log(why) | RecoveryDoubtKind::NotGiven(why) => why,
             kind => kind.limit().reason,
         };
         warn(format!("not recovered: {}: {why} ({})", doubt.scope, doubt.kind.limit().id));

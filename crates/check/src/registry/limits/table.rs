@@ -63,6 +63,9 @@ limits! {
         action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
 
     // Recovery from the log.
+    RECOVERY_NONE = "recovery.none", NotGiven, "recovery",
+        "the database was not shut down cleanly, and {}; it is checked as it is in the files, without the changes in its log",
+        action "Give the log that was copied together with the data files, by name or beside them; a backup, restored and checked, says the same without it.";
     RECOVERY_LOG = "recovery.log", InFlight, "recovery",
         "{}; the database is checked as it is in the files, without the changes in its log",
         action "Copy the log again, together with the data files; a backup, restored and checked, says the same without it.";
