@@ -4,26 +4,17 @@ use catalog::Database;
 use check::registry::{self, Check};
 use check::{Finding, LogAudit, LogAuditDoubt, LogAuditDoubtKind, Owner};
 use format::{AllocUnitId, Lsn, PageId};
-use log::Log;
 use recovery::Start;
 
 use crate::suspects::{Stray, Suspect, Suspects, Why};
-use crate::walk::{self, Extent};
 
 /// Decides about each suspect.
-pub(crate) fn settle(
-    database: &Database,
-    log: &Log,
-    start: &Start,
-    extent: &Extent,
-    mut suspects: Suspects,
-    audit: &mut LogAudit,
-) {
+pub(crate) fn settle(database: &Database, start: &Start, mut suspects: Suspects, audit: &mut LogAudit) {
     let mut doubts: Vec<(LogAuditDoubtKind, PageId, u64)> = Vec::new();
     let strays = std::mem::take(&mut suspects.strays);
     for (page, suspect) in &suspects.pages {
-        match judge(suspect, strays.get(&suspect.lsn), log, extent) {
-            Verdict::Proof(check) => audit.findings.push(finding(database, check, *page, suspect, start, extent)),
+        match judge(suspect, strays.get(&suspect.lsn)) {
+            Verdict::Proof(check) => audit.findings.push(finding(database, check, *page, suspect, start)),
             Verdict::Doubt(kind) => doubts.push((kind, *page, 1)),
             Verdict::Nothing => {}
         }
@@ -65,22 +56,26 @@ enum Verdict {
     Nothing,
 }
 
-fn judge(suspect: &Suspect, stray: Option<&Stray>, log: &Log, extent: &Extent) -> Verdict {
-    let proof = |check| match suspect.is_unprotected && !suspect.is_linked {
+fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
+    let proof = |check| match suspect.is_unprotected && !suspect.confirmed.is_linked {
         true => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         false => Verdict::Proof(check),
     };
+    // A damaged record may name a page that it is not about: what no other record confirms accuses no page.
+    let confirmed = |check| match suspect.confirmed.any() || suspect.is_unprotected {
+        true => proof(check),
+        false => Verdict::Doubt(LogAuditDoubtKind::LogRecord),
+    };
     match suspect.why {
-        Why::Newer if !extent.is_end_certain || walk::is_on_disk(log, suspect.lsn) => {
-            Verdict::Doubt(LogAuditDoubtKind::LogEnd)
-        }
-        Why::Newer => Verdict::Proof(&registry::LOG_PAGE_NEWER),
-        Why::Lost if suspect.record.is_some() => proof(&registry::LOG_LOST_WRITE),
+        Why::Newer => Verdict::Doubt(LogAuditDoubtKind::LogEnd),
+        Why::Lost if suspect.record.is_some() => confirmed(&registry::LOG_LOST_WRITE),
         Why::Image(_) if suspect.record.is_some() => proof(&registry::LOG_IMAGE_DIFFERS),
-        Why::Links if suspect.record.is_some() => proof(&registry::LOG_CHAIN_BROKEN),
+        // Without a checksum one changed field breaks a chain.
+        Why::Links if suspect.is_unprotected => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
+        Why::Links if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         Why::Apart if suspect.is_cleared => Verdict::Nothing,
         // A record after its LSN names another one.
-        Why::Apart if suspect.record.is_some() => proof(&registry::LOG_CHAIN_BROKEN),
+        Why::Apart if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         // It is newer than all of its records.
         Why::Apart => match stray {
             Some(stray) => judge_stray(stray),
@@ -100,19 +95,9 @@ fn judge_stray(stray: &Stray) -> Verdict {
     }
 }
 
-fn finding(
-    database: &Database,
-    check: &'static Check,
-    page: PageId,
-    suspect: &Suspect,
-    start: &Start,
-    extent: &Extent,
-) -> Finding {
+fn finding(database: &Database, check: &'static Check, page: PageId, suspect: &Suspect, start: &Start) -> Finding {
     let base = Finding::new(check).owner(Owner::of(database, suspect.unit)).page(page);
     let base = base.text_value("page_lsn", text(suspect.lsn));
-    if suspect.why == Why::Newer {
-        return base.text_value("lsn", text(extent.end));
-    }
     let base = match suspect.why {
         Why::Image(slot) => base.at(page, slot),
         _ => base,

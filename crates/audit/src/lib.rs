@@ -88,7 +88,7 @@ pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_byt
     for file in other_files.into_iter().filter(|file| !log_files.contains(file)) {
         doubt(LogAuditDoubtKind::FileNotGiven, format!("file {file}"), 0);
     }
-    findings::settle(database, log, &start, &extent, suspects, &mut audit);
+    findings::settle(database, &start, suspects, &mut audit);
     Ok(audit)
 }
 

@@ -1,6 +1,6 @@
 //! Pages that contradict the log at first sight, and what the second pass over the log says of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use format::log::{Block, LogRecord, Operation, TransactionId};
 use format::{AllocUnitId, Lsn, PageId};
@@ -11,6 +11,8 @@ use crate::missing::Missing;
 pub(crate) const MAX_SUSPECTS: usize = 10_000;
 /// LSNs of pages without a record of their own that are kept.
 const MAX_STRAYS: usize = 10_000;
+/// Records that are kept of a page whose chain is broken: those between the write that was lost and the next reading of the page.
+const MAX_EARLIER: usize = 16;
 /// Pages that are kept of each of them.
 const PAGES_PER_STRAY: usize = 8;
 
@@ -43,14 +45,33 @@ pub(crate) struct Suspect {
     pub(crate) expected: Lsn,
     /// What is missing on it.
     pub(crate) missing: Missing,
-    /// A record that it lacks names the LSN of the page, or of another record that it lacks: no damage of the log makes that.
-    pub(crate) is_linked: bool,
+    /// What confirms that the record is about this page.
+    pub(crate) confirmed: Confirmed,
     /// The record is in a block that has no checksum.
     pub(crate) is_unprotected: bool,
     /// The record before the one that is looked at.
     before: Option<Lsn>,
+    /// What confirms that record.
+    before_confirmed: Confirmed,
+    /// Its last records, if what they name is in question.
+    earlier: VecDeque<Lsn>,
     /// Nothing contradicts it after all.
     pub(crate) is_cleared: bool,
+}
+
+/// What confirms that a record is about the page that it names.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Confirmed {
+    /// A record names the LSN of the page, or of another one that the page lacks: no damage of the log makes that.
+    pub(crate) is_linked: bool,
+    /// It makes the page anew: what it names is of an earlier use of the page.
+    pub(crate) is_new_page: bool,
+}
+
+impl Confirmed {
+    pub(crate) fn any(self) -> bool {
+        self.is_linked || self.is_new_page
+    }
 }
 
 /// A record that evidence names.
@@ -101,9 +122,11 @@ impl Suspects {
             record: None,
             expected: Lsn::default(),
             missing: Missing::default(),
-            is_linked: false,
+            confirmed: Confirmed::default(),
             is_unprotected: false,
             before: None,
+            before_confirmed: Confirmed::default(),
+            earlier: VecDeque::new(),
             is_cleared: false,
         };
         self.pages.entry(page).or_insert(suspect);
@@ -170,12 +193,14 @@ impl Suspect {
     ) {
         let before = self.before.replace(lsn);
         let is_new_page = record.operation() == Operation::FORMAT_PAGE;
+        let confirmed = Confirmed { is_linked: !is_new_page && before == Some(page_lsn), is_new_page };
+        let before_confirmed = std::mem::replace(&mut self.before_confirmed, confirmed);
         let is_next = lsn > self.lsn && before.is_none_or(|before| before <= self.lsn);
         match self.why {
             Why::Newer => self.note(lsn, record, page_lsn),
             Why::Lost if lsn > self.lsn && (lsn < redo_from || self.record.is_none()) => {
                 let linked_to = if is_next { Some(self.lsn) } else { before };
-                self.is_linked |= !is_new_page && linked_to == Some(page_lsn);
+                self.confirm(Confirmed { is_linked: !is_new_page && linked_to == Some(page_lsn), is_new_page });
                 self.note(lsn, record, page_lsn);
                 if lsn < redo_from {
                     self.missing.add(|| missing(record));
@@ -188,16 +213,32 @@ impl Suspect {
             Why::Links => {
                 let is_broken = before.is_some_and(|before| page_lsn < before && before >= run) && !is_new_page;
                 if is_broken {
+                    // The page had this LSN once, and was changed by the record before.
+                    let had_it = self.earlier.contains(&page_lsn);
+                    self.confirm(Confirmed { is_linked: before_confirmed.any() && had_it, is_new_page: false });
                     self.note(lsn, record, page_lsn);
                 }
+                if self.earlier.len() == MAX_EARLIER {
+                    self.earlier.pop_front();
+                }
+                self.earlier.push_back(lsn);
             }
             Why::Apart if lsn == self.lsn => self.is_cleared = true,
+            // The next record confirms that the one after the LSN of the page is about this page.
+            Why::Apart if self.record.is_some_and(|note| before == Some(note.lsn) && page_lsn == note.lsn) => {
+                self.confirm(Confirmed { is_linked: !is_new_page, is_new_page: false });
+            }
             Why::Apart if is_next => {
                 self.is_cleared |= is_new_page || page_lsn == self.lsn;
                 self.note(lsn, record, page_lsn);
             }
             Why::Lost | Why::Image(_) | Why::Apart => {}
         }
+    }
+
+    fn confirm(&mut self, by: Confirmed) {
+        self.confirmed.is_linked |= by.is_linked;
+        self.confirmed.is_new_page |= by.is_new_page;
     }
 
     fn note(&mut self, lsn: Lsn, record: &LogRecord<'_>, page_lsn: Lsn) {

@@ -14,6 +14,8 @@ use crate::registry::{self, Phase};
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     pages: BTreeSet<PageId>,
+    /// Those that are damaged, and that the log does not make anew.
+    damaged: BTreeSet<PageId>,
     objects: BTreeSet<i32>,
     /// Pages of allocation maps, of base tables or of unknown owners: anything may depend on them.
     everything: bool,
@@ -22,7 +24,7 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// `None` for a source that does not say.
     pub(crate) fn of(source: &dyn PageSource, database: &Database) -> Option<Self> {
-        let mut this = Self::default();
+        let mut this = Self { damaged: source.damaged_in_flight().iter().copied().collect(), ..Self::default() };
         for &page in source.in_flight()? {
             this.pages.insert(page);
             // What these hold is compared with nothing else.
@@ -60,7 +62,10 @@ impl InFlight {
             return false;
         }
         let is_on = |page: Option<PageId>| page.is_some_and(|page| self.pages.contains(&page));
-        if is_on(finding.page) || is_on(finding.ref_page) {
+        let is_damaged = finding.page.is_some_and(|page| self.damaged.contains(&page));
+        // What a damaged page says against itself no record explains.
+        let is_by_itself = is_damaged && !depends && finding.ref_page.is_none();
+        if !is_by_itself && (is_on(finding.page) || is_on(finding.ref_page)) {
             return true;
         }
         if self.everything {

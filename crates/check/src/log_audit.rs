@@ -4,7 +4,6 @@ use format::Lsn;
 
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::registry;
 use crate::registry::limits::{self, Limit};
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
@@ -34,12 +33,15 @@ pub struct LogAudit {
 pub enum LogAuditDoubtKind {
     /// The log is damaged before its end.
     LogDamaged,
-    /// Pages are newer than the end of the log, which may be damaged there.
+    /// Pages are newer than the end of the log: it lost its end, or was copied before them. What follows its last block never
+    /// shows which.
     LogEnd,
     /// Records are encrypted.
     LogEncrypted,
     /// A contradiction rests on log blocks without a checksum.
     LogUnprotected,
+    /// A contradiction rests on one record, which no other record of the page confirms.
+    LogRecord,
     /// Pages could not be read, or are damaged.
     Pages,
     /// Pages are in a file that was not given.
@@ -49,11 +51,12 @@ pub enum LogAuditDoubtKind {
 }
 
 impl LogAuditDoubtKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::LogDamaged,
         Self::LogEnd,
         Self::LogEncrypted,
         Self::LogUnprotected,
+        Self::LogRecord,
         Self::Pages,
         Self::FileNotGiven,
         Self::More,
@@ -66,6 +69,7 @@ impl LogAuditDoubtKind {
             Self::LogEnd => &limits::AUDIT_LOG_END,
             Self::LogEncrypted => &limits::AUDIT_LOG_ENCRYPTED,
             Self::LogUnprotected => &limits::AUDIT_LOG_UNPROTECTED,
+            Self::LogRecord => &limits::AUDIT_LOG_RECORD,
             Self::Pages => &limits::AUDIT_PAGES,
             Self::FileNotGiven => &limits::AUDIT_FILE_NOT_GIVEN,
             Self::More => &limits::AUDIT_MORE,
@@ -87,8 +91,7 @@ pub struct LogAuditDoubt {
 impl LogAudit {
     /// Whether pages are newer than the end of the log: then recovery would leave them beside older ones.
     pub fn has_newer_pages(&self) -> bool {
-        let is_proven = self.findings.iter().any(|finding| *finding.check == registry::LOG_PAGE_NEWER);
-        is_proven || self.doubts.iter().any(|doubt| doubt.kind == LogAuditDoubtKind::LogEnd)
+        self.doubts.iter().any(|doubt| doubt.kind == LogAuditDoubtKind::LogEnd)
     }
 
     /// Notes what could not be compared.

@@ -407,7 +407,7 @@ impl<'l> Walk<'l> {
 fn belongs(bytes: &[u8], placed: PlacedVlf, number: u32) -> Result<(), BlockFault> {
     let size = block::size_on_disk(bytes).filter(|size| *size <= bytes.len()).ok_or(BlockFault::NoBlock)?;
     let lsn = block::first_lsn_on_disk(bytes).unwrap_or_default();
-    let expected = Lsn { vlf: placed.vlf.sequence, block: number, ..lsn };
+    let expected = Lsn { vlf: placed.vlf.sequence, block: number, slot: block::FIRST_SLOT };
     let is_of_this_use = block::parity_on_disk(bytes) == placed.vlf.parity && lsn == expected;
     if is_of_this_use && size <= bytes.len() { Ok(()) } else { Err(BlockFault::OtherSector) }
 }

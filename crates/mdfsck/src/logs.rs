@@ -51,9 +51,9 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
 pub(crate) fn not_at_hand(database: &Database) -> String {
     let names: Vec<&str> = database.files.iter().filter(|row| row.file_type == LOG).map(base_name).collect();
     match names.as_slice() {
-        [] => "its log is not given".to_owned(),
-        [name] => format!("its log {name} is not given"),
-        [first, others @ ..] => format!("its log {first} (and {} more files) is not given", others.len()),
+        [] => "its log is not at hand".to_owned(),
+        [name] => format!("its log {name} is not at hand"),
+        [first, others @ ..] => format!("its log {first} (and {} more files) is not at hand", others.len()),
     }
 }
 

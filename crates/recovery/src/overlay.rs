@@ -7,6 +7,7 @@ use format::{Page, PageId};
 use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
 
 use crate::apply::Recovery;
+use crate::misfit::Misfit;
 use crate::store::{PageWork, Stored};
 
 /// The allocation map of the primary file.
@@ -18,6 +19,7 @@ pub struct RecoveredPages<'s> {
     recovery: Recovery,
     files: Vec<DataFile>,
     in_flight: Vec<PageId>,
+    damaged: Vec<PageId>,
 }
 
 impl<'s> RecoveredPages<'s> {
@@ -38,13 +40,15 @@ impl<'s> RecoveredPages<'s> {
         }
         let applied = &recovery.applied;
         let mut in_flight: Vec<PageId> = applied.not_recovered.iter().map(|entry| entry.page).collect();
+        let damaged = applied.not_recovered.iter().filter(|entry| entry.why == Misfit::PageDamaged);
+        let damaged = damaged.map(|entry| entry.page).collect();
         if applied.transactions_not_undone > 0 {
             // Which extents such a transaction had is not known: anything may depend on the first GAM page.
             in_flight.push(FIRST_GAM);
             in_flight.sort_unstable();
             in_flight.dedup();
         }
-        Self { source, recovery, files, in_flight }
+        Self { source, recovery, files, in_flight, damaged }
     }
 
     /// What was done.
@@ -126,5 +130,9 @@ impl PageSource for RecoveredPages<'_> {
 
     fn in_flight(&self) -> Option<&[PageId]> {
         Some(&self.in_flight)
+    }
+
+    fn damaged_in_flight(&self) -> &[PageId] {
+        &self.damaged
     }
 }

@@ -3,7 +3,7 @@
 use format::boot::Boot;
 use format::log::Operation;
 use format::{Lsn, Page, PageId, PageType};
-use log::{EndReason, FIRST_BLOCK, Log, LogError, Walk};
+use log::{Damage, EndReason, FIRST_BLOCK, Log, LogError, Walk};
 use source::PageSource;
 
 use crate::analysis::{Refusal, readable};
@@ -98,8 +98,13 @@ fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
         }
         is_first = false;
     }
-    match walk.end().map(|end| end.reason) {
-        Some(EndReason::Written) | None => Ok(other_moment),
-        Some(_) => Ok(Refusal::CheckpointDamaged { checkpoint }),
+    let Some(end) = walk.end() else { return Ok(other_moment) };
+    match end.reason {
+        EndReason::Written => Ok(other_moment),
+        EndReason::Damaged { damage: Damage::Format(2), .. } => {
+            let path = log.files().get(end.at.file).map(|file| file.path.clone()).unwrap_or_default();
+            Ok(LogError::TooOld { path }.into())
+        }
+        _ => Ok(Refusal::CheckpointDamaged { checkpoint }),
     }
 }

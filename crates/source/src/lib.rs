@@ -117,6 +117,11 @@ pub trait PageSource: Sync {
         self.backup().and_then(BackupPages::in_flight)
     }
 
+    /// Those in flight that are damaged in the files although no record of the log makes them anew: that they are is proven.
+    fn damaged_in_flight(&self) -> &[PageId] {
+        &[]
+    }
+
     /// Whether pages were made from a log: what the database writes at checkpoints only, without a log record, is then not
     /// current.
     fn has_recovered_pages(&self) -> bool {
@@ -160,6 +165,10 @@ macro_rules! as_inner {
 
         fn in_flight(&self) -> Option<&[format::PageId]> {
             self.inner.in_flight()
+        }
+
+        fn damaged_in_flight(&self) -> &[format::PageId] {
+            self.inner.damaged_in_flight()
         }
 
         fn has_recovered_pages(&self) -> bool {

@@ -19,6 +19,8 @@ pub(crate) struct Changed {
     pub(crate) what: String,
     /// Checksums are right: it is as if the changed log had been written so.
     pub(crate) is_sealed: bool,
+    /// Sectors of a block show another use of their VLF, as where a write was cut off.
+    pub(crate) leaves_a_cut_write: bool,
 }
 
 fn flip(bytes: &mut [u8], random: &mut Random) {
@@ -124,5 +126,9 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
             "sector of another use"
         }
     };
-    Changed { bytes, kind, what, is_sealed }
+    let leaves_a_cut_write = bytes.len() == log.len() && {
+        let mut sectors = block.at / SECTOR_BYTES + 1..(block.at + block.bytes) / SECTOR_BYTES;
+        sectors.any(|sector| (bytes[sector * SECTOR_BYTES] ^ log[sector * SECTOR_BYTES]) & 0xC0 != 0)
+    };
+    Changed { bytes, kind, what, is_sealed, leaves_a_cut_write }
 }

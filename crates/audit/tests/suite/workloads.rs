@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::common::{audit, audit_within, found, on_disk, texts};
-use check::LogAuditDoubtKind;
+use check::{LogAudit, LogAuditDoubtKind};
 use format::PageId;
 use lab::PageVerify;
 use lab::workload::{Flush, LostWrite, Spec, Stop, Workload};
@@ -58,8 +58,7 @@ fn a_log_in_several_files_is_no_contradiction_and_proves_lost_writes() {
         let is_allocated = crashed.files[0].1[8192 + 100 + lost.page.page as usize] & 0x40 != 0;
         if lost.is_in_log && is_allocated {
             let audit = audit(&crashed);
-            assert_eq!(found(&audit), [(page_of(&lost), "log.lost-write")], "{seed} {lost:?} {:?}", texts(&audit));
-            in_log += 1;
+            in_log += u32::from(is_found(&audit, &lost));
         }
     }
     assert!(compared > 2_000 && in_log >= 20, "{compared} {in_log}");
@@ -67,6 +66,17 @@ fn a_log_in_several_files_is_no_contradiction_and_proves_lost_writes() {
 
 fn page_of(lost: &LostWrite) -> PageId {
     PageId::new(lost.page.file, lost.page.page)
+}
+
+/// Whether the write is a finding. If its page is older than all that the log has of it, and the log has one record only, which names a
+/// later LSN, nothing confirms that record: that is said.
+fn is_found(audit: &LogAudit, lost: &LostWrite) -> bool {
+    let page = page_of(lost);
+    let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.scope.clone())).collect();
+    let is_found = found(audit) == [(page, "log.lost-write")] && doubts.is_empty();
+    let is_said = found(audit).is_empty() && doubts == [(LogAuditDoubtKind::LogRecord, format!("page {page}"))];
+    assert!(is_found || is_said, "{lost:?} {:?} {doubts:?}", texts(audit));
+    is_found
 }
 
 #[test]
@@ -96,7 +106,9 @@ fn lost_writes_in_the_log(seeds: Range<u64>) -> u32 {
         let page = page_of(&lost);
         let audit = audit(&crashed);
         if lost.is_in_log {
-            assert_eq!(found(&audit), [(page, "log.lost-write")], "{seed} {lost:?} {:?}", texts(&audit));
+            if !is_found(&audit, &lost) {
+                continue;
+            }
             in_log += 1;
             *kinds.entry(lost.page_type).or_default() += 1;
         } else {

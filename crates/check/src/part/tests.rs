@@ -327,7 +327,7 @@ fn a_comparison_with_the_log_comes_back_whole_and_under_its_key_only() {
     use crate::log_audit::{LogAuditDoubt, LogAuditDoubtKind};
     let doubt = |kind| LogAuditDoubt { kind, scope: "page (1:7)".to_owned(), count: 3 };
     let audit = LogAudit {
-        findings: vec![crate::Finding::new(&crate::registry::LOG_PAGE_NEWER)],
+        findings: vec![crate::Finding::new(&crate::registry::LOG_LOST_WRITE)],
         pages_compared: 5,
         range: Some((format::Lsn { vlf: 1, block: 2, slot: 3 }, format::Lsn { vlf: 4, block: 5, slot: 6 })),
         doubts: [LogAuditDoubtKind::LogEnd, LogAuditDoubtKind::More, LogAuditDoubtKind::Pages].map(doubt).into(),

@@ -27,7 +27,7 @@ fields! { LOG_BLOCK: LogBlock, "docs/format/log.md#log-blocks";
     "flags", "flags", At(8), B(2), Flags(BLOCK_FLAGS), [], "the first is always set";
     "previousSize", "size of the previous block", At(0x0A), B(2), Unsigned, [], "across virtual log files too";
     "firstLSN", "first LSN", At(0x0C), B(10), Lsn, [], "of its first record";
-    "checksum", "checksum", At(0x18), B(4), Hex, [], "from 2008 on, where the flag says so";
+    "checksum", "checksum", At(0x18), B(4), Hex, [], "where the flag says so";
     "closed", "time", At(0x30), B(8), DateTime, [], "when the block was closed, from format 6 on";
 }
 

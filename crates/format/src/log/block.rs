@@ -11,6 +11,8 @@ const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::LogBlock, name, bytes)
 }
 
+/// The slot of a block's first record in its LSN.
+pub const FIRST_SLOT: u16 = 1;
 /// Unit of blocks, and of block numbers in LSNs.
 pub const SECTOR_BYTES: usize = crate::simd::SECTOR_BYTES;
 /// Largest block.
@@ -244,7 +246,7 @@ pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool 
         true => match Block::restore(&mut block.to_vec()) {
             Err(BlockFault::Checksum { .. }) => true,
             Err(_) => names_its_place,
-            Ok(_) => false,
+            Ok(block) => names_its_place && block.first_lsn().slot != FIRST_SLOT,
         },
         false => names_its_place && (is_misplaced || parity_on_disk(block) != parity),
     }

@@ -55,6 +55,19 @@ fn checkpoint_at(folder: &Path, log: &[u8]) -> usize {
     vlf.block_offset(lsn.block).unwrap() as usize
 }
 
+/// The offset in the log file of the last block of a VLF.
+fn last_block(log: &[u8], vlf: &Vlf) -> usize {
+    let mut at = vlf.offset as usize + PAGE_BYTES;
+    loop {
+        let size = usize::from(u16::from_le_bytes([log[at + 6], log[at + 7]]));
+        let next = log.get(at + size..).filter(|next| next[0] & 0x10 != 0 && next[0] & 0xC0 == vlf.parity);
+        match next {
+            Some(_) => at += size,
+            None => return at,
+        }
+    }
+}
+
 /// What check says with a log that was named: not verified with the reason, and the rest judged as without any log.
 fn is_not_verified(folder: &Path, what: &str, words: &str) {
     let (status, lines, stderr) = check(folder, &[MDF, LDF]);
@@ -117,6 +130,7 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
         all.iter().filter(|vlf| vlf.is_used()).max_by_key(|vlf| vlf.sequence).unwrap(),
         checkpoint_at(folder.path(), &sound),
     );
+    let last = last_block(&sound, active);
     let damages: Vec<(&str, &str, Damage<'_>)> = vec![
         ("the header of a VLF", "no virtual log file starts at byte", Box::new(|log| log[all[1].offset as usize] = 0)),
         (
@@ -143,6 +157,8 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
             "is cut off",
             Box::new(|log| log.truncate(active.offset as usize + PAGE_BYTES + 3 * SECTOR_BYTES)),
         ),
+        ("a bit of the last block", "is damaged", Box::new(|log| log[last + 77] ^= 4)),
+        ("the parity of the newest VLF", "is damaged", Box::new(|log| log[active.offset as usize + 1] ^= 1)),
         ("encrypted blocks", "the log is encrypted (TDE)", Box::new(|log| encrypt(log, checkpoint))),
         ("SQL Server 2000", "SQL Server 2000", Box::new(|log| of_2000(log, checkpoint))),
     ];

@@ -251,13 +251,63 @@ fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
     let (status, lines, stderr) = check(folder.path(), &[MDF, LDF]);
     assert!(!lines.is_empty(), "{stderr}");
     let (limits, state) = limits(&lines);
-    let findings = lines.iter().filter(|line| line["kind"] == "finding").map(|line| line["id"].as_str().unwrap());
-    // The log is whole, up to its end: that pages are newer is proven.
-    assert!(findings.clone().count() > 0 && findings.clone().all(|id| id == "log.page-newer"), "{stderr}");
-    assert_eq!((status & 1, state, limits.contains(&"recovery.log")), (1, "refused", true), "{limits:?} {stderr}");
+    // The log is whole, up to its end: nothing in it shows that there was more, and the pages are sound.
+    assert!(lines.iter().all(|line| line["kind"] != "finding"), "{stderr}");
+    let is_said = ["recovery.log", "audit.log-end"].iter().all(|id| limits.contains(id));
+    assert_eq!((status, state, is_said), (16, "refused", true), "{limits:?} {stderr}");
     let extract = run(folder.path(), &["extract", MDF, LDF, "--recovered", "--output", "out"]);
     let written = fs::read_dir(folder.path().join("out")).map_or(0, Iterator::count);
     assert!(extract.status.code() == Some(16) && written == 0, "{extract:?}");
+}
+
+/// What a database lacks that was not shut down cleanly is in its log alone: without it nobody knows.
+#[test]
+fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
+    let folder = crashed(&["--seed", "5", "--flush", "all", "--open"]);
+    let log = fs::read(folder.path().join(LDF)).unwrap();
+    fs::remove_file(folder.path().join(LDF)).unwrap();
+    let of_none = |lines: &[Value]| {
+        lines.iter().find(|line| line["kind"] == "not_verified" && line["id"] == "recovery.none").cloned()
+    };
+    let (status, lines, stderr) = check(folder.path(), &[MDF]);
+    let reason = of_none(&lines).unwrap_or_else(|| panic!("{lines:?}"))["reason"].as_str().unwrap().to_owned();
+    assert_eq!((status, reason.contains("its log workload_log.ldf is not at hand")), (16, true), "{reason} {stderr}");
+    for command in [&["tables", MDF][..], &["rows", "accounts", MDF], &["export", MDF, "--output", "out"]] {
+        let done = run(folder.path(), command);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!((done.status.code(), said.contains("recovery.none")), (Some(16), true), "{command:?} {said}");
+    }
+    // Asked to do without, nothing is missing but what the files themselves show.
+    let (_, lines, _) = check(folder.path(), &[MDF, "--no-log"]);
+    assert_eq!((of_none(&lines), &lines[0]["recovery"]["state"]), (None, &"off".into()));
+    // A log of another database is no log of this one.
+    let other = crashed(&["--seed", "6"]);
+    fs::copy(other.path().join(LDF), folder.path().join(LDF)).unwrap();
+    let (status, lines, stderr) = check(folder.path(), &[MDF]);
+    assert_eq!((status, of_none(&lines).is_some()), (16, true), "{stderr}");
+    fs::write(folder.path().join(LDF), log).unwrap();
+    assert_eq!(check(folder.path(), &[MDF]).0, 0);
+}
+
+/// One file, one verdict: that the log changes a damaged page takes nothing from its damage, unless it makes the page anew.
+#[test]
+fn a_damaged_page_that_the_log_changes_is_a_finding_with_the_log_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = run(folder.path(), &["lab", "crash", "db", "--seed", "3", "--open"]);
+    assert!(done.status.success(), "{done:?}");
+    let mut bytes = fs::read(folder.path().join(MDF)).unwrap();
+    bytes[671 * 8192 + 4000] ^= 1;
+    fs::write(folder.path().join(MDF), bytes).unwrap();
+    let of_page = |options: &[&str]| {
+        let (status, lines, _) = check(folder.path(), options);
+        let found = |line: &&Value| line["kind"] == "finding" && line["page"] == 671;
+        let found: Vec<Value> = lines.iter().filter(found).map(|line| line["id"].clone()).collect();
+        (status & 1, found)
+    };
+    let without = of_page(&[MDF, "--no-log"]);
+    assert!(without.0 == 1 && without.1.contains(&"page.io".into()), "{without:?}");
+    let with = of_page(&[MDF, LDF]);
+    assert!(with.0 == 1 && with.1.contains(&"page.io".into()), "{with:?}");
 }
 
 #[test]
@@ -542,7 +592,7 @@ fn files_are_not_extracted_as_recovered_if_anything_is_in_doubt() {
     };
     refused(&[MDF, "--no-log"], 8, "--no-log");
     fs::rename(folder.path().join(LDF), folder.path().join("log")).unwrap();
-    refused(&[MDF], 16, "its log is not at hand");
+    refused(&[MDF], 16, "its log workload_log.ldf is not at hand");
     // A page that the log changes is damaged.
     let not_on_disk = truth(&contents(&folder.path().join("db")))["not_on_disk"].clone();
     let numbers =

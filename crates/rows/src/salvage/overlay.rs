@@ -70,6 +70,10 @@ impl PageSource for Overlay<'_> {
         self.below.in_flight()
     }
 
+    fn damaged_in_flight(&self) -> &[PageId] {
+        self.below.damaged_in_flight()
+    }
+
     fn has_recovered_pages(&self) -> bool {
         self.below.has_recovered_pages()
     }

@@ -51,17 +51,19 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
         _ => "open transactions",
     };
     let program = seed.is_multiple_of(COMMANDS_EVERY).then(|| bench.program());
-    let verdict = judge(&crashed, program, seed).unwrap_or_else(|verdict| verdict);
+    let older = workload.crash(Stop::After(1 + random.below(workload.records() as usize) as u64), Flush::None).log.1;
+    let verdict = judge(&crashed, &older, program, seed).unwrap_or_else(|verdict| verdict);
     Outcome::new(kind, format!("{spec:?} {stop:?} {flush:?}"), verdict)
 }
 
 /// What recovery made of it; an error is what failed.
-fn judge(crashed: &Crashed, program: Option<&Program>, seed: u64) -> Result<Verdict, Verdict> {
+fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) -> Result<Verdict, Verdict> {
     let broke = |text: String| Verdict::Broke(text);
     let folder = folder();
     let mut paths = store(&contents(crashed), folder.path()).map_err(|error| broke(error.to_string()))?;
     let log = paths.pop().ok_or_else(|| broke("no log".to_owned()))?;
     let source = DataFiles::open(&paths).map_err(|error| broke(error.to_string()))?;
+    accuses_nothing(&source, older, seed)?;
     let [one, other] = GRANTS.map(|grant| recover(&source, &log, grant));
     let recovered = one.map_err(|refusal| broke(format!("refused: {refusal}")))?;
     let with_less = other.map_err(|refusal| broke(format!("refused with less memory: {refusal}")))?;
@@ -88,6 +90,28 @@ fn judge(crashed: &Crashed, program: Option<&Program>, seed: u64) -> Result<Verd
         commands(program, folder.path(), &answer, doubt.is_some(), is_changed)?;
     }
     Ok(if doubt.is_some() { Verdict::NotVerified } else { Verdict::Kept })
+}
+
+/// Nothing of a sound database is called damaged because its log is not given, or is that of another moment.
+fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Result<(), Verdict> {
+    let is_silent = |pages: &dyn PageSource, what: &str| {
+        let report = check_pages(pages, seed);
+        match report.findings.first() {
+            Some(finding) => Err(Verdict::FalseAlarm(format!("{what}: {}", finding.text(&report.names())))),
+            None => Ok(()),
+        }
+    };
+    is_silent(source, "without its log")?;
+    // Outside of the folder that the program is given.
+    let beside = folder();
+    let path = beside.path().join("other.ldf");
+    std::fs::write(&path, other_log).map_err(|error| Verdict::Broke(error.to_string()))?;
+    // Refused is right too.
+    let Ok(recovered) = recover(source, &path, GRANTS[0]) else { return Ok(()) };
+    if let Some(finding) = recovered.audit.findings.first() {
+        return Err(Verdict::FalseAlarm(format!("against another log: {}", finding.check.id)));
+    }
+    is_silent(&recovered.pages, "with another log")
 }
 
 /// Every page of one recovery has the bytes of the other.

@@ -132,20 +132,29 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     if recovered.doubt().is_some() || !recovered.audit.doubts.is_empty() || !report.complete() {
         return (Verdict::NotVerified, None);
     }
-    match reason(used, &recovered, is_protected) {
+    match reason(used, changed, &recovered, is_protected) {
         Some(reason) => (Verdict::Silent, Some(reason.to_owned())),
         None => (Verdict::Silent, None),
     }
 }
 
 /// Why a complete report without findings is right.
-fn reason(used: &InUse, recovered: &Recovered<'_>, is_protected: bool) -> Option<&'static str> {
+fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protected: bool) -> Option<&'static str> {
     let rows = live_rows(&recovered.pages);
     if rows == live_rows(&in_memory(&used.crashed.truth.files)) {
         return Some("what was changed is not needed");
     }
     if !is_protected {
         return Some("no checksum protects the log");
+    }
+    // A block that was written to its end has been damaged since: that is not silent.
+    let is_as_cut = match changed.kind {
+        "bytes" => changed.leaves_a_cut_write,
+        "VLF header" | "cyclic" => false,
+        _ => true,
+    };
+    if !is_as_cut {
+        return None;
     }
     let earlier = used.stopped_at(recovered.end);
     let is_earlier = rows == live_rows(&in_memory(&earlier.truth.files));

@@ -87,13 +87,16 @@ limits! {
         "the log is damaged: what it says after this place is not known",
         action "Copy the log again; if it is the original, take a full backup at once, as log backups will fail.";
     AUDIT_LOG_END = "audit.log-end", Damaged, "pages against the log",
-        "pages are newer than the log, which may be damaged at its end",
-        action "Copy the log again, together with the data files.";
+        "pages are newer than the end of the log: it lost its end, or was copied before the data files",
+        action "Copy the log again, together with the data files; if these are the originals, restore the database.";
     AUDIT_LOG_ENCRYPTED = "audit.log-encrypted", NotGiven, "pages against the log",
         "the records of the log are encrypted (TDE)",
         action NEEDS_KEY;
     AUDIT_LOG_UNPROTECTED = "audit.log-unprotected", Damaged, "pages against the log",
         "page and log contradict each other, and the log block has no checksum: either may be the one that is damaged",
+        action "Check the page against a backup.";
+    AUDIT_LOG_RECORD = "audit.log-record", Damaged, "pages against the log",
+        "page and log contradict each other by one record, which no other record of the page confirms: either may be the one that is damaged",
         action "Check the page against a backup.";
     AUDIT_PAGES = "audit.pages", Damaged, "pages against the log",
         "pages that the log changes could not be read, or are damaged",

@@ -15,12 +15,6 @@ checks! {
         must "A page has every change that the log made to it before the point from which recovery would redo.",
         cause "The disk, or something between it and the engine, reported a write as done and lost it, or put an older copy of the page in its place: a reverted snapshot, a stale cache, a file copied at another time.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the storage: a page with a good checksum that is too old is a write that it lost.";
-    LOG_PAGE_NEWER = "log.page-newer", 9003 state 6, Log, Consistency, None, true,
-        "{owner}: Page {page} is newer than the log: its LSN is {page_lsn}, the log ends at {lsn}. Data files and log are not of one moment.",
-        brief "page {page} is newer than the log",
-        must "No allocated page has an LSN after the end of the log.",
-        cause "Data files and log were copied at different times, the end of the log was lost, or the page was copied from another database.",
-        action "Copy data files and log again, all at once; if these are the originals, restore the database.";
     LOG_IMAGE_DIFFERS = "log.image-differs", 832 state 1, Log, Consistency, AllowDataLoss, true,
         "{owner}: Page {page}, slot {slot} is not what the log says: {lsn} ({operation}, transaction {transaction}), the last change of the page by its LSN, wrote other bytes there. {missing}",
         brief "page {page} was changed by something other than the engine",

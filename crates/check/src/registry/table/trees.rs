@@ -15,7 +15,7 @@ checks! {
         must "No two rows of an index have the same complete key.",
         cause "A key was changed, or a row was written twice.",
         action "In a unique index remove one of the rows first; then disable a nonclustered index and rebuild it, or rebuild a clustered one.";
-    TREE_EMPTY_PAGE = "tree.empty-page", 2574 state 1, Page, Consistency, Rebuild, false,
+    TREE_EMPTY_PAGE = "tree.empty-page", 2574 state 1, Page, Consistency, Rebuild, false [rests_on_the_log],
         "Table error: Page {page} is empty in {owner_lower}. This is not permitted at level {level} of the B-tree.",
         brief "page {page} is empty",
         must "No page of a B-tree is empty, except the only page of an empty index.",
