@@ -215,7 +215,7 @@ impl Suspect {
                 if is_broken {
                     // The page had this LSN once, and was changed by the record before.
                     let had_it = self.earlier.contains(&page_lsn);
-                    self.confirm(Confirmed { is_linked: before_confirmed.any() && had_it, is_new_page: false });
+                    self.confirm(Confirmed { is_linked: before_confirmed.is_linked && had_it, is_new_page: false });
                     self.note(lsn, record, page_lsn);
                 }
                 if self.earlier.len() == MAX_EARLIER {

@@ -245,7 +245,8 @@ fn page_records(log: &[u8], vlf: usize) -> Vec<(usize, usize, usize, PageId)> {
         let base = restored.as_ptr() as usize;
         let Ok(block) = Block::restore(&mut restored) else { break };
         for (_, record) in block.records() {
-            if let Some(place) = record.on_page() {
+            // A page that is made anew names no LSN of the page: it is believed.
+            if let Some(place) = record.on_page().filter(|_| record.operation() != Operation::FORMAT_PAGE) {
                 all.push((at, size, record.bytes().as_ptr() as usize - base, place.page));
             }
         }
