@@ -15,7 +15,7 @@ use crate::file::History;
 use crate::identity::Ids;
 use crate::lease::Lease;
 use crate::objects;
-use crate::query::Filter;
+use crate::query::{Filter, Named};
 use crate::scope::Asked;
 use crate::time;
 pub(crate) use tiles::{Row, depth_of, mark, promised, retile};
@@ -158,8 +158,10 @@ fn put(
 pub struct Coverage {
     /// Name of the database.
     pub database: String,
-    /// It with all its copies.
+    /// It and all that were restored from it.
     pub family: String,
+    /// Its server; empty if it is the same on all servers.
+    pub server: String,
     /// The span that was asked about.
     pub within: Option<Duration>,
     /// Pages in use, when the ranges were read last.
@@ -241,12 +243,9 @@ impl History {
     }
 
     /// The age of the reads and proofs of one database.
-    pub(crate) fn coverage_of(
-        &self,
-        (id, family, name): (i64, String, String),
-        from: &str,
-    ) -> rusqlite::Result<Coverage> {
-        let mut one = Coverage { database: name, family, ..Coverage::default() };
+    pub(crate) fn coverage_of(&self, database: Named, from: &str) -> rusqlite::Result<Coverage> {
+        let Named { id, family, server, name } = database;
+        let mut one = Coverage { database: name, family, server, ..Coverage::default() };
         each_range(self.connection(), id, |range| one.add(range, from))?;
         self.relations(id, from, &mut one)?;
         Ok(one)

@@ -3,13 +3,14 @@
 use std::time::SystemTime;
 
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use crate::coverage::{Coverage, Range, each_range};
 use crate::error::Result;
 use crate::file::History;
+use crate::identity::identity_of;
 use crate::lease;
-use crate::query::{FINDING_OF_PAGE, Filter, FindingRow, RUN_OF_PAGE, RunRow, finding, run};
+use crate::query::{FINDING_OF_PAGE, Filter, FindingRow, IS_WANTED, Named, RUN_OF_PAGE, RunRow, finding, run};
 use crate::state::{self, DatabaseState, SourceRow};
 use crate::time;
 
@@ -20,8 +21,10 @@ pub struct DatabaseRow {
     pub id: i64,
     /// Its name.
     pub name: String,
-    /// The family: the database with all its copies.
+    /// The family: it and all that were restored from it.
     pub family: String,
+    /// Its server; empty if it is the same on all servers.
+    pub server: String,
     /// The copy that was seen first, and how many copies there are.
     pub source: Option<SourceRow>,
     /// See `source`.
@@ -135,6 +138,18 @@ fn sets_of(identity: &str) -> Option<Vec<u16>> {
     identity.split(' ').nth(1)?.split('+').map(|number| number.parse().ok()).collect()
 }
 
+/// The four columns of a database from `at` on.
+fn named(row: &Row<'_>, at: usize) -> rusqlite::Result<Named> {
+    Ok(Named { id: row.get(at)?, family: row.get(at + 1)?, server: row.get(at + 2)?, name: row.get(at + 3)? })
+}
+
+impl DatabaseRow {
+    /// What distinguishes it from all others.
+    pub fn identity(&self) -> String {
+        identity_of(&self.family, &self.server, &self.name)
+    }
+}
+
 impl History {
     /// Passes the databases of a filter to `take`, the worst first, until it returns false; each with at most `runs` runs for its
     /// trend. Returns how many databases are in each state.
@@ -152,11 +167,10 @@ impl History {
                          AND coalesce(f.ack_until > ?2, 1))) AS new
                      FROM finding f JOIN source s ON s.id = f.source WHERE f.life <> 'gone' GROUP BY s.database
                  )
-                 SELECT {}, d.id, substr(d.family, 1, 400), substr(d.name, 1, 400), {} AS class
+                 SELECT {}, d.id, substr(d.family, 1, 400), substr(d.server, 1, 400), substr(d.name, 1, 400), {} AS class
                  FROM database d {} LEFT JOIN run r ON r.id = (SELECT max(id) FROM run WHERE database = d.id)
                  LEFT JOIN opened o ON o.database = d.id
-                 WHERE ?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
-                 ORDER BY class, o.new DESC, o.open DESC, r.started, d.name, d.id",
+                 WHERE {IS_WANTED} ORDER BY class, o.new DESC, o.open DESC, r.started, d.name, d.id",
                 state::parts(),
                 state::COLUMNS,
                 state::CLASS,
@@ -165,14 +179,13 @@ impl History {
             let mut rows = statement.query(params![filter.database, now])?;
             let mut is_wanted = true;
             while let Some(row) = rows.next()? {
-                match row.get(12)? {
+                match row.get(13)? {
                     0 => states.corrupt += 1,
                     1 => states.unknown += 1,
                     _ => states.sound += 1,
                 }
                 if is_wanted {
-                    let database = (row.get(9)?, row.get(10)?, row.get(11)?);
-                    is_wanted = take(self.row_of(database, state::read(row)?, runs, &now)?);
+                    is_wanted = take(self.row_of(named(row, 9)?, state::read(row)?, runs, &now)?);
                 }
             }
             Ok(states)
@@ -188,14 +201,12 @@ impl History {
         let now = time::text(SystemTime::now());
         let read = || {
             let mut statement = self.connection().prepare_cached(&format!(
-                "WITH {} SELECT {}, d.id, substr(d.family, 1, 400), substr(d.name, 1, 400) FROM database d {} WHERE d.id = ?1",
+                "WITH {} SELECT {}, d.id, substr(d.family, 1, 400), substr(d.server, 1, 400), substr(d.name, 1, 400) FROM database d {} WHERE d.id = ?1",
                 state::parts(),
                 state::COLUMNS,
                 state::JOINS
             ))?;
-            let found = statement
-                .query_row([id], |row| Ok(((row.get(9)?, row.get(10)?, row.get(11)?), state::read(row)?)))
-                .optional()?;
+            let found = statement.query_row([id], |row| Ok((named(row, 9)?, state::read(row)?))).optional()?;
             found.map(|(database, state)| self.row_of(database, state, runs, &now)).transpose()
         };
         read().map_err(|error| self.failed(&error))
@@ -208,22 +219,16 @@ impl History {
     pub fn database_row_with(&self, id: i64, runs: u32, state: DatabaseState) -> Result<Option<DatabaseRow>> {
         let now = time::text(SystemTime::now());
         let read = || {
-            let query = "SELECT substr(family, 1, 400), substr(name, 1, 400) FROM database WHERE id = ?1";
+            let query = "SELECT id, substr(family, 1, 400), substr(server, 1, 400), substr(name, 1, 400) FROM database WHERE id = ?1";
             let mut statement = self.connection().prepare_cached(query)?;
-            let found = statement.query_row([id], |row| Ok((id, row.get(0)?, row.get(1)?))).optional()?;
+            let found = statement.query_row([id], |row| named(row, 0)).optional()?;
             found.map(|database| self.row_of(database, state, runs, &now)).transpose()
         };
         read().map_err(|error| self.failed(&error))
     }
 
-    fn row_of(
-        &self,
-        database: (i64, String, String),
-        state: DatabaseState,
-        runs: u32,
-        now: &str,
-    ) -> rusqlite::Result<DatabaseRow> {
-        let (id, family, name) = database.clone();
+    fn row_of(&self, database: Named, state: DatabaseState, runs: u32, now: &str) -> rusqlite::Result<DatabaseRow> {
+        let Named { id, family, server, name } = database.clone();
         let connection = self.connection();
         let mut last =
             connection.prepare_cached(&format!("{RUN_OF_PAGE} WHERE r.database = ?1 ORDER BY r.id DESC LIMIT 1"))?;
@@ -255,6 +260,7 @@ impl History {
             id,
             name,
             family,
+            server,
             source,
             sources,
             state,

@@ -12,11 +12,26 @@ use source::PageSource;
 /// Databases that every server has: their copies on different servers may have one family.
 const OF_EVERY_SERVER: [&str; 5] = ["master", "model", "msdb", "tempdb", "mssqlsystemresource"];
 
+/// By what a database is known that this machine looks at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Naming {
+    /// This machine.
+    pub host: String,
+    /// The server of data files; `None` if it is this machine. Backups name theirs.
+    pub server: Option<String>,
+    /// Whether databases of one family are one, whatever their server and name.
+    pub are_replicas: bool,
+}
+
 /// What a run looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
-    /// Of the database with all its copies.
+    /// Of the database: see [`identity_of`].
+    pub(crate) database: String,
+    /// Of the database and all that were restored from it.
     pub(crate) family: String,
+    /// Empty if the database is the same on all servers.
+    pub(crate) server: String,
     pub(crate) name: String,
     /// `files` or `backup`.
     pub(crate) kind: &'static str,
@@ -32,6 +47,14 @@ pub(crate) struct Identity {
     pub(crate) paths: String,
 }
 
+/// The identity of a database: its family, name and server. Without a server the family alone, as for replicas.
+pub fn identity_of(family: &str, server: &str, name: &str) -> String {
+    match server {
+        "" => family.to_owned(),
+        server => format!("{family} on {} as {name}", server.to_ascii_lowercase()),
+    }
+}
+
 /// The rows of an identity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
@@ -40,7 +63,7 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
-/// The database with all its copies, by its family GUID if there is one. Databases that exist on every server may share the GUID
+/// The database and all that were restored from it, by its family GUID if there is one. Databases that exist on every server may share the GUID
 /// of their template: their place distinguishes them, as it does databases without a GUID. The place of a backup is its server
 /// and its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
@@ -56,19 +79,30 @@ impl Identity {
         summary: &DatabaseSummary,
         source: &dyn PageSource,
         database: &Database,
-        (host, now): (&str, &str),
+        (naming, now): (&Naming, &str),
     ) -> Self {
+        let host = naming.host.as_str();
         let boot = database.boot.as_ref();
-        let name = storable(&summary.name);
         let label = source.backup().map(|backup| backup.set());
+        // As its labels say, by which a watcher knows it too.
+        let name = match label {
+            Some(label) if !label.database.is_empty() => storable(&label.database),
+            _ => storable(&summary.name),
+        };
         let (kind, host, location) = match label {
             // A backup is of its server, wherever the file lies.
             Some(label) if !label.server.is_empty() => ("backup", storable(&label.server), storable(&label.database)),
             Some(_) => ("backup", host.to_owned(), first_path(source)),
             None => ("files", host.to_owned(), first_path(source)),
         };
+        let server = match (naming.are_replicas, &naming.server) {
+            (true, _) => String::new(),
+            (false, Some(server)) if kind == "files" => storable(server),
+            (false, _) => host.clone(),
+        };
         let guid = boot.map(|boot| boot.family_guid).filter(|guid| guid.iter().any(|byte| *byte != 0));
         let family = family_of(guid.map(guid_text).as_deref(), &name, (&host, &location));
+        let database = identity_of(&family, &server, &name);
         let lsn = boot.map(|boot| boot.checkpoint_lsn.to_string());
         let image = match label {
             Some(_) if source.backup().is_some_and(|backup| !backup.has_one_moment()) => {
@@ -100,25 +134,26 @@ impl Identity {
             true => files.map(|path| whole(path)).collect(),
             false => sets.map(|path| whole(path)).collect(),
         };
-        Self { family, name, kind, host, location, image, checkpoint_lsn: lsn, taken_at, paths: paths.join(", ") }
+        let paths = paths.join(", ");
+        Self { database, family, server, name, kind, host, location, image, checkpoint_lsn: lsn, taken_at, paths }
     }
 
     /// The row of its source, if it is known.
     pub(crate) fn source(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
         let query = "SELECT s.id FROM source s JOIN database d ON d.id = s.database
-             WHERE d.family = ?1 AND s.kind = ?2 AND s.host = ?3 AND s.location = ?4";
-        let values = params![self.family, self.kind, self.host, self.location];
+             WHERE d.identity = ?1 AND s.kind = ?2 AND s.host = ?3 AND s.location = ?4";
+        let values = params![self.database, self.kind, self.host, self.location];
         connection.query_row(query, values, |row| row.get(0)).optional()
     }
 
     /// Its rows, which are made if they are not there.
     pub(crate) fn ids(&self, transaction: &Transaction<'_>, now: &str) -> rusqlite::Result<Ids> {
         transaction.execute(
-            "INSERT INTO database (family, name, first_seen) VALUES (?1, ?2, ?3)
-             ON CONFLICT (family) DO UPDATE SET name = excluded.name",
-            params![self.family, self.name, now],
+            "INSERT INTO database (identity, family, server, name, first_seen) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (identity) DO UPDATE SET name = excluded.name",
+            params![self.database, self.family, self.server, self.name, now],
         )?;
-        let database = id(transaction, "SELECT id FROM database WHERE family = ?1", params![self.family])?;
+        let database = id(transaction, "SELECT id FROM database WHERE identity = ?1", params![self.database])?;
         transaction.execute(
             "INSERT INTO source (database, kind, host, location) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
             params![database, self.kind, self.host, self.location],

@@ -6,9 +6,9 @@ use rusqlite::{Transaction, params};
 
 use crate::error::{HistoryError, Result};
 use crate::file::History;
-use crate::identity::storable;
+use crate::identity::{identity_of, storable};
 use crate::lease;
-use crate::query::Filter;
+use crate::query::{Filter, IS_WANTED, Named};
 use crate::time;
 
 /// What was forgotten.
@@ -52,25 +52,27 @@ impl History {
         let now = SystemTime::now();
         let done = self.transaction(|transaction| {
             let mut forgotten = Forgotten::default();
-            for (id, family, _) in filter.databases(transaction)? {
+            for database in filter.databases(transaction)? {
+                let id = database.id;
                 if let Some(by) = lease::holder(transaction, id, now)? {
                     return Ok(Err(by.to_string()));
                 }
                 let runs: u64 =
                     transaction.query_row("SELECT count(*) FROM run WHERE database = ?1", [id], |row| row.get(0))?;
                 transaction.execute("DELETE FROM database WHERE id = ?1", [id])?;
-                forget_backups(transaction, &family)?;
+                forget_backups(transaction, &database)?;
                 forgotten.databases += 1;
                 forgotten.runs += runs;
             }
             // A watcher may know of backups of this database although none was checked.
-            let mut queued = transaction.prepare(
-                "SELECT DISTINCT family FROM backup
-                 WHERE state <> 'running' AND family <> '' AND (name = ?1 COLLATE NOCASE OR family = ?1 COLLATE NOCASE)",
-            )?;
-            let queued = queued.query_map([name], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-            for family in queued {
-                forget_backups(transaction, &family)?;
+            let mut queued = transaction.prepare(&format!(
+                "SELECT DISTINCT 0, family, server, name FROM backup d WHERE state <> 'running' AND family <> '' AND {IS_WANTED}"
+            ))?;
+            let queued = queued.query_map([name], |row| {
+                Ok(Named { id: row.get(0)?, family: row.get(1)?, server: row.get(2)?, name: row.get(3)? })
+            })?;
+            for database in queued.collect::<rusqlite::Result<Vec<Named>>>()? {
+                forget_backups(transaction, &database)?;
                 forgotten.databases += 1;
             }
             Ok(Ok(forgotten))
@@ -134,11 +136,15 @@ impl History {
     }
 }
 
-/// Forgets the queue of a family. Backups that are still there are found and checked again.
-fn forget_backups(transaction: &Transaction<'_>, family: &str) -> rusqlite::Result<()> {
-    transaction.execute("DELETE FROM backup WHERE family = ?1 AND state <> 'running'", [family])?;
-    transaction.execute("DELETE FROM progress WHERE family = ?1", [family])?;
-    // Those of its databases on single servers too.
-    let of_family = "DELETE FROM alarm WHERE family = ?1 OR substr(family, 1, length(?1) + 4) = ?1 || ' on '";
-    transaction.execute(of_family, [family]).map(drop)
+/// Forgets the queue of a database. Backups that are still there are found and checked again.
+fn forget_backups(transaction: &Transaction<'_>, database: &Named) -> rusqlite::Result<()> {
+    let Named { family, server, name, .. } = database;
+    transaction.execute(
+        "DELETE FROM backup WHERE state <> 'running' AND family = ?1
+         AND (?2 = '' OR server = '' OR server = ?2 COLLATE NOCASE AND name = ?3)",
+        [family, server, name],
+    )?;
+    let identity = identity_of(family, server, name);
+    transaction.execute("DELETE FROM progress WHERE identity = ?1", [&identity])?;
+    transaction.execute("DELETE FROM alarm WHERE identity = ?1", [&identity]).map(drop)
 }

@@ -16,7 +16,7 @@ use source::PageSource;
 
 use crate::error::Result;
 use crate::file::History;
-use crate::identity::{Identity, storable, whole};
+use crate::identity::{Identity, Naming, storable, whole};
 use crate::record::stored;
 use crate::{lease, time};
 use lists::{files_of, files_text, phases_of, phases_text, samples_of, samples_text};
@@ -43,8 +43,8 @@ const SILENCE_SECONDS: i64 = 15;
 /// What a check has done so far.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Course {
-    /// The database with all its copies; empty until the catalog is read.
-    pub family: String,
+    /// Identity of the database; empty until the catalog is read.
+    pub identity: String,
     /// Its name; empty until the catalog is read.
     pub name: String,
     /// The phases, each with the second in which it began; the last one is under way.
@@ -113,16 +113,16 @@ pub struct RunningCheck {
 pub enum Which<'a> {
     /// All, without samples and files.
     All,
-    /// Those of a family.
-    Family(&'a str),
+    /// Those of a database, by its identity.
+    Database(&'a str),
     /// The one of this number.
     Number(i64),
 }
 
-/// Family and name of the database that a check is about.
-pub fn subject(source: &dyn PageSource, database: &Database, host: &str) -> (String, String) {
-    let identity = Identity::of(&check::summary(source, database), source, database, (host, &time::now()));
-    (identity.family, identity.name)
+/// Identity and name of the database that a check is about.
+pub fn subject(source: &dyn PageSource, database: &Database, naming: &Naming) -> (String, String) {
+    let identity = Identity::of(&check::summary(source, database), source, database, (naming, &time::now()));
+    (identity.database, identity.name)
 }
 
 impl History {
@@ -151,7 +151,7 @@ impl History {
                 params![oldest, MOST_CHECKS - 1],
             )?;
             transaction.execute(
-                "INSERT INTO progress (family, name, host, pid, paths, started, heartbeat, done, pages, phases, series, map)
+                "INSERT INTO progress (identity, name, host, pid, paths, started, heartbeat, done, pages, phases, series, map)
                  VALUES ('', '', ?1, ?2, ?3, ?4, ?5, 0, 0, '[]', '[]', '[]')",
                 params![host, process::id(), paths, started, time::text(now)],
             )?;
@@ -167,12 +167,12 @@ impl History {
         let name: String = storable(&course.name).chars().take(NAME_CHARS).collect();
         let changed = self.transaction(|transaction| {
             transaction.execute(
-                "UPDATE progress SET heartbeat = ?2, family = ?3, name = ?4, done = ?5, pages = ?6, granted = ?7, phases = ?8,
+                "UPDATE progress SET heartbeat = ?2, identity = ?3, name = ?4, done = ?5, pages = ?6, granted = ?7, phases = ?8,
                  series = ?9, map = ?10 WHERE id = ?1",
                 params![
                     id,
                     time::now(),
-                    course.family,
+                    course.identity,
                     name,
                     stored(course.done),
                     stored(course.pages),
@@ -202,7 +202,7 @@ impl History {
     pub fn running_checks(&self, which: Which<'_>, host: &str, most: u32) -> Result<Vec<RunningCheck>> {
         let (is_whole, filter, value): (bool, &str, rusqlite::types::Value) = match which {
             Which::All => (false, "?1 IS NULL", rusqlite::types::Value::Null),
-            Which::Family(family) => (true, "p.family = ?1 AND ?1 <> ''", family.to_owned().into()),
+            Which::Database(identity) => (true, "p.identity = ?1 AND ?1 <> ''", identity.to_owned().into()),
             Which::Number(id) => (true, "p.id = ?1", id.into()),
         };
         let lists = match is_whole {
@@ -212,10 +212,10 @@ impl History {
         // Times are whole seconds: a run of the same second may have been before.
         let query = format!(
             "SELECT p.id, d.id, substr(p.host, 1, {NAME_CHARS}), p.pid, substr(p.paths, 1, {PATH_CHARS}), substr(p.started, 1, 40),
-                 substr(p.heartbeat, 1, 40), substr(p.family, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
+                 substr(p.heartbeat, 1, 40), substr(p.identity, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
                  max(p.pages, 0), max(p.granted, 0), substr(p.phases, 1, {LIST_CHARS}), {lists},
                  EXISTS (SELECT 1 FROM run r WHERE r.database = d.id AND r.started > p.started)
-             FROM progress p LEFT JOIN database d ON d.family = p.family
+             FROM progress p LEFT JOIN database d ON d.identity = p.identity
              WHERE {filter} ORDER BY p.id DESC LIMIT {MOST_CHECKS}"
         );
         let now = SystemTime::now();
@@ -238,7 +238,7 @@ fn check(row: &Row<'_>, seen_from: (&str, SystemTime)) -> rusqlite::Result<Runni
         started: row.get(5)?,
         seen,
         course: Course {
-            family: row.get(7)?,
+            identity: row.get(7)?,
             name: row.get(8)?,
             done: row.get(9)?,
             pages: row.get(10)?,

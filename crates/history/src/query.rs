@@ -5,24 +5,38 @@ use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::error::{HistoryError, Result};
 use crate::file::History;
+use crate::identity::identity_of;
 
 /// Which part of the history is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Databases of this name, or with this family guid; all if `None`.
+    /// Databases of this name, with this family guid, or the one `NAME on SERVER`; all if `None`.
     pub database: Option<String>,
     /// Nothing before this moment.
     pub since: Option<String>,
 }
 
+/// Whether a database `d` is one that a filter `?1` wants.
+pub(crate) const IS_WANTED: &str = "(?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
+    OR d.name || ' on ' || d.server = ?1 COLLATE NOCASE)";
+
+/// A database of the history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Named {
+    pub(crate) id: i64,
+    pub(crate) family: String,
+    pub(crate) server: String,
+    pub(crate) name: String,
+}
+
 impl Filter {
-    /// The databases: row, family, name.
-    pub(crate) fn databases(&self, connection: &Connection) -> rusqlite::Result<Vec<(i64, String, String)>> {
-        let mut statement = connection.prepare(
-            "SELECT id, family, name FROM database
-             WHERE ?1 IS NULL OR name = ?1 COLLATE NOCASE OR family = ?1 COLLATE NOCASE ORDER BY name, id",
-        )?;
-        let rows = statement.query_map([&self.database], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    /// The databases, by name.
+    pub(crate) fn databases(&self, connection: &Connection) -> rusqlite::Result<Vec<Named>> {
+        let query = format!("SELECT id, family, server, name FROM database d WHERE {IS_WANTED} ORDER BY name, id");
+        let mut statement = connection.prepare(&query)?;
+        let rows = statement.query_map([&self.database], |row| {
+            Ok(Named { id: row.get(0)?, family: row.get(1)?, server: row.get(2)?, name: row.get(3)? })
+        })?;
         rows.collect()
     }
 }
@@ -34,8 +48,10 @@ pub struct RunRow {
     pub id: i64,
     /// Name of the database; `None` if it could not be opened.
     pub database: Option<String>,
-    /// The database with all its copies.
+    /// It and all that were restored from it.
     pub family: Option<String>,
+    /// Its server; empty if it is the same on all servers.
+    pub server: Option<String>,
     /// `files` or `backup`.
     pub source: Option<String>,
     /// The machine that ran it.
@@ -79,6 +95,13 @@ pub struct RunRow {
 }
 
 impl RunRow {
+    /// Whether both are of one database.
+    fn is_of_database_of(&self, other: &Self) -> bool {
+        let identity =
+            |run: &Self| Some(identity_of(run.family.as_deref()?, run.server.as_deref()?, run.database.as_deref()?));
+        identity(self) == identity(other)
+    }
+
     /// The verdict on what the run was asked for: `sound`, `corrupt`, `unknown`, or `failed`. For the verdict on the whole
     /// database, see [`DatabaseState`](crate::state::DatabaseState).
     pub fn verdict(&self) -> &'static str {
@@ -98,8 +121,10 @@ pub struct FindingRow {
     pub id: i64,
     /// Name of the database.
     pub database: String,
-    /// The database with all its copies.
+    /// It and all that were restored from it.
     pub family: String,
+    /// Its server; empty if it is the same on all servers.
+    pub server: String,
     /// `files` or `backup`.
     pub source: String,
     /// The machine or server.
@@ -188,12 +213,12 @@ pub struct Difference {
 
 pub(crate) const RUN: &str = "SELECT r.id, d.name, d.family, s.kind, r.host, r.paths, r.command, r.started, r.ended, i.taken_at, r.exit_status,
     r.complete, r.error, r.findings, r.findings_new, r.findings_gone, r.not_verified, r.bytes_read, r.pages_in_use, r.rows, r.seconds,
-    r.cpu_seconds, r.memory_peak
+    r.cpu_seconds, r.memory_peak, d.server
     FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
 
 pub(crate) const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host, s.location, f.life, f.check_id, f.msg, f.state, f.object_name,
     f.object_id, f.index_id, f.file, f.page, f.slot, f.text, f.first_seen, f.last_seen, f.last_looked, f.seen, f.ack_by, f.ack_text,
-    f.ack_until
+    f.ack_until, d.server
     FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
 
 /// Like [`RUN`], for pages: texts are cut, so that many rows take little memory, and a number out of range becomes the nearest
@@ -202,7 +227,7 @@ pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), subs
     substr(r.paths, 1, 1000), substr(r.command, 1, 100), substr(r.started, 1, 40), substr(r.ended, 1, 40), substr(i.taken_at, 1, 40),
     r.exit_status & 255, r.complete, substr(r.error, 1, 1000), max(r.findings, 0), max(r.findings_new, 0), max(r.findings_gone, 0),
     max(r.not_verified, 0), max(r.bytes_read, 0), max(r.pages_in_use, 0), max(r.rows, 0), min(max(r.seconds, 0.0), 1e12),
-    min(max(r.cpu_seconds, 0.0), 1e12), max(r.memory_peak, 0)
+    min(max(r.cpu_seconds, 0.0), 1e12), max(r.memory_peak, 0), substr(d.server, 1, 1000)
     FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
 
 /// Like [`FINDING`], for pages of one database: without its name and its copies.
@@ -210,7 +235,7 @@ pub(crate) const FINDING_OF_PAGE: &str = "SELECT f.id, '', '', '', '', '', f.lif
     substr(f.object_name, 1, 1000), min(max(f.object_id, -2147483648), 2147483647), min(max(f.index_id, -2147483648), 2147483647),
     CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END, CASE WHEN f.page BETWEEN 0 AND 4294967295 THEN f.page END,
     CASE WHEN f.slot BETWEEN 0 AND 65535 THEN f.slot END, substr(f.text, 1, 2000), substr(f.first_seen, 1, 40), substr(f.last_seen, 1, 40),
-    substr(f.last_looked, 1, 40), max(f.seen, 0), substr(f.ack_by, 1, 1000), substr(f.ack_text, 1, 1000), substr(f.ack_until, 1, 40)
+    substr(f.last_looked, 1, 40), max(f.seen, 0), substr(f.ack_by, 1, 1000), substr(f.ack_text, 1, 1000), substr(f.ack_until, 1, 40), ''
     FROM finding f JOIN source s ON s.id = f.source";
 
 pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
@@ -238,6 +263,7 @@ pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         seconds: row.get(20)?,
         cpu_seconds: row.get(21)?,
         memory_peak: row.get(22)?,
+        server: row.get(23)?,
     })
 }
 
@@ -267,6 +293,7 @@ pub(crate) fn finding(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
         ack_by: row.get(21)?,
         ack_text: row.get(22)?,
         ack_until: row.get(23)?,
+        server: row.get(24)?,
     })
 }
 
@@ -282,7 +309,7 @@ impl History {
                 "{}: has no database '{name}'; 'mdfsck history FILE' lists all",
                 self.path().display()
             ))),
-            _ => Ok(found.into_iter().map(|(.., name)| name).collect()),
+            _ => Ok(found.into_iter().map(|database| database.name).collect()),
         }
     }
 
@@ -291,10 +318,7 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>> {
-        let query = format!(
-            "{RUN} WHERE (?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE)
-             AND (?2 IS NULL OR r.started >= ?2) ORDER BY r.id DESC"
-        );
+        let query = format!("{RUN} WHERE {IS_WANTED} AND (?2 IS NULL OR r.started >= ?2) ORDER BY r.id DESC");
         self.rows(&query, &[text(&filter.database), text(&filter.since)], run)
     }
 
@@ -304,8 +328,7 @@ impl History {
     /// If the history cannot be read.
     pub fn findings(&self, filter: &Filter, is_all: bool) -> Result<Vec<FindingRow>> {
         let query = format!(
-            "{FINDING} WHERE (?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE)
-             AND (?2 IS NULL OR f.since >= ?2) AND (?3 OR f.life <> 'gone') ORDER BY d.name, d.id, f.object_name, f.id"
+            "{FINDING} WHERE {IS_WANTED} AND (?2 IS NULL OR f.since >= ?2) AND (?3 OR f.life <> 'gone') ORDER BY d.name, d.id, f.object_name, f.id"
         );
         self.rows(&query, &[text(&filter.database), text(&filter.since), Value::Integer(is_all.into())], finding)
     }
@@ -315,8 +338,8 @@ impl History {
     /// # Errors
     /// If the history cannot be read.
     pub fn objects(&self, filter: &Filter) -> Result<Vec<ObjectRow>> {
-        let query = "
-            WITH counted AS (
+        let query = format!(
+            "WITH counted AS (
                 SELECT c.object, c.rows, c.pages, r.started, row_number() OVER (PARTITION BY c.object ORDER BY c.run) AS up,
                     row_number() OVER (PARTITION BY c.object ORDER BY c.run DESC) AS down
                 FROM object_count c JOIN run r ON r.id = c.run WHERE ?2 IS NULL OR r.started >= ?2
@@ -326,9 +349,9 @@ impl History {
                 (SELECT min(closed_at) FROM relation e WHERE e.object = o.id)
             FROM object o JOIN database d ON d.id = o.database
             JOIN counted a ON a.object = o.id AND a.up = 1 JOIN counted z ON z.object = o.id AND z.down = 1
-            WHERE ?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
-            ORDER BY d.name, d.id, o.schema_name, o.object_name, o.index_id, o.partition";
-        self.rows(query, &[text(&filter.database), text(&filter.since)], |row| {
+            WHERE {IS_WANTED} ORDER BY d.name, d.id, o.schema_name, o.object_name, o.index_id, o.partition"
+        );
+        self.rows(&query, &[text(&filter.database), text(&filter.since)], |row| {
             Ok(ObjectRow {
                 database: row.get(0)?,
                 object: row.get(1)?,
@@ -363,25 +386,24 @@ impl History {
             None => {
                 let mut found = self.runs(filter)?.into_iter().filter(|run| run.family.is_some());
                 let to = found.next().ok_or_else(|| request("has no run of a database yet".to_owned()))?;
-                let is_like = |run: &RunRow| run.family == to.family;
+                let is_like = |run: &RunRow| run.is_of_database_of(&to);
                 let from = found.find(is_like);
                 (from.ok_or_else(|| request("has only one run: there is nothing to compare it with".to_owned()))?, to)
             }
         };
-        if from.family != to.family || from.family.is_none() {
+        if !from.is_of_database_of(&to) || from.family.is_none() {
             return Err(request(format!("runs {} and {} are not of one database", from.id, to.id)));
         }
         // What came and went in between is not a difference.
         let changed = |life: &str, before: &str| {
             let query = format!(
-                "{FINDING} WHERE d.family = ?1
-                 AND (SELECT life FROM finding_change WHERE finding = f.id AND run <= ?3 ORDER BY run DESC LIMIT 1) = ?4
-                 AND coalesce((SELECT life FROM finding_change WHERE finding = f.id AND run <= ?2 ORDER BY run DESC LIMIT 1), 'gone') = ?5
+                "{FINDING} WHERE d.id = (SELECT database FROM run WHERE id = ?2)
+                 AND (SELECT life FROM finding_change WHERE finding = f.id AND run <= ?2 ORDER BY run DESC LIMIT 1) = ?3
+                 AND coalesce((SELECT life FROM finding_change WHERE finding = f.id AND run <= ?1 ORDER BY run DESC LIMIT 1), 'gone') = ?4
                  ORDER BY f.object_name, f.id"
             );
-            let family = Value::Text(to.family.clone().unwrap_or_default());
             let (life, before) = (Value::Text(life.to_owned()), Value::Text(before.to_owned()));
-            self.rows(&query, &[family, Value::Integer(from.id), Value::Integer(to.id), life, before], finding)
+            self.rows(&query, &[Value::Integer(from.id), Value::Integer(to.id), life, before], finding)
         };
         let (new, gone) = (changed("new", "gone")?, changed("gone", "new")?);
         let open = changed("new", "new")?.len() as u64;

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::error::Result;
 use crate::file::History;
-use crate::identity::storable;
+use crate::identity::{identity_of, storable};
 use crate::outbox::Raised;
 use crate::time;
 
@@ -91,6 +91,12 @@ pub struct Item {
 }
 
 impl Item {
+    /// The identity of its database, or the family if those of one family `are_replicas`.
+    pub fn database(&self, are_replicas: bool) -> String {
+        let Found { family, server, name, .. } = &self.found;
+        identity_of(family, if are_replicas { "" } else { server }, name)
+    }
+
     /// Whether its files are as they were when it was put into the queue.
     pub fn is_as_found(&self, files: &[Seen]) -> bool {
         finding::versions_of(files.iter().map(Some)) == self.versions
@@ -250,7 +256,7 @@ impl History {
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
                      THEN taken_at END) AS newest, CASE WHEN ?2 THEN '' ELSE server END AS place
-                 FROM backup WHERE type IN ('full', 'differential') GROUP BY family, place, CASE WHEN ?2 THEN '' ELSE name END
+                 FROM backup WHERE type IN ('full', 'differential') GROUP BY family, lower(place), CASE WHEN ?2 THEN '' ELSE name END
                  HAVING newest < ?1 OR newest IS NULL AND min(first_seen) < ?1 ORDER BY name, family, place",
             )?;
             let rows = statement.query_map(params![oldest, are_replicas], |row| {
@@ -277,21 +283,25 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// When the last full check of each family ended, of backups or data files.
+    /// When the last full check of each database ended, of backups or data files; by identity, or by family if they `are_replicas`.
     ///
     /// # Errors
     /// If the history cannot be read.
-    pub fn checked_families(&self) -> Result<HashMap<String, String>> {
+    pub fn last_checked(&self, are_replicas: bool) -> Result<HashMap<String, String>> {
         let read = || {
             let mut statement = self.connection().prepare(
-                "SELECT family, max(ended) FROM (
-                     SELECT family, ended FROM backup WHERE state = 'done' AND run IS NOT NULL
+                "SELECT family, server, name, max(ended) FROM (
+                     SELECT family, server, name, ended FROM backup WHERE state = 'done' AND run IS NOT NULL
                      UNION ALL
-                     SELECT d.family, r.ended FROM run r JOIN database d ON d.id = r.database
+                     SELECT d.family, d.server, d.name, r.ended FROM run r JOIN database d ON d.id = r.database
                      WHERE r.command = 'CHECKDB' AND r.complete = 1
-                 ) WHERE ended IS NOT NULL GROUP BY family",
+                 ) WHERE ended IS NOT NULL GROUP BY family, server, name ORDER BY 4",
             )?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let rows = statement.query_map([], |row| {
+                let (family, server, name): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok((identity_of(&family, if are_replicas { "" } else { &server }, &name), row.get(3)?))
+            })?;
+            // The last one of each stays.
             rows.collect::<rusqlite::Result<_>>()
         };
         read().map_err(|error| self.failed(&error))

@@ -11,7 +11,7 @@ use source::PageSource;
 use crate::coverage::{self, InWindow};
 use crate::error::{HistoryError, Result};
 use crate::file::History;
-use crate::identity::{Identity, Ids, shown, storable, whole};
+use crate::identity::{Identity, Ids, Naming, shown, storable, whole};
 use crate::lease;
 use crate::life::{self, Changes};
 use crate::outbox::{self, About};
@@ -30,8 +30,8 @@ pub struct Run<'a> {
     pub source: &'a dyn PageSource,
     /// Their catalog.
     pub database: &'a Database,
-    /// The machine that ran it.
-    pub host: &'a str,
+    /// The machine that ran it, and by what it knows the database.
+    pub naming: &'a Naming,
     /// When it began.
     pub started: SystemTime,
     /// Its exit status.
@@ -88,7 +88,7 @@ impl History {
         let ended = time::text(now);
         // Pages of data files may change right after they are read: what is known of them is as old as the run.
         let started = time::text(run.started);
-        let identity = Identity::of(&run.report.database, run.source, run.database, (run.host, &started));
+        let identity = Identity::of(&run.report.database, run.source, run.database, (run.naming, &started));
         let done = self.transaction(|transaction| {
             let ids = identity.ids(transaction, &ended)?;
             let own = run.window.and_then(|window| window.lease);
@@ -236,7 +236,7 @@ fn insert_run(
             ids.image,
             time::text(run.started),
             ended,
-            run.host,
+            run.naming.host,
             env!("CARGO_PKG_VERSION"),
             asked.command,
             asked.json(),

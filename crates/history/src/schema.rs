@@ -6,8 +6,12 @@ use rusqlite::Connection;
 pub(crate) const APPLICATION_ID: u32 = 0x6D64_6648;
 
 /// What makes each version of the one before, from nothing on. A version that was ever released never changes.
-pub(crate) const MIGRATIONS: &[&str] =
-    &[include_str!("schema/v1.sql"), include_str!("schema/v2.sql"), include_str!("schema/v3.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("schema/v1.sql"),
+    include_str!("schema/v2.sql"),
+    include_str!("schema/v3.sql"),
+    include_str!("schema/v4.sql"),
+];
 
 /// The version that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;

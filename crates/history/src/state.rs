@@ -179,7 +179,7 @@ mod tests {
         let connection = Connection::open(&path).unwrap();
         connection
             .execute_batch(
-                "INSERT INTO database VALUES (1, 'F', 'sales', '2026-01-01T00:00:00Z');
+                "INSERT INTO database VALUES (1, 'F on h as sales', 'sales', '2026-01-01T00:00:00Z', 'F', 'H');
                  INSERT INTO source VALUES (1, 1, 'files', 'H', '/data/a.mdf'), (2, 1, 'files', 'H', '/copy/a.mdf');
                  INSERT INTO image VALUES (1, 1, 'a', NULL, '2026-01-01T00:00:00Z', NULL), (2, 2, 'a', NULL, '2026-01-01T00:00:00Z', NULL);",
             )

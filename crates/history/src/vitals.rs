@@ -9,8 +9,10 @@ use crate::{state, time};
 pub struct Vital {
     /// Its name.
     pub name: String,
-    /// The database with all its copies.
+    /// It and all that were restored from it.
     pub family: String,
+    /// Its server; empty if it is the same on all servers.
+    pub server: String,
     /// Its state, see [`DatabaseState`](crate::state::DatabaseState): `sound`, `corrupt` or `unknown`.
     pub state: String,
     /// Open findings that are new.
@@ -55,12 +57,12 @@ const DATABASES: &str = r#"SELECT l.database, l.family, CASE c.rank WHEN 0 THEN 
     (SELECT max(ended) FROM run r WHERE r.database = d.id AND r.findings = 0 AND r.complete = 1 AND r.command = 'CHECKDB'),
     (SELECT max(ended) FROM run r WHERE r.database = d.id AND r.findings = 0 AND r.complete = 1 AND r.command = 'CHECKDB'
         AND instr(r.options, '"physical_only":true') = 0 AND instr(r.options, '"no_index":true') = 0),
-    (SELECT 1.0 - 1.0 * v.pages_never_read / nullif(v.pages_in_use, 0) FROM v_coverage v WHERE v.family = l.family),
+    (SELECT 1.0 - 1.0 * v.pages_never_read / nullif(v.pages_in_use, 0) FROM v_coverage v WHERE v.identity = l.identity),
     (SELECT coalesce(sum(pages_read), 0) FROM run r WHERE r.database = d.id),
     (SELECT max(b.taken_at) FROM backup b JOIN run r ON r.id = b.run WHERE r.database = d.id AND b.type = 'full' AND b.verdict = 'sound'),
     (SELECT max(b.taken_at) FROM backup b JOIN run r ON r.id = b.run WHERE r.database = d.id AND b.type = 'differential'
-        AND b.verdict = 'sound')
-    FROM v_last l JOIN database d ON d.family = l.family LEFT JOIN worst c ON c.database = d.id AND c.place = 1
+        AND b.verdict = 'sound'), l.server
+    FROM v_last l JOIN database d ON d.identity = l.identity LEFT JOIN worst c ON c.database = d.id AND c.place = 1
     ORDER BY l.database, d.id"#;
 
 /// Whether a finding is acknowledged.
@@ -93,6 +95,7 @@ impl History {
                     pages_read: row.get(9)?,
                     backup_full: moment(row.get(10)?),
                     backup_differential: moment(row.get(11)?),
+                    server: row.get(12)?,
                 })
             })?;
             let databases = rows.collect::<rusqlite::Result<Vec<_>>>()?;

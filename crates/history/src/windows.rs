@@ -16,8 +16,9 @@ use source::PageSource;
 use crate::coverage::{self, Row, depth_of, promised};
 use crate::error::{HistoryError, Result};
 use crate::file::History;
-use crate::identity::{Identity, Ids};
+use crate::identity::{Identity, Ids, Naming};
 use crate::lease::{self, Lease};
+use crate::outbox::Raised;
 use crate::record::stored;
 use crate::time;
 use pace::{Swept, WINDOWS};
@@ -36,8 +37,8 @@ pub struct Opening<'a> {
     pub source: &'a dyn PageSource,
     /// Their catalog.
     pub database: &'a Database,
-    /// The machine.
-    pub host: &'a str,
+    /// The machine, and by what it knows the database.
+    pub naming: &'a Naming,
     /// When the window began.
     pub started: SystemTime,
     /// How long it may take.
@@ -140,7 +141,7 @@ impl History {
         let depth = depth_of(opening.is_full);
         let opened = self.transaction(|transaction| {
             let ids = identity.ids(transaction, &now_text)?;
-            let lease = match lease::take(transaction, ids.database, (opening.host, now))? {
+            let lease = match lease::take(transaction, ids.database, (&opening.naming.host, now))? {
                 Ok(lease) => lease,
                 Err(by) => return Ok(Err(by)),
             };
@@ -281,16 +282,16 @@ impl History {
 }
 
 impl Opening<'_> {
-    /// The family of the database, and its name.
-    pub fn names(&self) -> (String, String) {
-        let Identity { family, name, .. } = identity(self, "");
-        (family, name)
+    /// What would be raised about the database.
+    pub fn raised(&self, text: String) -> Raised {
+        let Identity { family, server, name, .. } = identity(self, "");
+        Raised { family, server, name, text }
     }
 }
 
 fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     let summary = check::summary(opening.source, opening.database);
-    Identity::of(&summary, opening.source, opening.database, (opening.host, now))
+    Identity::of(&summary, opening.source, opening.database, (opening.naming, now))
 }
 
 /// What is known now. A date in the future came from a clock that was wrong, and does not count.

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use check::{CheckArguments, Constraints, ProgressKind, ResultArguments, RunArguments, ScopeArguments};
+pub(crate) use check::{
+    CheckArguments, Constraints, NamingArguments, ProgressKind, ResultArguments, RunArguments, ScopeArguments,
+};
 use examples::*;
 pub(crate) use export::{ExportArguments, ExportFormat, RowsArguments, RowsFormat};
 pub(crate) use history::{HistoryArguments, HistoryVerb};

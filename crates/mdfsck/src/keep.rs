@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use history::{FailedRun, History, HistoryError, InWindow, Recorded, Run};
+use history::{FailedRun, History, HistoryError, InWindow, Naming, Recorded, Run};
 use report::windows::Changed;
 
 use crate::check::Ended;
@@ -52,9 +52,9 @@ pub(crate) fn checked(
     if mark.is_some_and(|mark| !mark.stands(!report.findings.is_empty())) {
         return Default::default();
     }
-    let (host, watched) = (host(), mark.map(Mark::watched));
+    let (naming, watched) = (naming(arguments), mark.map(Mark::watched));
     let has_listener = arguments.results.listener.is_there();
-    let run = Run { report, source, database, host: &host, started, exit_status, window, watched, has_listener };
+    let run = Run { report, source, database, naming: &naming, started, exit_status, window, watched, has_listener };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
         Ok(recorded) => {
             let Recorded { new, confirmed, gone, .. } = recorded;
@@ -112,6 +112,12 @@ impl From<&HistoryError> for Failure {
     fn from(error: &HistoryError) -> Self {
         if error.is_usage() { Self::usage(error) } else { Self::unable(error) }
     }
+}
+
+/// By what the history knows databases that this machine checks.
+pub(crate) fn naming(arguments: &CheckArguments) -> Naming {
+    let named = &arguments.results.naming;
+    Naming { host: host(), server: named.server.clone(), are_replicas: named.replicas }
 }
 
 /// The name of this machine.

@@ -15,7 +15,7 @@ use catalog::Database;
 use check::{Progress, Sample};
 use format::PageId;
 use history::progress::{Course, MOST_PHASES, MOST_SAMPLES, subject};
-use history::{History, HistoryError};
+use history::{History, HistoryError, Naming};
 use source::PageSource;
 
 use crate::cli::CheckArguments;
@@ -48,7 +48,7 @@ pub(crate) struct Live {
 /// What a check has done so far, as its threads see it.
 struct Running {
     begun: Instant,
-    host: String,
+    naming: Naming,
     bytes: AtomicU64,
     spilled_bytes: AtomicU64,
     done: AtomicU64,
@@ -67,7 +67,7 @@ struct Phases {
 }
 
 struct Subject {
-    family: String,
+    identity: String,
     name: String,
     granted_bytes: u64,
     map: Map,
@@ -79,7 +79,7 @@ impl Live {
         let path = arguments.results.history.clone().filter(|_| !arguments.estimate_only)?;
         let course = Arc::new(Running {
             begun: Instant::now(),
-            host: keep::host(),
+            naming: keep::naming(arguments),
             bytes: AtomicU64::new(0),
             spilled_bytes: AtomicU64::new(0),
             done: AtomicU64::new(0),
@@ -139,8 +139,8 @@ impl Progress for Both<'_> {
     fn begin(&self, source: &dyn PageSource, database: &Database, granted_bytes: u64) {
         self.shown.begin(source, database, granted_bytes);
         self.course.subject.get_or_init(|| {
-            let (family, name) = subject(source, database, &self.course.host);
-            Subject { family, name, granted_bytes, map: Map::of(source.files()) }
+            let (identity, name) = subject(source, database, &self.course.naming);
+            Subject { identity, name, granted_bytes, map: Map::of(source.files()) }
         });
     }
 
@@ -231,7 +231,7 @@ impl Writer {
     fn note(&mut self, note: &mut Option<(History, i64)>) -> history::Result<bool> {
         let (history, id) = match note {
             Some(note) => note,
-            None => note.insert(begin(&self.path, &self.paths, &self.course.host, self.started)?),
+            None => note.insert(begin(&self.path, &self.paths, &self.course.naming.host, self.started)?),
         };
         self.sample();
         let course = self.course();
@@ -270,7 +270,7 @@ impl Writer {
         let done = self.course.done.load(Ordering::Relaxed);
         let subject = self.course.subject.get();
         Course {
-            family: subject.map(|subject| subject.family.clone()).unwrap_or_default(),
+            identity: subject.map(|subject| subject.identity.clone()).unwrap_or_default(),
             name: subject.map(|subject| subject.name.clone()).unwrap_or_default(),
             phases,
             done: if pages > 0 { done.min(pages) } else { done },

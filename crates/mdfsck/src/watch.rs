@@ -385,14 +385,14 @@ impl Watcher<'_> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         let mut all = Vec::new();
         if let Some(most) = self.arguments.max_age {
-            let raised = self.history.families_without_backup(most, self.arguments.replicas).map_err(failed)?;
+            let raised = self.history.families_without_backup(most, self.arguments.naming.replicas).map_err(failed)?;
             all.push((Event::BackupMissing, most, raised));
         }
         if let Some(within) = self.arguments.within {
             let coverage = self.history.coverage(&Filter::default(), Some(within)).map_err(failed)?;
             let broken = coverage.iter().filter(|one| !one.is_kept()).map(|one| Raised {
                 family: one.family.clone(),
-                server: String::new(),
+                server: one.server.clone(),
                 name: one.database.clone(),
                 text: "not every page was read, or not every relation proven, within the promised time".to_owned(),
             });

@@ -9,7 +9,7 @@ use check::{RangeRead, Report};
 use history::outbox::{Event, Judge, Promise, Raised};
 use history::windows::promise::{self, Kept, Rhythm};
 use history::windows::{Known, Opening, pace::Pace};
-use history::{History, HistoryError};
+use history::{History, HistoryError, Naming};
 use report::Format;
 use report::windows::{Changed, Done, WindowView};
 use source::PageSource;
@@ -85,10 +85,10 @@ pub(crate) fn check<'i>(
     whole: impl Fn(&Prepared<'i>) -> Result<Report, Failure>,
 ) -> Result<(Prepared<'i>, Windowed), Failure> {
     let is_interrupted = signals::watch();
-    let host = keep::host();
+    let naming = keep::naming(arguments);
     let terms = Terms {
         history: arguments.results.history.as_deref(),
-        host: &host,
+        naming: &naming,
         started,
         ends: ends(arguments, what, length),
         allowed: length,
@@ -170,11 +170,12 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
                 if !broken.is_empty() {
                     bits |= Failure::INCOMPLETE;
                 }
-                let host = keep::host();
-                let names = opening(arguments, (source, database, ended.started), &host).names();
+                let naming = keep::naming(arguments);
+                let raised = opening(arguments, (source, database, ended.started), &naming).raised(broken.join(" "));
                 let judge = if arguments.scope.physical_only { Judge::CheckOfPages } else { Judge::Check };
                 let promise = Promise { broken: Event::PromiseBroken, judge, span: within };
-                let raised = raise(path, &promise, names, &broken, arguments.results.listener.is_there());
+                let raised =
+                    raise(path, &promise, (&raised, !broken.is_empty()), arguments.results.listener.is_there());
                 bits |= raised.map_or_else(|error| keep::unkept(&error), |()| 0);
             }
             Said { view: Some(view), status: bits }
@@ -189,13 +190,12 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
 fn raise(
     path: &std::path::Path,
     promise: &Promise,
-    (family, name): (String, String),
-    broken: &[String],
+    (raised, is_broken): (&Raised, bool),
     has_listener: bool,
 ) -> history::Result<()> {
-    let raised = Raised { family: family.clone(), server: String::new(), name, text: broken.join(" ") };
-    let raised = if broken.is_empty() { &[] } else { std::slice::from_ref(&raised) };
-    History::open_or_create(path)?.raise(promise, raised, Some(&family), has_listener).map(drop)
+    let identity = raised.key();
+    let raised = if is_broken { std::slice::from_ref(raised) } else { &[] };
+    History::open_or_create(path)?.raise(promise, raised, Some(&identity), has_listener).map(drop)
 }
 
 fn known(
@@ -204,17 +204,17 @@ fn known(
     (source, database, started): (&dyn PageSource, &Database, SystemTime),
     ranges: &[RangeRead],
 ) -> Result<Known, HistoryError> {
-    let host = keep::host();
-    History::open_or_create(path)?.known(&opening(arguments, (source, database, started), &host), ranges)
+    let naming = keep::naming(arguments);
+    History::open_or_create(path)?.known(&opening(arguments, (source, database, started), &naming), ranges)
 }
 
 fn opening<'a>(
     arguments: &CheckArguments,
     (source, database, started): (&'a dyn PageSource, &'a Database, SystemTime),
-    host: &'a str,
+    naming: &'a Naming,
 ) -> Opening<'a> {
     let allowed = arguments.windows.window.unwrap_or_default();
-    Opening { source, database, host, started, allowed, is_full: !arguments.scope.physical_only }
+    Opening { source, database, naming, started, allowed, is_full: !arguments.scope.physical_only }
 }
 
 /// Whether the promises are kept.
@@ -310,8 +310,8 @@ impl Said {
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
     // An estimate neither makes a history nor starts a promise.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
-    let host = keep::host();
-    let opening = opening(arguments, (source, database, SystemTime::now()), &host);
+    let naming = keep::naming(arguments);
+    let opening = opening(arguments, (source, database, SystemTime::now()), &naming);
     match History::open(path).and_then(|history| history.swept(&opening)) {
         Ok(swept) => Pace::of(&swept).rate(),
         Err(error) => {

@@ -3,6 +3,7 @@
 mod csv;
 mod lines;
 
+use std::collections::BTreeSet;
 use std::io;
 
 use history::coverage::Coverage;
@@ -97,6 +98,7 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
     if states.is_empty() {
         return writeln!(out, "No database was checked yet.");
     }
+    let shared = shared(states.iter().filter_map(|state| state.run.database.as_deref()));
     let mut table = TextTable::new(&[5]);
     table.row(["database", "state", "last run (UTC)", "oldest read", "oldest proof", "open findings"]);
     for State { run, state, open, coverage } in states {
@@ -110,8 +112,8 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
             None if coverage.relations == 0 => "-".to_owned(),
             None => "not all".to_owned(),
         };
-        let name = run.database.as_deref().unwrap_or_default();
-        table.row([name, state.word, &minute(&run.started), &oldest_read, &closed, &open.to_string()]);
+        let name = full_name(run, &shared);
+        table.row([&name, state.word, &minute(&run.started), &oldest_read, &closed, &open.to_string()]);
     }
     table.write(0, out)?;
     for State { run, state, .. } in states {
@@ -121,10 +123,29 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
             (None, Some(copy)) if state.word == "corrupt" => format!("{}: {}", copy.host, copy.location),
             _ => continue,
         };
-        let name = run.database.as_deref().unwrap_or_default();
-        writeln!(out, "{}: {}: {}", printable(name), state.word, printable(&why))?;
+        writeln!(out, "{}: {}: {}", printable(&full_name(run, &shared)), state.word, printable(&why))?;
     }
     Ok(())
+}
+
+/// The name of a database; if several have it, with server and files.
+fn full_name(run: &RunRow, shared: &BTreeSet<&str>) -> String {
+    let name = run.database.as_deref().unwrap_or_default();
+    match shared.contains(name) {
+        false => name.to_owned(),
+        true => format!("{} ({})", on_server(name, run.server.as_deref().unwrap_or_default()), run.paths),
+    }
+}
+
+/// The names that several databases have.
+fn shared<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| !seen.insert(*name)).collect()
+}
+
+/// The name of a database with its server, as `--database` takes it.
+fn on_server(name: &str, server: &str) -> String {
+    if server.is_empty() { name.to_owned() } else { format!("{name} on {server}") }
 }
 
 /// Writes how old what was read and proven of each database is.
@@ -132,6 +153,7 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
 /// # Errors
 /// Those of `out`.
 pub fn write_coverage(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<()> {
+    let shared = shared(all.iter().map(|one| one.database.as_str()));
     for (number, one) in all.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
@@ -141,7 +163,11 @@ pub fn write_coverage(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<(
             None => String::new(),
         };
         let verdict = if one.is_kept() { "everything" } else { "not everything" };
-        writeln!(out, "{}: {verdict} was read and proven{promise}.", printable(&one.database))?;
+        let name = match shared.contains(one.database.as_str()) {
+            true => on_server(&one.database, &one.server),
+            false => one.database.clone(),
+        };
+        writeln!(out, "{}: {verdict} was read and proven{promise}.", printable(&name))?;
         let mut read = format!("{} of {} pages in use{promise}", one.pages_within, one.pages_in_use);
         if one.never > 0 {
             read.push_str(&format!("; {} never", one.never));

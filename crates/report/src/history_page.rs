@@ -153,7 +153,7 @@ impl HistoryPages<'_> {
     pub fn database(&self, id: i64, can_acknowledge: bool) -> Result<Option<Vec<u8>>> {
         self.history.at_one_moment(|| {
             let Some(details) = details::details(self.history, (id, None), &Limits::ONE)? else { return Ok(None) };
-            let which = Which::Family(details.family());
+            let which = Which::Database(details.identity());
             let (running, curves) = live::checks(self.history, which, (self.host, MOST_RUNNING))?;
             let model = WithRunning { details, running };
             Ok(Some(self.served("database", &model, &curves, can_acknowledge)))

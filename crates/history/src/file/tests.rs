@@ -123,6 +123,7 @@ const LATER: &[&str] = &[
     include_str!("../schema/v1.sql"),
     include_str!("../schema/v2.sql"),
     include_str!("../schema/v3.sql"),
+    include_str!("../schema/v4.sql"),
     "ALTER TABLE run ADD COLUMN later INTEGER; CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT",
 ];
 
@@ -134,10 +135,10 @@ fn an_older_form_becomes_the_newest_after_a_copy() {
     history.save_baseline("before", "{}").unwrap();
     drop(history);
     let migrated = History::open_for(&path, Purpose::Record, LATER).unwrap();
-    assert_eq!((migrated.version().unwrap(), migrated.baseline("before").unwrap().as_deref()), (4, Some("{}")));
+    assert_eq!((migrated.version().unwrap(), migrated.baseline("before").unwrap().as_deref()), (5, Some("{}")));
     drop(migrated);
-    let copy = History::open(&beside(&path, ".bak-v3")).unwrap();
-    assert_eq!((copy.version().unwrap(), copy.baseline("before").unwrap().as_deref()), (3, Some("{}")));
+    let copy = History::open(&beside(&path, ".bak-v4")).unwrap();
+    assert_eq!((copy.version().unwrap(), copy.baseline("before").unwrap().as_deref()), (4, Some("{}")));
     assert!(matches!(refused(&path), HistoryError::Newer { .. }), "the older program leaves it alone");
 }
 
@@ -146,7 +147,7 @@ fn a_migration_that_fails_changes_nothing() {
     let folder = folder();
     let path = made(&folder);
     let broken: &[&str] =
-        &[LATER[0], LATER[1], LATER[2], "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)"];
+        &[LATER[0], LATER[1], LATER[2], LATER[3], "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)"];
     // Its own definitions cannot be made either.
     assert!(History::open_for(&path, Purpose::Record, broken).is_err());
     assert_eq!(History::open(&path).unwrap().version().unwrap(), schema::VERSION);
@@ -172,6 +173,65 @@ fn a_history_of_version_1_is_read_for_ever() {
     assert_eq!((coverage.pages_in_use, coverage.never, coverage.relations), (900, 100, 2));
     assert_eq!(history.objects(&filter).unwrap()[0].last, (20, 3));
     assert_eq!(history.baseline("before").unwrap().as_deref(), Some("{}"));
+}
+
+/// In version 3 a family was one database: PROD, its copy on DEV, and its data files on a third machine.
+#[test]
+fn an_older_history_tells_a_restored_copy_from_its_original() {
+    let folder = folder();
+    let path = folder.path().join("v3.db");
+    let mut connection = Connection::open(&path).unwrap();
+    let transaction = connection.transaction().unwrap();
+    transaction.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    schema::migrate(&transaction, 0, &MIGRATIONS[..3]).unwrap();
+    let run = |id: i64, image: i64| {
+        format!(
+            "INSERT INTO run (id, database, image, started, ended, host, version, command, options, paths, exit_status, complete, findings,
+             findings_new, findings_gone, allocation_errors, consistency_errors, not_verified, pages_in_use, pages_read, bytes_read, rows,
+             seconds, spilled_bytes) VALUES ({id}, 1, {image}, '2026-11-20', '2026-11-20', 'H', '1', 'CHECKDB', '{{}}', 'p', 0, 1, 0, 0, 0, 0,
+             0, 0, 9, 9, 9, 9, 1.0, 0);"
+        )
+    };
+    let rows = format!(
+        "INSERT INTO database VALUES (1, 'F', 'Sales', '2026-11-20T22:00:00Z');
+         INSERT INTO source VALUES (1, 1, 'backup', 'PROD', 'Sales'), (2, 1, 'backup', 'DEV', 'Sales_dev'),
+             (3, 1, 'files', 'H', '/data/sales.mdf'), (4, 1, 'files', 'H', '/other/sales.mdf');
+         INSERT INTO image SELECT id, id, 'i', NULL, '2026-11-20T22:00:00Z', NULL FROM source;
+         {}{}{}
+         INSERT INTO coverage VALUES (1, 1, 0, 'full', 500, 400, '2026-11-20T22:00:00Z', 1, 'read', NULL),
+             (1, 1, 500, 'full', 500, 300, '2026-11-21T22:00:00Z', 2, 'read', NULL);
+         INSERT INTO object VALUES (1, 1, 5, 1, 1, 'U', 'dbo', 'T', 'PK'), (2, 1, 6, 1, 1, 'U', 'dbo', 'T2', 'PK');
+         INSERT INTO object_count VALUES (1, 1, 10, 2), (1, 2, 20, 3);
+         INSERT INTO relation VALUES (1, 'unit', '2026-11-20', '2026-11-20', NULL, 1, 'sound'), (2, 'unit', '2026-11-21', '2026-11-21', NULL,
+             2, 'sound');
+         INSERT INTO alarm VALUES ('F', 'promise-broken', 'watch 60', '2026-11-20', '2026-11-20');",
+        run(1, 1),
+        run(2, 2),
+        run(3, 4)
+    );
+    transaction.execute_batch(&rows).unwrap();
+    transaction.commit().unwrap();
+    connection.close().unwrap();
+    let history = History::open(&path).unwrap();
+    let all = crate::query::Filter::default();
+    let named: Vec<(String, String, String, u64, u64, u64)> = history
+        .coverage(&all, None)
+        .unwrap()
+        .into_iter()
+        .map(|one| (one.database, one.server, one.family, one.pages_in_use, one.pages_within, one.relations))
+        .collect();
+    let of = |name: &str, server: &str, within, relations| {
+        (name.to_owned(), server.to_owned(), "F".to_owned(), 700, within, relations)
+    };
+    assert_eq!(named, [of("Sales", "PROD", 400, 1), of("Sales", "H", 0, 0), of("Sales_dev", "DEV", 300, 1)]);
+    let runs: Vec<_> = history.runs(&all).unwrap().into_iter().map(|run| (run.id, run.server.unwrap())).collect();
+    assert_eq!(runs, [(3, "H".to_owned()), (2, "DEV".to_owned()), (1, "PROD".to_owned())]);
+    assert_eq!(history.objects(&all).unwrap().iter().map(|object| object.last.0).collect::<Vec<_>>(), [10, 20]);
+    let alarms = "SELECT group_concat(identity, ', ') FROM (SELECT identity FROM alarm ORDER BY 1)";
+    let alarms: String = history.connection().query_row(alarms, [], |row| row.get(0)).unwrap();
+    assert_eq!(alarms, "F on dev as Sales_dev, F on h as Sales, F on prod as Sales");
+    let one = crate::query::Filter { database: Some("sales on prod".to_owned()), since: None };
+    assert_eq!(history.database_names(&one).unwrap(), ["Sales"]);
 }
 
 #[test]
@@ -286,8 +346,8 @@ fn a_copy_that_was_not_finished_is_not_taken_for_one() {
     drop(copy);
     // Nothing is left of a migration that failed.
     let path = made(&folder);
-    let broken: &[&str] = &[MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "CREATE TABLE run (a)"];
+    let broken: &[&str] = &[MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], MIGRATIONS[3], "CREATE TABLE run (a)"];
     let mut history = History::open(&path).unwrap();
     assert!(history.migrate(schema::VERSION, broken).is_err());
-    assert!(!beside(&path, ".bak-v3").exists());
+    assert!(!beside(&path, ".bak-v4").exists());
 }

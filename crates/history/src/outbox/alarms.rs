@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::{Event, Line, put};
 use crate::error::Result;
 use crate::file::History;
+use crate::identity::identity_of;
 use crate::time;
 
 /// An alarm is forgotten when its promise was not judged for this long: if the promise is made again, it begins anew.
@@ -49,7 +50,7 @@ pub enum Judge {
     CheckOfPages,
 }
 
-/// A promise about a family that is broken.
+/// A promise about a database that is broken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Raised {
     /// The family.
@@ -63,18 +64,15 @@ pub struct Raised {
 }
 
 impl Raised {
-    /// What distinguishes its alarm from others.
+    /// The identity of the database, by which its alarm is known.
     pub fn key(&self) -> String {
-        match self.server.as_str() {
-            "" => self.family.clone(),
-            server => format!("{} on {server} as {}", self.family, self.name),
-        }
+        identity_of(&self.family, &self.server, &self.name)
     }
 }
 
 impl History {
-    /// Records for which families a promise is broken, and with a listener puts what has changed into the outbox. `judged` is the
-    /// only family that was judged; `None` if all were. Returns the keys of those whose promise was not broken before.
+    /// Records for which databases a promise is broken, and with a listener puts what has changed into the outbox. `judged` is the
+    /// only one that was judged, by its identity; `None` if all were. Returns the identities of those whose promise was not broken before.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -94,30 +92,31 @@ impl History {
             let known = known(transaction, event, &promise, judged)?;
             let current: BTreeMap<String, &Raised> = raised.iter().map(|one| (one.key(), one)).collect();
             let mut new = BTreeSet::new();
-            for (family, one) in current.iter().filter(|(key, _)| !known.contains(key.as_str())) {
-                new.insert(family.clone());
-                let insert = "INSERT INTO alarm (family, kind, promise, since, judged) VALUES (?1, ?2, ?3, ?4, ?4)";
-                transaction.execute(insert, params![family, event.name(), promise, now])?;
+            for (key, one) in current.iter().filter(|(key, _)| !known.contains(key.as_str())) {
+                new.insert(key.clone());
+                let insert = "INSERT INTO alarm (identity, kind, promise, since, judged) VALUES (?1, ?2, ?3, ?4, ?4)";
+                transaction.execute(insert, params![key, event.name(), promise, now])?;
                 if has_listener {
                     tell(transaction, event, (&one.family, &one.name, &one.text), &now)?;
                 }
             }
-            for family in &known {
-                let of = params![family, event.name(), promise, now, ago(NOTED)];
-                if current.contains_key(family.as_str()) {
+            for identity in &known {
+                let of = params![identity, event.name(), promise, now, ago(NOTED)];
+                if current.contains_key(identity.as_str()) {
                     let noted =
-                        "UPDATE alarm SET judged = ?4 WHERE family = ?1 AND kind = ?2 AND promise = ?3 AND judged < ?5";
+                        "UPDATE alarm SET judged = ?4 WHERE identity = ?1 AND kind = ?2 AND promise = ?3 AND judged < ?5";
                     transaction.execute(noted, of)?;
                     continue;
                 }
-                let ended = "DELETE FROM alarm WHERE family = ?1 AND kind = ?2 AND promise = ?3";
-                transaction.execute(ended, params![family, event.name(), promise])?;
+                let ended = "DELETE FROM alarm WHERE identity = ?1 AND kind = ?2 AND promise = ?3";
+                transaction.execute(ended, params![identity, event.name(), promise])?;
                 if has_listener && event == Event::PromiseBroken {
-                    let name: Option<String> = transaction
-                        .query_row("SELECT name FROM database WHERE family = ?1", [family], |row| row.get(0))
-                        .optional()?;
+                    let query = "SELECT family, name FROM database WHERE identity = ?1";
+                    let of: Option<(String, String)> =
+                        transaction.query_row(query, [identity], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+                    let (family, name) = of.unwrap_or_else(|| (identity.clone(), String::new()));
                     let text = "the promise is kept again";
-                    tell(transaction, Event::PromiseKeptAgain, (family, &name.unwrap_or_default(), text), &now)?;
+                    tell(transaction, Event::PromiseKeptAgain, (&family, &name, text), &now)?;
                 }
             }
             Ok(new)
@@ -125,7 +124,7 @@ impl History {
     }
 }
 
-/// The families for which a promise is known to be broken, among those judged.
+/// The databases for which a promise is known to be broken, among those judged.
 fn known(
     transaction: &Transaction<'_>,
     event: Event,
@@ -133,7 +132,7 @@ fn known(
     judged: Option<&str>,
 ) -> rusqlite::Result<BTreeSet<String>> {
     let mut known = transaction
-        .prepare("SELECT family FROM alarm WHERE kind = ?1 AND promise = ?2 AND (?3 IS NULL OR family = ?3)")?;
+        .prepare("SELECT identity FROM alarm WHERE kind = ?1 AND promise = ?2 AND (?3 IS NULL OR identity = ?3)")?;
     known.query_map(params![event.name(), promise, judged], |row| row.get(0))?.collect()
 }
 

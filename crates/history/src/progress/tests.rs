@@ -15,7 +15,7 @@ fn course(samples: usize, cells: usize) -> Course {
     };
     let states = [Swept::All, Swept::Some, Swept::Nothing];
     Course {
-        family: "F".to_owned(),
+        identity: "F".to_owned(),
         name: "sales".to_owned(),
         phases: vec![("survey", 0.5), ("sweep", 1.25)],
         done: 100,
@@ -58,8 +58,8 @@ fn what_a_check_has_done_is_read_as_it_was_noted() {
     assert_eq!((check.is_stopped, check.database, check.pid), (false, None, process::id()));
     let all = history.running_checks(Which::All, "H", 9).unwrap();
     assert!(all.len() == 1 && all[0].course.files.is_empty() && all[0].course.phases.len() == 2);
-    assert_eq!(history.running_checks(Which::Family("F"), "H", 9).unwrap().len(), 1);
-    assert!(history.running_checks(Which::Family(""), "H", 9).unwrap().is_empty());
+    assert_eq!(history.running_checks(Which::Database("F"), "H", 9).unwrap().len(), 1);
+    assert!(history.running_checks(Which::Database(""), "H", 9).unwrap().is_empty());
     history.end_progress(id).unwrap();
     assert!(history.running_checks(Which::All, "H", 9).unwrap().is_empty());
     assert!(!history.note_progress(id, &course(1, 1)).unwrap(), "it is not there any more");
@@ -86,8 +86,8 @@ fn a_check_that_was_killed_is_stopped_until_its_files_are_checked_again() {
     set(&format!("UPDATE progress SET heartbeat = '{}' WHERE id = {killed}", ago(200)));
     assert_eq!(stopped(&history, "OTHER"), [false, true]);
     set(&format!(
-        "UPDATE progress SET family = 'F', started = '2026-01-01T00:00:00Z' WHERE id = {killed};
-         INSERT INTO database VALUES (1, 'F', 'sales', '2026-01-01T00:00:00Z')"
+        "UPDATE progress SET identity = 'F', started = '2026-01-01T00:00:00Z' WHERE id = {killed};
+         INSERT INTO database VALUES (1, 'F', 'sales', '2026-01-01T00:00:00Z', 'F', '')"
     ));
     let run = |started: &str| {
         set(&format!(

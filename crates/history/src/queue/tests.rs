@@ -452,7 +452,7 @@ fn a_database_that_was_restored_on_another_server_keeps_no_promise_of_the_first(
     let late = history.families_without_backup(hour, false).unwrap();
     assert_eq!(
         late.iter().map(|one| (one.server.as_str(), one.key())).collect::<Vec<_>>(),
-        [("S", "F on S as Sales".to_owned())]
+        [("S", "F on s as Sales".to_owned())]
     );
     assert!(history.families_without_backup(hour, true).unwrap().is_empty(), "replicas are one database");
 }

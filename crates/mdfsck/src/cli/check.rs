@@ -333,6 +333,9 @@ pub(crate) struct ResultArguments {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) history: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) naming: NamingArguments,
+
     /// Also write the report as one HTML page to FILE: findings, a map of the files, curves of the run
     ///
     /// Of one database. The page loads and sends nothing; it shows names, and bytes of damaged rows. An existing file is replaced
@@ -351,6 +354,20 @@ pub(crate) struct ResultArguments {
 
 pub(super) const SCOPE: &str = "Scope and depth";
 const WINDOWS: &str = "Windows of time";
+
+/// By what a history knows a database.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct NamingArguments {
+    /// The server that data files are of, for --history (default: this machine); backups name theirs
+    #[arg(long, value_name = "NAME", requires = "history", help_heading = OUTPUT)]
+    pub(crate) server: Option<String>,
+
+    /// Take databases of one family for one in the history, whatever their server and name: replicas of an availability group
+    ///
+    /// Otherwise a database that was restored elsewhere or under another name is another one.
+    #[arg(long, requires = "history", help_heading = OUTPUT)]
+    pub(crate) replicas: bool,
+}
 
 impl CheckArguments {
     /// The same for these paths.

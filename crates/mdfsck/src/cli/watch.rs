@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ListenerArguments, OUTPUT, RESOURCES};
+use super::{ListenerArguments, NamingArguments, OUTPUT, RESOURCES};
 use crate::watch::policy::{During, Policy};
 
 const CHOICE: &str = "Which backups";
@@ -64,12 +64,8 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) max_age: Option<Duration>,
 
-    /// Take databases of one family for one, whatever their server and name: replicas of an availability group, whose backups come from
-    /// any of them
-    ///
-    /// Otherwise a database that was restored elsewhere or under another name is another one, for --max-age and --policy newest.
-    #[arg(long, help_heading = CHOICE)]
-    pub(crate) replicas: bool,
+    #[command(flatten)]
+    pub(crate) naming: NamingArguments,
 
     /// Every page of each database must have been read and every relation proven within this time, such as 14d
     ///

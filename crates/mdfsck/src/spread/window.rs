@@ -13,7 +13,7 @@ use check::{FileRange, RangeRead, Report};
 use history::windows::pace::{Pace, Swept};
 use history::windows::promise::{Range, put_in_order};
 use history::windows::{Done, Known, PartRow, Window};
-use history::{History, HistoryError, InWindow};
+use history::{History, HistoryError, InWindow, Naming};
 use parts::Task;
 use source::PageSource;
 
@@ -36,8 +36,8 @@ use crate::input::Input;
 pub(crate) struct Terms<'a> {
     /// The history, if it can be used.
     pub(crate) history: Option<&'a Path>,
-    /// The machine.
-    pub(crate) host: &'a str,
+    /// The machine, and by what it knows the database.
+    pub(crate) naming: &'a Naming,
     /// When the run began.
     pub(crate) started: SystemTime,
     /// When the window ends.

@@ -49,6 +49,7 @@ impl<'a> Checker<'a> {
         whole.recovery.room.temp_dir.clone_from(&watch.temp_dir);
         whole.results.history = Some(watch.history.clone());
         whole.results.listener = watch.listener.clone();
+        whole.results.naming = watch.naming.clone();
         let several = CheckArguments { databases: watch.jobs, ..whole.clone() };
         let share = side_by_side::share(&several, usize::from(watch.jobs));
         Self { watch, share, whole, alone: RwLock::default(), engine, shared }

@@ -53,6 +53,9 @@ impl Series {
                     self.head(name, kind, help);
                 }
                 let mut labels = vec![("database", one.name.as_str()), ("family", one.family.as_str())];
+                if !one.server.is_empty() {
+                    labels.push(("server", &one.server));
+                }
                 labels.extend(label);
                 self.value(name, &labels, value);
             }
@@ -123,6 +126,7 @@ mod tests {
         let one = Vital {
             name: "a\"b\\c\nd}{ 1".to_owned(),
             family: "F".to_owned(),
+            server: String::new(),
             state: "corrupt".to_owned(),
             new: 1,
             confirmed: 2,

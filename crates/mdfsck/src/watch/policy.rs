@@ -69,7 +69,7 @@ impl During {
     }
 }
 
-/// The backups that are skipped, and why. `checked` has the end of the last full check of each family.
+/// The backups that are skipped, and why. `checked` has the end of the last full check of each database.
 /// `are_replicas` says that databases of one family are one, whatever their server and name.
 pub(crate) fn left_out(
     (policy, are_replicas): (Policy, bool),
@@ -84,14 +84,10 @@ pub(crate) fn left_out(
         Policy::Newest => {
             // A newer backup counts even if it is not whole yet, or already done.
             let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
-            let database = |item: &Item| match are_replicas {
-                true => [item.found.family.clone(), String::new(), String::new()],
-                false => [item.found.family.clone(), item.found.name.clone(), item.found.server.clone()],
-            };
-            let mut newest: HashMap<[String; 3], (Option<&str>, i64)> = HashMap::new();
+            let mut newest: HashMap<String, (Option<&str>, i64)> = HashMap::new();
             for item in fulls {
                 let age = (item.found.taken_at.as_deref(), item.id);
-                let known = newest.entry(database(item)).or_insert(age);
+                let known = newest.entry(item.database(are_replicas)).or_insert(age);
                 *known = age.max(*known);
             }
             let sets: HashMap<i64, &str> =
@@ -100,30 +96,36 @@ pub(crate) fn left_out(
             let is_newest = |item: &Item| {
                 let is_copy =
                     |id| item.found.set_guid.is_some() && item.found.set_guid.as_deref() == sets.get(&id).copied();
-                newest.get(&database(item)).is_some_and(|(_, newest)| *newest == item.id || is_copy(*newest))
+                newest
+                    .get(&item.database(are_replicas))
+                    .is_some_and(|(_, newest)| *newest == item.id || is_copy(*newest))
             };
             let reason = "not chosen: only the newest full backup of each database is checked".to_owned();
             ready().filter(|item| !is_newest(item)).map(|item| (item.id, reason.clone())).collect()
         }
         Policy::Sample(span) => {
-            let running: BTreeSet<&str> =
-                queued.iter().filter(|item| item.state == "running").map(|item| item.found.family.as_str()).collect();
+            let is_running = |item: &&Item| item.state == "running";
+            let running: BTreeSet<String> =
+                queued.iter().filter(is_running).map(|item| item.database(are_replicas)).collect();
             let since = time::seconds(now).unwrap_or_default() - i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
-            let is_due = |family: &str| {
-                !running.contains(family)
-                    && checked.get(family).and_then(|ended| time::seconds(ended)).is_none_or(|ended| ended <= since)
+            let is_due = |database: &str| {
+                !running.contains(database)
+                    && checked.get(database).and_then(|ended| time::seconds(ended)).is_none_or(|ended| ended <= since)
             };
-            let mut candidates: HashMap<&str, (Option<&str>, i64)> = HashMap::new();
-            for item in ready().filter(|item| is_sample(item) && is_due(&item.found.family)) {
-                let age = (item.found.taken_at.as_deref(), item.id);
-                let known = candidates.entry(&item.found.family).or_insert(age);
-                *known = age.max(*known);
+            let mut candidates: HashMap<String, (Option<&str>, i64)> = HashMap::new();
+            for item in ready().filter(|item| is_sample(item)) {
+                let database = item.database(are_replicas);
+                if is_due(&database) {
+                    let age = (item.found.taken_at.as_deref(), item.id);
+                    let known = candidates.entry(database).or_insert(age);
+                    *known = age.max(*known);
+                }
             }
             let is_chosen = |item: &Item| {
                 // A damaged backup is always checked.
                 item.found.is_damaged
                     || item.tries > 0
-                    || candidates.get(item.found.family.as_str()).is_some_and(|(_, chosen)| *chosen == item.id)
+                    || candidates.get(&item.database(are_replicas)).is_some_and(|(_, chosen)| *chosen == item.id)
             };
             let reason = "not chosen: its labels are sound, and another backup of this database is checked";
             ready().filter(|item| !is_chosen(item)).map(|item| (item.id, reason.to_owned())).collect()
@@ -136,13 +138,13 @@ fn is_sample(item: &Item) -> bool {
     matches!(item.found.kind, Kind::Full | Kind::Differential)
 }
 
-/// The backups to check now, in order: families that were never checked, then those checked longest ago, largest first within
+/// The backups to check now, in order: databases that were never checked, then those checked longest ago, largest first within
 /// each. A backup whose last check was killed comes last.
-pub(crate) fn order(queued: &[Item], checked: &HashMap<String, String>, now: &str) -> Vec<i64> {
+pub(crate) fn order(queued: &[Item], are_replicas: bool, checked: &HashMap<String, String>, now: &str) -> Vec<i64> {
     let is_due = |item: &&Item| item.state == "ready" && item.not_before.as_deref().is_none_or(|moment| moment <= now);
     let mut due: Vec<&Item> = queued.iter().filter(is_due).collect();
-    due.sort_by_key(|item| {
-        let last = checked.get(&item.found.family).map_or("", String::as_str);
+    due.sort_by_cached_key(|item| {
+        let last = checked.get(&item.database(are_replicas)).map_or("", String::as_str);
         (item.losses > 1, item.losses, last, Reverse(item.found.size), item.id)
     });
     due.into_iter().map(|item| item.id).collect()
@@ -204,11 +206,11 @@ mod tests {
         ]);
         let of = |id, family, size| item(id, family, Kind::Full, NOW, size);
         let mut all = vec![of(1, "new", 900), of(2, "old", 10), of(3, "old", 20), of(4, "never", 1), of(5, "never", 2)];
-        assert_eq!(order(&all, &checked, NOW), [5, 4, 3, 2, 1]);
+        assert_eq!(order(&all, false, &checked, NOW), [5, 4, 3, 2, 1]);
         all[4].losses = 1;
         all[3].not_before = Some("2026-11-21T12:00:01Z".to_owned());
         all[0].state = "running".to_owned();
-        assert_eq!(order(&all, &checked, NOW), [3, 2, 5], "not what runs or waits; what was killed comes last");
+        assert_eq!(order(&all, false, &checked, NOW), [3, 2, 5], "not what runs or waits; what was killed comes last");
     }
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_taken_once_in_its_time_for_each_family() {
+    fn a_sample_is_taken_once_in_its_time_for_each_database() {
         let week = Policy::Sample(Duration::from_secs(7 * 86_400));
         let of = |id, taken_at| item(id, "a", Kind::Full, taken_at, 1);
         let mut all = vec![of(1, "2026-11-19T00:00:00Z"), of(2, "2026-11-20T00:00:00Z")];
@@ -247,6 +249,11 @@ mod tests {
         assert_eq!(ids(left_out((week, false), &all, &all, &HashMap::new(), NOW)), [1]);
         assert_eq!(chosen(&all, "2026-11-14T12:00:00Z"), [1], "a week ago");
         assert_eq!(chosen(&all, "2026-11-14T12:00:01Z"), [1, 2], "a second less");
+        all[0].found.server = "DEV".to_owned();
+        let none = HashMap::new();
+        assert!(left_out((week, false), &all, &all, &none, NOW).is_empty(), "restored on another server: another one");
+        assert_eq!(ids(left_out((week, true), &all, &all, &none, NOW)), [1], "replicas are one");
+        all[0].found.server = String::new();
         all[0].found.is_damaged = true;
         assert_eq!(chosen(&all, "2026-11-20T12:00:00Z"), [2], "damage is looked at");
         all[0].state = "running".to_owned();

@@ -157,17 +157,17 @@ fn next(
     if !history.has_ready()? {
         return Ok(None);
     }
-    let (now, checked) = (history::time::now(), history.checked_families()?);
+    let (now, checked) = (history::time::now(), history.last_checked(arguments.naming.replicas)?);
     let mut queued = history.queued()?;
     queued.retain(|item| shared.is_own(item));
     let known = if arguments.policy == Policy::Newest { history.backups()? } else { Vec::new() };
-    let left_out = policy::left_out((arguments.policy, arguments.replicas), &queued, &known, &checked, &now);
+    let left_out = policy::left_out((arguments.policy, arguments.naming.replicas), &queued, &known, &checked, &now);
     if !left_out.is_empty() {
         history.skip(&left_out)?;
         let skipped: HashSet<i64> = left_out.iter().map(|(id, _)| *id).collect();
         queued.retain(|item| !skipped.contains(&item.id));
     }
-    for id in policy::order(&queued, &checked, &now) {
+    for id in policy::order(&queued, arguments.naming.replicas, &checked, &now) {
         let mut working = shared.working();
         let Some(claim) = history.claim(id, holder)? else { continue };
         working.insert(id);

@@ -112,7 +112,7 @@ fn bounded(folder: &Path) -> Result<(), Failed> {
         folder,
         &format!(
             "WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 4999)
-             INSERT INTO database SELECT i, i, '{name}' || i, '2026-01-01T00:00:00Z' FROM n;
+             INSERT INTO database SELECT i, i, '{name}' || i, '2026-01-01T00:00:00Z', i, '' FROM n;
              INSERT INTO source SELECT id, id, 'files', '{name}', '{name}' FROM database WHERE id >= 1000;
              INSERT INTO image SELECT id, id, '', NULL, '2026-01-01T00:00:00Z', NULL FROM source WHERE id >= 1000;
              INSERT INTO run SELECT 1000 + i.id, i.id, i.id, r.started, r.ended, '{name}', r.version, r.command, r.options, '{name}',

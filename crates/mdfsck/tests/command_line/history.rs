@@ -150,14 +150,15 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
 fn copies(folder: &Path) -> Result<(), Failed> {
     new(folder, "sound")?;
     damaged(folder, "hurt", "bit-rot")?;
-    let with = |path: &str| mdfsck(folder, &["check", path, "--history", "h.db"]);
+    // Data files are of this machine, or of the server that they are said to be of; backups name theirs.
+    let with = |path: &str| mdfsck(folder, &["check", path, "--history", "h.db", "--server", "lab"]);
     with("hurt");
     with("sound");
     let backup = mdfsck(folder, &["lab", "backup", "sound", "-o", "b"]);
     ensure(backup.status.success(), text(&backup.stderr))?;
     ensure(with("b").status.code() == Some(0), "the backup is sound")?;
     ensure(lives(folder)? == [4, 0, 0], format!("{:?}", lives(folder)?))?;
-    // A restore and a replica are the same family under any name.
+    // Whatever the files are called.
     fs::create_dir(folder.join("moved"))?;
     fs::rename(folder.join("sound/orders.mdf"), folder.join("moved/other.mdf"))?;
     with("moved");
@@ -165,11 +166,25 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     ensure(databases.len() == 1 && databases[0]["findings_open"] == 4, format!("{databases:?}"))?;
     let families: Vec<Value> = ask(folder, &["runs"])?.into_iter().map(|run| run["family"].clone()).collect();
     ensure(families.len() == 4 && families.iter().all(|family| *family == families[0]), format!("{families:?}"))?;
+    // On another server, it is another database of the same family; replicas are one.
+    let elsewhere = mdfsck(folder, &["check", "moved", "--history", "h.db", "--server", "DEV"]);
+    ensure(elsewhere.status.success(), text(&elsewhere.stderr))?;
+    let databases = ask(folder, &[])?;
+    let servers: Vec<&Value> = databases.iter().map(|one| &one["server"]).collect();
+    ensure(servers == ["lab", "DEV"] && databases[0]["family"] == databases[1]["family"], format!("{databases:?}"))?;
+    ensure(databases[1]["state"] == "sound" && databases[1]["findings_open"] == 0, format!("{databases:?}"))?;
+    let shown = text(&mdfsck(folder, &["history", "h.db"]).stdout);
+    ensure(shown.contains(" on DEV (") && shown.contains("other.mdf"), shown)?;
+    let replicas = |path: &str| mdfsck(folder, &["check", path, "--history", "r.db", "--replicas", "--server", "x"]);
+    replicas("moved");
+    replicas("b");
+    let one = mdfsck(folder, &["history", "r.db", "--json"]);
+    ensure(text(&one.stdout).lines().count() == 1, text(&one.stdout))?;
     // Another database is another.
     let other = mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "77"]);
     ensure(other.status.success(), text(&other.stderr))?;
     with("other");
-    ensure(ask(folder, &[])?.len() == 2, "two databases")
+    ensure(ask(folder, &[])?.len() == 3, "another database")
 }
 
 fn moments(folder: &Path) -> Result<(), Failed> {

@@ -351,7 +351,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
     change(
         folder,
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-         INSERT INTO database SELECT 1000 + i, 'f' || i, 'database ' || i, '2026-01-01T00:00:00Z' FROM n",
+         INSERT INTO database SELECT 1000 + i, 'f' || i, 'database ' || i, '2026-01-01T00:00:00Z', 'f' || i, '' FROM n",
     )?;
     let bytes = server.get("/")?.1.len();
     ensure(bytes > 2_000_000, format!("{bytes} bytes"))?;

@@ -34,7 +34,7 @@ const TREND_RUNS: u32 = 120;
 #[derive(Serialize)]
 pub(super) struct Details {
     #[serde(skip)]
-    family: String,
+    identity: String,
     row: Row,
     sources: Vec<Source>,
     files: Vec<File>,
@@ -53,9 +53,9 @@ struct Source {
 }
 
 impl Details {
-    /// The database with all its copies.
-    pub(super) fn family(&self) -> &str {
-        &self.family
+    /// The identity of the database.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
     }
 }
 
@@ -83,7 +83,7 @@ pub(super) fn details(
     });
     let (files, more_files) = ranges::files(history, id, limits.ranges)?;
     Ok(Some(Details {
-        family: row.family.clone(),
+        identity: row.identity(),
         sources: sources.collect(),
         files,
         more_files,

@@ -122,7 +122,8 @@ impl Estate {
 
 impl Row {
     pub(super) fn of(row: DatabaseRow) -> Self {
-        let DatabaseRow { id, name, family, source, sources, state, run, open, coverage, trend, under_way } = row;
+        let DatabaseRow { id, name, family, server, source, sources, state, run, open, coverage, trend, under_way } =
+            row;
         // The location of a backup is the name of its database.
         let path = match (&source, &run) {
             (Some(source), _) if source.kind == "files" => source.location.as_str(),
@@ -131,13 +132,14 @@ impl Row {
             (None, None) => "",
         };
         let path = shown_to(path, NAME_CHARS);
-        let server = source.as_ref().map(|source| source.host.as_str()).or(run.as_ref().map(|run| run.host.as_str()));
+        let host = source.as_ref().map(|source| source.host.as_str()).or(run.as_ref().map(|run| run.host.as_str()));
+        let server = if server.is_empty() { host.unwrap_or_default() } else { &server };
         let pages = run.as_ref().map_or(0, |run| run.pages_in_use).max(coverage.pages_in_use);
         Self {
             id,
             name: shown_to(&name, NAME_CHARS),
             family: shown_to(&family, NAME_CHARS),
-            server: shown_to(server.unwrap_or_default(), NAME_CHARS),
+            server: shown_to(server, NAME_CHARS),
             path,
             more_places: sources.saturating_sub(1),
             state: state.word,

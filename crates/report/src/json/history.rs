@@ -27,8 +27,10 @@ pub(crate) struct HistoryState<'a> {
     pub(crate) v: u32,
     /// Name of the database, as its last run has it.
     pub(crate) database: &'a str,
-    /// Family guid: that of the database with all its copies.
+    /// Family guid: that of the database and all that were restored from it.
     pub(crate) family: &'a str,
+    /// Its server; empty if those of the family are one (`--replicas`).
+    pub(crate) server: &'a str,
     /// `sound` if every copy was checked whole and nothing is open, `corrupt` if a copy has findings, else `unknown`.
     pub(crate) state: &'static str,
     /// Why it is unknown; else null.
@@ -57,6 +59,8 @@ pub(crate) struct HistoryCoverage<'a> {
     pub(crate) database: &'a str,
     /// Its family guid.
     pub(crate) family: &'a str,
+    /// Its server; empty if those of the family are one (`--replicas`).
+    pub(crate) server: &'a str,
     /// The span of `--within`; null without.
     pub(crate) within_seconds: Option<u64>,
     /// Pages in use.
@@ -125,6 +129,8 @@ pub(crate) struct HistoryRun<'a> {
     pub(crate) database: Option<&'a str>,
     /// Its family guid.
     pub(crate) family: Option<&'a str>,
+    /// Its server; empty if those of the family are one (`--replicas`), null if it could not be opened.
+    pub(crate) server: Option<&'a str>,
     /// `files` or `backup`; null if it could not be opened.
     pub(crate) source: Option<&'a str>,
     /// The machine that ran it.
@@ -177,6 +183,8 @@ pub(crate) struct HistoryFinding<'a> {
     pub(crate) database: &'a str,
     /// Its family guid.
     pub(crate) family: &'a str,
+    /// Its server; empty if those of the family are one (`--replicas`).
+    pub(crate) server: &'a str,
     /// `files` or `backup`.
     pub(crate) source: &'a str,
     /// The machine or server of the copy.

@@ -66,7 +66,7 @@ fn made() -> Connection {
     schema::migrate(&connection, 0, schema::MIGRATIONS).unwrap();
     connection
         .execute_batch(
-            "INSERT INTO database VALUES (1, 'F', 'D', '1970-01-01T00:00:00Z');
+            "INSERT INTO database VALUES (1, 'F', 'D', '1970-01-01T00:00:00Z', 'F', '');
              INSERT INTO source VALUES (1, 1, 'files', 'H', '/d');
              INSERT INTO image VALUES (1, 1, 'I', NULL, '1970-01-01T00:00:00Z', NULL)",
         )

@@ -42,7 +42,7 @@ impl Keeper {
         let opening = Opening {
             source: sweep.source,
             database: &prepared.database,
-            host: sweep.terms.host,
+            naming: sweep.terms.naming,
             started: sweep.terms.started,
             allowed: sweep.terms.allowed,
             is_full: !prepared.options.physical_only,
