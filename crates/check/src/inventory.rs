@@ -69,6 +69,15 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
         .collect()
 }
 
+/// All rowsets that the catalog lists, by name, with nothing seen of them; by object, index and partition.
+pub fn listed(database: &Database) -> Vec<RowsetCounts> {
+    let in_memory = database.memory_optimized_tables();
+    let mut all: Vec<RowsetCounts> =
+        database.rowsets.iter().map(|rowset| names(database, rowset, &in_memory)).collect();
+    all.sort_unstable_by_key(|rowset| (rowset.object_id, rowset.index_id, rowset.partition, rowset.partition_id));
+    all
+}
+
 fn names(database: &Database, rowset: &Rowset, in_memory: &BTreeSet<i32>) -> RowsetCounts {
     let object = database.objects.get(&rowset.object_id);
     let index = database.indexes.get(&(rowset.object_id, rowset.index_id));

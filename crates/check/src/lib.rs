@@ -103,6 +103,7 @@ pub use facts::{facts, facts_of_pages, run_with_sums_carried};
 pub use finding::{Finding, Names, Owner, Value};
 pub use findings::{ErrorCounts, Findings, Group};
 pub use hash::HashKey;
+pub use inventory::listed;
 pub use log_audit::{LogAudit, LogAuditDoubt, LogAuditDoubtKind};
 pub use options::{
     DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,

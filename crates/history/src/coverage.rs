@@ -62,18 +62,21 @@ const RELATIONS_AT_A_TIME: usize = 1000;
 
 /// The verdict about a relation that was proven.
 const SOUND: &str = "sound";
+/// The verdict about one that was not, or that nobody has looked at yet.
+const NOT_VERIFIED: &str = "not verified";
 
 /// Kind of a relation, and the verdict about it.
 type Judged = (&'static str, &'static str);
 
-/// Writes which relations a run proved. `objects` are the rows of the report's objects.
+/// Writes which relations there are, as the catalog says, and which of them a run proved.
 pub(crate) fn write_relations(
     transaction: &Transaction<'_>,
     report: &Report,
     asked: &Asked,
-    (ids, objects): (Ids, &[i64]),
+    (ids, objects): (Ids, &objects::Rows),
     taken_at: &str,
 ) -> rusqlite::Result<()> {
+    write_listed(transaction, objects, (ids, taken_at))?;
     if !report.options.scope.reads_pages() || !asked.is_full() {
         return Ok(());
     }
@@ -90,12 +93,12 @@ pub(crate) fn write_relations(
     }
     let is_open = objects::is_open(report);
     let mut judged: BTreeMap<Judged, Vec<i64>> = BTreeMap::new();
-    for (rowset, object) in report.rowsets.iter().zip(objects) {
+    for (rowset, object) in report.rowsets.iter().zip(&objects.of_report) {
         let id = rowset.object_id;
         let mut judge = |kind, phase: Phase, is_found: bool| {
             let verdict = match (is_found, has_ended_early || doubts.concern(phase, Some(id))) {
                 (true, _) => "findings",
-                (false, true) => "not verified",
+                (false, true) => NOT_VERIFIED,
                 (false, false) => SOUND,
             };
             judged.entry((kind, verdict)).or_default().push(*object);
@@ -116,12 +119,38 @@ pub(crate) fn write_relations(
         && report.not_verified.iter().all(|entry| !entry.limit.id.starts_with("catalog."))
     {
         // What is not listed any more was dropped.
-        transaction.execute(
-            "DELETE FROM relation WHERE looked_at < ?2 AND object IN (SELECT id FROM object WHERE database = ?1)",
-            params![ids.database, taken_at],
+        let listed: HashSet<i64> = objects.listed.iter().map(|(object, _)| *object).collect();
+        let mut known = transaction.prepare(
+            "SELECT DISTINCT e.object FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1 AND e.looked_at < ?2",
         )?;
+        let known: Vec<i64> =
+            known.query_map(params![ids.database, taken_at], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for object in known.iter().filter(|object| !listed.contains(object)) {
+            transaction.execute("DELETE FROM relation WHERE object = ?1", [object])?;
+        }
     }
     Ok(())
+}
+
+/// Writes the relations that the catalog lists and nobody has looked at yet. A state that is older than what is known says nothing of
+/// what there is now.
+fn write_listed(
+    transaction: &Transaction<'_>,
+    objects: &objects::Rows,
+    (ids, taken_at): (Ids, &str),
+) -> rusqlite::Result<()> {
+    let newest: Option<String> = transaction.query_row(
+        "SELECT max(e.looked_at) FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1",
+        [ids.database],
+        |row| row.get(0),
+    )?;
+    if newest.is_some_and(|newest| newest.as_str() > taken_at) {
+        return Ok(());
+    }
+    let all: Vec<i64> = objects.listed.iter().map(|(object, _)| *object).collect();
+    let indexes = objects.listed.iter().filter(|(_, index_id)| *index_id > 1).map(|(object, _)| *object);
+    put(transaction, ("unit", NOT_VERIFIED), &all, (ids.image, "", true))?;
+    put(transaction, ("pair", NOT_VERIFIED), &indexes.collect::<Vec<_>>(), (ids.image, "", true))
 }
 
 /// Writes that the relations of one kind of these objects were looked at, with one verdict.
@@ -185,7 +214,8 @@ pub struct Coverage {
 impl Coverage {
     /// Whether every page in use was read within the span, and every relation proven.
     pub fn is_kept(&self) -> bool {
-        self.pages_in_use > 0 && self.pages_within == self.pages_in_use && self.relations_within == self.relations
+        let are_all_read = self.pages_in_use > 0 && self.pages_within == self.pages_in_use;
+        are_all_read && self.relations > 0 && self.relations_within == self.relations
     }
 
     fn add(&mut self, range: Range, from: &str) {

@@ -1,6 +1,6 @@
 //! What a run could not verify, asked for one object at a time: what was not looked at again is not gone, and not proven.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use check::registry::Phase;
 use check::registry::limits::{Limit, LimitKind, WINDOW_OPEN};
@@ -16,13 +16,18 @@ pub(crate) struct Doubts {
 
 impl Doubts {
     pub(crate) fn of(report: &Report) -> Self {
-        let names: HashMap<String, i32> =
-            report.rowsets.iter().map(|rowset| (rowset.display_name(), rowset.object_id)).collect();
+        let mut names: HashMap<String, BTreeSet<i32>> = HashMap::new();
+        for rowset in &report.rowsets {
+            names.entry(rowset.display_name()).or_default().insert(rowset.object_id);
+        }
         let mut doubts = Self { of_objects: HashMap::new(), of_all: Vec::new() };
         for NotVerified { scope, limit, .. } in &report.not_verified {
-            match object_in(&names, scope) {
-                Some(object_id) => doubts.of_objects.entry(object_id).or_default().push(limit),
-                None => doubts.of_all.push(limit),
+            let objects = objects_in(&names, scope);
+            if objects.is_empty() {
+                doubts.of_all.push(limit);
+            }
+            for object_id in objects {
+                doubts.of_objects.entry(object_id).or_default().push(limit);
             }
         }
         doubts
@@ -53,10 +58,11 @@ fn is_about(limit: &Limit, phase: Phase) -> bool {
     }
 }
 
-/// The object whose name a place begins with.
-fn object_in(names: &HashMap<String, i32>, place: &str) -> Option<i32> {
-    let ends = place.char_indices().rev().filter(|(_, c)| matches!(c, '.' | ' ' | ',')).map(|(at, _)| at);
-    std::iter::once(place.len()).chain(ends).find_map(|end| names.get(place.get(..end)?).copied())
+/// The objects whose names a place begins with: index `s` of `Order` reads as the table `Order.s`, so it may be either.
+fn objects_in(names: &HashMap<String, BTreeSet<i32>>, place: &str) -> BTreeSet<i32> {
+    let ends = place.char_indices().filter(|(_, c)| matches!(c, '.' | ' ' | ',')).map(|(at, _)| at);
+    let named = ends.chain(std::iter::once(place.len())).filter_map(|end| names.get(place.get(..end)?));
+    named.flatten().copied().collect()
 }
 
 #[cfg(test)]
@@ -86,6 +92,18 @@ mod tests {
         let doubts = Doubts::of(&report);
         assert!(doubts.concern(Phase::CrossRow, Some(2)) && !doubts.concern(Phase::CrossRow, Some(1)));
         assert!(doubts.concern(Phase::CrossPage, None), "of an unknown object it may be");
+    }
+
+    #[test]
+    fn a_doubt_is_about_every_object_that_its_text_may_name() {
+        let mut report = report(vec![entry("Order.s", &limits::INDEX_ROWS_FORM)]);
+        let order =
+            RowsetCounts { object_id: 4, schema: "dbo".into(), name: "Order".into(), ..RowsetCounts::default() };
+        report.rowsets.push(order);
+        let doubts = Doubts::of(&report);
+        assert!(doubts.concern(Phase::CrossRow, Some(4)), "its index s");
+        assert!(doubts.concern(Phase::CrossRow, Some(3)), "the table [Order.s]");
+        assert!(!doubts.concern(Phase::CrossRow, Some(1)));
     }
 
     #[test]

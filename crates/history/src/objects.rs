@@ -1,7 +1,10 @@
 //! Objects and how many rows and pages were counted in them: kept whenever that changed.
 
-use check::Report;
+use std::collections::HashSet;
+
+use catalog::Database;
 use check::registry::limits::WINDOW_OPEN;
+use check::{Report, RowsetCounts};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::identity::{Ids, storable};
@@ -13,13 +16,21 @@ pub(crate) fn is_open(report: &Report) -> bool {
     report.not_verified.iter().any(|entry| entry.limit.id == WINDOW_OPEN.id)
 }
 
-/// Writes the objects of a report; returns their rows, in its order.
+/// The rows of objects.
+pub(crate) struct Rows {
+    /// Those of a report, in its order.
+    pub(crate) of_report: Vec<i64>,
+    /// Those that the catalog lists, each with the id of its index.
+    pub(crate) listed: Vec<(i64, i32)>,
+}
+
+/// Writes the objects of a report, and those that the catalog lists although nothing was asked of them.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
-    report: &Report,
+    (report, database): (&Report, &Database),
     asked: &Asked,
     (ids, run): (Ids, i64),
-) -> rusqlite::Result<Vec<i64>> {
+) -> rusqlite::Result<Rows> {
     let mut find = transaction.prepare(
         "SELECT id, type = ?5 AND schema_name = ?6 AND object_name = ?7 AND index_name = ?8 FROM object
          WHERE database = ?1 AND object_id = ?2 AND index_id = ?3 AND partition = ?4",
@@ -38,8 +49,12 @@ pub(crate) fn write(
         .prepare("INSERT OR REPLACE INTO object_count (object, run, rows, pages) VALUES (?1, ?2, ?3, ?4)")?;
     // While a window has not read all pages, its counts are of some of the rows.
     let has_counts = report.options.scope.reads_pages() && asked.is_full() && !is_open(report);
-    let mut rows = Vec::with_capacity(report.rowsets.len());
-    for rowset in &report.rowsets {
+    let key = |rowset: &RowsetCounts| (rowset.object_id, rowset.index_id, rowset.partition, rowset.partition_id);
+    let reported: HashSet<_> = report.rowsets.iter().map(key).collect();
+    let mut others = check::listed(database);
+    others.retain(|rowset| !reported.contains(&key(rowset)));
+    let mut rows = Rows { of_report: Vec::with_capacity(report.rowsets.len()), listed: Vec::new() };
+    for (at, rowset) in report.rowsets.iter().chain(&others).enumerate() {
         let (schema, name) = (storable(&rowset.schema), storable(&rowset.name));
         let (type_code, index) = (storable(&rowset.type_code), storable(&rowset.index_name));
         let values = params![
@@ -65,8 +80,12 @@ pub(crate) fn write(
                 transaction.last_insert_rowid()
             }
         };
-        rows.push(object);
-        if has_counts {
+        rows.listed.push((object, rowset.index_id));
+        let is_reported = at < report.rowsets.len();
+        if is_reported {
+            rows.of_report.push(object);
+        }
+        if has_counts && is_reported {
             let (seen, pages) = (stored(rowset.rows), stored(rowset.pages()));
             let is_counted = known.is_some()
                 && last.query_row(params![object, seen, pages], |row| row.get(0)).optional()? == Some(true);
