@@ -45,6 +45,10 @@ pub(crate) struct Identity {
     pub(crate) taken_at: String,
     /// The files that were read.
     pub(crate) paths: String,
+    /// The same as a list of JSON.
+    pub(crate) files: String,
+    /// Positions of the other sets in the files of a backup.
+    pub(crate) other_sets: Vec<u16>,
 }
 
 /// The identity of a database: its family, name and server. Without a server the family alone, as for replicas.
@@ -134,8 +138,23 @@ impl Identity {
             true => files.map(|path| whole(path)).collect(),
             false => sets.map(|path| whole(path)).collect(),
         };
-        let paths = paths.join(", ");
-        Self { database, family, server, name, kind, host, location, image, checkpoint_lsn: lsn, taken_at, paths }
+        let files = serde_json::to_string(&paths).unwrap_or_default();
+        let other_sets = source.backup().map(|backup| backup.other_sets().to_vec()).unwrap_or_default();
+        Self {
+            database,
+            family,
+            server,
+            name,
+            kind,
+            host,
+            location,
+            image,
+            checkpoint_lsn: lsn,
+            taken_at,
+            paths: paths.join(", "),
+            files,
+            other_sets,
+        }
     }
 
     /// The row of its source, if it is known.

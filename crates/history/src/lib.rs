@@ -11,6 +11,7 @@ mod doubts;
 mod error;
 pub mod estate;
 mod file;
+mod held;
 mod identity;
 mod lease;
 mod life;

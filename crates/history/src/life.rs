@@ -8,6 +8,7 @@ use format::PageId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::doubts::Doubts;
+use crate::held::Held;
 use crate::identity::{Identity, Ids, storable};
 use crate::outbox::Event;
 use crate::scope::Asked;
@@ -32,18 +33,19 @@ pub(crate) fn write(
     report: &Report,
     asked: &Asked,
     (ids, run): (Ids, i64),
-    (identity, now): (&Identity, &str),
+    (identity, host, now): (&Identity, &str, &str),
 ) -> rusqlite::Result<(Changes, Vec<(Event, i64)>)> {
     let taken_at = identity.taken_at.as_str();
     let mut life = Life {
         transaction,
-        identity,
         ids,
         run,
         now,
         taken_at,
         options: asked.json(),
-        is_past: is_past(transaction, ids, taken_at)?,
+        // A backup holds what is found in it, whatever was found in a later one.
+        is_past: identity.kind == "files" && is_past(transaction, ids, taken_at)?,
+        held: Held { transaction, identity, ids, host },
         changes: Changes::default(),
         events: Vec::new(),
         are_all_known: report.findings.len() <= MOST_FINDINGS,
@@ -65,7 +67,7 @@ fn is_past(transaction: &Transaction<'_>, ids: Ids, taken_at: &str) -> rusqlite:
 
 struct Life<'a> {
     transaction: &'a Transaction<'a>,
-    identity: &'a Identity,
+    held: Held<'a>,
     ids: Ids,
     run: i64,
     now: &'a str,
@@ -95,6 +97,8 @@ struct Missing {
     index_id: Option<i32>,
     page: Option<PageId>,
     then: Asked,
+    /// It was also seen in a state later than this one.
+    is_later: bool,
 }
 
 impl Life<'_> {
@@ -129,14 +133,20 @@ impl Life<'_> {
             last = (base, number);
             match known {
                 None => {}
-                Some((place, None)) => self.insert(report, &finding, &place)?,
-                Some((_, Some(known))) => self.update(report, &finding, &known)?,
+                Some((place, None)) => {
+                    let key = self.insert(report, &finding, &place)?;
+                    self.held.note(key)?;
+                }
+                Some((_, Some(known))) => {
+                    self.update(report, &finding, &known)?;
+                    self.held.note(known.id)?;
+                }
             }
         }
         Ok(damaged)
     }
 
-    fn insert(&mut self, report: &Report, finding: &Finding, place: &str) -> rusqlite::Result<()> {
+    fn insert(&mut self, report: &Report, finding: &Finding, place: &str) -> rusqlite::Result<i64> {
         let life = if self.is_past { "gone" } else { "new" };
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
         let name = owner.and_then(|owner| name_of(report, owner.object_id));
@@ -166,17 +176,17 @@ impl Life<'_> {
                 self.run,
                 self.ids.image,
             ])?;
+        let key = self.transaction.last_insert_rowid();
         if !self.is_past {
-            let key = self.transaction.last_insert_rowid();
             self.change(key, "new")?;
             self.events.push((Event::FindingNew, key));
             self.changes.new += 1;
         }
-        Ok(())
+        Ok(key)
     }
 
     fn update(&mut self, report: &Report, finding: &Finding, known: &Known) -> rusqlite::Result<()> {
-        if !known.is_before {
+        if !known.is_before && (known.life != "gone" || !self.held.are_backups()) {
             // Seen in an older state: that says nothing of the later one.
             self.transaction
                 .prepare_cached("UPDATE finding SET seen = seen + 1, last_run = ?2 WHERE id = ?1")?
@@ -233,8 +243,8 @@ impl Life<'_> {
                 }
                 None => false,
             };
-            if !is_gone {
-                self.changes.not_looked_at += 1;
+            if !is_gone || self.held.is_still_held(finding.id)? {
+                self.changes.not_looked_at += u64::from(!finding.is_later);
                 continue;
             }
             self.transaction
@@ -261,18 +271,15 @@ impl Life<'_> {
             .query_row(params![self.ids.source, page.file, page.page, self.run], |row| row.get(0))
     }
 
-    /// Open findings of this copy that the run has not seen, of its state or an earlier one.
+    /// Open findings of this copy that the run has not seen: of its state or an earlier one, or of its files.
     fn missing(&self) -> rusqlite::Result<Vec<Missing>> {
         let mut find = self.transaction.prepare(
-            "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options
+            "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options, i.taken_at > ?3
              FROM finding f JOIN image i ON i.id = f.last_image
-             WHERE f.source = ?1 AND f.life <> 'gone' AND f.last_run <> ?2 AND i.taken_at <= ?3
-             AND (?4 OR f.last_image <> ?5 OR (SELECT paths FROM run WHERE id = f.last_run) IS ?6) ORDER BY f.id",
+             WHERE f.source = ?1 AND f.life <> 'gone' AND f.last_run <> ?2
+             AND (i.taken_at <= ?3 OR EXISTS (SELECT 1 FROM finding_file h WHERE h.finding = f.id AND h.image = ?4)) ORDER BY f.id",
         )?;
-        let Identity { kind, paths, .. } = self.identity;
-        // What was found in one copy of a backup is not gone because another copy does not have it.
-        let mut rows =
-            find.query(params![self.ids.source, self.run, self.taken_at, *kind == "files", self.ids.image, paths])?;
+        let mut rows = find.query(params![self.ids.source, self.run, self.taken_at, self.ids.image])?;
         let mut missing = Vec::new();
         while let Some(row) = rows.next()? {
             let check: String = row.get(2)?;
@@ -289,6 +296,7 @@ impl Life<'_> {
                 index_id: row.get(4)?,
                 page: file.zip(page).map(|(file, page)| PageId::new(file, page)),
                 then,
+                is_later: row.get(8)?,
             });
         }
         Ok(missing)

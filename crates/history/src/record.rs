@@ -194,7 +194,8 @@ fn write(
     let number = insert_run(transaction, run, (identity, ids), &asked, ended)?;
     coverage::write(transaction, (run.report, run.window.as_ref()), &asked, ids, (&identity.taken_at, ended))?;
     let objects = objects::write(transaction, (run.report, run.database), &asked, (ids, number))?;
-    let (changes, events) = life::write(transaction, run.report, &asked, (ids, number), (identity, ended))?;
+    let (changes, events) =
+        life::write(transaction, run.report, &asked, (ids, number), (identity, &run.naming.host, ended))?;
     if run.has_listener {
         outbox::findings(transaction, about(identity), number, (&events, ended))?;
     }

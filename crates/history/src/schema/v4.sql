@@ -9,6 +9,21 @@ ALTER TABLE database ADD COLUMN server TEXT NOT NULL DEFAULT '';
 ALTER TABLE progress RENAME COLUMN family TO identity;
 ALTER TABLE alarm RENAME COLUMN family TO identity;
 
+-- The backups in which a finding is: each as one machine names its files, as a list of JSON.
+CREATE TABLE finding_file (
+    finding INTEGER NOT NULL REFERENCES finding ON DELETE CASCADE,
+    image INTEGER NOT NULL REFERENCES image ON DELETE CASCADE,
+    host TEXT NOT NULL,
+    paths TEXT NOT NULL,
+    PRIMARY KEY (finding, image, host, paths)
+) STRICT, WITHOUT ROWID;
+INSERT INTO finding_file (finding, image, host, paths)
+SELECT f.id, f.last_image, r.host, '["' || replace(replace(replace(r.paths, '\', '\\'), '"', '\"'), ', ', '","') || '"]'
+FROM finding f JOIN source s ON s.id = f.source JOIN run r ON r.id = f.last_run WHERE s.kind = 'backup' AND f.life <> 'gone';
+
+-- What was taken for no backup is looked at again: compressed files and others that may hold one are told now.
+UPDATE watched_file SET labels = NULL WHERE labels = '"Other"';
+
 -- Where each copy belongs. The place of a backup is the name of its database, if its labels say which server made it.
 CREATE TEMP TABLE moved AS
 SELECT source, former, family, server, name, family || ' on ' || lower(server) || ' as ' || name AS identity

@@ -24,7 +24,7 @@ pub(crate) const NAMES: [&str; 70] = [
     "an export of too small a grant says how much it needs",
     "an export that is killed or interrupted leaves no file that looks whole, and can be run again",
     "an image is checked again by a window after it was closed",
-    "an older backup says nothing of a later one",
+    "a finding in one backup is not gone because another one is sound",
     "an open window tells what it has found, and has no bit 16",
     "beside a chain of log backups each full backup that was named is checked, and others are named",
     "chain --script writes statements in their order, with STOPAT and quoted names, and overwrites nothing",

@@ -16,7 +16,7 @@ pub(super) fn with_history() -> Vec<(&'static str, Test)> {
         ("findings are new, confirmed, gone and new again as a database is damaged, repaired and damaged again", life),
         ("what was not looked at again is not gone", not_looked_at),
         ("a finding of one copy is not gone because another copy is sound", copies),
-        ("an older backup says nothing of a later one", moments),
+        ("a finding in one backup is not gone because another one is sound", moments),
         ("a check with a history prints the same, whatever is wrong with the history", useless_histories),
         ("a history on a full disk stays as it was, and the check prints its report", full_disk),
         ("a check that is killed at any instant leaves a sound history", killed),
@@ -207,18 +207,30 @@ fn moments(folder: &Path) -> Result<(), Failed> {
     back("03_full.bak")?;
     check("03_full.bak")?;
     ensure(lives(folder)? == [0, 0, found[0]], format!("the same one was put right: {:?}", lives(folder)?))?;
-    // What is found in an older one is of the past: a later one was whole.
+    // An older one has what is found in it, although a later one was whole.
     spoil(folder, "here/01_full.bak", &page)?;
     check("01_full.bak")?;
-    ensure(lives(folder)?[..2] == [0, 0], format!("{:?}", lives(folder)?))?;
-    // Another history: the older one first. A later one that is sound ends what was wrong then.
+    ensure(lives(folder)?[0] == found[0], format!("{:?}", lives(folder)?))?;
+    // Another history: the older one first. A later one that is sound says nothing of the file that lies there.
     fs::remove_file(folder.join("h.db"))?;
     check("01_full.bak")?;
     let all = lives(folder)?[0];
     check("03_full.bak")?;
-    ensure(all > 0 && lives(folder)? == [0, 0, all], format!("{all}: {:?}", lives(folder)?))?;
+    ensure(all > 0 && lives(folder)? == [all, 0, 0], format!("{all}: {:?}", lives(folder)?))?;
+    ensure(ask(folder, &[])?[0]["state"] == "corrupt", "a rotten file lies there")?;
+    // Nor does a sound copy.
+    fs::copy(folder.join("01_full.bak"), folder.join("here/copy.bak"))?;
+    check("copy.bak")?;
+    ensure(lives(folder)? == [all, 0, 0], format!("{:?}", lives(folder)?))?;
     back("01_full.bak")?;
     check("01_full.bak")?;
+    ensure(lives(folder)? == [0, 0, all], format!("{:?}", lives(folder)?))?;
+    // A file that was removed holds nothing.
+    spoil(folder, "here/01_full.bak", &page)?;
+    check("01_full.bak")?;
+    ensure(lives(folder)? == [all, 0, 0], format!("{:?}", lives(folder)?))?;
+    fs::remove_file(folder.join("here/01_full.bak"))?;
+    check("03_full.bak")?;
     ensure(lives(folder)? == [0, 0, all], format!("{:?}", lives(folder)?))
 }
 

@@ -1,0 +1,89 @@
+//! The backups in which a finding is: it is gone only when none of them has it any more. A later backup without it says nothing of
+//! an earlier file that lies there.
+
+use std::path::Path;
+
+use rusqlite::{Transaction, params};
+
+use crate::identity::{Identity, Ids};
+
+/// What a run has read, if it was a backup.
+pub(crate) struct Held<'a> {
+    pub(crate) transaction: &'a Transaction<'a>,
+    pub(crate) identity: &'a Identity,
+    pub(crate) ids: Ids,
+    /// This machine.
+    pub(crate) host: &'a str,
+}
+
+/// A backup that has a finding.
+struct Holder {
+    image: i64,
+    identity: String,
+    host: String,
+    paths: String,
+}
+
+impl Held<'_> {
+    pub(crate) fn are_backups(&self) -> bool {
+        self.identity.kind == "backup"
+    }
+
+    /// The run has seen a finding.
+    pub(crate) fn note(&self, finding: i64) -> rusqlite::Result<()> {
+        if !self.are_backups() {
+            return Ok(());
+        }
+        let put = "INSERT OR IGNORE INTO finding_file (finding, image, host, paths) VALUES (?1, ?2, ?3, ?4)";
+        let values = params![finding, self.ids.image, self.host, self.identity.files];
+        self.transaction.prepare_cached(put)?.execute(values).map(drop)
+    }
+
+    /// Whether a finding that the run has looked for and not seen is in another backup that may still be there. What is known not
+    /// to have it is forgotten.
+    pub(crate) fn is_still_held(&self, finding: i64) -> rusqlite::Result<bool> {
+        let mut holders = self.transaction.prepare_cached(
+            "SELECT h.image, i.identity, h.host, h.paths FROM finding_file h JOIN image i ON i.id = h.image WHERE h.finding = ?1",
+        )?;
+        let rows = holders.query_map([finding], |row| {
+            Ok(Holder { image: row.get(0)?, identity: row.get(1)?, host: row.get(2)?, paths: row.get(3)? })
+        })?;
+        let mut is_held = false;
+        for holder in rows.collect::<rusqlite::Result<Vec<_>>>()? {
+            if self.may_be_there(&holder)? {
+                is_held = true;
+                continue;
+            }
+            let done = "DELETE FROM finding_file WHERE finding = ?1 AND image = ?2 AND host = ?3 AND paths = ?4";
+            self.transaction.execute(done, params![finding, holder.image, holder.host, holder.paths])?;
+        }
+        Ok(is_held)
+    }
+
+    fn may_be_there(&self, holder: &Holder) -> rusqlite::Result<bool> {
+        if holder.host != self.host {
+            return Ok(true);
+        }
+        if holder.paths == self.identity.files {
+            // Of another set in these files nothing was read, unless they were overwritten.
+            return Ok(holder.image != self.ids.image && self.has_set(&holder.identity));
+        }
+        let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();
+        if paths.iter().any(|path| path.contains("://")) {
+            let gone = "SELECT EXISTS (SELECT 1 FROM backup WHERE paths = ?1 AND gone_at IS NOT NULL)
+                 AND NOT EXISTS (SELECT 1 FROM backup WHERE paths = ?1 AND gone_at IS NULL)";
+            let is_gone: bool = self.transaction.query_row(gone, [&holder.paths], |row| row.get(0))?;
+            return Ok(!is_gone);
+        }
+        // What cannot be looked at may be there.
+        Ok(paths.iter().any(|path| Path::new(path).try_exists().unwrap_or(true)))
+    }
+
+    /// Whether the files have the set of an image beside the one that was read: its identity has the positions in second place.
+    fn has_set(&self, image: &str) -> bool {
+        let positions = image.split(' ').nth(1).unwrap_or_default().split('+');
+        positions
+            .filter_map(|position| position.parse().ok())
+            .any(|position| self.identity.other_sets.contains(&position))
+    }
+}
