@@ -131,6 +131,7 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
             is_damaged: row.get(12)?,
             base: finding::read_list(&row.get::<_, String>(13)?),
             waits_for: (state == "waiting").then(|| reason.clone()),
+            is_refused: false,
         },
         first_seen: row.get(14)?,
         state,

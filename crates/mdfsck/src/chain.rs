@@ -14,12 +14,10 @@ use source::storage::{self, Entry, Kind};
 
 use crate::cli::ChainArguments;
 use crate::failure::{Failure, report_read_faults, warn};
+use crate::folders::MAX_DEPTH;
 use crate::many::plan;
 use crate::output::{self, Target};
 use verify::Verifier;
-
-/// Levels of folders that are searched: backup jobs use one per database and kind.
-const MAX_DEPTH: usize = 8;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let script_file = script_file(arguments)?;
@@ -242,7 +240,12 @@ impl Search {
                     warn(backup::no_set(&path));
                     self.status |= Failure::UNABLE;
                 }
-                Ok(false) => {}
+                Ok(false) => {
+                    if let Some(error) = plan::unchecked(&path) {
+                        warn(error);
+                        self.status |= Failure::UNABLE;
+                    }
+                }
                 Err(cause) => self.unread(&path, &cause),
             },
         }

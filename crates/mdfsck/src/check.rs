@@ -29,7 +29,7 @@ use crate::progress::Place;
 use crate::spool;
 use crate::spread::{Before, Spread};
 use crate::windows::{self, Windowed};
-use crate::{deliver, keep, nice, progress, terminal};
+use crate::{deliver, folders, keep, nice, progress, terminal};
 pub(crate) use prepare::{Prepared, open, prepare, throttled};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
@@ -77,6 +77,9 @@ pub(crate) fn set_up(
     };
     let mut arguments = arguments.clone();
     arguments.results.history = history;
+    if arguments.recursive {
+        arguments.paths = folders::with_subfolders(&arguments.paths)?;
+    }
     arguments.windows.begun = Some(begun);
     let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
     let more = unkept | undelivered;

@@ -6,6 +6,47 @@ use source::{SharedFile, storage};
 
 use crate::failure::Failure;
 
+/// Levels of folders that are searched: backup jobs use one per database and kind.
+pub(crate) const MAX_DEPTH: usize = 8;
+
+/// The paths named, and the subfolders that hold files of the folders among them.
+///
+/// # Errors
+/// If a folder is deeper than is searched.
+pub(crate) fn with_subfolders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for path in paths {
+        let before = all.len();
+        if storage::is_folder(path) {
+            add_folder(path, MAX_DEPTH, &mut all)?;
+        }
+        // What is wrong with it is said where it is read.
+        if all.len() == before {
+            all.push(path.clone());
+        }
+    }
+    Ok(all)
+}
+
+fn add_folder(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let Ok(mut entries) = storage::list(folder) else {
+        all.push(folder.to_owned());
+        return Ok(());
+    };
+    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    if entries.iter().any(|entry| !entry.is_folder) {
+        all.push(folder.to_owned());
+    }
+    for entry in entries.iter().filter(|entry| entry.is_folder) {
+        let Some(depth) = depth.checked_sub(1) else {
+            let path = entry.path.display();
+            return Err(Failure::unable(format!("{path}: is more than {MAX_DEPTH} folders deep; name it too")));
+        };
+        add_folder(&entry.path, depth, all)?;
+    }
+    Ok(())
+}
+
 /// The files named, and those in the folders named that are wanted, by name. `what` says what these are.
 ///
 /// # Errors

@@ -12,9 +12,13 @@ use source::{DataFiles, OpenError, PageSource, StandardInput};
 use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::many::plan::{self, Inventory};
-use crate::{logs, output, recover};
+use crate::{folders, logs, output, recover};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
+    if arguments.recursive {
+        let paths = folders::with_subfolders(&arguments.paths)?;
+        return info(&InfoArguments { paths, recursive: false, ..arguments.clone() });
+    }
     if arguments.tableresults {
         return dbinfo(arguments);
     }

@@ -350,6 +350,7 @@ impl Watcher<'_> {
             self.status |= match (status, item.state.as_str()) {
                 (Status::Corrupt, _) => Failure::CORRUPT,
                 (Status::Unknown, "ready" | "skipped") => Failure::UNABLE,
+                (Status::Unknown, _) if self.arguments.exit_zero_on_incomplete => 0,
                 (Status::Unknown, _) => Failure::INCOMPLETE,
                 (Status::Sound | Status::Skipped | Status::Waiting, _) => 0,
             };

@@ -81,6 +81,8 @@ pub struct Found {
     pub base: Vec<String>,
     /// Why it is not ready, if it is not.
     pub waits_for: Option<String>,
+    /// It is not checked as it is: it waits for nothing, and is unknown.
+    pub is_refused: bool,
 }
 
 const OF_FILE: &str = "file ";
@@ -229,6 +231,7 @@ fn known_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Known> {
 
 fn state_of(found: &Found) -> (&'static str, String) {
     match &found.waits_for {
+        Some(reason) if found.is_refused => ("done", storable(reason)),
         Some(reason) => ("waiting", storable(reason)),
         None => ("ready", String::new()),
     }
@@ -246,8 +249,9 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (versions, now): (&str, 
     transaction
         .prepare_cached(
             "INSERT INTO backup (identity, family, server, name, type, taken_at, paths, set_guid, position, size, has_checksums,
-             is_damaged, base, first_seen, state, reason, versions)
-             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%SZ', ?6, 'utc'), ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+             is_damaged, base, first_seen, state, reason, versions, verdict, ended)
+             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%SZ', ?6, 'utc'), ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                 CASE WHEN ?15 = 'done' THEN 'unknown' END, CASE WHEN ?15 = 'done' THEN ?14 END)",
         )?
         .execute(params![
             storable(&found.identity),
@@ -315,8 +319,9 @@ fn update(
         _ => false,
     };
     if is_moved {
-        let moved = "UPDATE backup SET state = ?2, reason = ?3, 
-             reported_at = CASE WHEN ?2 = 'ready' AND tries = 0 THEN NULL ELSE reported_at END,
+        let moved = "UPDATE backup SET state = ?2, reason = ?3,
+             reported_at = CASE WHEN ?2 = 'ready' AND tries = 0 OR ?2 = 'done' THEN NULL ELSE reported_at END,
+             verdict = CASE WHEN ?2 = 'done' THEN 'unknown' END, ended = CASE WHEN ?2 = 'done' THEN ?4 END,
              started = NULL, first_seen = coalesce(first_seen, ?4) WHERE id = ?1";
         transaction.execute(moved, params![row.id, state, reason, now])?;
     }
@@ -329,8 +334,8 @@ fn again(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) -
     transaction
         .execute(
             "UPDATE backup SET state = ?2, reason = ?3, first_seen = ?4, tries = 0, losses = 0, not_before = NULL, started = NULL,
-             ended = NULL, verdict = NULL, findings = 0, not_verified = 0, run = NULL, reported_at = NULL
-             WHERE id = ?1 AND state <> 'running'",
+             ended = CASE WHEN ?2 = 'done' THEN ?4 END, verdict = CASE WHEN ?2 = 'done' THEN 'unknown' END, findings = 0,
+             not_verified = 0, run = NULL, reported_at = NULL WHERE id = ?1 AND state <> 'running'",
             params![row.id, state, reason, now],
         )
         .map(drop)

@@ -77,7 +77,7 @@ impl Outcome {
                 (Verdict::Corrupt, text)
             }
             (None, Some(doubt)) => (Verdict::Unknown, doubt.to_owned()),
-            (None, None) if report.complete() => (Verdict::Sound, String::new()),
+            (None, None) if report.complete_as_allowed() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
         // A file that ends too early is a warning, not a passing trouble.

@@ -24,6 +24,7 @@ fn found(identity: &str, path: &str) -> Found {
         is_damaged: false,
         base: Vec::new(),
         waits_for: None,
+        is_refused: false,
     }
 }
 

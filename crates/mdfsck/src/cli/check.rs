@@ -29,10 +29,16 @@ pub(crate) struct CheckArguments {
     /// Files are known by content, in any order. Those of one database belong together: data files with their logs; a full
     /// backup with all its stripes, a differential and the log backups that follow, as the database that RESTORE would make of
     /// them. If there are several databases, each is checked, and a table of all follows. If a folder has several backups of one
-    /// database, the newest full backup is checked with its newest differential; the others are named. Subfolders are not
-    /// searched. '-' reads a backup from standard input and keeps it in a temporary file first.
+    /// database, the newest full backup is checked with its newest differential; the others are named. Subfolders are
+    /// searched with -r only. '-' reads a backup from standard input and keeps it in a temporary file first.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Search the subfolders of folders too
+    ///
+    /// Eight levels at most; a symbolic link to a folder is not followed.
+    #[arg(long, short = 'r')]
+    pub(crate) recursive: bool,
 
     #[command(flatten)]
     pub(crate) scope: ScopeArguments,
@@ -392,6 +398,7 @@ impl CheckArguments {
     pub(crate) fn of_paths(paths: Vec<PathBuf>) -> Self {
         Self {
             paths,
+            recursive: false,
             scope: ScopeArguments::default(),
             recovery: RecoveryArguments::default(),
             stop: StopArguments::default(),

@@ -62,13 +62,19 @@ impl AdviseArguments {
     }
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct InfoArguments {
     /// Data files, backups, folders that hold them, or patterns such as '*.bak' ('-' reads a backup from standard input)
     ///
     /// Each database and each backup file is shown.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Search the subfolders of folders too
+    ///
+    /// Eight levels at most; a symbolic link to a folder is not followed.
+    #[arg(long, short = 'r')]
+    pub(crate) recursive: bool,
 
     /// Print one JSON object per database or backup file
     #[arg(long, conflicts_with = "tableresults")]

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use check::registry::limits::Limit;
 use clap::Args;
 
+use super::check::LimitId;
 use super::{ListenerArguments, NamingArguments, OUTPUT, RESOURCES};
 use crate::watch::policy::{During, Policy};
 
@@ -98,6 +100,17 @@ pub(crate) struct WatchArguments {
     /// Run at low processor priority
     #[arg(long, help_heading = RESOURCES)]
     pub(crate) nice: bool,
+
+    /// Accept a limit: a backup of which only that was not verified is sound; repeatable
+    ///
+    /// ID is one that the history or the message of a backup names; 'mdfsck explain ID' says what it means. The history keeps what was
+    /// not verified.
+    #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = CHOICE)]
+    pub(crate) allow: Vec<&'static Limit>,
+
+    /// Omit bit 16 (incomplete) from the exit status for backups that are unknown; not for a promise that is broken
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) exit_zero_on_incomplete: bool,
 
     /// Print one JSON object per line
     #[arg(long, help_heading = OUTPUT)]

@@ -264,10 +264,7 @@ impl Found {
             Ok(Looked::Refused(error)) if is_named => self.problem(path, error),
             Ok(Looked::Refused(OpenError::Snapshot { .. })) => self.snapshots.push(path.to_owned()),
             // It is not known what is in it: that is to be seen.
-            Ok(Looked::Refused(error @ OpenError::Held { .. })) => self.problem(path, error),
-            Ok(Looked::Refused(error @ OpenError::Compressed { .. })) if has_database_name(&unpacked(path)) => {
-                self.problem(path, error);
-            }
+            Ok(Looked::Refused(error)) if may_hold_database(path, &error) => self.problem(path, error),
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
             // Only its database can say what an empty or damaged log means.
             Ok(Looked::Refused(_)) if has_log_name(path) => {}
@@ -534,6 +531,22 @@ fn passed_over(paths: &[PathBuf]) -> Vec<String> {
 fn of_snapshots(paths: &[PathBuf]) -> Option<String> {
     let names = || listed(paths.iter().map(|path| path.display().to_string()));
     (!paths.is_empty()).then(|| format!("files of database snapshots, passed over: {}", names()))
+}
+
+/// Why a file in a folder, which is neither a data file, a log nor a backup, is not checked although it may hold a database or backup.
+pub(crate) fn unchecked(path: &Path) -> Option<OpenError> {
+    match source::look(path) {
+        Ok(Looked::Refused(error)) if may_hold_database(path, &error) => Some(error),
+        _ => None,
+    }
+}
+
+fn may_hold_database(path: &Path, error: &OpenError) -> bool {
+    match error {
+        OpenError::Held { .. } => true,
+        OpenError::Compressed { .. } => has_database_name(&unpacked(path)),
+        _ => false,
+    }
 }
 
 /// The path without what a program that compresses files adds to its name.

@@ -50,6 +50,7 @@ impl<'a> Checker<'a> {
         whole.results.history = Some(watch.history.clone());
         whole.results.listener = watch.listener.clone();
         whole.results.naming = watch.naming.clone();
+        whole.results.allow.clone_from(&watch.allow);
         let several = CheckArguments { databases: watch.jobs, ..whole.clone() };
         let share = side_by_side::share(&several, usize::from(watch.jobs));
         Self { watch, share, whole, alone: RwLock::default(), engine, shared }

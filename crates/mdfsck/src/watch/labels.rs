@@ -17,6 +17,8 @@ pub(super) enum Labels {
     Other,
     /// Named like a backup but not one: its start is damaged or not written yet.
     Lost(String),
+    /// It may hold a database or a backup, and is not checked as it is, as a compressed file.
+    Refused(String),
     /// A backup.
     Backup(Media),
 }
@@ -76,7 +78,7 @@ pub(super) fn read(path: &Path) -> io::Result<Labels> {
     if !source::starts_backup(path)? {
         return Ok(match plan::is_lost_backup(path) {
             true => Labels::Lost(backup::no_set(path).to_string()),
-            false => Labels::Other,
+            false => plan::unchecked(path).map_or(Labels::Other, |error| Labels::Refused(error.to_string())),
         });
     }
     match backup::media(path) {

@@ -174,6 +174,7 @@ mod tests {
                 is_damaged: false,
                 base: Vec::new(),
                 waits_for: None,
+                is_refused: false,
             },
             first_seen: String::new(),
             state: "ready".to_owned(),

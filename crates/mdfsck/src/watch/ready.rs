@@ -76,13 +76,14 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
         let has_name = plan::has_backup_name(Path::new(&state.seen.path));
         match labels {
             _ if !is_settled(state, settle, now) => {
-                if has_name || matches!(labels, Some(Labels::Backup(_))) {
+                if has_name || matches!(labels, Some(Labels::Backup(_) | Labels::Refused(_))) {
                     unknown.push(file(state, "is being written"));
                 }
             }
             None if has_name => unknown.push(file(state, "cannot be read")),
             None | Some(Labels::Other) => {}
             Some(Labels::Lost(reason)) => unknown.push(file(state, &reason)),
+            Some(Labels::Refused(reason)) => unknown.push(Found { is_refused: true, ..file(state, &reason) }),
             Some(labels) => read.push((state, labels)),
         }
     }
@@ -185,6 +186,7 @@ fn of_group(group: &Group<'_>, copy: usize, all: &BTreeMap<Key<'_>, Group<'_>>) 
         is_damaged: group.is_damaged,
         base,
         waits_for,
+        is_refused: false,
     }
 }
 
@@ -224,6 +226,7 @@ fn unnamed(identity: String, paths: Vec<String>, kind: Kind) -> Found {
         is_damaged: false,
         base: Vec::new(),
         waits_for: None,
+        is_refused: false,
     }
 }
 

@@ -338,6 +338,20 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
+        ("check and info search subfolders with -r", |folder| {
+            for (at, seed) in [("all/one", "1"), ("all/two/deep", "2")] {
+                let made = mdfsck(folder, &["lab", "new", at, "--size", "2MB", "--seed", seed]);
+                ensure(made.status.success(), text(&made.stderr))?;
+            }
+            refused(&mdfsck(folder, &["check", "all"]), 4, &["all", "no SQL Server data file in this folder"])?;
+            for command in ["check", "info"] {
+                let output = mdfsck(folder, &[command, "-r", "all"]);
+                let said = text(&output.stdout);
+                ensure(output.status.code() == Some(0), format!("{command}: {said}"))?;
+                ensure(said.matches("orders.mdf").count() >= 2, format!("{command}: {said}"))?;
+            }
+            Ok(())
+        }),
         (
             "a file of a database snapshot is no database: refused by itself, passed over beside its database",
             |folder| {

@@ -35,6 +35,7 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch checks a differential with its full backup, and reads log backups", chains),
         ("watch calls no log backup sound of which a part is missing", log_with_a_gap),
         ("watch calls the empty log backup of an idle database sound", idle),
+        ("watch calls a compressed backup unknown at once, and accepts the limits that are allowed", unchecked),
         ("watch checks data files that are named twice", named_twice),
         ("watch refuses what makes no sense in one line", refusals),
     ]
@@ -678,6 +679,32 @@ fn idle(folder: &Path) -> Result<(), Failed> {
 }
 
 /// A file that a list and a folder both name stands still all the same.
+fn unchecked(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "a", "1", &[])?;
+    fs::write(folder.join("backups/y.bak.gz"), [&[0x1F, 0x8B, 8, 0][..], &[7; 9000]].concat())?;
+    fs::write(folder.join("backups/notes.gz"), [&[0x1F, 0x8B, 8, 0][..], &[7; 9000]].concat())?;
+    let output = watch(folder, &["--json"]);
+    expect(reported(&output)?, &["sound a.bak", "unknown y.bak.gz"])?;
+    ensure(output.status.code() == Some(16), format!("{output:?}"))?;
+    let reason = text(&output.stdout);
+    ensure(reason.contains("is compressed with gzip"), reason)?;
+    fs::write(folder.join("backups/z.bak.gz"), [&[0x1F, 0x8B, 8, 0][..], &[8; 9000]].concat())?;
+    let output = watch(folder, &["--json", "--exit-zero-on-incomplete"]);
+    expect(reported(&output)?, &["unknown z.bak.gz"])?;
+    ensure(output.status.code() == Some(0), format!("{output:?}"))?;
+    // In the other commands that take folders.
+    let info = mdfsck(folder, &["info", "backups"]);
+    ensure(
+        info.status.code() == Some(4) && text(&info.stdout).contains("not shown: backups/y.bak.gz"),
+        format!("{info:?}"),
+    )?;
+    let chain = mdfsck(folder, &["chain", "backups"]);
+    ensure(
+        chain.status.code() == Some(4) && text(&chain.stderr).contains("y.bak.gz: is compressed"),
+        format!("{chain:?}"),
+    )
+}
+
 fn named_twice(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "data", "--size", "5MB"])?;
     fs::write(folder.join("list.txt"), "Sales data/orders.mdf\nCopy data/orders.mdf\n")?;
