@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use crate::location::Place;
+use crate::redirects;
 use crate::settings::Settings;
 
 /// The longest text of another program that is shown.
@@ -26,6 +27,7 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
     let (kind, text) = match (error, status) {
         // The machine itself was asked who it is, whatever it answers.
         _ if *place != Place::Web && asks_machine(&whole) => (io::ErrorKind::Other, no_credentials(place).to_owned()),
+        _ if let Some(server) = redirected_to(&whole) => (io::ErrorKind::Other, other_server(place, server)),
         _ if whole.contains("Account must be specified") => {
             (io::ErrorKind::Other, "the account is not known: set AZURE_STORAGE_ACCOUNT_NAME".to_owned())
         }
@@ -59,6 +61,20 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
         }
     };
     io::Error::new(kind, text)
+}
+
+/// The server to which an answer leads.
+fn redirected_to(whole: &str) -> Option<&str> {
+    let host = whole.split_once(redirects::ANOTHER)?.1;
+    host.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | ':' | '[' | ']')).next()
+}
+
+fn other_server(place: &Place, server: &str) -> String {
+    let remedy = match place {
+        Place::Web => format!("name the URL there, or allow that server with MDFSCK_REDIRECT_TO={server}"),
+        _ => "what gives access is not sent there; look at the region, and at the endpoint that is set".to_owned(),
+    };
+    format!("the storage leads to another server, {server}; {remedy}")
 }
 
 /// The object is not the one that was opened.

@@ -16,6 +16,7 @@ mod pace;
 mod pool;
 mod profile;
 mod reader;
+mod redirects;
 mod settings;
 mod stores;
 mod streams;

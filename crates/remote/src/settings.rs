@@ -11,11 +11,13 @@ pub struct Settings {
     pub secrets: BTreeMap<String, String>,
     /// The most that is kept of objects in memory, in bytes.
     pub held_bytes: u64,
+    /// Servers to which the answer of a web server may lead.
+    pub redirects: Vec<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { secrets: BTreeMap::new(), held_bytes: MOST_HELD_BYTES }
+        Self { secrets: BTreeMap::new(), held_bytes: MOST_HELD_BYTES, redirects: Vec::new() }
     }
 }
 

@@ -11,6 +11,7 @@ use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, R
 
 use crate::location::Place;
 use crate::profile::Profile;
+use crate::redirects::ToOneServer;
 use crate::settings::Settings;
 use crate::web::WholeUrl;
 
@@ -68,7 +69,8 @@ pub(crate) async fn open(
 ) -> Result<Arc<dyn ObjectStore>> {
     Ok(match place {
         Place::S3 { endpoint, region, bucket } => {
-            let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(patience.retries());
+            let builder = AmazonS3Builder::from_env().with_http_connector(ToOneServer);
+            let mut builder = builder.with_bucket_name(bucket).with_retry(patience.retries());
             let profile = Profile::from_environment();
             let has_variable = |names: &[&str]| names.iter().any(|name| std::env::var_os(name).is_some());
             let has_keys = has_variable(&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE"]);
@@ -114,6 +116,7 @@ pub(crate) async fn open(
                 }
                 None => MicrosoftAzureBuilder::from_env(),
             };
+            builder = builder.with_http_connector(ToOneServer);
             builder = builder.with_container_name(container).with_retry(patience.retries());
             builder = account.iter().fold(builder, |builder, account| builder.with_account(account));
             let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
@@ -126,7 +129,8 @@ pub(crate) async fn open(
             Arc::new(connection().into_iter().fold(builder, set).build()?)
         }
         Place::Google { bucket } => {
-            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(patience.retries());
+            let builder = GoogleCloudStorageBuilder::from_env().with_http_connector(ToOneServer);
+            let builder = builder.with_bucket_name(bucket).with_retry(patience.retries());
             let set = |builder: GoogleCloudStorageBuilder, (key, value): (ClientConfigKey, String)| {
                 builder.with_config(GoogleConfigKey::Client(key), value)
             };
@@ -136,7 +140,7 @@ pub(crate) async fn open(
             let server = shown.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
             let builder = HttpBuilder::new().with_url(server).with_retry(patience.retries());
             let builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
-            Arc::new(builder.with_http_connector(WholeUrl::new(settings.whole(shown))?).build()?)
+            Arc::new(builder.with_http_connector(WholeUrl::new(settings.whole(shown), &settings.redirects)?).build()?)
         }
     })
 }

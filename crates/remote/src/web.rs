@@ -9,20 +9,22 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 
-use crate::stores::TIMEOUTS;
+use crate::redirects;
 
 /// Sends every request to one URL.
 pub(crate) struct WholeUrl {
     url: String,
+    /// Servers to which an answer may lead.
+    allowed: Vec<String>,
 }
 
 impl WholeUrl {
     /// # Errors
     /// If it is not a URL.
-    pub(crate) fn new(url: &str) -> object_store::Result<Self> {
+    pub(crate) fn new(url: &str, allowed: &[String]) -> object_store::Result<Self> {
         let mut url = reqwest::Url::parse(url).map_err(of_client)?;
         url.set_fragment(None);
-        Ok(Self { url: url.into() })
+        Ok(Self { url: url.into(), allowed: allowed.to_vec() })
     }
 }
 
@@ -35,11 +37,7 @@ impl fmt::Debug for WholeUrl {
 
 impl HttpConnector for WholeUrl {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let [connect, silence, request] = TIMEOUTS;
-        // A redirection must not hand the query on to another server.
-        let client = reqwest::Client::builder().referer(false);
-        let client = client.connect_timeout(connect).read_timeout(silence).timeout(request).http1_only();
-        let client = HttpClient::new(client.build().map_err(of_client)?);
+        let client = HttpClient::new(redirects::client(self.allowed.clone()).build().map_err(of_client)?);
         Ok(HttpClient::new(Service { url: self.url.clone(), client }))
     }
 }

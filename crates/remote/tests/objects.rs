@@ -166,6 +166,38 @@ fn with_failing_requests_no_byte_is_sent_twice() {
 }
 
 #[test]
+fn what_gives_access_never_leaves_the_server_it_was_given_for() {
+    let (other, there) = with_object(Content::Pattern(MB));
+    let server = Server::start();
+    let shown = format!("{}/b/link.bak", server.url());
+    // Both are on this machine, but other programs: by another name of it, the server can be told apart.
+    let there = there.replace("127.0.0.1", "localhost");
+    server.redirect("/b/link.bak", &there);
+    let open = |redirects: &[&str]| {
+        let secrets = BTreeMap::from([(shown.clone(), format!("{shown}?sv=1&sig=TOPSECRET"))]);
+        let redirects = redirects.iter().map(|host| (*host).to_owned()).collect();
+        Objects::new(Settings { secrets, redirects, ..Settings::default() }).open(&shown)
+    };
+    let refused = text_of(open(&[]));
+    assert!(
+        refused.contains("another server, localhost; ") && refused.contains("MDFSCK_REDIRECT_TO=localhost"),
+        "{refused}"
+    );
+    assert!(text_of(open(&["else.example"])).contains("another server"));
+    assert!(other.requests().is_empty(), "it was not asked");
+    let object = open(&["localhost"]).unwrap();
+    assert_eq!(object.length(), MB);
+    let asked = other.requests();
+    assert!(!asked.is_empty() && asked.iter().all(|request| request.query.is_empty()), "{asked:?}");
+    assert!(asked.iter().all(|request| !format!("{request:?}").contains("TOPSECRET")), "{asked:?}");
+    assert!(asked.iter().all(|request| !request.headers.to_lowercase().contains("referer")), "{asked:?}");
+    // On the same server it goes on.
+    server.put("/b/sales.bak", Content::Pattern(2 * MB));
+    server.redirect("/b/link.bak", "/b/sales.bak");
+    assert_eq!(open(&[]).unwrap().length(), 2 * MB);
+}
+
+#[test]
 fn an_object_that_is_overwritten_is_an_error_and_never_a_mixture() {
     for tag in ["\"other\"", "W/\"weak\""] {
         let server = Server::start();

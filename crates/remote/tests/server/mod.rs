@@ -81,6 +81,8 @@ pub struct Request {
     pub query: String,
     pub range: Option<Range<u64>>,
     pub if_match: Option<String>,
+    /// All header lines.
+    pub headers: String,
 }
 
 #[derive(Default)]
@@ -91,6 +93,8 @@ struct State {
     /// What queries must hold, or the answer is 403.
     secret: Mutex<String>,
     requests: Mutex<Vec<Request>>,
+    /// Where a path leads.
+    redirects: Mutex<BTreeMap<String, String>>,
     /// Does not answer ranges.
     sends_whole: Mutex<bool>,
     count: AtomicU64,
@@ -134,6 +138,11 @@ impl Server {
 
     pub fn require(&self, secret: &str) {
         *self.state.secret.lock().unwrap() = secret.to_owned();
+    }
+
+    /// Answers that what is at `path` is at this URL.
+    pub fn redirect(&self, path: &str, to: &str) {
+        self.state.redirects.lock().unwrap().insert(path.to_owned(), to.to_owned());
     }
 
     pub fn send_whole(&self) {
@@ -203,10 +212,11 @@ fn read(input: &mut impl BufRead) -> Option<Request> {
     let mut words = line.split_whitespace();
     let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let (mut range, mut if_match) = (None, None);
+    let (mut range, mut if_match, mut headers) = (None, None, String::new());
     loop {
         let mut header = String::new();
         input.read_line(&mut header).ok()?;
+        headers.push_str(&header);
         let Some((name, value)) = header.trim_end().split_once(':') else { break };
         let value = value.trim();
         match name.to_lowercase().as_str() {
@@ -218,7 +228,7 @@ fn read(input: &mut impl BufRead) -> Option<Request> {
             _ => {}
         }
     }
-    Some(Request { method, path: path.to_owned(), query: query.to_owned(), range, if_match })
+    Some(Request { method, path: path.to_owned(), query: query.to_owned(), range, if_match, headers })
 }
 
 /// Answers; `None` if the connection ends.
@@ -257,6 +267,9 @@ fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
     }
     if !request.query.contains(state.secret.lock().unwrap().as_str()) {
         return send("403 Forbidden", "", refuse("AuthenticationFailed").as_bytes());
+    }
+    if let Some(to) = state.redirects.lock().unwrap().get(&request.path) {
+        return send("307 Temporary Redirect", &format!("Location: {to}\r\n"), b"");
     }
     if request.query.contains("list-type=2") {
         return send("200 OK", "Content-Type: application/xml\r\n", list(state, request).as_bytes());
