@@ -14,6 +14,7 @@ mod resources;
 pub(crate) mod salvage;
 mod sealed;
 mod storage;
+mod stories;
 mod temp_dir;
 mod ways;
 
@@ -97,6 +98,8 @@ pub(crate) enum Campaign {
     Past,
     /// Rows of damaged tables: none missing, none invented
     Salvage,
+    /// Backups that are copied, moved, rot and are put right, as a watcher and its history see them
+    Stories,
 }
 
 impl Campaign {
@@ -115,12 +118,13 @@ impl Campaign {
             Self::Logs => "logs",
             Self::Past => "past",
             Self::Salvage => "salvage",
+            Self::Stories => "stories",
         }
     }
 
     /// Whether its trials run the program: it is found, and built, before the time of the first one counts.
     pub(crate) fn runs_program(self) -> bool {
-        matches!(self, Self::Ways | Self::Resources | Self::Catalogs | Self::Crashes | Self::Logs)
+        matches!(self, Self::Ways | Self::Resources | Self::Catalogs | Self::Crashes | Self::Logs | Self::Stories)
     }
 
     /// Trials of the short run.
@@ -138,6 +142,7 @@ impl Campaign {
             Self::Logs => 200,
             Self::Past => 300,
             Self::Salvage => 60,
+            Self::Stories => 6,
         }
     }
 
@@ -146,7 +151,7 @@ impl Campaign {
         match self {
             Self::Fields | Self::Sealed | Self::Storage | Self::Backups | Self::Ways => 3.0,
             Self::Resources | Self::Hostile | Self::Crashes | Self::Logs | Self::Past | Self::Salvage => 2.0,
-            Self::Catalogs => 1.0,
+            Self::Catalogs | Self::Stories => 1.0,
         }
     }
 
@@ -161,7 +166,7 @@ impl Campaign {
 
     /// The trial with this seed, which decides everything about it.
     pub(crate) fn trial(self, bench: &Bench, seed: u64) -> Outcome {
-        if !matches!(self, Self::Catalogs | Self::Crashes | Self::Logs | Self::Past) {
+        if !matches!(self, Self::Catalogs | Self::Crashes | Self::Logs | Self::Past | Self::Stories) {
             let subject = bench.subjects.of(seed);
             if let Some(flaw) = &subject.flaw {
                 bench.keep(|| subject.contents.clone());
@@ -181,6 +186,7 @@ impl Campaign {
             Self::Logs => logs::trial(bench, seed),
             Self::Past => past::trial(bench, seed),
             Self::Salvage => salvage::trial(bench, seed),
+            Self::Stories => stories::trial(bench.program(), seed),
         }
     }
 }

@@ -1,0 +1,211 @@
+//! Stories of a folder that a watcher looks after: backups are copied, moved, overwritten, removed, rot and are put right. What a
+//! check of the bytes says that a file has now is the one truth about it, and both the watcher and its history have to say it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use trials::mutate::Random;
+
+use crate::outcome::{Outcome, Verdict};
+use crate::process::Program;
+use crate::subject::folder;
+
+/// Steps of a story.
+const STEPS: usize = 6;
+/// Files at most.
+const NAMES: [&str; 5] = ["a.bak", "b.bak", "c.bak", "sub/d.bak", "sub/e.bak"];
+/// Bytes that are tried until a check notices that one has changed.
+const TRIED: usize = 100;
+
+/// Whether the bytes of a file are sound.
+type Truth = BTreeMap<&'static str, bool>;
+
+struct Story<'a> {
+    program: &'a Program,
+    folder: PathBuf,
+    /// Two full backups of one database, the older one first, and each with damage.
+    sound: [Vec<u8>; 2],
+    rotten: [Vec<u8>; 2],
+    /// Each file that is there, with the backup in it, and whether that is sound.
+    files: BTreeMap<&'static str, (usize, bool)>,
+    /// What the watcher said of each file last.
+    said: BTreeMap<&'static str, String>,
+    told: Vec<String>,
+}
+
+pub(super) fn trial(program: &Program, seed: u64) -> Outcome {
+    let made = folder();
+    let mut random = Random::new(seed);
+    let mut story = match Story::begin(program, made.path(), seed % 20, &mut random) {
+        Ok(story) => story,
+        Err(why) => return Outcome::new("story", "its beginning", Verdict::Broke(why)),
+    };
+    let verdict = story.run(&mut random).map_or_else(Verdict::Broke, |()| Verdict::Kept);
+    Outcome { executions: story.told.len() as u64, ..Outcome::new("story", story.told.join("; "), verdict) }
+}
+
+impl<'a> Story<'a> {
+    fn begin(program: &'a Program, made: &Path, seed: u64, random: &mut Random) -> Result<Self, String> {
+        let failed = |error: std::io::Error| error.to_string();
+        let chain = made.join("chain");
+        let path = chain.display().to_string();
+        let done = program
+            .run(&["lab", "chain", &path, "--sets", "full,full", "--transactions", "20", "--seed", &seed.to_string()])
+            .end();
+        if done.code != Some(0) {
+            return Err(done.story());
+        }
+        let read = |name: &str| std::fs::read(chain.join(name)).map_err(failed);
+        let sound = [read("01_full.bak")?, read("02_full.bak")?];
+        std::fs::create_dir_all(made.join("in/sub")).map_err(failed)?;
+        let mut story = Self {
+            program,
+            folder: made.to_owned(),
+            rotten: sound.clone(),
+            sound,
+            files: BTreeMap::new(),
+            said: BTreeMap::new(),
+            told: Vec::new(),
+        };
+        for which in 0..2 {
+            story.rotten[which] = story.rot(which, random)?;
+        }
+        Ok(story)
+    }
+
+    /// The backup with one byte changed, such that a check notices.
+    fn rot(&self, which: usize, random: &mut Random) -> Result<Vec<u8>, String> {
+        let path = self.folder.join("tried.bak");
+        for _ in 0..TRIED {
+            let mut bytes = self.sound[which].clone();
+            let at = random.below(bytes.len());
+            bytes[at] ^= 1 << random.below(8);
+            std::fs::write(&path, &bytes).map_err(|error| error.to_string())?;
+            let done = self.program.run(&["check", &path.display().to_string()]).end();
+            // Findings, and nothing that keeps labels from being read.
+            if matches!(done.code, Some(1 | 17)) {
+                return Ok(bytes);
+            }
+        }
+        Err("no byte was found whose change is noticed".to_owned())
+    }
+
+    fn run(&mut self, random: &mut Random) -> Result<(), String> {
+        for _ in 0..STEPS {
+            for _ in 0..=random.below(2) {
+                self.step(random)?;
+            }
+            self.look()?;
+        }
+        // In the end all is put right: nothing of what was must stay.
+        for name in NAMES {
+            if self.files.contains_key(name) || name == NAMES[0] {
+                self.put(name, 1, true)?;
+            }
+        }
+        self.told.push("all is put right".to_owned());
+        self.look()?;
+        match self.state()?.as_str() {
+            "sound" => Ok(()),
+            state => Err(format!("the history says {state} although all is put right")),
+        }
+    }
+
+    /// Something happens to a file.
+    fn step(&mut self, random: &mut Random) -> Result<(), String> {
+        let name = NAMES[random.below(NAMES.len())];
+        let there: Vec<&'static str> = self.files.keys().copied().collect();
+        let other = there.get(random.below(there.len().max(1))).copied();
+        let what = match (random.below(6), other) {
+            (0 | 1, _) | (_, None) => {
+                let (which, is_sound) = (random.below(2), random.below(3) > 0);
+                self.put(name, which, is_sound)?;
+                format!("{name} is backup {which}, {}", if is_sound { "sound" } else { "rotten" })
+            }
+            (2, Some(other)) => {
+                let (which, _) = self.files[other];
+                self.put(other, which, false)?;
+                format!("{other} rots")
+            }
+            (3, Some(other)) => {
+                let (which, _) = self.files[other];
+                self.put(other, which, true)?;
+                format!("{other} is put right")
+            }
+            (4, Some(other)) if other != name => {
+                let (which, is_sound) = self.files[other];
+                self.put(name, which, is_sound)?;
+                self.remove(other)?;
+                format!("{other} is moved to {name}")
+            }
+            (_, Some(other)) => {
+                self.remove(other)?;
+                format!("{other} is removed")
+            }
+        };
+        self.told.push(what);
+        Ok(())
+    }
+
+    fn put(&mut self, name: &'static str, which: usize, is_sound: bool) -> Result<(), String> {
+        let bytes = if is_sound { &self.sound[which] } else { &self.rotten[which] };
+        std::fs::write(self.folder.join("in").join(name), bytes).map_err(|error| error.to_string())?;
+        self.files.insert(name, (which, is_sound));
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &'static str) -> Result<(), String> {
+        std::fs::remove_file(self.folder.join("in").join(name)).map_err(|error| error.to_string())?;
+        self.files.remove(name);
+        // What was said of it is said of it no more: a file of this name is another one.
+        self.said.remove(name);
+        Ok(())
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    /// The watcher looks, and each file must be called what it is.
+    fn look(&mut self) -> Result<(), String> {
+        let (watched, history) = (self.at("in"), self.at("h.db"));
+        let done =
+            self.program.run(&["watch", &watched, "--history", &history, "--once", "--settle", "1s", "--json"]).end();
+        if !done.is_orderly() || done.code.is_none_or(|code| code & 12 != 0) {
+            return Err(done.story());
+        }
+        for line in done.stdout.lines() {
+            let line: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+            let path = line["paths"][0].as_str().unwrap_or_default();
+            let status = line["status"].as_str().unwrap_or_default();
+            if let Some(name) = NAMES.iter().find(|name| path.ends_with(&format!("/in/{name}")))
+                && status != "skipped"
+            {
+                self.said.insert(name, status.to_owned());
+            }
+        }
+        let truth: Truth = self.files.iter().map(|(name, (_, is_sound))| (*name, *is_sound)).collect();
+        for (name, is_sound) in &truth {
+            let expected = if *is_sound { "sound" } else { "corrupt" };
+            match self.said.get(name).map(String::as_str) {
+                Some(said) if said == expected => {}
+                said => {
+                    return Err(format!("{name} is {expected}, and the watcher says {}", said.unwrap_or("nothing")));
+                }
+            }
+        }
+        if truth.values().any(|is_sound| !is_sound) && self.state()? != "corrupt" {
+            return Err(format!("a rotten file is there, and the history says {}", self.state()?));
+        }
+        Ok(())
+    }
+
+    /// What the history says of the database; nothing if it knows none.
+    fn state(&self) -> Result<String, String> {
+        let done = self.program.run(&["history", &self.at("h.db"), "--json"]).end();
+        let line: Value =
+            serde_json::from_str(done.stdout.lines().next().unwrap_or("{}")).map_err(|e| e.to_string())?;
+        Ok(line["state"].as_str().unwrap_or_default().to_owned())
+    }
+}
