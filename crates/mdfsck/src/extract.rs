@@ -51,8 +51,9 @@ struct Targets {
 impl Targets {
     /// One for each data file, in `folder`, which is created. No existing file is one, so that no input is.
     fn new(pages: &dyn PageSource, folder: &Path, mark: &str) -> Result<Self, Failure> {
-        let target = |file: &DataFile| (file.clone(), folder.join(name(pages, file, mark)));
-        let files: Vec<(DataFile, PathBuf)> = pages.files().iter().map(target).collect();
+        let names: Vec<(u16, String)> = pages.files().iter().map(|file| (file.file_id, name(pages, file))).collect();
+        let targets = targets(&names, mark).into_iter().map(|name| folder.join(name));
+        let files: Vec<(DataFile, PathBuf)> = pages.files().iter().cloned().zip(targets).collect();
         let mut names: Vec<&PathBuf> = files.iter().map(|(_, target)| target).collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair.first() == pair.last()).and_then(|pair| pair.first()) {
@@ -98,18 +99,52 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name of the file, or its name on the server, marked; no path in a backup is used.
-fn name(pages: &dyn PageSource, file: &DataFile, mark: &str) -> String {
+/// The name of the file, or its name on the server; no path in a backup is used.
+fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     let own = file.path.file_name().unwrap_or_default().to_string_lossy();
-    let physical = pages.backup().map_or(own.as_ref(), |backup| backup.physical_name(file.file_id));
-    let base = physical.rsplit(['\\', '/', ':']).next().unwrap_or_default();
+    pages.backup().map_or(own.as_ref(), |backup| backup.physical_name(file.file_id)).to_owned()
+}
+
+/// The names under which files are written, by file ID and name on the server: marked, and each another one.
+fn targets(files: &[(u16, String)], mark: &str) -> Vec<String> {
+    let names: Vec<[String; 2]> = files.iter().map(|(file_id, name)| parts(*file_id, name)).collect();
+    // Windows tells no upper case from lower case.
+    let key = |parts: &[String; 2]| parts.concat().to_lowercase();
+    let is_alone = |one: &[String; 2]| names.iter().filter(|other| key(other) == key(one)).count() == 1;
+    let marked = |((file_id, _), parts): (&(u16, String), &[String; 2])| {
+        let [stem, extension] = parts;
+        match is_alone(parts) {
+            true => format!("{stem}.{mark}.{extension}"),
+            false => format!("{stem}.file_{file_id}.{mark}.{extension}"),
+        }
+    };
+    files.iter().zip(&names).map(marked).collect()
+}
+
+/// Stem and extension of a name, without what no file system or no Windows can have in it.
+fn parts(file_id: u16, name: &str) -> [String; 2] {
+    let base = name.rsplit(['\\', '/', ':']).next().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
     let base: String = base.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    let (stem, extension) = base.rsplit_once('.').unwrap_or((&base, if file.file_id == 1 { "mdf" } else { "ndf" }));
-    match stem.trim_matches(['.', ' ']) {
-        "" => format!("file_{}.{mark}.{extension}", file.file_id),
-        stem => format!("{stem}.{mark}.{extension}"),
-    }
+    let (stem, extension) = base.rsplit_once('.').unwrap_or((&base, if file_id == 1 { "mdf" } else { "ndf" }));
+    let stem = match stem.trim_matches(['.', ' ']) {
+        "" => format!("file_{file_id}"),
+        stem if is_device(stem) => format!("_{stem}"),
+        stem => stem.to_owned(),
+    };
+    [stem, extension.to_owned()]
+}
+
+/// Whether Windows takes a name for that of a device, whatever follows its first dot.
+fn is_device(name: &str) -> bool {
+    let first = name.split('.').next().unwrap_or_default().trim_end().to_uppercase();
+    let is_port = |port: &str| {
+        let number = first.strip_prefix(port);
+        number.is_some_and(|number| {
+            matches!(number.chars().next(), Some('0'..='9' | '¹' | '²' | '³')) && number.chars().count() == 1
+        })
+    };
+    ["CON", "PRN", "AUX", "NUL"].contains(&first.as_str()) || is_port("COM") || is_port("LPT")
 }
 
 /// The name of a file until it is complete.
@@ -181,4 +216,43 @@ fn read(pages: &BackupPages, first: PageId, bytes: &mut [u8]) -> Result<u64, Fai
         }
     }
     Ok(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> Vec<String> {
+        let files: Vec<(u16, String)> = (1..).zip(names.iter().map(|name| (*name).to_owned())).collect();
+        targets(&files, "x")
+    }
+
+    #[test]
+    fn files_of_one_name_in_several_folders_are_told_apart() {
+        let names = named(&[r"D:\a\Sales.mdf", r"E:\b\sales.MDF", r"E:\b\other.ndf"]);
+        assert_eq!(names, ["Sales.file_1.x.mdf", "sales.file_2.x.MDF", "other.x.ndf"]);
+    }
+
+    #[test]
+    fn no_file_is_named_like_a_device() {
+        let names = named(&[
+            "con.mdf",
+            "/data/NUL.tar.ndf",
+            "Com1.ndf",
+            "lpt\u{b2}.ndf",
+            "console.ndf",
+            "com10.ndf",
+            "aux .ndf",
+        ]);
+        let expected = [
+            "_con.x.mdf",
+            "_NUL.tar.x.ndf",
+            "_Com1.x.ndf",
+            "_lpt\u{b2}.x.ndf",
+            "console.x.ndf",
+            "com10.x.ndf",
+            "_aux.x.ndf",
+        ];
+        assert_eq!(names, expected);
+    }
 }
