@@ -161,7 +161,7 @@ pub(crate) fn keeping<T>(kept: SpooledTempFile, work: impl FnOnce() -> T) -> (T,
 /// Writes one line to stderr. A failure of that cannot be reported anywhere.
 pub(crate) fn warn(text: impl Display) {
     let text = text.to_string();
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = text.chars().map(|c| if report::steers(c) { ' ' } else { c }).collect();
     let about = SPEAKER.with_borrow(|speaker| speaker.about.clone());
     let about = about.filter(|about| !text.starts_with(&about.path.display().to_string()));
     let about = about.map_or_else(String::new, |about| format!("{}: ", about.name));

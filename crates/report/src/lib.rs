@@ -58,6 +58,7 @@ use check::{Finding, Group, Report};
 
 pub use message::identity_behind;
 pub use tableresults::Columns;
+pub use text_table::steers;
 
 /// How a report is shown. Never affects what is counted.
 #[derive(Clone, Copy, Debug, Default)]

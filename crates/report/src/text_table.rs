@@ -8,12 +8,18 @@ use unicode_width::UnicodeWidthStr;
 /// `text` with control characters escaped: names come from the files that are checked, and must not steer a terminal or
 /// break a line.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        let escape = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+    if text.chars().any(steers) {
+        let escape = |c: char| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() };
         Cow::Owned(text.chars().map(escape).collect())
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Whether a character steers a terminal, or changes the direction of the text around it: a name could pass for another.
+pub fn steers(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
 }
 
 /// The columns that `text` takes on a terminal: two for a CJK character, none for a combining mark.
@@ -111,6 +117,7 @@ mod tests {
     fn control_characters_are_escaped() {
         assert_eq!(printable("Orders"), "Orders");
         assert_eq!(printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\u{a}b");
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b", "text that runs backwards passes for another");
     }
 
     #[test]

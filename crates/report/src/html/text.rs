@@ -1,5 +1,7 @@
 //! Text of a database as a page shows it.
 
+use crate::text_table::steers;
+
 /// Characters of a name or a message that are shown.
 pub(crate) const MOST_CHARS: usize = 400;
 
@@ -17,7 +19,7 @@ pub(crate) fn shown_to(text: &str, most: usize) -> String {
             break;
         }
         match c {
-            _ if c.is_control() || turns(c) => shown.extend(c.escape_unicode()),
+            _ if steers(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
     }
@@ -61,11 +63,6 @@ fn bytes_in_json(shown: &str) -> usize {
         c => c.len_utf8(),
     };
     "\"\",".len() + shown.chars().map(bytes).sum::<usize>()
-}
-
-/// Whether a character changes the direction of the text around it.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

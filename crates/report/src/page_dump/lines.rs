@@ -1,19 +1,23 @@
 //! Lines of text and hexadecimal.
 
-use std::fmt::Write;
 use std::ops::Range;
 
 use format::PageBytes;
 use format::fields::hex;
 use format::page::PAGE_BYTES;
 
+use crate::text_table::printable;
+
 /// Bytes per line of a hex dump.
 const LINE: usize = 16;
 
 /// One line, without trailing spaces.
 pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string does not fail.
-    let _ = out.write_fmt(text);
+    // Values of rows may hold what steers a terminal.
+    let text = text.to_string();
+    let rest = text.trim_start_matches('\n');
+    out.extend(std::iter::repeat_n('\n', text.len() - rest.len()));
+    out.push_str(&printable(rest));
     out.truncate(out.trim_end_matches(' ').len());
     out.push('\n');
 }
@@ -56,4 +60,16 @@ fn hex_line(out: &mut String, indent: &str, at: usize, bytes: &[u8]) {
     let characters: String =
         bytes.iter().map(|byte| if (0x20..0x7F).contains(byte) { char::from(*byte) } else { '.' }).collect();
     line(out, format_args!("{indent}0x{at:04X}  {digits:<48}  {characters}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_of_a_row_steers_a_terminal() {
+        let mut out = String::new();
+        line(&mut out, format_args!("'{}'  ", "a\u{1b}[2Jb\u{202e}c\u{2067}d"));
+        assert_eq!(out, "'a\\u{1b}[2Jb\\u{202e}c\\u{2067}d'\n");
+    }
 }
