@@ -158,7 +158,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// A log backup.
-    #[error("{}: set {position} is a transaction log backup: it holds log only, no pages to check; mdfsck info describes it", path.display())]
+    #[error("{}: set {position} is a transaction log backup: it holds log only, no pages to check; 'mdfsck log' reads it", path.display())]
     LogBackup {
         /// The path.
         path: PathBuf,
@@ -348,7 +348,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Something else.
-    #[error("{}: is not a SQL Server data file: neither its first page is a file header nor are the next ones allocation pages", path.display())]
+    #[error("{}: is not a SQL Server data file: neither its first page is a file header nor are the next ones allocation pages{}", path.display(), who_reads(path))]
     NotADataFile {
         /// The path.
         path: PathBuf,
@@ -532,4 +532,14 @@ pub enum ReadError {
         /// The system's error.
         cause: io::Error,
     },
+}
+/// The command that reads what a name promises.
+fn who_reads(path: &Path) -> &'static str {
+    let is_of = |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+    match () {
+        () if is_of("xel") => "; 'mdfsck events' reads Extended Events",
+        () if name.starts_with("ERRORLOG") => "; 'mdfsck checkpoints' reads error logs",
+        () => "",
+    }
 }

@@ -68,6 +68,8 @@ enum Shared {
 #[derive(Debug)]
 struct LocalFile {
     file: File,
+    /// A file without length, as it was opened. Some in /proc hold something all the same, and who reads it waits for ever.
+    is_empty: bool,
     /// Windows lets the reads of one handle wait for each other.
     #[cfg(windows)]
     handles: Option<Handles>,
@@ -109,6 +111,7 @@ impl SharedFile {
             handles: Some(Handles::new(path, options(cache)?, &file)?),
             #[cfg(target_os = "linux")]
             announcements: Announcements::default(),
+            is_empty: file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0),
             file,
         })))
     }
@@ -152,6 +155,7 @@ impl From<File> for SharedFile {
     fn from(file: File) -> Self {
         Self(Shared::Local(LocalFile {
             file,
+            is_empty: false,
             #[cfg(windows)]
             handles: None,
             #[cfg(target_os = "linux")]
@@ -163,6 +167,7 @@ impl From<File> for SharedFile {
 impl ReadAt for SharedFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match &self.0 {
+            Shared::Local(local) if local.is_empty => Ok(0),
             Shared::Local(local) => local.read_at(buffer, offset),
             Shared::Object(object) => object.read_at(buffer, offset),
         }
@@ -277,5 +282,16 @@ impl io::Read for FromStart {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;
         Ok(read)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_length_is_empty_whatever_the_system_would_bring() {
+        let file = SharedFile::open(Path::new("/proc/self/status")).unwrap();
+        assert_eq!(read_fully_at(&file, &mut [0; 8], 0).unwrap(), 0);
     }
 }

@@ -338,6 +338,15 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
+        ("what another command reads is said of files of other kinds", |folder| {
+            for (name, command) in [("trace.xel", "'mdfsck events'"), ("ERRORLOG.1", "'mdfsck checkpoints'")] {
+                fs::write(folder.join(name), [7; 9000])?;
+                for asked in ["check", "info"] {
+                    refused(&mdfsck(folder, &[asked, name]), 4, &[name, command])?;
+                }
+            }
+            Ok(())
+        }),
         ("check and info search subfolders with -r", |folder| {
             for (at, seed) in [("all/one", "1"), ("all/two/deep", "2")] {
                 let made = mdfsck(folder, &["lab", "new", at, "--size", "2MB", "--seed", seed]);
