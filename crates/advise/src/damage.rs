@@ -10,6 +10,7 @@ use format::{PageId, RecordId};
 use source::{DataFile, PageSource};
 
 use crate::lost_extents;
+use crate::maps::{self, WrongMaps};
 
 /// Tables without which no other table can be found: their pages cannot be restored one by one, nor those of the lists of
 /// files.
@@ -24,8 +25,17 @@ const VIEW: &str = "V";
 /// The id of 8998: it follows from a damaged map, and names the first page of the interval, which is not damaged.
 const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
 
+/// The id of 2576: of an IAM page that nothing names, (0:0) is the page that should be before it.
+const IAM_UNNAMED: &str = "iam.prev-unseen";
+
 /// The id of 8905.
 const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
+
+/// A finding that something is missing or does not fit, and the pages that it names.
+type Missing = (&'static str, [Option<PageId>; 2]);
+
+/// Pages named as missing that are looked at.
+const MOST_MISSING: usize = 4096;
 
 /// The ids of findings.
 pub(crate) type Ids = BTreeSet<&'static str>;
@@ -45,6 +55,8 @@ pub(crate) struct Damage {
     pub(crate) fixed: BTreeMap<PageId, Ids>,
     /// The catalog: system tables, or rows of them that contradict each other.
     pub(crate) catalog: CatalogDamage,
+    /// Allocation maps that are wrong about sound pages.
+    pub(crate) maps: WrongMaps,
     /// Extents and pages that are allocated and belong to nothing, or to nothing in the catalog.
     pub(crate) unowned: CatalogDamage,
     /// The extents among them.
@@ -123,6 +135,8 @@ pub(crate) struct TableDamage {
     pub(crate) rowsets: BTreeSet<u64>,
     /// Pages that only follow from others.
     consequences: BTreeSet<PageId>,
+    /// What its pages and values miss.
+    missing: BTreeSet<Missing>,
 }
 
 impl Damage {
@@ -133,6 +147,8 @@ impl Damage {
         let mut damage = Self { cut_files, ..Self::default() };
         report.findings.iter().for_each(|finding| damage.add(&finding, database));
         damage.find_lost_extents(source, database);
+        damage.find_free_marks(source, database);
+        damage.maps.settle(source, database);
         damage.settle();
         damage
     }
@@ -157,6 +173,29 @@ impl Damage {
         if self.unowned.pages.is_empty() && self.unowned.ids.iter().all(|id| *id == EXTENT_UNOWNED) {
             self.unowned = CatalogDamage::default();
         }
+    }
+
+    /// Pages that a table misses because PFS calls them free: they are there, and so are their rows and values.
+    fn find_free_marks(&mut self, source: &dyn PageSource, database: &Database) {
+        let maps = &mut self.maps;
+        self.tables.retain(|&object_id, table| {
+            let named: BTreeSet<PageId> =
+                table.missing.iter().flat_map(|(_, pages)| pages).flatten().copied().collect();
+            let is_free = |page: &PageId| maps::is_called_free(source, database, *page, object_id);
+            let free: BTreeSet<PageId> = named.into_iter().take(MOST_MISSING).filter(is_free).collect();
+            if free.is_empty() {
+                return true;
+            }
+            let explains = |(_, pages): &&Missing| pages.iter().flatten().any(|page| free.contains(page));
+            let explained: Ids = table.missing.iter().filter(explains).map(|(id, _)| *id).collect();
+            let is_all = table.missing.iter().all(|missing| explains(&missing));
+            maps.mark(object_id, free, if is_all { &table.ids } else { &explained });
+            if is_all {
+                table.is_in_structure = false;
+                table.values.clear();
+            }
+            !is_all || table.is_in_allocation || table.loses_data()
+        });
     }
 
     /// Once all findings are sorted: what follows from others.
@@ -208,7 +247,17 @@ impl Damage {
             self.unchecked_intervals.insert(check.id);
             return;
         }
-        if let Some(page) = finding.page.filter(|page| FixedPage::at(*page).is_some() && is_about_page(finding)) {
+        if self.maps.take(finding) {
+            return;
+        }
+        if check.id == IAM_UNNAMED && owner.is_none() {
+            self.unowned.ids.insert(check.id);
+            self.unowned.pages.extend(finding.ref_page);
+            return;
+        }
+        if let Some(page) =
+            finding.page.filter(|page| !page.is_none() && FixedPage::at(*page).is_some() && is_about_page(finding))
+        {
             self.fixed.entry(page).or_default().insert(check.id);
             return;
         }
@@ -279,13 +328,14 @@ impl Damage {
             && self.tables.is_empty()
             && self.fixed.is_empty()
             && self.container.is_empty()
+            && self.maps.ids.is_empty()
             && [&self.catalog, &self.unowned, &self.other].iter().all(|kind| kind.ids.is_empty())
     }
 
-    /// Pages whose content only a restore, or a loss, settles: those of tables and of system tables, and fixed pages.
+    /// Pages whose content only a restore, or a loss, settles: those of tables and of system tables, fixed pages and maps.
     pub(crate) fn pages(&self) -> BTreeSet<PageId> {
         let tables = self.tables.values().flat_map(|table| table.pages.iter().chain(&table.values));
-        let system = self.catalog.pages.iter().chain(&self.other.pages);
+        let system = self.catalog.pages.iter().chain(&self.other.pages).chain(&self.maps.maps);
         tables.chain(system).chain(self.fixed.keys()).copied().collect()
     }
 }
@@ -317,7 +367,9 @@ fn row_fault(finding: &Finding) -> Option<RowFault> {
 impl CatalogDamage {
     fn add(&mut self, finding: &Finding) {
         self.ids.insert(finding.check.id);
-        match finding.page.filter(|_| is_about_page(finding) || finding.check.phase == Phase::Primitive) {
+        let is_place =
+            |page: &PageId| !page.is_none() && (is_about_page(finding) || finding.check.phase == Phase::Primitive);
+        match finding.page.filter(is_place) {
             Some(page) => {
                 self.pages.insert(page);
                 self.critical |= finding.check.phase == Phase::Primitive;
@@ -332,7 +384,10 @@ impl TableDamage {
         let check = finding.check;
         self.ids.insert(check.id);
         self.rowsets.extend(finding.owner.map(|owner| owner.partition_id));
-        let page = finding.page;
+        let page = finding.page.filter(|page| !page.is_none());
+        if !check.follows_from_another() {
+            self.missing.insert((check.id, [page, finding.ref_page]));
+        }
         match check.phase {
             Phase::Allocation if check.id == "iam.unreadable" => {
                 self.is_in_allocation = true;

@@ -11,12 +11,14 @@ mod damage;
 mod keys;
 mod losses;
 mod lost_extents;
+mod maps;
 mod obstacle;
 mod of_backup;
 mod part;
 mod plan;
 mod repairs;
 mod restore;
+mod set_maps;
 mod statements;
 mod step;
 #[cfg(test)]

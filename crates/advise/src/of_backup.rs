@@ -61,9 +61,10 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
             let statements: Option<Vec<String>> = quoted.and_then(|quoted| {
                 let mut sql: Vec<String> = vec![
                     "USE [master];".to_owned(),
-                    "-- A database of this name that is still there is not overwritten: back up the tail of its log first, or\n\
-                     -- restore under another name, WITH MOVE for each file."
+                    "-- A database of this name that is still there is not overwritten, as nothing runs then: back up the tail of its\n\
+                     -- log first, or restore under another name, WITH MOVE for each file."
                         .to_owned(),
+                    format!("IF DB_ID({}) IS NOT NULL SET NOEXEC ON;", script::quote_text(name)),
                 ];
                 for set in &usable.steps {
                     sql.push(statements::restore(&quoted, set)?);

@@ -96,7 +96,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
         return of_backup::plan(request, damage, inspect);
     }
     let pages = damage.pages();
-    let search = match request.backups.filter(|_| needs_restore(damage)) {
+    let search = match request.backups.filter(|_| needs_restore(damage) || !damage.maps.ids.is_empty()) {
         Some(backups) => backups::search(backups, request.source, request.database, &pages, &[]),
         None => Search::default(),
     };
@@ -128,7 +128,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
 }
 
 /// Whether something is damaged that only a copy brings back.
-fn needs_restore(damage: &Damage) -> bool {
+pub(crate) fn needs_restore(damage: &Damage) -> bool {
     let in_tables = damage.tables.values().any(|table| table.loses_data());
     let elsewhere = [&damage.catalog, &damage.other].iter().any(|kind| !kind.ids.is_empty());
     in_tables || elsewhere || !damage.fixed.is_empty()
@@ -146,6 +146,11 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
         pages => counted(pages, "page", "pages"),
     };
     match situation {
+        Situation::NoLoss if !damage.maps.ids.is_empty() => {
+            format!(
+                "{name}: allocation maps are wrong; no page of data is damaged, and no row is known lost. Let nothing be written."
+            )
+        }
         Situation::NoLoss if damage.tables.is_empty() && damage.unowned.ids.is_empty() => match damage.indexes.len() {
             0 => format!("{name}: no page is damaged; counts or values are wrong, and no row is lost."),
             indexes => format!(

@@ -11,6 +11,9 @@ use crate::plan::Request;
 use crate::statements::{self, BY_HAND, are_plain, commented, is_plain};
 use crate::step::{Action, Step};
 
+/// The id of 8927.
+const GHOST_COUNT: &str = "page.ghost-count";
+
 /// The steps before tables are restored, and those after: indexes of damaged tables are rebuilt from what was restored.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<Step>) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -36,9 +39,13 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
             before.push(rebuild_table(request, object_id, table));
         }
     }
+    // What is built anew takes extents that wrong maps call free, and frees those that they give to it.
+    if !damage.maps.ids.is_empty() {
+        after.splice(0..0, before.drain(..));
+    }
     // What seems to belong to nothing may be what a table misses: last of all.
     if !damage.unowned.ids.is_empty() {
-        after.push(unowned(request, damage));
+        after.extend(unowned(request, damage));
     }
     (before, after)
 }
@@ -202,9 +209,13 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
         parts => format!("{} partitions of {object}", parts.len()),
     };
     let mut step = Step::new(Action::RebuildTable, format!("Rebuild {what}"));
-    step.reason = match (damage.is_in_structure, damage.is_in_allocation) {
-        (true, _) => "Links, levels or the order of its pages are wrong; every page by itself is sound.".to_owned(),
-        (false, _) => "The maps of what belongs to the table are wrong; every page of it is sound.".to_owned(),
+    let is_only_counted = damage.ids.iter().all(|id| *id == GHOST_COUNT);
+    step.reason = match damage.is_in_structure {
+        true if is_only_counted => {
+            "The header of a page counts its ghost records wrongly; all its rows are sound.".to_owned()
+        }
+        true => "Links, levels or the order of its pages are wrong; every page by itself is sound.".to_owned(),
+        false => "The maps of what belongs to the table are wrong; every page of it is sound.".to_owned(),
     };
     step.reason.push_str(" A rebuild writes its rows to new pages with new maps.");
     step.risk = "A rebuild keeps the rows that it finds by the damaged links or maps, and may fail on them: save the rows first, and \
@@ -242,9 +253,8 @@ fn rebuild_statements(
         Some(index) => format!("ALTER INDEX {} ON {table} REBUILD", quote(&index.name)),
         None => format!("ALTER TABLE {table} REBUILD"),
     };
-    let of_table = request.report.rowsets.iter().filter(|rowset| rowset.object_id == object_id && rowset.index_id <= 1);
-    let rows: u64 = of_table.map(|rowset| rowset.rows).sum();
-    let mut sql = vec![format!("-- This check counted {rows} rows."), format!("SELECT COUNT_BIG(*) FROM {table};")];
+    let mut sql =
+        vec![format!("-- {}", rows_counted(request, object_id)), format!("SELECT COUNT_BIG(*) FROM {table};")];
     match parts {
         [] => sql.push(format!("{rebuild};")),
         parts => sql.extend(parts.iter().map(|part| format!("{rebuild} PARTITION = {part};"))),
@@ -258,6 +268,12 @@ fn rebuild_statements(
     sql.push(commented(&check(repair)));
     sql.push(commented(&format!("ALTER DATABASE {name} SET MULTI_USER;")));
     Some(sql)
+}
+
+/// What a rebuild or a repair is to be compared with.
+pub(crate) fn rows_counted(request: &Request<'_>, object_id: i32) -> String {
+    let of_table = request.report.rowsets.iter().filter(|rowset| rowset.object_id == object_id && rowset.index_id <= 1);
+    format!("This check counted {} rows.", of_table.map(|rowset| rowset.rows).sum::<u64>())
 }
 
 /// The partitions that are damaged, by number; none if the table has one, or if findings do not say which.
@@ -288,19 +304,25 @@ pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
     }
 }
 
-/// Extents that are allocated and belong to nothing.
-fn unowned(request: &Request<'_>, damage: &Damage) -> Step {
-    let mut step = Step::new(Action::RepairAllowDataLoss, "Free what is allocated and belongs to nothing");
-    step.reason = "The maps have pages in use that no object names. No table misses them, unless another step says so; they only \
-                   take room."
+/// Extents and pages that are allocated and belong to nothing.
+fn unowned(request: &Request<'_>, damage: &Damage) -> [Step; 2] {
+    let pages: Vec<PageId> = damage.unowned.pages.iter().copied().collect();
+    let mut look = Step::new(Action::Export, "Look what is on pages that belong to nothing");
+    look.reason = "The maps have pages in use that no object names. They only take room, unless a map or a row of the catalog that named them \
+                   was lost: then they have rows, which are saved so."
         .to_owned();
+    look.risk = "None: the files are only read.".to_owned();
+    look.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
+    look.pages.clone_from(&pages);
+    look.rests_on.clone_from(&damage.unowned.ids);
+    let mut step = Step::new(Action::RepairAllowDataLoss, "Free what is allocated and belongs to nothing");
+    step.reason =
+        "Nothing else frees it, and it can wait: no table misses these pages, unless another step says so.".to_owned();
     step.risk =
         "The repair frees these pages. If they hold rows that a damaged map no longer names, the rows are gone then: \
                  do it last, after a backup, and only if no step about a table is left."
             .to_owned();
-    step.cannot_restore =
-        Some("What is on these pages: 'mdfsck export --damaged' looks for rows there first.".to_owned());
-    step.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
+    step.cannot_restore = Some("What is on these pages, but for what was saved.".to_owned());
     let name = &request.report.database.name;
     step.sql = match statements::database(name) {
         Some(quoted) => vec![
@@ -312,7 +334,7 @@ fn unowned(request: &Request<'_>, damage: &Damage) -> Step {
         ],
         None => vec![BY_HAND.to_owned()],
     };
-    step.pages = damage.unowned.pages.iter().copied().collect();
+    step.pages = pages;
     step.rests_on.clone_from(&damage.unowned.ids);
-    step
+    [look, step]
 }

@@ -10,8 +10,9 @@ use crate::backups::{Search, Usable};
 use crate::damage::Damage;
 use crate::obstacle::{Model, obstacle};
 use crate::part::{Part, part};
-use crate::plan::Request;
+use crate::plan::{Request, needs_restore};
 use crate::repairs::{argument, object_name};
+use crate::set_maps;
 use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore, tail_file};
 use crate::step::{Action, LossSummary, Step};
 use crate::without_backup::{export, without_backup};
@@ -30,10 +31,18 @@ pub(crate) struct Restored {
 /// The steps that settle what only a copy, or a loss, settles.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, model: Model) -> Restored {
     let pages = damage.pages();
-    if pages.is_empty() && damage.catalog.ids.is_empty() && damage.other.ids.is_empty() {
+    let is_nowhere = [&damage.catalog.ids, &damage.other.ids, &damage.maps.ids].iter().all(|ids| ids.is_empty());
+    if pages.is_empty() && is_nowhere {
         return Restored::default();
     }
-    let Some(usable) = &search.usable else { return without_backup(request, damage, search) };
+    // Wrong maps lose nothing: neither does what mends them.
+    let loses_nothing = |usable: &&Usable| needs_restore(damage) || model.has_whole_log(usable);
+    let Some(usable) = search.usable.as_ref().filter(loses_nothing) else {
+        return match needs_restore(damage) {
+            true => without_backup(request, damage, search),
+            false => Restored { steps: set_maps::steps(request, damage), ..Restored::default() },
+        };
+    };
     let mut restored = Restored { is_in_backup: true, ..Restored::default() };
     let Some(why) = obstacle(damage, &pages, model, usable) else {
         restored.steps.push(page_restore(request, damage, &pages, (usable, model)));
@@ -58,7 +67,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
 pub(crate) fn ids(damage: &Damage) -> BTreeSet<&'static str> {
     let tables = damage.tables.values().filter(|table| table.loses_data()).flat_map(|table| &table.ids);
     let fixed = damage.fixed.values().flatten();
-    tables.chain(fixed).chain(&damage.catalog.ids).chain(&damage.other.ids).copied().collect()
+    tables.chain(fixed).chain(&damage.catalog.ids).chain(&damage.other.ids).chain(&damage.maps.ids).copied().collect()
 }
 
 pub(crate) fn all_ids(damage: &Damage) -> BTreeSet<&'static str> {
@@ -122,10 +131,11 @@ fn tail(name: &str, file: &str) -> Vec<String> {
     vec![
         "USE [master];".to_owned(),
         "-- The tail of the log: everything since the last log backup, to a file that does not exist yet. The database is\n\
-         -- offline from here on, until WITH RECOVERY. If this fails, do not go on: the work since the last log backup is only in\n\
-         -- this log. WITH NORECOVERY, CONTINUE_AFTER_ERROR takes it from a damaged database."
+         -- offline from here on, until WITH RECOVERY. If this fails, nothing below runs: the work since the last log backup is only\n\
+         -- in this log. WITH NORECOVERY, CONTINUE_AFTER_ERROR takes it from a damaged database."
             .to_owned(),
         format!("BACKUP LOG {name} TO DISK = {file}\n    WITH NORECOVERY;"),
+        "IF @@ERROR <> 0 SET NOEXEC ON;".to_owned(),
     ]
 }
 

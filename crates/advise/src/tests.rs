@@ -105,3 +105,14 @@ fn every_check_of_the_registry_leads_to_a_step_that_names_it() {
         }
     }
 }
+
+#[test]
+fn a_wrong_count_of_ghosts_is_called_that() {
+    let bench = Bench::new();
+    let (&(object_id, index_id), _) =
+        bench.database.indexes.iter().find(|((id, index), _)| *id > 100 && *index == 1).unwrap();
+    let owner = Some(bench.owner(object_id, index_id));
+    let steps = bench.steps(&finding(&registry::PAGE_GHOST_COUNT, owner, Some(PageId::new(1, 100))));
+    let step = steps.iter().find(|step| step.action == Action::RebuildTable).unwrap();
+    assert!(step.reason.contains("counts its ghost records wrongly") && !step.reason.contains("Links"), "{step:#?}");
+}

@@ -176,7 +176,8 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
 pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     comment(&plan.sentence, out)?;
     comment(
-        "Review it before you run it: mdfsck never does. Run it step by step, and stop where a step is enough.",
+        "Review it before you run it: mdfsck never does. As it is, it changes nothing: each step begins with SET NOEXEC ON, and runs \
+         once that line is deleted. Run it step by step, and stop where a step is enough.",
         out,
     )?;
     comment("The backup files are named as mdfsck found them; the server must find them there too.", out)?;
@@ -193,11 +194,23 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
         if let Some(command) = &step.command {
             writeln!(out, "-- Run: {}", script_text(command))?;
         }
+        let is_guarded = step.sql.iter().any(|sql| runs(sql));
+        if is_guarded {
+            writeln!(out, "-- To run step {}, delete the next line.\nSET NOEXEC ON;", number + 1)?;
+        }
         for sql in &step.sql {
             writeln!(out, "{sql}")?;
         }
+        if is_guarded {
+            writeln!(out, "SET NOEXEC OFF;")?;
+        }
     }
     Ok(())
+}
+
+/// Whether there is a statement in the text, not only comments.
+fn runs(sql: &str) -> bool {
+    sql.lines().any(|line| !line.trim().is_empty() && !line.starts_with("--"))
 }
 
 /// A text as lines of comment.

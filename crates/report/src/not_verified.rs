@@ -25,13 +25,13 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
         if let Some(share) = share(report) {
             writeln!(out, "{share}")?;
         }
-        let mut kind = None;
+        let mut under = None;
         let (shown, follows) = split(report);
         for (cause, places) in by_cause(shown.into_iter()) {
             let limit = cause.limit;
-            if kind != Some(limit.kind) {
-                writeln!(out, "  {}:", heading(limit.kind))?;
-                kind = Some(limit.kind);
+            if under != Some(heading(limit)) {
+                writeln!(out, "  {}:", heading(limit))?;
+                under = Some(heading(limit));
             }
             let allowed = if report.is_allowed(limit) { ", allowed" } else { "" };
             writeln!(out, "    {} ({}{allowed})", printable(cause.reason), limit.id)?;
@@ -84,9 +84,11 @@ pub fn headline(report: &Report) -> String {
     format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
 }
 
-/// What limits of a kind are listed under.
-pub(crate) fn heading(kind: LimitKind) -> &'static str {
-    match kind {
+/// What a limit is listed under: its kind, in words.
+pub(crate) fn heading(limit: &Limit) -> &'static str {
+    match limit.kind {
+        // All of it was given, and not all of it read yet.
+        _ if limit == &limits::WINDOW_OPEN => "Because the window ended",
         LimitKind::Damaged => "Because of damage or contradictions",
         LimitKind::Unreadable => "Because reads failed",
         LimitKind::NotGiven => "Because something was not given",
@@ -124,4 +126,15 @@ fn write_places(entries: &[&NotVerified], out: &mut dyn io::Write) -> io::Result
         writeln!(out, "{line}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_window_has_not_read_yet_was_given() {
+        assert_eq!(heading(&limits::WINDOW_OPEN), "Because the window ended");
+        assert_eq!(heading(&limits::PAGES_FILE_NOT_GIVEN), "Because something was not given");
+    }
 }

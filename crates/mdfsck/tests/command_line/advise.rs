@@ -18,7 +18,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 ("broken-link", &["rebuild_table", "inspect"]),
                 ("key-order", &["rebuild_table", "inspect"]),
                 ("zeroed-extent", &last_resort),
-                ("lost-extent", &["rebuild_table", "repair_allow_data_loss", "inspect"]),
+                ("lost-extent", &["rebuild_table", "export", "repair_allow_data_loss", "inspect"]),
                 ("truncated", &["inspect", "inspect", "export", "export", "inspect"]),
             ];
             for (kind, steps) in expected {
@@ -61,6 +61,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 "-- CREATE UNIQUE NONCLUSTERED INDEX [ux_order_lines_tracking] ON [dbo].[order_lines] (",
             ];
             ensure(parts.iter().all(|part| script.contains(part)), script.clone())?;
+            nothing_runs(&script)?;
             refused(&mdfsck(folder, &["advise", "hurt", "--script", "plan.sql"]), 8, &["will not be overwritten"])?;
             ensure(fs::read_to_string(folder.join("plan.sql"))? == script, "the file is as it was")
         }),
@@ -97,6 +98,11 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             ensure(actions(&lines) == ["export", "restore_database", "inspect"], format!("{:?}", actions(&lines)))?;
             let step = &lines[1];
             ensure(step["reason"].as_str().is_some_and(|reason| reason.contains("simple recovery")), step.to_string())?;
+            // What is saved first is a command of a comment: the restore over it does not run with it.
+            run_any(folder, &["advise", "hurt", "--backups", "backups", "--script", "plan.sql"]);
+            let script = fs::read_to_string(folder.join("plan.sql"))?;
+            ensure(script.contains(" REPLACE, NORECOVERY;"), script.clone())?;
+            nothing_runs(&script)?;
             ensure(step["cannot_restore"].as_str().is_some_and(|lost| lost.contains("2024-02-01")), step.to_string())
         }),
         ("a backup whose copy is damaged too is passed over for the next older one, and said", |folder| {
@@ -165,6 +171,23 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             refused(&mdfsck(folder, &both), 8, &["one database at a time"])
         }),
     ]
+}
+
+/// Whether no statement of a script runs before somebody edits it: what stands behind SET NOEXEC ON is only compiled.
+fn nothing_runs(script: &str) -> Result<(), Failed> {
+    let mut is_on = false;
+    for line in script.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
+        match line {
+            "SET NOEXEC ON;" => is_on = true,
+            "SET NOEXEC OFF;" => is_on = false,
+            _ => ensure(is_on, format!("{line} runs in {script}"))?,
+        }
+    }
+    Ok(())
+}
+
+fn run_any(folder: &Path, arguments: &[&str]) {
+    drop(mdfsck(folder, arguments));
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {

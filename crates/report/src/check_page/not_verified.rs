@@ -85,7 +85,7 @@ fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], room: &mut Budget
         what.push(What { what: name, more: of_one_kind.len() - places.len(), places });
     }
     Cause {
-        kind: heading(limit.kind),
+        kind: heading(limit),
         reason,
         id: limit.id.into(),
         action: limit.action,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod backups;
+mod carried_out;
 #[path = "../../../mdfsck/tests/exports/environment.rs"]
 mod environment;
 mod kinds;

@@ -1,6 +1,6 @@
 //! Allocation maps, IAM chains and who owns a page.
 
-use super::{Check, Class, Phase, Policy, RESTORE_DATABASE, RESTORE_IAM, Repair, ReportOrder};
+use super::{Check, Class, Phase, Policy, RESTORE_DATABASE, RESTORE_IAM, Repair, ReportOrder, SET_MAPS, SHARED_PAGES};
 
 checks! {
     FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true [rests_on_nothing],
@@ -26,13 +26,13 @@ checks! {
         brief "extent {page} is both free and in use by the maps",
         must "No extent is free in the GAM and mixed with free pages in the SGAM at once.",
         cause "A bit of the GAM or SGAM page was changed.",
-        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages; or let REPAIR_ALLOW_DATA_LOSS rebuild the map.";
+        action SET_MAPS;
     EXTENT_SEVERAL_OWNERS = "allocation.extent-several-owners", 8904 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} in database ID {database_id} is allocated by more than one allocation object.",
         brief "extent {page} has more than one owner",
         must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent.",
         cause "A bit of a GAM, SGAM or IAM page was changed, or an allocation page is stale (a lost write).",
-        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages. Until then treat the rows of both owners in this extent as suspect: one overwrites the other.";
+        action SHARED_PAGES;
     EXTENT_OWNER = "allocation.extent-owner", 8913 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} is allocated to '{owner_name}' and at least one other object.",
         brief "extent {page} belongs to {owner_name} and at least one other",
@@ -56,13 +56,13 @@ checks! {
         brief "page {page} belongs to two allocation units",
         must "A page belongs to one allocation unit only.",
         cause "A single-page slot or a bitmap of an IAM page was changed.",
-        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages. Until then treat the rows on this page as suspect.";
+        action SHARED_PAGES;
     PFS_WRONG_TYPE = "allocation.pfs-wrong-type", 8948 state 6, Allocation, Allocation, AllowDataLoss, true,
         "Database error: Page {page} is marked with the wrong type in PFS page {pfs_page}. PFS status 0x{status:x} expected 0x{expected:x}.",
         brief "page {page} is marked wrongly in PFS page {pfs_page}",
         must "The PFS byte of a page says what the IAM pages say: allocated, of a mixed extent, IAM page.",
         cause "A byte of the PFS page was changed, or the PFS page is stale (a lost write).",
-        action "Restore the database or the file, as page restore is not possible for PFS pages; or let REPAIR_ALLOW_DATA_LOSS set the bits.";
+        action SET_MAPS;
     IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true listed BehindCause [rests_on_the_log, explained],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
         brief "IAM page {page} cannot be read",
@@ -80,7 +80,7 @@ checks! {
         brief "IAM page {page}, the previous in the chain, was not found",
         must "The page that an IAM page names as previous is an IAM page; an IAM page without a predecessor is named in the catalog.",
         cause "The catalog row was lost or changed ((0:0)), or the previous IAM page was overwritten.",
-        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages. If the table was dropped, only space is lost.";
+        action "Another page than (0:0): restore it, as for message 2575. (0:0): nothing names this IAM page, and no table misses what it lists; save what is there (mdfsck export --damaged), then REPAIR_ALLOW_DATA_LOSS removes the page.";
     IAM_SEQUENCE = "iam.sequence", 2577 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
         brief "the IAM chain is numbered wrongly",

@@ -52,10 +52,10 @@ checks! {
         cause "The header of a record was changed after it was written.",
         action "Copy the backup again or take a new one. The pages in the record are lost.";
     BACKUP_DATA_CHECKSUM = "backup.data-checksum", 3189 state 1, Container, Consistency, None, true,
-        "Damage to the backup set was detected. Device '{device}': the data at byte {position} has the checksum {computed:x}, expected {stored:x}.",
-        brief "{device}: data with a wrong checksum at byte {position}",
+        "Damage to the backup set was detected. Device '{device}': the data that begins at byte {position} has the checksum {computed:x}, expected {stored:x}.",
+        brief "{device}: data with a wrong checksum, from byte {position} on",
         must "The data of a backup taken WITH CHECKSUM has the checksum that was stored with it.",
-        cause "The backup file was changed after it was written; messages about pages say where, if they have checksums too.",
+        cause "The backup file was changed after it was written, anywhere in this data: one checksum is for all of it. Messages about pages say where, if they have checksums too.",
         action "Copy the backup again or take a new one.";
     BACKUP_RECORD_CHECKSUM = "backup.record-checksum", 3189 state 2, Container, Consistency, None, true,
         "Damage to the backup set was detected. Device '{device}': the record at byte {position} of the compressed backup has the checksum {computed:x}, expected {stored:x}.",

@@ -1,0 +1,177 @@
+//! Allocation maps that are wrong about sound pages: which of them, and whose pages these are. No page of data is damaged with them,
+//! but a server that trusts a wrong map takes pages of live rows for free ones: nothing is to be written until they are right.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog::{Database, Fetched, fetch};
+use check::{Finding, Owner, Value};
+use format::allocation::{EXTENT_PAGES, FixedPage, IamHeader, PfsByte, pfs_bytes, pfs_page_of};
+use format::{AllocUnitId, Page, PageBytes, PageId};
+use source::PageSource;
+
+use crate::damage::Ids;
+
+/// Places that are looked at.
+const MOST_PLACES: usize = 4096;
+
+/// Maps that are wrong.
+#[derive(Debug, Default)]
+pub(crate) struct WrongMaps {
+    pub(crate) ids: Ids,
+    /// GAM, SGAM, PFS and IAM pages that are wrong.
+    pub(crate) maps: BTreeSet<PageId>,
+    /// The objects that have pages there, by the headers of these.
+    pub(crate) objects: BTreeSet<i32>,
+    /// Two objects claim the same pages: to drop or to rebuild one of them frees pages of the other.
+    pub(crate) is_shared: bool,
+    /// Tables that miss pages because PFS calls them free, and the findings that say so.
+    pub(crate) called_free: BTreeSet<i32>,
+    pub(crate) ids_of_missing: Ids,
+    /// What is claimed more than once, with the maps that claim it.
+    claims: BTreeMap<PageId, BTreeSet<PageId>>,
+    /// Pages with wrong marks in a PFS page.
+    marks: BTreeSet<PageId>,
+    /// Single pages that two units have, with these.
+    singles: BTreeMap<PageId, BTreeSet<AllocUnitId>>,
+}
+
+impl WrongMaps {
+    /// Takes a finding that says that a map is wrong about pages; false if it says something else.
+    pub(crate) fn take(&mut self, finding: &Finding) -> bool {
+        let Some(page) = finding.page else { return false };
+        let named = |name: &str| match finding.value(name) {
+            Some(Value::Page(map)) => Some(*map),
+            _ => None,
+        };
+        match finding.check.id {
+            "allocation.extent-several-owners" | "allocation.extent-owner" => {
+                self.claims.entry(page).or_default().extend(finding.ref_page);
+            }
+            "allocation.extent-gam-and-sgam" => {
+                let maps = [named("gam_page"), named("sgam_page")];
+                self.claims.entry(page).or_default().extend(maps.into_iter().flatten());
+            }
+            "allocation.pfs-wrong-type" => drop(self.marks.insert(page)),
+            "allocation.page-two-owners" => {
+                let other = match finding.value("other_owner") {
+                    Some(Value::Owner(owner)) => Some(*owner),
+                    _ => None,
+                };
+                let owners = finding.owner.into_iter().chain(other).map(|owner: Owner| owner.alloc_unit);
+                self.singles.entry(page).or_default().extend(owners);
+            }
+            _ => return false,
+        }
+        self.ids.insert(finding.check.id);
+        true
+    }
+
+    /// Pages of a table that PFS calls free, and the findings that follow from it.
+    pub(crate) fn mark(&mut self, object_id: i32, pages: BTreeSet<PageId>, ids: &Ids) {
+        self.marks.extend(pages);
+        self.called_free.insert(object_id);
+        self.ids.extend(ids);
+        self.ids_of_missing.extend(ids);
+    }
+
+    /// Once all findings are there: the headers of the pages say which map is wrong.
+    pub(crate) fn settle(&mut self, source: &dyn PageSource, database: &Database) {
+        let look = Look { source, database };
+        let mut misled = BTreeSet::new();
+        for (extent, maps) in std::mem::take(&mut self.claims).into_iter().take(MOST_PLACES) {
+            let owners = look.owners(extent);
+            self.objects.extend(owners.iter().filter_map(|unit| look.object(*unit)));
+            let (fixed, of_units): (Vec<PageId>, Vec<PageId>) =
+                maps.into_iter().partition(|map| FixedPage::at(*map).is_some());
+            let (right, wrong): (Vec<PageId>, Vec<PageId>) =
+                of_units.into_iter().partition(|map| look.unit(*map).is_some_and(|unit| owners.contains(&unit)));
+            self.is_shared |= right.len() + wrong.len() > 1;
+            self.objects.extend(wrong.iter().filter_map(|map| look.object(look.unit(*map)?)));
+            misled.extend(wrong.iter().map(|_| extent));
+            // Where the pages are those of a unit that claims them, what says that they are free, or mixed, is wrong.
+            match fixed.as_slice() {
+                // No unit claims them as a whole: they are mixed if pages of them are in use, else free.
+                [gam, sgam] if right.is_empty() => drop(self.maps.insert(if owners.is_empty() { *sgam } else { *gam })),
+                _ if !right.is_empty() || wrong.is_empty() => self.maps.extend(fixed),
+                _ => {}
+            }
+            self.maps.extend(wrong);
+            // What two units have pages in is wrong for one of them: nothing says for which.
+            if right.len() > 1 {
+                self.maps.extend(right);
+            }
+        }
+        for (number, page) in std::mem::take(&mut self.marks).into_iter().enumerate() {
+            let unit = (number < MOST_PLACES).then(|| look.unit(page)).flatten();
+            self.objects.extend(unit.and_then(|unit| look.object(unit)));
+            // Where an IAM page is wrong, the marks are right.
+            if !misled.contains(&first_of_extent(page)) {
+                self.maps.insert(PageId::new(page.file, pfs_page_of(page.page)));
+            }
+        }
+        for (page, units) in std::mem::take(&mut self.singles).into_iter().take(MOST_PLACES) {
+            self.is_shared = true;
+            let owner = look.unit(page);
+            self.objects.extend(units.iter().filter_map(|unit| look.object(*unit)));
+            let strangers = units.iter().filter(|unit| owner != Some(**unit));
+            self.maps.extend(strangers.filter_map(|unit| look.first_map(*unit)));
+        }
+    }
+}
+
+/// Whether `page` is a sound page of the object that its PFS page calls free.
+pub(crate) fn is_called_free(source: &dyn PageSource, database: &Database, page: PageId, object_id: i32) -> bool {
+    let look = Look { source, database };
+    !look.is_in_use(page) && look.unit(page).and_then(|unit| look.object(unit)) == Some(object_id)
+}
+
+/// What pages say.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    source: &'a dyn PageSource,
+    database: &'a Database,
+}
+
+impl Look<'_> {
+    fn sound(self, page: PageId) -> Option<Box<PageBytes>> {
+        match fetch(self.source, page) {
+            Fetched::Sound(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The unit that the header of a sound page names.
+    fn unit(self, page: PageId) -> Option<AllocUnitId> {
+        Some(Page::new(&*self.sound(page)?).header().alloc_unit())
+    }
+
+    /// The object that a unit belongs to.
+    fn object(self, unit: AllocUnitId) -> Option<i32> {
+        let unit = self.database.units.get(self.database.unit_index(unit)?)?;
+        Some(self.database.rowset_of(unit)?.object_id)
+    }
+
+    /// The first IAM page of a unit, which has its single pages.
+    fn first_map(self, unit: AllocUnitId) -> Option<PageId> {
+        let first = self.database.units.get(self.database.unit_index(unit)?)?.first_iam;
+        self.sound(first).is_some_and(|bytes| IamHeader::read(Page::new(&bytes)).is_some()).then_some(first)
+    }
+
+    /// Whether PFS says so.
+    fn is_in_use(self, page: PageId) -> bool {
+        let first = page.page / format::allocation::PFS_PAGES * format::allocation::PFS_PAGES;
+        let map = self.sound(PageId::new(page.file, pfs_page_of(page.page)));
+        let byte = map.and_then(|bytes| Some(*pfs_bytes(Page::new(&bytes))?.get((page.page - first) as usize)?));
+        byte.is_some_and(|byte| PfsByte(byte).is_allocated())
+    }
+
+    /// The units that have pages in use in an extent.
+    fn owners(self, extent: PageId) -> BTreeSet<AllocUnitId> {
+        let pages = (extent.page..extent.page.saturating_add(EXTENT_PAGES)).map(|page| PageId::new(extent.file, page));
+        pages.filter(|page| self.is_in_use(*page)).filter_map(|page| self.unit(page)).collect()
+    }
+}
+
+fn first_of_extent(page: PageId) -> PageId {
+    PageId::new(page.file, page.page / EXTENT_PAGES * EXTENT_PAGES)
+}

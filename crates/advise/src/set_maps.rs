@@ -1,0 +1,151 @@
+//! Wrong maps of sound pages, where no restore brings right ones without loss: nothing is written, the rows are saved, then the
+//! maps are set.
+
+use format::PageId;
+use script::quote_text;
+
+use crate::damage::Damage;
+use crate::plan::Request;
+use crate::repairs::{object_name, rows_counted, table_argument, use_database};
+use crate::statements::{self, BY_HAND, are_plain, check_again};
+use crate::step::{Action, Step};
+
+/// Objects that are named one by one.
+const MOST_NAMED: usize = 5;
+
+/// The steps: the first saves what a wrong map endangers.
+pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> Vec<Step> {
+    let mut steps = vec![save(request, damage)];
+    if !damage.maps.ids.is_subset(&damage.maps.ids_of_missing) {
+        steps.push(repair(request, damage));
+    }
+    let missing = damage.maps.called_free.iter();
+    steps.extend(missing.map(|&object_id| rebuild(request, damage, object_id)));
+    steps
+}
+
+/// `dbo.orders and dbo.order_lines`, by the headers of the pages.
+fn objects(request: &Request<'_>, damage: &Damage) -> String {
+    let names: Vec<String> = damage.maps.objects.iter().map(|&object_id| object_name(request, object_id)).collect();
+    match names.as_slice() {
+        [] => "the database".to_owned(),
+        [rest @ .., last] if !rest.is_empty() && names.len() <= MOST_NAMED => format!("{} and {last}", rest.join(", ")),
+        [name] => name.clone(),
+        names => format!("{} objects", names.len()),
+    }
+}
+
+fn save(request: &Request<'_>, damage: &Damage) -> Step {
+    let of = objects(request, damage);
+    let mut step = Step::new(Action::Export, format!("Let nothing be written, and save the rows of {of}"));
+    let maps = &damage.maps;
+    step.reason = match maps.is_shared {
+        true => format!(
+            "Maps give the same pages to more than one object: {of}. Each page has the rows of one of them, and nothing else is \
+             damaged; but what the other writes, drops or rebuilds overwrites or frees them."
+        ),
+        false => format!(
+            "Maps are wrong about pages of {of}; these pages and their rows are sound. But the server may take them for free, \
+             and write over them."
+        ),
+    };
+    step.reason.push_str(match request.backups {
+        Some(_) => " No backup given brings right maps without loss.",
+        None => " With --backups DIR, backups are looked at: a restore of the file with its log loses nothing.",
+    });
+    step.risk = "The files are only read by the export. READ_ONLY throws out everybody who is working.".to_owned();
+    step.proven = Some("Headers of the pages say whose they are, and no finding is about their content.".to_owned());
+    let is_known = |object_id: &&i32| !request.database.is_system_table(**object_id);
+    let users: Vec<&i32> = maps.objects.iter().filter(is_known).collect();
+    let tables: Vec<String> = match users.len() == maps.objects.len() {
+        true => users.iter().map(|&&object_id| format!(" --table {}", table_argument(request, object_id))).collect(),
+        false => Vec::new(),
+    };
+    step.command = Some(format!("mdfsck export {} -o saved --damaged{}", request.paths, tables.concat()));
+    step.sql = match statements::database(&request.report.database.name) {
+        Some(name) => {
+            vec!["USE [master];".to_owned(), format!("ALTER DATABASE {name} SET READ_ONLY WITH ROLLBACK IMMEDIATE;")]
+        }
+        None => vec![BY_HAND.to_owned()],
+    };
+    step.pages = maps.maps.iter().copied().collect();
+    step.rests_on.clone_from(&maps.ids);
+    step
+}
+
+fn repair(request: &Request<'_>, damage: &Damage) -> Step {
+    let maps = &damage.maps;
+    let mut step = Step::new(Action::RepairAllowDataLoss, "When the rows are saved: let the repair set the maps");
+    step.reason = match maps.is_shared {
+        true => "No command but the repair changes maps. It takes the pages from one of their owners, and does not say from which."
+            .to_owned(),
+        false => "No command but the repair changes maps. As far as the findings show it only sets bits, and deletes nothing."
+            .to_owned(),
+    };
+    step.risk =
+        "It needs single-user mode. Copy the files first, and compare the numbers of rows before and after.".to_owned();
+    step.cannot_restore =
+        maps.is_shared.then(|| "The rows of the owner from which it takes pages: they were saved.".to_owned());
+    step.sql = repair_statements(request, damage).unwrap_or(vec![BY_HAND.to_owned()]);
+    step.pages = maps.maps.iter().copied().collect();
+    step.rests_on.clone_from(&maps.ids);
+    step
+}
+
+fn repair_statements(request: &Request<'_>, damage: &Damage) -> Option<Vec<String>> {
+    let name = &request.report.database.name;
+    let quoted = statements::database(name)?;
+    let is_counted =
+        |object_id: &&i32| !request.database.is_system_table(**object_id) && are_plain(request, **object_id);
+    let objects = damage.maps.objects.iter().filter(is_counted).take(MOST_NAMED);
+    let counts: Vec<String> = objects
+        .filter_map(|&object_id| {
+            let table = request.script.table_name(object_id)?;
+            Some(format!("-- {}\nSELECT COUNT_BIG(*) FROM {quoted}.{table};", rows_counted(request, object_id)))
+        })
+        .collect();
+    let mut sql = vec!["USE [master];".to_owned()];
+    sql.push(format!("ALTER DATABASE {quoted} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"));
+    sql.push(format!("ALTER DATABASE {quoted} SET READ_WRITE;"));
+    sql.extend(counts.iter().cloned());
+    sql.push(format!(
+        "DBCC CHECKALLOC ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;",
+        quote_text(name)
+    ));
+    sql.extend(counts);
+    sql.push(check_again(name));
+    sql.push(format!("ALTER DATABASE {quoted} SET MULTI_USER;"));
+    Some(sql)
+}
+
+/// A table with pages that PFS calls free, which the repair does not see: an extent may have such pages.
+fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
+    let object = object_name(request, object_id);
+    let mut step = Step::new(Action::RebuildTable, format!("When the rows are saved: rebuild the table {object}"));
+    step.reason = "New pages get new marks. A scan that goes by the maps passes over the pages that are called free: the rows that a rebuild \
+                   did not find are in what was saved."
+        .to_owned();
+    step.risk = "Compare the number of rows with what was saved, and insert those that are missing.".to_owned();
+    let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));
+    step.sql = match (statements::database(&request.report.database.name), table) {
+        (Some(name), Some(table)) => {
+            let rebuild = match request.database.indexes.get(&(object_id, 1)) {
+                Some(index) => format!("ALTER INDEX {} ON {table} REBUILD;", script::quote(&index.name)),
+                None => format!("ALTER TABLE {table} REBUILD;"),
+            };
+            vec![
+                "USE [master];".to_owned(),
+                format!("ALTER DATABASE {name} SET READ_WRITE;"),
+                use_database(request),
+                rebuild,
+                format!("SELECT COUNT_BIG(*) FROM {table};"),
+                format!("DBCC CHECKTABLE ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(&table)),
+            ]
+        }
+        _ => vec![BY_HAND.to_owned()],
+    };
+    step.object = Some(object);
+    step.pages = damage.maps.maps.iter().copied().collect::<Vec<PageId>>();
+    step.rests_on.clone_from(&damage.maps.ids_of_missing);
+    step
+}

@@ -1,0 +1,414 @@
+//! The first step of advice is carried out in the lab, until nothing is left to do: then the database is sound and has every row.
+//! No server is at hand: what a statement does is done to pages. A restore takes them from the sound copy; a rebuild gives the
+//! object its sound pages, if the rows that it reads are all there, and if what it frees belongs to nobody else.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use advise::Action;
+use catalog::{AllocUnit, Database, Fetched, fetch};
+use format::allocation::{EXTENT_PAGES, IamHeader, bitmap, set_bits};
+use lab::backup::{BackupOptions, Set, backup};
+use lab::damage::{Kind, damage};
+use lab::{Description, PageVerify, Version, orders, specimens};
+use rows::{Reader, Scan, ScanOptions, Table};
+use trials::mutate::{Pages, Random, Survey, Verb, damages};
+use trials::plain::plain;
+
+use super::*;
+
+/// Steps after which a database must be sound.
+const MOST_STEPS: usize = 12;
+
+type Row = Vec<Option<String>>;
+type Changes = BTreeMap<PageId, PageBytes>;
+
+/// A sound database with a backup of it.
+struct Sound {
+    files: MemoryFiles,
+    paths: Vec<PathBuf>,
+    database: Database,
+    rows: BTreeMap<String, Vec<Row>>,
+    backups: Backups,
+    _folder: tempfile::TempDir,
+}
+
+impl Sound {
+    fn new(description: &Description) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = write(description, folder.path());
+        let set = Set { files: &paths, step: 1, options: BackupOptions::default() };
+        let backups = backups(&backup(&[set], folder.path(), "full").unwrap().files);
+        let files = open(&paths);
+        let database = catalog::load(&files);
+        assert!(advice(&files, None).0.findings.is_empty());
+        let rows = rows_of(&files);
+        Self { files, paths, database, rows, backups, _folder: folder }
+    }
+
+    fn page(&self, page: PageId) -> PageBytes {
+        self.files.read_page(page).map_or([0; PAGE_BYTES], |bytes| *bytes)
+    }
+
+    fn pages(&self) -> impl Iterator<Item = PageId> {
+        let of =
+            |file: &source::DataFile| (0..file.pages).map(|page| PageId::new(file.file_id, page)).collect::<Vec<_>>();
+        self.files.files().iter().flat_map(of)
+    }
+
+    /// The pages with these rowsets' units, IAM pages among them, by the headers.
+    fn pages_of(&self, object: &str, is_meant: impl Fn(i32) -> bool) -> Vec<PageId> {
+        let is_of = |page: &PageId| {
+            let found = owner(&self.files, &self.database, *page);
+            found.is_some_and(|(id, index)| self.name(id) == object && is_meant(index))
+        };
+        self.pages().filter(is_of).collect()
+    }
+
+    fn name(&self, object_id: i32) -> String {
+        let object = self.database.objects.get(&object_id);
+        object.map_or_else(String::new, |object| format!("{}.{}", self.database.schema_name(object), object.name))
+    }
+
+    fn index(&self, object: &str, index: &str) -> Option<i32> {
+        let mut indexes = self.database.indexes.iter();
+        let found = indexes.find(|((id, _), found)| self.name(*id) == object && found.name == index);
+        found.map(|((_, id), _)| *id)
+    }
+}
+
+/// The rows of all tables, as the ordinary reading gives them.
+fn rows_of(files: &MemoryFiles) -> BTreeMap<String, Vec<Row>> {
+    let database = catalog::load(files);
+    let mut all = BTreeMap::new();
+    for table in Table::list(&database).into_iter().filter_map(|id| Table::of(&database, id).ok()) {
+        let mut scan = Scan::new(files, &database, &table, ScanOptions::default());
+        let mut reader = Reader::new(files, &database, &table, ScanOptions::default());
+        let mut rows: Vec<Row> = Vec::new();
+        while let Some(range) = scan.next_range() {
+            let each = &mut |row: &rows::Row<'_>| {
+                rows.push(row.values.iter().map(plain).collect());
+                Ok(())
+            };
+            reader.read(&range, each).unwrap();
+        }
+        rows.sort();
+        all.insert(table.full_name(), rows);
+    }
+    all
+}
+
+/// What an allocation unit's IAM pages give to it.
+fn claimed(source: &MemoryFiles, unit: &AllocUnit) -> BTreeSet<PageId> {
+    let (mut pages, mut at) = (BTreeSet::new(), unit.first_iam);
+    for _ in 0..64 {
+        let Fetched::Sound(bytes) = fetch(source, at) else { break };
+        let page = Page::new(&bytes);
+        let (Some(header), Some(bits)) = (IamHeader::read(page), bitmap(page)) else { break };
+        pages.extend(header.slots.into_iter().filter(|slot| !slot.is_none()));
+        let first = |extent: u32| header.start.page + extent * EXTENT_PAGES;
+        let extents = set_bits(bits).flat_map(|extent| first(extent)..first(extent) + EXTENT_PAGES);
+        pages.extend(extents.map(|page| PageId::new(header.start.file, page)));
+        at = page.header().next();
+    }
+    pages
+}
+
+/// Carries out a step; an error if it harms. `None`: there is nothing more to do to the database.
+fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> Result<Option<MemoryFiles>, String> {
+    let put = |pages: Vec<PageId>| {
+        let changes = pages.into_iter().map(|page| (page, sound.page(page)));
+        hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
+    };
+    let object = step.object.clone().unwrap_or_default();
+    let has_rows = |object: &str| match rows_of(hurt).get(object) == sound.rows.get(object) {
+        true => Ok(()),
+        false => Err(format!("{} of {object}, whose rows are not all found", step.action.name())),
+    };
+    let frees_only_its_own = |is_meant: &dyn Fn(i32) -> bool| {
+        let database = catalog::load(hurt);
+        let mut pages = database.units.iter().flat_map(|unit| {
+            let rowset = database
+                .rowset_of(unit)
+                .filter(|rowset| sound.name(rowset.object_id) == object && is_meant(rowset.index_id));
+            rowset
+                .map(|rowset| claimed(hurt, unit).into_iter().map(|page| (rowset.object_id, page)).collect::<Vec<_>>())
+        });
+        let used = Pages::new(&sound.files, &sound.database);
+        let is_in_use = |page: PageId| used.pfs(page).is_some_and(|byte| byte.is_allocated());
+        let strange = pages.find_map(|pages| {
+            pages.into_iter().find(|(id, page)| {
+                is_in_use(*page) && owner(&sound.files, &sound.database, *page).is_some_and(|(of, _)| of != *id)
+            })
+        });
+        strange.map_or(Ok(()), |(_, page)| Err(format!("{} frees page {page} of another object", step.action.name())))
+    };
+    match step.action {
+        Action::RestorePages => put(step.pages.clone()),
+        Action::RestoreFile => {
+            let files: BTreeSet<u16> = step.pages.iter().map(|page| page.file).collect();
+            put(sound.pages().filter(|page| files.contains(&page.file)).collect())
+        }
+        Action::RestoreDatabase => Ok(Some(open(&sound.paths))),
+        Action::UpdateUsage => {
+            let is_of_catalog = |page: &PageId| {
+                owner(&sound.files, &sound.database, *page).is_some_and(|(id, _)| sound.database.is_system_table(id))
+            };
+            put(sound.pages().filter(is_of_catalog).collect())
+        }
+        Action::UpdateRows => put(step.pages.clone()),
+        Action::RebuildIndex => {
+            has_rows(&object)?;
+            let index = step.index.as_deref().and_then(|index| sound.index(&object, index));
+            let index = index.ok_or_else(|| format!("no index {:?} of {object}", step.index))?;
+            frees_only_its_own(&|id| id == index)?;
+            put(sound.pages_of(&object, |id| id == index))
+        }
+        Action::RebuildTable => {
+            has_rows(&object)?;
+            frees_only_its_own(&|id| id <= 1)?;
+            put(sound.pages_of(&object, |id| id <= 1))
+        }
+        Action::Export => {
+            let found = rows_of(hurt);
+            for (table, rows) in &sound.rows {
+                let found = found.get(table).map(Vec::as_slice).unwrap_or_default();
+                if !is_loss && found != rows {
+                    return Err(format!("{table}: {} rows are saved of {}", found.len(), rows.len()));
+                }
+                if found.iter().any(|row| rows.binary_search(row).is_err()) {
+                    return Err(format!("{table}: a row is saved that it never had"));
+                }
+            }
+            Ok(None)
+        }
+        Action::RepairAllowDataLoss => Err("a repair that deletes is the first step".to_owned()),
+        Action::Inspect => Err("nothing is to be done but to look".to_owned()),
+    }
+}
+
+/// How often a check led to a first step, and how often that was right.
+#[derive(Default)]
+struct Tally {
+    by_check: BTreeMap<String, (u32, u32)>,
+    steps: BTreeMap<&'static str, u32>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    /// Follows the advice on a damaged database, with a backup or without.
+    fn follow(&mut self, sound: &Sound, hurt: &MemoryFiles, what: &str) {
+        let (report, plan) = advice(hurt, None);
+        if report.findings.is_empty() {
+            return;
+        }
+        let ids: BTreeSet<&'static str> = report.findings.iter().map(|finding| finding.check.id).collect();
+        let mut said = Vec::new();
+        for backups in [None, Some(&sound.backups)] {
+            // Without a backup and with rows lost, the first step is to look for one.
+            if backups.is_none() && plan.situation == advise::Situation::Loss {
+                continue;
+            }
+            if let Err(why) = self.mend(sound, hurt, backups) {
+                said.push(why);
+            }
+        }
+        for id in ids {
+            let (tried, right) = self.by_check.entry(id.to_owned()).or_default();
+            *tried += 1;
+            *right += u32::from(said.is_empty());
+        }
+        self.wrong.extend((!said.is_empty()).then(|| format!("{what}: {}", said.join("; "))));
+    }
+
+    fn mend(&mut self, sound: &Sound, hurt: &MemoryFiles, backups: Option<&Backups>) -> Result<(), String> {
+        let mut now = hurt.with_pages([]).map_err(|error| error.to_string())?;
+        for _ in 0..MOST_STEPS {
+            let (report, plan) = advice(&now, backups);
+            if report.findings.is_empty() {
+                return match rows_of(&now) == sound.rows {
+                    true => Ok(()),
+                    false => Err("rows are missing in what is sound".to_owned()),
+                };
+            }
+            let heading = if backups.is_some() { "with a backup" } else { "without a backup" };
+            let is_step = |step: &&Step| step.action != Action::Inspect;
+            let Some(step) = plan.steps.iter().find(is_step) else { return Err(format!("{heading}: no step")) };
+            *self.steps.entry(step.action.name()).or_default() += 1;
+            let is_loss = plan.situation == advise::Situation::Loss || plan.situation == advise::Situation::InBackup;
+            // Before a restore that loses changes, what can be read is saved.
+            let next = match (step.action, plan.steps.iter().filter(is_step).nth(1)) {
+                (Action::Export, Some(then)) if is_loss && then.action == Action::RestoreDatabase => then,
+                _ => step,
+            };
+            match carry_out(sound, &now, next, is_loss).map_err(|why| format!("{heading}: {why}"))? {
+                Some(mended) => now = mended,
+                None => return Ok(()),
+            }
+        }
+        Err(format!("not sound after {MOST_STEPS} steps"))
+    }
+
+    fn table(&self) -> String {
+        let mut text = String::new();
+        self.by_check.iter().for_each(|(id, (tried, right))| writeln!(text, "{id} {right} of {tried}").unwrap());
+        text
+    }
+}
+
+/// Every field of every structure, a few sites of each, by verbs that `random` draws.
+fn fields(sound: &Sound, per_field: usize, seed: u64, tally: &mut Tally) {
+    let mut random = Random::new(seed);
+    let pages = Pages::new(&sound.files, &sound.database);
+    for (structure, field, sites) in Survey::of(&sound.files, &sound.database, seed).fields() {
+        let drawn: Vec<_> = sites.drawn().collect();
+        for _ in 0..per_field {
+            let (Some(site), Some(verb)) = (random.pick(&drawn), random.pick(&Verb::ALL)) else { continue };
+            let Some(mut bytes) = pages.read(site.page) else { continue };
+            let other = random.pick(&drawn).and_then(|other| Some(other.value(&*pages.read(other.page)?).to_vec()));
+            let other = other.filter(|value| value.len() == site.bytes.len());
+            if !site.apply(&mut bytes, *verb, other.as_deref()) {
+                continue;
+            }
+            seal(&mut bytes);
+            let Ok(hurt) = sound.files.with_pages([(site.page, *bytes)]) else { continue };
+            tally.follow(
+                sound,
+                &hurt,
+                &format!("{structure}, {field}, {} {:?} {}", site.page, site.bytes, verb.name()),
+            );
+        }
+    }
+}
+
+/// The maps are wrong about pages of live rows, and no row is lost (the kinds of damage that a repair would have made a loss of).
+fn maps(sound: &Sound) -> Vec<(&'static str, Changes)> {
+    let pages = Pages::new(&sound.files, &sound.database);
+    let of_user = |page: &PageId| {
+        owner(&sound.files, &sound.database, *page)
+            .is_some_and(|(id, index)| index == 1 && !sound.database.is_system_table(id))
+            && pages.pfs(*page).is_some_and(|byte| byte.type_bits() == format::allocation::PfsByte::DEDICATED)
+    };
+    let leaves: Vec<PageId> = sound.pages().filter(of_user).collect();
+    let page = leaves[leaves.len() / 2];
+    let edited = |map: u32, edit: &dyn Fn(&mut PageBytes)| {
+        let map = PageId::new(page.file, map);
+        let mut bytes = *pages.read(map).unwrap();
+        edit(&mut bytes);
+        seal(&mut bytes);
+        BTreeMap::from([(map, bytes)])
+    };
+    let bit = |bytes: &mut PageBytes| bytes[194 + page.page as usize / 64] ^= 1 << (page.page / 8 % 8);
+    vec![
+        ("the GAM calls an extent of live rows free", edited(2, &bit)),
+        ("the SGAM calls an extent of live rows mixed", edited(3, &bit)),
+        ("PFS calls a page of live rows free", edited(1, &|bytes| bytes[100 + page.page as usize] &= !0x40)),
+        (
+            "PFS calls pages of live rows mixed",
+            edited(1, &|bytes| {
+                bytes[100 + page.page as usize..][..7].iter_mut().for_each(|byte| *byte ^= 0x20);
+            }),
+        ),
+    ]
+}
+
+/// An IAM page that nothing names, of a unit that does not exist.
+fn orphan(sound: &Sound) -> (PageId, Changes) {
+    let pages = Pages::new(&sound.files, &sound.database);
+    let iam = sound.pages().find(|page| pages.pfs(*page).is_some_and(|byte| byte.is_iam())).unwrap();
+    let gam = PageId::new(1, 3);
+    let mixed = pages.read(gam).unwrap();
+    let is_free = |page: &PageId| {
+        !pages.pfs(*page).is_some_and(|byte| byte.is_allocated())
+            && mixed[194 + page.page as usize / 64] >> (page.page / 8 % 8) & 1 == 1
+    };
+    let free = sound.pages().filter(|page| page.page > 8).find(is_free).unwrap();
+    let mut bytes = *pages.read(iam).unwrap();
+    bytes[32..36].copy_from_slice(&free.page.to_le_bytes());
+    bytes[6..8].copy_from_slice(&256u16.to_le_bytes());
+    bytes[24..28].copy_from_slice(&1523u32.to_le_bytes());
+    bytes[96 + 46..96 + 46 + 48].fill(0);
+    bytes[194..8180].fill(0);
+    seal(&mut bytes);
+    let pfs = PageId::new(1, 1);
+    let mut marks = *pages.read(pfs).unwrap();
+    marks[100 + free.page as usize] = 0x70;
+    seal(&mut marks);
+    (free, BTreeMap::from([(free, bytes), (pfs, marks)]))
+}
+
+#[test]
+fn wrong_maps_of_live_rows_are_set_and_nothing_is_freed() {
+    let sound = Sound::new(&orders::orders(Version::V904, 5, 9 << 20));
+    let mut tally = Tally::default();
+    for (what, changes) in maps(&sound) {
+        let hurt = sound.files.with_pages(changes).unwrap();
+        let (report, plan) = advice(&hurt, None);
+        assert!(!report.findings.is_empty(), "{what}");
+        let first = plan.steps.first().unwrap();
+        let ids: Vec<&str> = report.findings.iter().map(|finding| finding.check.id).collect();
+        assert_eq!(first.action, Action::Export, "{what}: {ids:?} {:?}", actions(&plan));
+        assert!(first.sql.iter().any(|sql| sql.contains("SET READ_ONLY")), "{what}: {first:#?}");
+        let said: String =
+            plan.steps.iter().map(|step| format!("{} {} {}", step.title, step.reason, step.risk)).collect();
+        assert!(!said.contains("belongs to nothing") && !said.contains("new database"), "{what}: {said}");
+        assert!(
+            advice(&hurt, Some(&sound.backups)).1.steps[0].action == Action::RestoreFile
+                || advice(&hurt, Some(&sound.backups)).1.steps[0].action == Action::RestoreDatabase,
+            "{what}"
+        );
+        tally.follow(&sound, &hurt, what);
+    }
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
+}
+
+#[test]
+fn an_iam_page_that_nothing_names_is_looked_at_and_freed_and_no_place_is_0_0() {
+    let sound = Sound::new(&orders::orders(Version::V904, 5, 9 << 20));
+    let (page, changes) = orphan(&sound);
+    let hurt = sound.files.with_pages(changes).unwrap();
+    let (report, plan) = advice(&hurt, None);
+    assert!(report.findings.iter().all(|finding| finding.check.id == "iam.prev-unseen"));
+    assert_eq!(actions(&plan), ["export", "repair_allow_data_loss"], "{plan:#?}");
+    assert!(plan.steps.iter().all(|step| step.pages == [page]), "{plan:#?}");
+    assert_eq!(plan.situation, advise::Situation::NoLoss);
+    // What the repair does: the page is free again, and every row is there.
+    let freed = hurt.with_pages([(PageId::new(1, 1), sound.page(PageId::new(1, 1)))]).unwrap();
+    assert!(advice(&freed, None).0.findings.is_empty() && rows_of(&freed) == sound.rows);
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn the_first_step_of_every_check_that_the_lab_triggers_leads_to_a_sound_database_with_every_row() {
+    let mut tally = Tally::default();
+    let orders = Sound::new(&orders::orders(Version::V904, 5, 9 << 20));
+    for (what, changes) in maps(&orders) {
+        tally.follow(&orders, &orders.files.with_pages(changes).unwrap(), what);
+    }
+    let sound: Vec<Vec<u8>> = orders.paths.iter().map(|path| fs::read(path).unwrap()).collect();
+    for kind in Kind::ALL {
+        for seed in 0..4 {
+            let done = damage(&orders.paths, kind, seed).unwrap();
+            let hurt = open(&orders.paths);
+            orders.paths.iter().zip(&sound).for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+            tally.follow(&orders, &hurt, &done.what);
+        }
+    }
+    let small = Sound::new(&specimens::specimen(Version::V904, PageVerify::Checksum, 5));
+    for damage in damages(&small.files, &small.database, None, 2).into_iter().filter(|damage| damage.cut.is_none()) {
+        let what = format!("{} {}", damage.kind, damage.page);
+        let Ok(hurt) = small.files.with_pages(damage.changes) else { continue };
+        tally.follow(&small, &hurt, &what);
+    }
+    for seed in 0..2 {
+        fields(&small, 2, seed, &mut tally);
+    }
+    println!("{} checks, steps carried out: {:?}", tally.by_check.len(), tally.steps);
+    println!("{}", tally.table());
+    let (tried, right) = tally.by_check.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    println!("{right} of {tried} first steps are right");
+    let never: Vec<&str> =
+        check::registry::ALL.iter().map(|check| check.id).filter(|id| !tally.by_check.contains_key(*id)).collect();
+    println!("not triggered: {}", never.join(" "));
+    assert!(tally.wrong.is_empty(), "{} wrong: {:#?}", tally.wrong.len(), &tally.wrong[..tally.wrong.len().min(80)]);
+}
