@@ -89,10 +89,12 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 let order = [
                     "-- Restores",
                     "USE [master];",
+                    "IF DB_ID(N'workload') IS NOT NULL SET NOEXEC ON;",
                     "RESTORE DATABASE [workload]",
                     "RESTORE LOG",
                     "RESTORE LOG",
                     "WITH RECOVERY;",
+                    "SET NOEXEC OFF;",
                 ];
                 let mut rest = script.as_str();
                 for part in order {

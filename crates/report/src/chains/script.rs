@@ -55,10 +55,14 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         )?;
         writeln!(
             out,
-            "-- WITH REPLACE is not given: an existing database is not overwritten. If the old one still works, back up"
+            "-- A database of this name that is there is not overwritten: nothing runs then, unless you delete the line with"
         )?;
-        writeln!(out, "-- the tail of its log first (BACKUP LOG ... WITH NORECOVERY).")?;
+        writeln!(
+            out,
+            "-- DB_ID. If the old one still works, back up the tail of its log first (BACKUP LOG ... WITH NORECOVERY)."
+        )?;
         writeln!(out, "USE [master];")?;
+        writeln!(out, "IF DB_ID({}) IS NOT NULL SET NOEXEC ON;", literal(&database.database))?;
         let stops = |moment: &Moment| found.detour.as_ref().map_or(moment.stops, |detour| detour.stops);
         let stop = found.at.as_ref().filter(|(_, moment)| stops(moment));
         statements(database, path, stop.map(|(time, _)| time.as_str()), out)?;
@@ -102,7 +106,8 @@ fn statements(database: &DatabaseChains, path: &Chain, stop: Option<&str>, out: 
         }
         writeln!(out, "       NORECOVERY;")?;
     }
-    writeln!(out, "\n-- Nothing more can be restored after this.\nRESTORE DATABASE {name} WITH RECOVERY;")
+    writeln!(out, "\n-- Nothing more can be restored after this.\nRESTORE DATABASE {name} WITH RECOVERY;")?;
+    writeln!(out, "SET NOEXEC OFF;")
 }
 
 /// Files that no set before had, each as a comment that can be made an option.
