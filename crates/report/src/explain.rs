@@ -115,6 +115,8 @@ pub(crate) struct Explained {
     id: &'static str,
     number: u16,
     message: String,
+    /// What is wrong, of no place: the head of findings.
+    fault: String,
     invariant: &'static str,
     cause: &'static str,
     action: &'static str,
@@ -126,11 +128,59 @@ impl Explained {
             id: check.id,
             number: check.msg,
             message: message(check),
+            fault: fault(check),
             invariant: check.invariant,
             cause: check.cause,
             action: check.action,
         }
     }
+}
+
+/// What is wrong where a check fails, as a sentence without places: "A page is not as it was written".
+pub(crate) fn fault(check: &Check) -> String {
+    let mut text = check.brief.trim_end_matches(": {header_page}").to_owned();
+    for (places, words) in [
+        ("{device}", "a backup file"),
+        ("{name}", "an object"),
+        ("{page_name} page {page}", "a page of the system"),
+        ("{owner_name}", "an object"),
+        ("pages {ref_page} and {page}", "pages"),
+        ("pages {page} and {ref_page}", "pages"),
+        ("slots {slot} and {ref_slot}", "its rows"),
+        ("the next of {ref_page}", "the next of another"),
+        ("points to a child {page}", "points to a child"),
+        ("below {ref_page}", "below another"),
+        ("page {ref_page} points", "a page points"),
+        ("previous page {ref_page}", "previous page"),
+        ("its parent {ref_page}", "its parent"),
+        ("in parent {ref_page}", "in its parent"),
+        ("page {page} of a critical", "a page of a critical"),
+        ("in a circle at {page}", "in a circle"),
+        ("sys.{table}", "the catalog"),
+        ("IAM page {page}", "an IAM page"),
+        ("PFS page {pfs_page}", "its PFS page"),
+        ("data row {record}", "a data row"),
+        ("index row {record}", "an index row"),
+        ("columnstore index {index}", "a columnstore index"),
+        ("CHECK constraint {constraint}", "a CHECK constraint"),
+        ("FOREIGN KEY constraint {constraint}", "a FOREIGN KEY constraint"),
+        ("bytes from {position} on", "bytes"),
+    ] {
+        text = text.replace(places, words);
+    }
+    // "page {page}" is "a page".
+    let mut said: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let place = word.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+        match (place, said.last_mut()) {
+            (Some((_, behind)), Some(noun)) => {
+                let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+                *noun = format!("{article} {noun}{behind}");
+            }
+            _ => said.push(word.to_owned()),
+        }
+    }
+    capitalised(&said.join(" "))
 }
 
 /// The message with readable placeholders instead of the template's.
@@ -179,6 +229,19 @@ mod tests {
             "docs/checks.md differs from the registry; regenerate it with\n  \
              cargo run -- explain --all --markdown > docs/checks.md"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_of_no_place_and_never_as_the_rule() {
+        for check in ALL {
+            let fault = fault(check);
+            assert!(!fault.contains(['{', '}']) && !fault.contains("  ") && !fault.ends_with([' ', ':']), "{fault}");
+            assert!(fault != check.invariant.trim_end_matches('.'), "{fault}");
+        }
+        let of = |id: &str| Check::find(id).first().map(|check| fault(check)).unwrap_or_default();
+        assert_eq!(of("page.io"), "A page is not as it was written (checksum, torn bits or page ID)");
+        assert_eq!(of("index.row-surplus"), "An index has a row that the table does not have");
+        assert_eq!(of("iam.unreadable"), "An IAM page cannot be read");
     }
 
     #[test]

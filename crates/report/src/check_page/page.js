@@ -17,7 +17,7 @@ const showHead = ({head}) => {
 const messageOf = (message, checks, isOpen) => {
   const check = checks[message.check];
   const summary = element('summary', '', element('span', 'id', String(check.number)),
-    message.brief || check.invariant, element('span', 'n', [message.count > 1 ? `and ${grouped(message.count - 1)} more` : '',
+    message.brief || check.fault, element('span', 'n', [message.count > 1 ? `and ${grouped(message.count - 1)} more` : '',
       message.follows ? 'follows from damage elsewhere' : ''].filter(Boolean).join(', ')));
   return fold(summary, () => {
     const body = element('div', 'body', explained(check));

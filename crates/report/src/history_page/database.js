@@ -150,7 +150,7 @@ const findingList = ({count, shown, checks}, title, row) => {
     return fold(summary, () => element('div', 'body', ...lists.map((list, number) => {
       const check = checks[list[0].check];
       const more = list.length > 1 ? grouped(list.length) : '';
-      const inner = element('summary', '', element('span', 'id', String(list[0].number)), check ? check.invariant : list[0].text, element('span', 'n', more));
+      const inner = element('summary', '', element('span', 'id', String(list[0].number)), check ? check.fault : list[0].text, element('span', 'n', more));
       const fill = () => element('div', 'body', check ? explained(check) : '', ...list.map(one => oneFinding(one, row)));
       return fold(inner, fill, at + number === 0 && list.length <= MOST_OPEN);
     })), number <= MOST_OPEN && at < MOST_SHOWN);
