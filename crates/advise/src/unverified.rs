@@ -24,28 +24,47 @@ fn again(entries: usize, paths: &str) -> Step {
 /// A step for each reason why something was not verified, the weightiest first; and the last step of all, for what follows from
 /// damage.
 pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
-    let mut by_limit: BTreeMap<(LimitKind, &'static str), (&'static Limit, Vec<String>)> = BTreeMap::new();
+    let mut by_limit: BTreeMap<(bool, LimitKind, &'static str), (&'static Limit, Vec<String>)> = BTreeMap::new();
     let entries = report.not_verified.iter().filter(|entry| !report.is_allowed(entry.limit));
+    // A part of the input that is missing is why the rest is not verified: the step that names it comes first, and is enough.
+    let has_root = entries.clone().any(|entry| entry.limit.is_root());
+    let follows = |limit: &Limit| {
+        has_root && limit.may_follow() && (limit.kind != LimitKind::Damaged || report.findings.is_empty())
+    };
+    let mut following = 0;
     for entry in entries {
-        let (_, scopes) =
-            by_limit.entry((entry.limit.kind, entry.limit.id)).or_insert_with(|| (entry.limit, Vec::new()));
+        if follows(entry.limit) {
+            following += 1;
+            continue;
+        }
+        let (_, scopes) = by_limit
+            .entry((!entry.limit.is_root(), entry.limit.kind, entry.limit.id))
+            .or_insert_with(|| (entry.limit, Vec::new()));
         scopes.push(format!("{}, {}: {}", entry.what, entry.scope, entry.reason));
     }
     for finding in report.demoted.iter() {
         if let Some(limit) = finding.demoted_by.filter(|limit| !report.is_allowed(limit)) {
-            let (_, scopes) = by_limit.entry((limit.kind, limit.id)).or_insert_with(|| (limit, Vec::new()));
+            if follows(limit) {
+                following += 1;
+                continue;
+            }
+            let (_, scopes) =
+                by_limit.entry((!limit.is_root(), limit.kind, limit.id)).or_insert_with(|| (limit, Vec::new()));
             scopes.push(format!("message {} may follow from it", finding.check.msg));
         }
     }
     let (mut steps, mut follow) = (Vec::new(), None);
-    for ((kind, id), (limit, scopes)) in &by_limit {
+    for ((_, kind, id), (limit, scopes)) in &by_limit {
         if *kind == LimitKind::Damaged && !report.findings.is_empty() {
             let step = follow.get_or_insert_with(|| (0, BTreeSet::new()));
             step.0 += scopes.len();
             step.1.insert(*id);
             continue;
         }
-        let what = format!("Look at what was not verified: {}", limit.what);
+        let what = match limit.is_root() {
+            true => format!("Give what is missing: {}", limit.what),
+            false => format!("Look at what was not verified: {}", limit.what),
+        };
         let mut step = Step::new(Action::Inspect, what);
         let more = scopes.len().saturating_sub(MOST_NAMED);
         let mut reason: Vec<&str> = scopes.iter().take(MOST_NAMED).map(String::as_str).collect();
@@ -55,6 +74,10 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
         }
         step.reason = reason.join("; ");
         step.reason.push('.');
+        if limit.is_root() && following > 0 {
+            let things = if following == 1 { "1 more thing" } else { &format!("{following} more things") };
+            step.reason.push_str(&format!(" Because of it, {things} could not be verified."));
+        }
         step.risk = "None: it only looks. What is not verified may be sound, so nothing is repaired for it.".to_owned();
         step.command = Some(format!("mdfsck explain {id}"));
         step.cannot_restore = None;

@@ -18,7 +18,7 @@ use crate::budget::Purse;
 use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::damage::partly_known_units;
+use crate::damage::{lacks_file, partly_known_units};
 use crate::finding::{Finding, Owner};
 use crate::ledger::FindingCollector;
 use crate::outcome::Results;
@@ -207,6 +207,9 @@ fn obstacle(context: &Context<'_>, plan: &Plan, damaged: &HashSet<UnitIndex>) ->
     let database = context.database;
     if !database.units_are_complete() || !database.layouts_are_complete() {
         return Some(&limits::CONSTRAINT_CATALOG);
+    }
+    if plan.all_units().any(|unit| lacks_file(context, [&unit])) {
+        return Some(&limits::PAGES_FILE_NOT_GIVEN);
     }
     if plan.all_units().any(|unit| damaged.contains(&unit)) {
         return Some(&limits::CONSTRAINT_TABLE);

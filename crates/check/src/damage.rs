@@ -36,8 +36,12 @@ pub(crate) fn why_partly_known<'u>(
     context: &Context<'_>,
     units: impl IntoIterator<Item = &'u UnitIndex>,
 ) -> &'static Limit {
-    let is_in_missing_file = units.into_iter().any(|unit| context.survey.partial_units.contains(unit));
-    if is_in_missing_file { &limits::INDEX_FILE_NOT_GIVEN } else { &limits::INDEX_DAMAGED }
+    if lacks_file(context, units) { &limits::INDEX_FILE_NOT_GIVEN } else { &limits::INDEX_DAMAGED }
+}
+
+/// Whether pages of these units are in a data file that was not given.
+pub(crate) fn lacks_file<'u>(context: &Context<'_>, units: impl IntoIterator<Item = &'u UnitIndex>) -> bool {
+    units.into_iter().any(|unit| context.survey.partial_units.contains(unit))
 }
 
 /// Units of the catalog that findings of some phases name.

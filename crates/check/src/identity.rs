@@ -9,7 +9,7 @@ use format::types::xtype;
 use crate::beyond::IdentityResult;
 use crate::by_plan::ByPlan;
 use crate::context::Context;
-use crate::damage::partly_known_units;
+use crate::damage::{lacks_file, partly_known_units};
 use crate::finding::Finding;
 use crate::outcome::Results;
 use crate::per_unit::PerUnit;
@@ -195,6 +195,7 @@ fn reckon(
         let Seen { range, unread } = sums.plans.get(at);
         let obstacle = match &plan.obstacle {
             Some(reason) => Some(reason.clone()),
+            None if lacks_file(context, &plan.units) => Some((&limits::PAGES_FILE_NOT_GIVEN).into()),
             None if plan.units.iter().any(|unit| damaged.contains(unit)) => Some((&limits::IDENTITY_TABLE).into()),
             None if !context.is_clean() => Some((&limits::IDENTITY_LOG).into()),
             None if unread > 0 => Some((&limits::IDENTITY_VALUES).into()),

@@ -38,6 +38,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
                 let (Some(tally), Some(unit)) = (swept.units.get(at), database.units.get(at)) else { continue };
                 let iam = context.survey.iam_pages.get(at).copied().unwrap_or_default();
                 counts.iam_pages += iam;
+                counts.lacks_file |= context.survey.partial_units.contains(&(at as UnitIndex));
                 match unit.kind {
                     UnitKind::Lob => counts.lob_pages += tally.pages(),
                     UnitKind::Overflow => counts.overflow_pages += tally.pages(),

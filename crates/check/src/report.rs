@@ -150,6 +150,8 @@ pub struct RowsetCounts {
     pub partition_id: u64,
     /// Its table is memory-optimized: the data files do not have its rows (5296).
     pub memory_optimized: bool,
+    /// Pages of it are in a data file that was not given: what is counted are those of the others.
+    pub lacks_file: bool,
     /// Live rows.
     pub rows: u64,
     /// Ghost records.

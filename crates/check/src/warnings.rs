@@ -21,12 +21,7 @@ fn warning(id: &'static str, text: impl Into<String>) -> Warning {
 
 /// The warnings about a database that is to be checked.
 pub fn warnings(source: &dyn PageSource, database: &Database) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    warnings.extend(missing_files(source, database));
-    warnings.extend(source.backup().and_then(missing_stripes).map(|which| {
-        let rest = "only the pages in the files given are checked; give all stripes of the backup";
-        warning(limits::BACKUP_STRIPES.id, format!("{which}: {rest}"))
-    }));
+    let mut warnings = not_given(source, database, "checked");
     warnings.extend(source.files().iter().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
     warnings.extend(source.backup().and_then(|backup| log_of_backup(source, backup)));
     warnings.extend(source.backup().and_then(other_sets));
@@ -38,6 +33,16 @@ pub fn warnings(source: &dyn PageSource, database: &Database) -> Vec<Warning> {
         warning(limits::VERSION_UNKNOWN.id, text)
     }));
     warnings
+}
+
+/// What is missing of the input, by name: it comes before all else, as whatever is not found may follow from it. `done` is what
+/// is done with the rest: "checked", "read".
+pub fn not_given(source: &dyn PageSource, database: &Database, done: &str) -> Vec<Warning> {
+    let stripes = source.backup().and_then(missing_stripes).map(|which| {
+        let rest = format!("only the pages in the files given are {done}; give all stripes of the backup");
+        warning(limits::BACKUP_STRIPES.id, format!("{which}: {rest}"))
+    });
+    missing_files(source, database).into_iter().chain(stripes).collect()
 }
 
 /// `a, b and c`; of many the first ones.

@@ -64,18 +64,17 @@ pub(crate) fn with_database(
     recovered.keep_at_most(memory::for_recovery(options.recovery.room.memory))?;
     let kept_bytes = recovered.kept_bytes();
     let (pages, database) = recovered.view(source, as_stored);
-    recover::warn_if_not_recovered(pages, &database, "exported");
+    let lacks_input = recover::warn_about_input(pages, &database, "read");
     if database.boot.is_none() {
-        return Err(Failure::unable("the boot page (1:9) is damaged: the catalog cannot be found"));
+        return Err(Failure::unable(recover::without_boot_page(pages)));
     }
     if database.is_encrypted {
         return Err(Failure::unable(
             "the database is encrypted (TDE): its rows cannot be read without the key; restore it on a server that has the certificate",
         ));
     }
-    for gap in &database.gaps {
-        warn(format!("system table {} cannot be read whole: tables, columns or rows may be missing", gap.table));
-    }
+    let rest = "tables, columns or rows may be missing";
+    recover::catalog_gaps(&database, lacks_input, "cannot be read whole", rest).iter().for_each(warn);
     let status = if database.gaps.is_empty() { 0 } else { Failure::INCOMPLETE };
     let status = status | work(Opened { pages, database: &database, kept_bytes }, listener)?;
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&pages.read_faults()))

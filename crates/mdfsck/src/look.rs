@@ -86,7 +86,7 @@ fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> 
         false => report::info::write(&source, &database, about_log, out),
     })?;
     if database.boot.is_none() {
-        warn("the boot page (1:9) is damaged; 'mdfsck check' reports more");
+        warn(recover::without_boot_page(&source));
         return Ok(Failure::UNABLE | report_read_faults(&source.read_faults()));
     }
     Ok(report_read_faults(&source.read_faults()))
@@ -181,8 +181,8 @@ fn show_catalog(
     let as_stored = catalog::load(source.as_ref());
     let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored, || false)?;
     let (source, database) = recovered.view(source.as_ref(), as_stored);
-    recover::warn_if_not_recovered(source, &database, "shown");
-    let gaps = gaps(source, &database);
+    let lacks_input = recover::warn_about_input(source, &database, "read");
+    let gaps = gaps(source, &database, lacks_input);
     gaps.iter().for_each(warn);
     let status = if gaps.is_empty() { 0 } else { Failure::UNABLE };
     output::print(|out| {
@@ -197,9 +197,9 @@ fn show_catalog(
 }
 
 /// What of the catalog could not be read.
-fn gaps(source: &dyn PageSource, database: &Database) -> Vec<String> {
+fn gaps(source: &dyn PageSource, database: &Database, lacks_input: bool) -> Vec<String> {
     if database.boot.is_none() {
-        return vec!["the boot page (1:9) is damaged: the catalog cannot be found".to_owned()];
+        return vec![recover::without_boot_page(source).to_owned()];
     }
     if database.is_encrypted {
         return vec!["the database is encrypted (TDE): its tables cannot be listed without the key".to_owned()];
@@ -208,6 +208,5 @@ fn gaps(source: &dyn PageSource, database: &Database) -> Vec<String> {
         true => "is damaged",
         false => "cannot be read to its end, perhaps because the database was not shut down cleanly",
     };
-    let gap = |gap: &catalog::Gap| format!("system table {} {why}: the list is not complete", gap.table);
-    database.gaps.iter().map(gap).collect()
+    recover::catalog_gaps(database, lacks_input, why, "the list is not complete")
 }

@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         }
         _ => {
             let (source, database) = recovered.view(source, as_stored);
-            recover::warn_if_not_recovered(source, &database, "shown");
+            recover::warn_about_input(source, &database, "shown");
             let shown = Shown::new(source, &database, at, &bytes);
             let owner = shown.owner();
             shown.with_dump(|dump| {

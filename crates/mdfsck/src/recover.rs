@@ -5,8 +5,9 @@ mod summary;
 
 use std::path::PathBuf;
 
-use catalog::{Boot, Database};
+use catalog::{Boot, Database, Fetched};
 use check::{RecoveryState, RecoverySummary};
+use format::PageId;
 use log::LogError;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
@@ -200,9 +201,33 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
     }
 }
 
-/// Says that the files lack what is in their log, where that is so; `done` is what was done with them: "checked", "shown".
-pub(crate) fn warn_if_not_recovered(source: &dyn PageSource, database: &Database, done: &str) {
-    check::not_recovered(source, database, done).iter().for_each(|warning| warn(&warning.text));
+/// Says what is missing of the input, and that the files lack what is in their log, where that is so; `done` is what is done with
+/// them: "shown", "exported". True if files or stripes are missing: then whatever is not found may be there.
+pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
+    let missing = check::not_given(source, database, done);
+    missing.iter().chain(&check::not_recovered(source, database, done)).for_each(|warning| warn(&warning.text));
+    !missing.is_empty()
+}
+
+/// Why the catalog cannot be found without a boot page.
+pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
+    match catalog::fetch(source, PageId::BOOT) {
+        Fetched::Unread | Fetched::Outside if source.backup().is_some() => {
+            "the boot page (1:9) is not in the part of the backup that was given: the catalog cannot be found"
+        }
+        Fetched::Unread | Fetched::Outside if source.file(PageId::BOOT.file).is_none() => {
+            "the boot page (1:9) is in the primary data file, which was not given: the catalog cannot be found"
+        }
+        _ => "the boot page (1:9) is damaged: the catalog cannot be found",
+    }
+}
+
+/// The system tables that cannot be read whole, a line each; one line for all if what is missing is why.
+pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, rest: &str) -> Vec<String> {
+    match lacks_input && !database.gaps.is_empty() {
+        true => vec![format!("without what is missing the catalog cannot be read whole: {rest}")],
+        false => database.gaps.iter().map(|gap| format!("system table {} {why}: {rest}", gap.table)).collect(),
+    }
 }
 
 /// What recovery would need, as far as boot page and headers of the log say: no record is read.

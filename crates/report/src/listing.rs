@@ -65,7 +65,7 @@ impl ObjectListing<'_> {
     }
 
     /// The line that ends an object's messages: its rows and pages, or that it was skipped; `None` for an object
-    /// without heap or clustered index.
+    /// without heap or clustered index, and for one with pages in a file that was not given: nobody counted those.
     pub(crate) fn counted(&self, name: &str) -> Option<Message> {
         if self.rowsets.iter().any(|rowset| rowset.memory_optimized) {
             return Some(message::memory_optimized(self.id, name));
@@ -76,7 +76,7 @@ impl ObjectListing<'_> {
     /// Rows and in-row data pages of the heap or clustered index, over all partitions; `None` for an object without.
     fn rows_and_pages(&self) -> Option<(u64, u64)> {
         let mut base = self.rowsets.iter().filter(|rowset| rowset.index_id <= 1).peekable();
-        base.peek()?;
+        base.peek().filter(|_| !self.rowsets.iter().any(|rowset| rowset.index_id <= 1 && rowset.lacks_file))?;
         Some(base.fold((0, 0), |(rows, pages), rowset| (rows + rowset.rows, pages + rowset.data_pages)))
     }
 }

@@ -163,6 +163,44 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             ensure(files_of(&lines[1]).first().is_some_and(|file| file == "01_full.bak"), lines[1].to_string())?;
             ensure(lines[0]["sql"].to_string().contains("DBCC CHECKDB (N'workload')"), lines[0].to_string())
         }),
+        ("what is missing of the input comes first, by name, and nothing of it is called damaged", |folder| {
+            run(folder, &["lab", "new", "whole", "--size", "9MB", "--files", "2"])?;
+            fs::create_dir(folder.join("one"))?;
+            fs::copy(folder.join("whole/orders.mdf"), folder.join("one/orders.mdf"))?;
+            run(folder, &["lab", "backup", "whole", "-o", "one", "--stripes", "2"])?;
+            fs::remove_file(folder.join("one/full_2.bak"))?;
+            let (file, stripe) =
+                ("orders.mdf is 1 of 2 data files; give orders_2.ndf too", "stripe 2 of 2 is missing: ");
+            for (input, first) in [("one/orders.mdf", file), ("one/full_1.bak", stripe)] {
+                for arguments in [
+                    &["check"][..],
+                    &["check", "--identity", "--constraints"],
+                    &["tables"],
+                    &["lint"],
+                    &["rows", "dbo.orders"],
+                    &["export", "-o", &format!("out of {}", first.len())],
+                    &["advise"],
+                ] {
+                    let output = mdfsck(folder, &[arguments, &[input]].concat());
+                    let (shown, told) = (text(&output.stdout), text(&output.stderr));
+                    let what = format!("{arguments:?} of {input}: {told}{shown}");
+                    ensure(told.lines().next().is_some_and(|line| line.contains(first)), what.clone())?;
+                    let words = ["damage ", "damaged", "shut down cleanly", "0 rows in 0 pages for object \"orders"];
+                    let said = format!("{told}{shown}").replace("no damage was found", "").replace("--damaged", "");
+                    let wrong = words.iter().find(|word| said.contains(**word));
+                    ensure(wrong.is_none(), format!("{wrong:?} {what}"))?;
+                }
+                let lines = advise(folder, &[input])?;
+                let title = lines[0]["title"].as_str().unwrap_or_default();
+                ensure(title.starts_with("Give what is missing: "), lines[0].to_string())?;
+            }
+            // Rows that nobody counted are not counted: the table has pages in the other file.
+            let checked = text(&mdfsck(folder, &["check", "one/orders.mdf"]).stdout);
+            ensure(
+                checked.contains("DBCC results for 'orders'.\n") && !checked.contains("pages for object \"orders\""),
+                checked,
+            )
+        }),
         ("advice is for one database", |folder| {
             for seed in ["1", "2"] {
                 run(folder, &["lab", "new", &format!("all/{seed}"), "--size", "9MB", "--seed", seed])?;
