@@ -66,6 +66,12 @@ pub(crate) fn set_up(
     error_log::refuse_results(arguments.results.errorlog_line.as_deref(), arguments.results.output.as_deref())?;
     arguments.recovery.room.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     arguments.sets()?;
+    if arguments.scope.catalog && matches!(arguments.results.format(), Format::TableResults(_)) {
+        return Err(Failure::usage(
+            "--catalog: message 2532, one or more WITH options specified are not valid for this command: CHECKCATALOG has no \
+             TABLERESULTS; --json has a field for each of its columns",
+        ));
+    }
     keep::refuse_results(arguments)?;
     windows::refuse_options(arguments)?;
     html::refuse_results(arguments)?;
@@ -243,7 +249,8 @@ fn check_from<'o>(
     let results = &arguments.results;
     // While an image is open, only findings are reported.
     let no_infomsgs = results.no_infomsgs || is_open;
-    let view = View { no_infomsgs, max_findings: results.max_findings };
+    let findings_only = results.are_findings_only();
+    let view = View { no_infomsgs, findings_only, max_findings: results.max_findings };
     let status_now = || status(&report, results.exit_zero_on_incomplete || is_open);
     let ended = Ended { report: &report, source, database, started };
     let mut said = None;
@@ -324,6 +331,9 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
     }
     if matches!(arguments.results.format(), Format::TableResults(_)) {
         report_what_has_no_row(report, view);
+    }
+    if view.findings_only {
+        to_stderr(|out| report::write_not_verified(report, view, out));
     }
     if arguments.results.stats {
         // If stderr is closed, the results are still valid.
@@ -414,13 +424,14 @@ fn estimate(
     estimate.minimum_memory_bytes += recovered.kept_bytes();
     let source = recovered.pages_or(source);
     let name = check::database_name(source, database);
-    let view = View { no_infomsgs: arguments.results.no_infomsgs, max_findings: None };
+    let view = View { no_infomsgs: arguments.results.no_infomsgs, ..View::default() };
     let format = arguments.results.format();
     let windows =
         arguments.windows.window.map(|window| Windows { window, rate: windows::rate(arguments, source, database) });
     let written =
         out.write(|out| report::estimate::write((format, view), (estimate, windows), &options.scope, &name, out));
-    if matches!(format, Format::TableResults(_)) {
+    // DBCC has a line, and a row, for tempdb alone.
+    if !matches!(format, Format::Json) {
         warn(report::estimate::needs(estimate));
         windows.iter().for_each(|windows| warn(windows.text(estimate)));
     }

@@ -27,7 +27,7 @@ impl Windows {
     }
 }
 
-/// Writes an estimate. TABLERESULTS has no row for [`needs`], so the caller must report it elsewhere.
+/// Writes an estimate. Only JSON has what [`needs`] says: the caller must report it elsewhere.
 ///
 /// # Errors
 /// Those of `out`.
@@ -41,8 +41,7 @@ pub fn write(
     let space = message::estimated(scope.command(), database, kilobytes(estimate.temp_bytes));
     match format {
         Format::Text => {
-            writeln!(out, "{}\n{}", printable(&space.text), needs(estimate))?;
-            windows.map_or(Ok(()), |windows| writeln!(out, "{}", windows.text(estimate)))?;
+            writeln!(out, "{}", printable(&space.text))?;
             if !view.no_infomsgs {
                 writeln!(out, "{}", message::completed().text)?;
             }

@@ -65,6 +65,8 @@ pub use text_table::steers;
 pub struct View {
     /// Leave out informational messages, as WITH NO_INFOMSGS.
     pub no_infomsgs: bool,
+    /// Leave out what was not verified too: it goes elsewhere.
+    pub findings_only: bool,
     /// Show at most this many findings.
     pub max_findings: Option<usize>,
 }
@@ -90,6 +92,14 @@ pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Writ
         Format::Json => json::write(report, view, out),
         Format::TableResults(columns) => tableresults::write(columns, report, view, out),
     }
+}
+
+/// Writes what was not verified, and notes, as they end the text of a run.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_not_verified(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
+    not_verified::write(report, view, out)
 }
 
 /// Passes the first findings on and counts the rest.

@@ -12,7 +12,7 @@ use crate::fixture::{case_16, report, rowset, shown};
 use crate::{Columns, Format, View};
 
 const TABLE: Format = Format::TableResults(Columns::Newer);
-const QUIET: View = View { no_infomsgs: true, max_findings: None };
+const QUIET: View = View { no_infomsgs: true, findings_only: false, max_findings: None };
 
 #[test]
 fn json_lines_of_case_16() {

@@ -107,7 +107,10 @@ impl Text<'_> {
             1 => writeln!(self.out, "One more finding is counted but not shown (--max-findings).")?,
             hidden => writeln!(self.out, "{hidden} more findings are counted but not shown (--max-findings).")?,
         }
-        not_verified::write(self.report, self.view, self.out)
+        match self.view.findings_only {
+            true => Ok(()),
+            false => not_verified::write(self.report, self.view, self.out),
+        }
     }
 
     /// Whether objects are listed that have no findings: PHYSICAL_ONLY leaves them out.

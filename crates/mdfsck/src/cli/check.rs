@@ -292,7 +292,8 @@ pub(crate) struct ResultArguments {
     /// Leave out informational messages
     ///
     /// Findings and nonzero error counts remain; for a sound database nothing goes to standard output. What could not be
-    /// verified is still reported. Standard error still says which backups were chosen, and whether a log was applied.
+    /// verified goes to standard error (with --format text, behind the findings), which still says which backups were chosen,
+    /// and whether a log was applied.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_infomsgs: bool,
 
@@ -452,6 +453,11 @@ impl ResultArguments {
             Some(FormatKind::Json) => Format::Json,
             Some(FormatKind::Tableresults) => Format::TableResults(Columns::Newer),
         }
+    }
+
+    /// Whether DBCC's lines are to be findings and their counts alone, as scripts read them: what was not verified is no line of DBCC.
+    pub(crate) fn are_findings_only(&self) -> bool {
+        self.no_infomsgs && self.format.is_none() && matches!(self.format(), Format::Text)
     }
 
     /// Whether a summary is wanted: asked for, or nothing was asked for and stdout is a terminal.

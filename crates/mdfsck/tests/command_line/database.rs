@@ -251,6 +251,7 @@ pub(super) fn with_database() -> Vec<(&'static str, DatabaseTest)> {
             let quiet = mdfsck(folder, &["check", "--catalog", "--no-infomsgs", "a.mdf"]);
             ensure(quiet.status.code() == Some(0) && quiet.stdout.is_empty(), text(&quiet.stdout))?;
             refused(&mdfsck(folder, &["check", "--catalog", "--alloc", "a.mdf"]), 8, &["--catalog", "--alloc"])?;
+            refused(&mdfsck(folder, &["check", "--catalog", "--tableresults", "a.mdf"]), 8, &["2532", "TABLERESULTS"])?;
             lose_schema(&folder.join("a.mdf"), of.object);
             let damaged = mdfsck(folder, &["check", "--catalog", "--no-infomsgs", "a.mdf"]);
             let message = format!(

@@ -85,7 +85,9 @@ fn same(folder: &Path, paths: &[&str], options: &[&str], task_size: &str) -> Res
     let name = format!("plan-{}", fs::read_dir(folder)?.count());
     let tasks = plan(folder, &name, &[&absolute, options, &["--task-size", task_size]].concat())?;
     carry_out(folder, &name, tasks)?;
-    for format in FORMATS {
+    // CHECKCATALOG has no TABLERESULTS.
+    let has = |format: &&[&str]| !(options.contains(&"--catalog") && format.contains(&"--tableresults"));
+    for format in FORMATS.into_iter().filter(has) {
         let expected = mdfsck(folder, &[&["check"], absolute.as_slice(), options, format].concat());
         let merged = mdfsck(folder, &[&["merge", &name], format].concat());
         ensure(

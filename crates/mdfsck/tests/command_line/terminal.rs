@@ -68,7 +68,11 @@ fn lines_of(folder: &Path, path: &str) -> Result<(Vec<Value>, Option<i32>), Fail
 fn missing_file(folder: &Path) -> Result<(), Failed> {
     let expected = "orders.mdf is 1 of 3 data files; give orders_2.ndf and orders_3.ndf too";
     made(folder, &["lab", "new", "three", "--files", "3"])?;
-    let output = mdfsck(folder, &["check", "--no-infomsgs", "three/orders.mdf"]);
+    // Scripts read findings alone: what was not verified is on stderr, unless the text is asked for.
+    let findings = mdfsck(folder, &["check", "--no-infomsgs", "three/orders.mdf"]);
+    ensure(findings.stdout.is_empty() && findings.status.code() == Some(16), text(&findings.stdout))?;
+    ensure(text(&findings.stderr).contains("(file.not-given)"), text(&findings.stderr))?;
+    let output = mdfsck(folder, &["check", "--no-infomsgs", "--format", "text", "three/orders.mdf"]);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     ensure(stderr == format!("mdfsck: {expected}\n") && output.status.code() == Some(16), stderr)?;
     let first = stdout.lines().find(|line| line.starts_with("    ")).unwrap_or_default();
@@ -88,7 +92,7 @@ fn missing_stripe(folder: &Path) -> Result<(), Failed> {
     made(folder, &["lab", "backup", "one", "-o", "b", "--stripes", "2"])?;
     for (given, missing) in [("b/full_1.bak", "stripe 2 of 2 is missing"), ("b/full_2.bak", "stripe 1 of 2 is missing")]
     {
-        let output = mdfsck(folder, &["check", "--no-infomsgs", given]);
+        let output = mdfsck(folder, &["check", "--no-infomsgs", "--format", "text", given]);
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         ensure(stderr.starts_with(&format!("mdfsck: {missing}: ")), stderr)?;
         ensure(stdout.lines().count() < 8 && stdout.contains(missing), stdout.clone())?;

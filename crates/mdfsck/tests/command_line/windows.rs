@@ -472,18 +472,18 @@ fn estimate(folder: &Path) -> Result<(), Failed> {
     let options = ["check", "sound", "--estimate-only", "--window", "3h", "--history", "h.db"];
     let unknown = mdfsck(folder, &options);
     ensure(
-        text(&unknown.stdout).contains("It is not known how many windows of 3 h a cycle takes"),
-        text(&unknown.stdout),
+        text(&unknown.stderr).contains("It is not known how many windows of 3 h a cycle takes"),
+        text(&unknown.stderr),
     )?;
     window(folder, &["sound"], "3", &["--range", "1MB"]);
     let known = mdfsck(folder, &options);
-    ensure(text(&known.stdout).contains("A cycle takes 1 window of 3 h: "), text(&known.stdout))?;
+    ensure(text(&known.stderr).contains("A cycle takes 1 window of 3 h: "), text(&known.stderr))?;
     let json: Value = serde_json::from_str(&text(&mdfsck(folder, &[&options[..], &["--json"]].concat()).stdout))?;
     ensure(json["cycle_windows"] == 1 && json["bytes_per_second"].as_f64() > Some(0.0), json.to_string())?;
     let without = mdfsck(folder, &["check", "sound", "--estimate-only", "--window", "3h"]);
-    ensure(without.status.success() && text(&without.stdout).contains("It is not known"), text(&without.stdout))?;
+    ensure(without.status.success() && text(&without.stderr).contains("It is not known"), text(&without.stderr))?;
     let absent = mdfsck(folder, &["check", "sound", "--estimate-only", "--window", "3h", "--history", "none.db"]);
-    ensure(text(&absent.stdout).contains("It is not known"), text(&absent.stdout))?;
+    ensure(text(&absent.stderr).contains("It is not known"), text(&absent.stderr))?;
     ensure(!folder.join("none.db").exists(), "an estimate makes no history")
 }
 

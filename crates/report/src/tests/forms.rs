@@ -81,7 +81,7 @@ fn null_is_an_empty_cell_and_cells_are_quoted_where_they_must_be() {
 }
 
 #[test]
-fn an_estimate_is_two_lines_and_leaves_out_the_last_without_infomsgs() {
+fn an_estimate_is_one_line_of_dbcc_and_the_rest_is_said_elsewhere() {
     let estimate =
         Estimate { read_bytes: 8192, memory_bytes: 2_000_000, minimum_memory_bytes: 1_000_000, temp_bytes: 5000 };
     let text = |format, view| {
@@ -89,9 +89,10 @@ fn an_estimate_is_two_lines_and_leaves_out_the_last_without_infomsgs() {
         crate::estimate::write((format, view), (estimate, None), &Scope::Database, "Shop", &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    let quiet = "Estimated TEMPDB space (in KB) needed for CHECKDB on database Shop = 5.\n\
-                 Estimated memory (in KB) needed = 1954, at least 977 (--memory); reading (in KB) = 8.\n";
+    let quiet = "Estimated TEMPDB space (in KB) needed for CHECKDB on database Shop = 5.\n";
     assert_eq!(text(Format::Text, QUIET), quiet);
+    let needs = "Estimated memory (in KB) needed = 1954, at least 977 (--memory); reading (in KB) = 8.";
+    assert_eq!(crate::estimate::needs(estimate), needs);
     let last = "DBCC execution completed. If DBCC printed error messages, contact your system administrator.\n";
     assert_eq!(text(Format::Text, View::default()), format!("{quiet}{last}"));
     let rows = text(TABLE, View::default());
