@@ -47,6 +47,8 @@ pub(crate) struct Damage {
     pub(crate) counts: BTreeMap<i32, Ids>,
     /// Nonclustered indexes.
     pub(crate) indexes: BTreeMap<(i32, i32), Ids>,
+    /// Rows that an index misses, and rows that only it has.
+    pub(crate) index_rows: BTreeMap<(i32, i32), [u64; 2]>,
     /// Rows with impossible values, or that violate constraints, by table and what is wrong.
     pub(crate) rows: BTreeMap<(i32, RowFault), WrongRows>,
     /// Heaps, clustered indexes and off-row data.
@@ -135,6 +137,8 @@ pub(crate) struct TableDamage {
     pub(crate) rowsets: BTreeSet<u64>,
     /// Pages that only follow from others.
     consequences: BTreeSet<PageId>,
+    /// Pages with keys in the wrong order: a rebuild keeps the rows as they are, a copy has them as they were.
+    pub(crate) keys: BTreeSet<PageId>,
     /// What its pages and values miss.
     missing: BTreeSet<Missing>,
 }
@@ -146,8 +150,14 @@ impl Damage {
         let cut_files = source.files().iter().filter(is_cut).map(|file| file.file_id).collect();
         let mut damage = Self { cut_files, ..Self::default() };
         report.findings.iter().for_each(|finding| damage.add(&finding, database));
+        // A pointer that is wrong may lead anywhere.
+        damage.tables.values_mut().for_each(|table| {
+            table.values.retain(|page| !page.is_none() && source.contains(*page));
+            table.needed_maps.retain(|page| source.contains(*page));
+        });
         damage.find_lost_extents(source, database);
         damage.find_free_marks(source, database);
+        damage.find_free_heap_pages(source, database);
         damage.maps.settle(source, database);
         damage.settle();
         damage
@@ -196,6 +206,21 @@ impl Damage {
             }
             !is_all || table.is_in_allocation || table.loses_data()
         });
+    }
+
+    /// Where indexes have rows that a heap does not have: pages of the heap that PFS calls free have them.
+    fn find_free_heap_pages(&mut self, source: &dyn PageSource, database: &Database) {
+        let has_more = |(_, [missing, surplus]): &(&(i32, i32), &[u64; 2])| surplus > missing;
+        let lacking: BTreeSet<i32> =
+            self.index_rows.iter().filter(has_more).map(|((object_id, _), _)| *object_id).collect();
+        for object_id in lacking.into_iter().filter(|object_id| !database.indexes.contains_key(&(*object_id, 1))) {
+            let pages = maps::called_free(source, database, object_id);
+            if !pages.is_empty() {
+                let of_it = self.indexes.iter().filter(|((id, _), _)| *id == object_id);
+                let ids: Ids = of_it.flat_map(|(_, ids)| ids.iter().copied()).collect();
+                self.maps.mark(object_id, pages, &ids);
+            }
+        }
     }
 
     /// Once all findings are sorted: what follows from others.
@@ -309,6 +334,9 @@ impl Damage {
         let is_of_view = database.objects.get(&object_id).is_some_and(|object| object.type_code == VIEW);
         if is_of_view || owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore) {
             self.indexes.entry((object_id, owner.index_id)).or_default().insert(check.id);
+            let [missing, surplus] = self.index_rows.entry((object_id, owner.index_id)).or_default();
+            *missing += u64::from(check.id == "index.row-missing");
+            *surplus += u64::from(check.id == "index.row-surplus");
             self.index_pages.extend(finding.page.map(|page| (page, (object_id, owner.index_id))));
             return;
         }
@@ -388,10 +416,13 @@ impl TableDamage {
         if !check.follows_from_another() {
             self.missing.insert((check.id, [page, finding.ref_page]));
         }
+        let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
+        if matches!(check.id, "key.order" | "key.duplicate" | "tree.high-key" | "tree.low-key") {
+            self.keys.extend(page);
+        }
         match check.phase {
             Phase::Allocation if check.id == "iam.unreadable" => {
                 self.is_in_allocation = true;
-                let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
                 match finding.owner.is_some_and(has_keys) {
                     true => self.iam_pages.extend(page),
                     false => {
@@ -400,6 +431,14 @@ impl TableDamage {
                     }
                 }
             }
+            // Rows without keys, and values off the row, are found by IAM pages alone: a rebuild finds no more than these name.
+            Phase::Allocation if check.id.starts_with("iam.") && !finding.owner.is_some_and(has_keys) => {
+                self.is_in_allocation = true;
+                let maps = [page, finding.ref_page].into_iter().flatten();
+                let maps: Vec<PageId> = maps.filter(|page| !page.is_none() && FixedPage::at(*page).is_none()).collect();
+                self.pages.extend(&maps);
+                self.needed_maps.extend(maps);
+            }
             Phase::Allocation => self.is_in_allocation = true,
             Phase::Page | Phase::Record | Phase::Column if check.repair != Repair::Rebuild => self.pages.extend(page),
             Phase::Log => self.pages.extend(page),
@@ -407,17 +446,18 @@ impl TableDamage {
                 "iam.invalid" => self.is_in_allocation = true,
                 "page.unseen" | "page.of-other-unit" => self.pages.extend(page),
                 "heap.forward-mismatch" | "heap.forward-shared" | "heap.stub-without-row" | "heap.row-without-stub" => {
-                    self.values.extend(page);
+                    // Nothing says which of the two is wrong.
+                    self.values.extend(page.into_iter().chain(finding.ref_page));
                 }
                 _ if check.listed == ReportOrder::ByPage && check.repair == Repair::AllowDataLoss => {
-                    self.values.extend(page);
+                    self.values.extend(page.into_iter().chain(finding.ref_page));
                 }
                 _ => {
                     self.is_in_structure = true;
                     self.consequences.extend(page);
                 }
             },
-            Phase::OffRow => self.values.extend(page),
+            Phase::OffRow => self.values.extend(page.into_iter().chain(finding.ref_page)),
             _ => self.is_in_structure = true,
         }
     }
@@ -432,6 +472,14 @@ impl TableDamage {
         });
         if !self.pages.is_empty() {
             self.values.clear();
+            self.is_in_structure = false;
+        }
+    }
+
+    /// Takes pages with keys in the wrong order for damaged ones.
+    pub(crate) fn restore_keys(&mut self) {
+        if !self.keys.is_empty() {
+            self.pages.append(&mut self.keys);
             self.is_in_structure = false;
         }
     }

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::{Database, Fetched, fetch};
+use catalog::{Database, Fetched, UnitKind, fetch};
 use check::{Finding, Owner, Value};
-use format::allocation::{EXTENT_PAGES, FixedPage, IamHeader, PfsByte, pfs_bytes, pfs_page_of};
+use format::allocation::{EXTENT_PAGES, FixedPage, IamHeader, PfsByte, bitmap, pfs_bytes, pfs_page_of, set_bits};
 use format::{AllocUnitId, Page, PageBytes, PageId};
 use source::PageSource;
 
@@ -13,6 +13,9 @@ use crate::damage::Ids;
 
 /// Places that are looked at.
 const MOST_PLACES: usize = 4096;
+
+/// IAM pages of a unit that are looked at.
+const MOST_MAPS: usize = 4096;
 
 /// Maps that are wrong.
 #[derive(Debug, Default)]
@@ -53,12 +56,15 @@ impl WrongMaps {
             }
             "allocation.pfs-wrong-type" => drop(self.marks.insert(page)),
             "allocation.page-two-owners" => {
-                let other = match finding.value("other_owner") {
-                    Some(Value::Owner(owner)) => Some(*owner),
-                    _ => None,
-                };
-                let owners = finding.owner.into_iter().chain(other).map(|owner: Owner| owner.alloc_unit);
+                let owners = finding.owner.into_iter().chain(owner_of(finding)).map(|owner| owner.alloc_unit);
                 self.singles.entry(page).or_default().extend(owners);
+            }
+            // To drop one of the two objects frees the pages of the other.
+            "iam.other-unit" => {
+                self.is_shared = true;
+                self.maps.extend([Some(page), finding.ref_page].into_iter().flatten().filter(|page| !page.is_none()));
+                let owners = [finding.owner, owner_of(finding)].into_iter().flatten();
+                self.objects.extend(owners.map(|owner| owner.object_id).filter(|id| *id != 0));
             }
             _ => return false,
         }
@@ -114,8 +120,16 @@ impl WrongMaps {
             let owner = look.unit(page);
             self.objects.extend(units.iter().filter_map(|unit| look.object(*unit)));
             let strangers = units.iter().filter(|unit| owner != Some(**unit));
-            self.maps.extend(strangers.filter_map(|unit| look.first_map(*unit)));
+            self.maps.extend(strangers.flat_map(|unit| look.maps_with(*unit, page)));
         }
+    }
+}
+
+/// The other owner that a finding names.
+fn owner_of(finding: &Finding) -> Option<Owner> {
+    match finding.value("other_owner") {
+        Some(Value::Owner(owner)) => Some(*owner),
+        _ => None,
     }
 }
 
@@ -123,6 +137,33 @@ impl WrongMaps {
 pub(crate) fn is_called_free(source: &dyn PageSource, database: &Database, page: PageId, object_id: i32) -> bool {
     let look = Look { source, database };
     !look.is_in_use(page) && look.unit(page).and_then(|unit| look.object(unit)) == Some(object_id)
+}
+
+/// The data pages of a heap that its IAM pages list and PFS calls free, with rows on them.
+pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_id: i32) -> BTreeSet<PageId> {
+    let look = Look { source, database };
+    let units =
+        database.table_rowsets(object_id).flat_map(|rowset| &rowset.units).filter_map(|at| database.units.get(*at));
+    let mut pages = BTreeSet::new();
+    for unit in units.filter(|unit| unit.kind == UnitKind::InRow) {
+        for (_, header, bytes) in look.chain(unit.id) {
+            let singles = header.slots.into_iter().filter(|slot| !slot.is_none());
+            let extents = bitmap(Page::new(&bytes)).into_iter().flat_map(set_bits);
+            let first = |extent: u32| header.start.page.saturating_add(extent.saturating_mul(EXTENT_PAGES));
+            let listed = extents.flat_map(|extent| first(extent)..first(extent).saturating_add(EXTENT_PAGES));
+            let listed = listed.map(|page| PageId::new(header.start.file, page));
+            let has_rows = |page: &PageId| {
+                let bytes = look.sound(*page);
+                let is_of_it = |bytes: &PageBytes| {
+                    let header = Page::new(bytes).header();
+                    header.alloc_unit() == unit.id && header.slot_count.get() > 0
+                };
+                !look.is_in_use(*page) && bytes.is_some_and(|bytes| is_of_it(&bytes))
+            };
+            pages.extend(singles.chain(listed).take(MOST_PLACES).filter(has_rows));
+        }
+    }
+    pages
 }
 
 /// What pages say.
@@ -151,10 +192,23 @@ impl Look<'_> {
         Some(self.database.rowset_of(unit)?.object_id)
     }
 
-    /// The first IAM page of a unit, which has its single pages.
-    fn first_map(self, unit: AllocUnitId) -> Option<PageId> {
-        let first = self.database.units.get(self.database.unit_index(unit)?)?.first_iam;
-        self.sound(first).is_some_and(|bytes| IamHeader::read(Page::new(&bytes)).is_some()).then_some(first)
+    /// The IAM pages of a unit, with what they list.
+    fn chain(self, unit: AllocUnitId) -> Vec<(PageId, IamHeader, Box<PageBytes>)> {
+        let unit = self.database.unit_index(unit).and_then(|at| self.database.units.get(at));
+        let (mut chain, mut at) = (Vec::new(), unit.map_or(PageId::NONE, |unit| unit.first_iam));
+        while let Some(bytes) = self.sound(at).filter(|_| chain.len() < MOST_MAPS) {
+            let Some(header) = IamHeader::read(Page::new(&bytes)) else { break };
+            let next = Page::new(&bytes).header().next();
+            chain.push((at, header, bytes));
+            at = next;
+        }
+        chain
+    }
+
+    /// The IAM pages of a unit that list a single page.
+    fn maps_with(self, unit: AllocUnitId, page: PageId) -> Vec<PageId> {
+        let chain = self.chain(unit);
+        chain.into_iter().filter(|(_, header, _)| header.slots.contains(&page)).map(|(at, ..)| at).collect()
     }
 
     /// Whether PFS says so.

@@ -1,13 +1,16 @@
 //! The plan: which steps, in which order.
 
+use std::collections::BTreeSet;
+
 use catalog::Database;
 use check::Report;
+use format::PageId;
 use script::Script;
 use source::PageSource;
 
 use crate::backups::{self, Backups, Search};
-use crate::damage::Damage;
-use crate::obstacle::Model;
+use crate::damage::{Damage, TableDamage};
+use crate::obstacle::{Model, obstacle};
 use crate::step::{LossSummary, Step};
 use crate::{of_backup, repairs, restore, unverified};
 
@@ -76,7 +79,24 @@ pub struct Plan {
 
 /// Makes a plan.
 pub fn plan(request: &Request<'_>) -> Plan {
-    of_damage(request, &Damage::of(request.report, request.database, request.source))
+    let mut damage = Damage::of(request.report, request.database, request.source);
+    prefer_copies(request, &mut damage);
+    of_damage(request, &damage)
+}
+
+/// Pages with keys in the wrong order are restored, if that loses nothing: a rebuild keeps a key that is wrong.
+fn prefer_copies(request: &Request<'_>, damage: &mut Damage) {
+    let Some(backups) = request.backups.filter(|_| request.source.backup().is_none()) else { return };
+    let keys: BTreeSet<PageId> = damage.tables.values().flat_map(|table| &table.keys).copied().collect();
+    if keys.is_empty() {
+        return;
+    }
+    let pages = damage.pages().into_iter().chain(keys).collect();
+    let search = backups::search(backups, request.source, request.database, &pages, &[]);
+    let model = Model::of(request.database);
+    if search.usable.is_some_and(|usable| obstacle(damage, &pages, model, &usable).is_none()) {
+        damage.tables.values_mut().for_each(TableDamage::restore_keys);
+    }
 }
 
 /// The plan that settles this damage.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use format::PageId;
 use script::{comment, quote, quote_text};
 
-use crate::damage::{Damage, RowFault, TableDamage, WrongRows};
+use crate::damage::{Damage, Ids, RowFault, TableDamage, WrongRows};
 use crate::keys;
-use crate::plan::Request;
+use crate::plan::{Request, needs_restore};
 use crate::statements::{self, BY_HAND, are_plain, commented, is_plain};
 use crate::step::{Action, Step};
 
@@ -22,6 +22,20 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
         let is_table_damaged = damage.tables.get(&object_id).is_some_and(TableDamage::loses_data);
         let mut step = rebuild_index(request, object_id, index_id);
         step.rests_on.clone_from(ids);
+        let [missing, surplus] = damage.index_rows.get(&(object_id, index_id)).copied().unwrap_or_default();
+        if surplus > missing {
+            let save = save_index_rows(request, &step, ids, surplus - missing);
+            match is_table_damaged {
+                true => after.push(save),
+                false => before.push(save),
+            }
+        }
+        if missing + surplus > 0 {
+            step.risk.push_str(
+                " Where index and table disagree, nothing tells which is wrong: look at both (8955, 8956) before, and at a backup; the \
+                 rebuild keeps what the table has.",
+            );
+        }
         match is_table_damaged {
             true => {
                 step.reason.push_str(" The table itself is damaged: first restore its pages, or repair it.");
@@ -39,8 +53,9 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
             before.push(rebuild_table(request, object_id, table));
         }
     }
-    // What is built anew takes extents that wrong maps call free, and frees those that they give to it.
-    if !damage.maps.ids.is_empty() {
+    // What is built anew takes extents that wrong maps call free, and frees those that they give to it; and where something is to be
+    // restored, rows that a rebuild needs may be out of reach.
+    if !damage.maps.ids.is_empty() || needs_restore(damage) {
         after.splice(0..0, before.drain(..));
     }
     // What seems to belong to nothing may be what a table misses: last of all.
@@ -130,6 +145,24 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     }
     step.object = Some(object);
     step.index = Some(name);
+    step
+}
+
+/// An index has rows that its table does not have: of rows that the table has lost, it may have the last copy.
+fn save_index_rows(request: &Request<'_>, rebuild: &Step, ids: &Ids, more: u64) -> Step {
+    let (object, index) = (rebuild.object.clone().unwrap_or_default(), rebuild.index.clone().unwrap_or_default());
+    let rows = if more == 1 { "1 row".to_owned() } else { format!("{more} rows") };
+    let mut step = Step::new(Action::Export, format!("Save what only the index {index} has"));
+    step.reason = format!(
+        "It has {rows} that {object} does not have: a write of the index was lost, or the table has lost these rows. A rebuild deletes \
+         the last copy of their columns; 8956 shows them ('mdfsck check'), and a backup may have the rows."
+    );
+    step.risk = "None: the files are only read.".to_owned();
+    step.cannot_restore = Some("If the table has lost these rows: the columns that no index has.".to_owned());
+    step.command = Some(format!("mdfsck check {} --format json", request.paths));
+    step.object = Some(object);
+    step.index = Some(index);
+    step.rests_on.clone_from(ids);
     step
 }
 

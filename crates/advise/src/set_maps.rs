@@ -68,6 +68,12 @@ fn save(request: &Request<'_>, damage: &Damage) -> Step {
         }
         None => vec![BY_HAND.to_owned()],
     };
+    let is_heap = |object_id: &&i32| !request.database.indexes.contains_key(&(**object_id, 1));
+    step.cannot_restore = maps.called_free.iter().find(is_heap).map(|_| {
+        "Rows of a heap on pages that PFS calls free: the export takes them for rows of the past. A backup brings them; 'mdfsck page' \
+         shows them."
+            .to_owned()
+    });
     step.pages = maps.maps.iter().copied().collect();
     step.rests_on.clone_from(&maps.ids);
     step
