@@ -183,7 +183,7 @@ fn row(
     let is_forwarded = record.kind() == RecordKind::Forwarded;
     if part == Part::All {
         tally.rows += 1;
-        tally.values += present(program, record.column_count());
+        tally.values += present(program, |null_bit| record.has_column(null_bit));
     }
     let nulls = record.null_word(0);
     let mut check = RowLook { context, program, unit, at, record, nulls, sums, findings };
@@ -233,12 +233,12 @@ fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, 
     }
 }
 
-/// The number of columns stored by records with this many columns in their null bitmap.
-fn present(program: &Program, count: u16) -> u64 {
-    if count >= program.last_null_bit || count == 0 {
+/// The number of columns that records store, which have those of these null bits.
+fn present(program: &Program, has_column: impl Fn(u16) -> bool) -> u64 {
+    if has_column(program.last_null_bit) {
         return program.stored_columns;
     }
-    program.columns.iter().filter(|column| column.offset != 0 && column.null_bit <= count).count() as u64
+    program.columns.iter().filter(|column| column.offset != 0 && has_column(column.null_bit)).count() as u64
 }
 
 /// Whether a version tag is possible: one without a transaction number has no older version.
@@ -370,7 +370,7 @@ impl RowLook<'_, '_> {
     #[cold]
     fn fixed_value(&mut self, column: usize, verdict: Option<bool>) {
         let Some(column) = self.program.columns.get(column) else { return };
-        if self.record.column_count() > 0 && self.record.null_bit(column.null_bit) != Some(false) {
+        if self.is_null(column.null_bit) || !self.record.has_column(column.null_bit) {
             return;
         }
         self.purity(verdict, column);

@@ -152,7 +152,7 @@ impl Operand {
             *has_complex &= vector.nulls(rows, are_null);
             return true;
         }
-        if self.null_bit > rows.column_count() || self.fixed.is_some_and(|(at, length)| !rows.has_fixed(at, length)) {
+        if !rows.has_null_bit(self.null_bit) || self.fixed.is_some_and(|(at, length)| !rows.has_fixed(at, length)) {
             return false;
         }
         match rows.nulls_of(self.null_bit) {

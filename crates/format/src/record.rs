@@ -310,7 +310,7 @@ impl<'a> Record<'a> {
     /// The null bit `number`, counted from 1. `None` when the record has no bitmap or the column was added later.
     #[inline]
     pub fn null_bit(&self, number: u16) -> Option<bool> {
-        if number == 0 || number > self.column_count {
+        if !has_null_bit(number, self.column_count) {
             return None;
         }
         let bit = usize::from(number - 1);
@@ -376,6 +376,12 @@ pub const COMPLEX: u16 = 0x8000;
 #[inline]
 pub(crate) fn is_known(null_bit: u16, column_count: u16) -> bool {
     column_count == 0 || null_bit <= column_count
+}
+
+/// Whether the null bitmap of records that count `column_count` columns has this bit.
+#[inline]
+pub(crate) fn has_null_bit(null_bit: u16, column_count: u16) -> bool {
+    null_bit > 0 && null_bit <= column_count
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(crate) enum Absent<'a> {
 pub(crate) struct Plan<'a> {
     pub(crate) columns: Vec<ColumnPlan<'a>>,
     /// A record with this number of columns and this many bytes of fixed columns has all of them.
-    column_count: u16,
+    last_null_bit: u16,
     fixed_end: u16,
     /// What a row may have that was written before columns were added, in bytes.
     pub(crate) default_bytes: usize,
@@ -87,20 +87,20 @@ impl<'a> Plan<'a> {
             InRecord::Fixed { offset, length } => offset.saturating_add(length),
             InRecord::Variable(_) | InRecord::Other => 0,
         };
-        let column_count = columns.iter().map(|column| column.null_bit).max().unwrap_or(0);
+        let last_null_bit = columns.iter().map(|column| column.null_bit).max().unwrap_or(0);
         let fixed_end = columns.iter().map(end).max().unwrap_or(0);
         let default = |column: &ColumnPlan<'_>| match column.absent {
             Absent::Default(bytes) => bytes.len(),
             Absent::Null | Absent::Unknown => 0,
         };
         let default_bytes = columns.iter().map(default).sum();
-        Self { columns, column_count, fixed_end, default_bytes }
+        Self { columns, last_null_bit, fixed_end, default_bytes }
     }
 
     /// Whether all records have all columns; records written before a column was added lack it.
     pub(crate) fn are_complete(&self, records: &[Record<'_>]) -> bool {
         let is_complete =
-            |record: &Record<'_>| record.column_count() >= self.column_count && record.fixed_end() >= self.fixed_end;
+            |record: &Record<'_>| record.null_bit(self.last_null_bit).is_some() && record.fixed_end() >= self.fixed_end;
         records.iter().all(is_complete)
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn page(
         return Handled::NOTHING;
     }
     tally.rows += rows.live_count() as u64;
-    tally.values += rows.live_count() as u64 * present(program, rows.column_count());
+    tally.values += rows.live_count() as u64 * present(program, |null_bit| rows.has_column(null_bit));
     match program.values_in_vectors(rows, checks_purity) {
         Some(values) => {
             tally.values += values;
@@ -67,7 +67,7 @@ impl Program {
     fn has_no_column_after(&self, rows: Rows<'_>) -> bool {
         self.columns.iter().filter(|column| column.offset > 0).all(|column| {
             let end = column.offset.unsigned_abs().saturating_add(column.info.length);
-            end <= rows.fixed_end() || !(1..=rows.column_count()).contains(&column.null_bit)
+            end <= rows.fixed_end() || !rows.has_null_bit(column.null_bit)
         })
     }
 }
@@ -114,9 +114,7 @@ impl FixedCheck {
     fn holds(self, rows: Rows<'_>, program: &Program) -> bool {
         let Some(column) = program.columns.get(usize::from(self.column)) else { return false };
         // The column is not in these rows.
-        if !rows.has_fixed(self.offset, self.length)
-            || rows.column_count() > 0 && !(1..=rows.column_count()).contains(&column.null_bit)
-        {
+        if !rows.has_fixed(self.offset, self.length) || !rows.has_column(column.null_bit) {
             return true;
         }
         let nulls = rows.nulls_of(column.null_bit);

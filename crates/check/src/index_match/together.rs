@@ -309,7 +309,7 @@ fn in_vector(
 /// Whether all rows determine the value of a variable column. If it is not stored, only the null bitmap distinguishes
 /// an empty value from NULL.
 fn is_told(rows: Rows<'_>, number: u16, null_bit: u16) -> bool {
-    null_bit <= rows.column_count() || number <= rows.fewest_variables()
+    rows.has_null_bit(null_bit) || number <= rows.fewest_variables()
 }
 
 #[inline(always)]

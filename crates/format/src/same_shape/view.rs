@@ -2,7 +2,7 @@
 
 use super::{Exception, SameShapeRows, Vectors, WORD_BITS, bytes_of};
 use crate::bytes::u16_at;
-use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, is_known, status};
+use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, has_null_bit, is_known, status};
 use crate::slots::Span;
 
 /// The rows of a page whose records have one shape.
@@ -155,6 +155,12 @@ impl<'a> Rows<'a> {
     #[inline]
     pub fn has_column(&self, number: u16) -> bool {
         is_known(number, self.column_count())
+    }
+
+    /// Whether the null bitmap of the rows has the null bit `number`: whether it says if the column is NULL.
+    #[inline]
+    pub fn has_null_bit(&self, number: u16) -> bool {
+        has_null_bit(number, self.column_count())
     }
 
     /// Whether all rows have `length` bytes at `offset` in their fixed part.
