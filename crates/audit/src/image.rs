@@ -206,3 +206,18 @@ fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ (product >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_for_a_stub_is_not_compared_and_a_compressed_row_is_compared_whole() {
+        // An int column, one column in all, and three bytes of room after the row.
+        let row = [0x10, 0, 8, 0, 1, 2, 3, 4, 1, 0, 0];
+        let with_room = [&row[..], &[0xEE; 3]].concat();
+        assert_eq!((logged_length(&row), logged_length(&with_room)), (Some(11), Some(11)));
+        let compressed = [COMPRESSED, 1, 2, 9, 9, 9, 9];
+        assert_eq!(logged_length(&compressed), Some(compressed.len()));
+    }
+}
