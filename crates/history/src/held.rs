@@ -39,25 +39,45 @@ impl Held<'_> {
         self.transaction.prepare_cached(put)?.execute(values).map(drop)
     }
 
-    /// Whether a finding that the run has looked for and not seen is in another backup that may still be there. What is known not
-    /// to have it is forgotten.
-    pub(crate) fn is_still_held(&self, finding: i64) -> rusqlite::Result<bool> {
-        let mut holders = self.transaction.prepare_cached(
-            "SELECT h.image, i.identity, h.host, h.paths FROM finding_file h JOIN image i ON i.id = h.image WHERE h.finding = ?1",
+    /// Forgets the backups of this server that are not there any more: they hold nothing.
+    pub(crate) fn forget_gone(&self) -> rusqlite::Result<()> {
+        if !self.are_backups() {
+            return Ok(());
+        }
+        let mut holders = self.transaction.prepare(
+            "SELECT DISTINCT h.image, i.identity, h.host, h.paths FROM finding f JOIN finding_file h ON h.finding = f.id
+             JOIN image i ON i.id = h.image WHERE f.source = ?1",
         )?;
-        let rows = holders.query_map([finding], |row| {
+        let rows = holders.query_map([self.ids.source], |row| {
             Ok(Holder { image: row.get(0)?, identity: row.get(1)?, host: row.get(2)?, paths: row.get(3)? })
         })?;
-        let mut is_held = false;
         for holder in rows.collect::<rusqlite::Result<Vec<_>>>()? {
-            if self.may_be_there(&holder)? {
-                is_held = true;
-                continue;
+            if !self.may_be_there(&holder)? {
+                let gone = "DELETE FROM finding_file WHERE image = ?2 AND host = ?3 AND paths = ?4
+                     AND finding IN (SELECT id FROM finding WHERE source = ?1)";
+                let values = params![self.ids.source, holder.image, holder.host, holder.paths];
+                self.transaction.execute(gone, values)?;
             }
-            let done = "DELETE FROM finding_file WHERE finding = ?1 AND image = ?2 AND host = ?3 AND paths = ?4";
-            self.transaction.execute(done, params![finding, holder.image, holder.host, holder.paths])?;
         }
-        Ok(is_held)
+        Ok(())
+    }
+
+    /// Whether a finding that the run has looked for and not seen is in another backup.
+    pub(crate) fn is_still_held(&self, finding: i64) -> rusqlite::Result<bool> {
+        let not_here = "DELETE FROM finding_file WHERE finding = ?1 AND image = ?2 AND host = ?3 AND paths = ?4";
+        let values = params![finding, self.ids.image, self.host, self.identity.files];
+        self.transaction.prepare_cached(not_here)?.execute(values)?;
+        self.is_held(finding)
+    }
+
+    /// Whether a finding was in backups of which none is there any more.
+    pub(crate) fn is_lost(&self, finding: i64) -> rusqlite::Result<bool> {
+        Ok(self.are_backups() && !self.is_held(finding)?)
+    }
+
+    fn is_held(&self, finding: i64) -> rusqlite::Result<bool> {
+        let query = "SELECT EXISTS (SELECT 1 FROM finding_file WHERE finding = ?1)";
+        self.transaction.prepare_cached(query)?.query_row([finding], |row| row.get(0))
     }
 
     fn may_be_there(&self, holder: &Holder) -> rusqlite::Result<bool> {
@@ -66,7 +86,7 @@ impl Held<'_> {
         }
         if holder.paths == self.identity.files {
             // Of another set in these files nothing was read, unless they were overwritten.
-            return Ok(holder.image != self.ids.image && self.has_set(&holder.identity));
+            return Ok(holder.image == self.ids.image || self.has_set(&holder.identity));
         }
         let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();
         if paths.iter().any(|path| path.contains("://")) {

@@ -50,6 +50,7 @@ pub(crate) fn write(
         events: Vec::new(),
         are_all_known: report.findings.len() <= MOST_FINDINGS,
     };
+    life.held.forget_gone()?;
     let damaged = life.seen(report)?;
     life.not_seen(report, asked, &damaged)?;
     Ok((life.changes, life.events))
@@ -243,7 +244,9 @@ impl Life<'_> {
                 }
                 None => false,
             };
-            if !is_gone || self.held.is_still_held(finding.id)? {
+            // What is wrong with a container is gone with it.
+            let is_lost = finding.check.phase == Phase::Container && self.held.is_lost(finding.id)?;
+            if !is_lost && (!is_gone || self.held.is_still_held(finding.id)?) {
                 self.changes.not_looked_at += u64::from(!finding.is_later);
                 continue;
             }
