@@ -3,9 +3,10 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
+use futures_util::{Stream, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectStore};
 use source::storage::Object;
@@ -16,6 +17,9 @@ use crate::location::Place;
 use crate::pool::{Found, Pool, Read};
 use crate::settings::Settings;
 
+/// In this time an answer that does not end must bring so many bytes.
+const A_WHILE: Duration = Duration::from_secs(60);
+const LEAST_BYTES: usize = 1024;
 /// Answers of a server without tags that may end too early.
 const MOST_CUTS: u32 = 8;
 
@@ -191,13 +195,29 @@ impl Drop for UnderWay {
 /// The body of an answer; `None` if it has more than `most_bytes`, whatever its header says.
 pub(crate) async fn body(answer: GetResult, most_bytes: u64) -> object_store::Result<Option<Bytes>> {
     let said = answer.range.end.saturating_sub(answer.range.start).min(most_bytes);
-    let mut stream = answer.into_stream();
+    collected(answer.into_stream(), (said, most_bytes), A_WHILE).await
+}
+
+async fn collected(
+    mut stream: impl Stream<Item = object_store::Result<Bytes>> + Unpin,
+    (said, most_bytes): (u64, u64),
+    a_while: Duration,
+) -> object_store::Result<Option<Bytes>> {
     let mut whole = Vec::with_capacity(usize::try_from(said).unwrap_or_default());
+    let (mut since, mut had) = (Instant::now(), 0);
     while let Some(piece) = stream.try_next().await? {
         if (whole.len() + piece.len()) as u64 > most_bytes {
             return Ok(None);
         }
         whole.extend_from_slice(&piece);
+        // Each byte alone is a sign of life, and would hold a check for ever.
+        if since.elapsed() >= a_while {
+            if whole.len() - had < LEAST_BYTES {
+                let source = "the server sends next to nothing".into();
+                return Err(object_store::Error::Generic { store: "HTTP", source });
+            }
+            (since, had) = (Instant::now(), whole.len());
+        }
     }
     Ok(Some(whole.into()))
 }
@@ -231,5 +251,26 @@ impl Object for Reader {
 
     fn prefetch(&self, offset: u64, bytes: u64) {
         self.0.prefetch(offset, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_sends_a_byte_now_and_then_holds_nobody_for_ever() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let drop_by_drop = |bytes: usize| {
+            futures_util::stream::unfold((), move |()| async move {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                Some((Ok(Bytes::from(vec![0; bytes])), ()))
+            })
+        };
+        let read = |bytes: usize| {
+            runtime.block_on(collected(Box::pin(drop_by_drop(bytes)), (0, 20_000), Duration::from_millis(50)))
+        };
+        assert!(read(1).unwrap_err().to_string().contains("next to nothing"));
+        assert!(read(2000).unwrap().is_none(), "more than was asked for");
     }
 }
