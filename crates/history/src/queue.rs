@@ -27,8 +27,17 @@ pub struct Seen {
     pub path: String,
     /// Its length in bytes.
     pub size: u64,
-    /// Changes when the file is written: its time of last change, or its ETag.
+    /// Changes when the file is written, even if its time is put back: the time of the last write and, where the system keeps it, that
+    /// of the last change of any kind; or its ETag.
     pub version: String,
+}
+
+impl Seen {
+    /// Whether both are one state of a file. Earlier versions knew only the time of the last write.
+    fn is_same(&self, now: &Self) -> bool {
+        let is_version = finding::is_version(&self.version, &now.version, 1);
+        (self.path.as_str(), self.size) == (now.path.as_str(), now.size) && is_version
+    }
 }
 
 /// A file as found by a look.
@@ -169,6 +178,11 @@ impl History {
                         let again = "UPDATE watched_file SET since = ?2 WHERE path = ?1";
                         transaction.prepare_cached(again)?.execute(params![seen.path, now])?;
                         FileState { since: now, ..state }
+                    }
+                    Some(state) if state.seen.is_same(seen) && state.since <= now => {
+                        let whole = "UPDATE watched_file SET version = ?2 WHERE path = ?1";
+                        transaction.prepare_cached(whole)?.execute(params![seen.path, seen.version])?;
+                        FileState { seen: seen.clone(), ..state }
                     }
                     before => {
                         let first_seen = before.map_or(now, |before| before.first_seen);

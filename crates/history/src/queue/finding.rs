@@ -204,6 +204,18 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
+/// Whether what was known of a file, in so many words, is true of it now. Earlier versions knew the last of these words no more.
+pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
+    let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
+    known == now || now.strip_prefix(known).is_some_and(is_start)
+}
+
+/// The same of all files of a backup, each with its size in front.
+fn are_versions(known: &str, now: &str) -> bool {
+    let (known, now) = (read_list(known), read_list(now));
+    known.len() == now.len() && known.iter().zip(&now).all(|(known, now)| is_version(known, now, 2))
+}
+
 /// Whether a backup was skipped for this reason because it was gone.
 pub(super) fn is_lost(reason: &str) -> bool {
     [GONE, OVERWRITTEN].contains(&reason)
@@ -303,7 +315,7 @@ fn update(
     }
     // A result is that of the bytes that were read: those of a file that has grown may be others too. A backup that another watcher has
     // found keeps its place.
-    let has_changed = row.versions != versions || is_own && row.paths != found.paths;
+    let has_changed = !are_versions(&row.versions, versions) || is_own && row.paths != found.paths;
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
     }

@@ -441,6 +441,15 @@ fn a_result_of_an_earlier_version_is_that_of_the_file_that_was_read() {
 }
 
 #[test]
+fn what_an_earlier_version_knew_of_a_file_is_not_checked_again() {
+    use super::finding::is_version;
+    assert!(is_version("123", "123", 1) && is_version("123", "123 9.000000001", 1));
+    assert!(!is_version("123 8.1", "123 9.1", 1), "its times were put back");
+    assert!(!is_version("123 9.0", "123 9.000", 1) && !is_version("12", "123 9.0", 1));
+    assert!(is_version("4096 123", "4096 123 9.0", 2) && !is_version("4096 123 8.0", "4096 123 8.0 9", 2));
+}
+
+#[test]
 fn a_database_that_was_restored_on_another_server_keeps_no_promise_of_the_first() {
     let (_folder, mut history) = history();
     let prod = found("A", "a.bak");

@@ -290,6 +290,12 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
         Ok(since) => since.as_nanos().to_string(),
         Err(before) => format!("-{}", before.duration().as_nanos()),
     };
+    #[cfg(unix)]
+    let nanoseconds = {
+        use std::os::unix::fs::MetadataExt as _;
+        // Nobody can put that back: who writes and then restores the time of the last write is seen all the same.
+        format!("{nanoseconds} {}.{:09}", metadata.ctime(), metadata.ctime_nsec())
+    };
     Ok(metadata.is_file().then_some(Seen { path: text, size: metadata.len(), version: nanoseconds }))
 }
 

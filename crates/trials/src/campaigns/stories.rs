@@ -139,8 +139,16 @@ impl<'a> Story<'a> {
             }
             (2, Some(other)) => {
                 let (which, _) = self.files[other];
+                // Whoever looks at its size and the time of the last write only sees nothing.
+                let time = self.written(other)?;
                 self.put(other, which, false)?;
-                format!("{other} rots")
+                let is_put_back = random.below(2) == 0;
+                if is_put_back {
+                    let path = self.folder.join("in").join(other);
+                    let file = std::fs::File::options().write(true).open(path).map_err(|error| error.to_string())?;
+                    file.set_modified(time).map_err(|error| error.to_string())?;
+                }
+                format!("{other} rots{}", if is_put_back { ", and its time is put back" } else { "" })
             }
             (3, Some(other)) => {
                 let (which, _) = self.files[other];
@@ -167,6 +175,12 @@ impl<'a> Story<'a> {
         std::fs::write(self.folder.join("in").join(name), bytes).map_err(|error| error.to_string())?;
         self.files.insert(name, (which, is_sound));
         Ok(())
+    }
+
+    /// When a file was last written.
+    fn written(&self, name: &str) -> Result<std::time::SystemTime, String> {
+        let metadata = std::fs::metadata(self.folder.join("in").join(name));
+        metadata.and_then(|metadata| metadata.modified()).map_err(|error| error.to_string())
     }
 
     fn remove(&mut self, name: &'static str) -> Result<(), String> {
