@@ -22,6 +22,7 @@ use crate::rounds::Rounds;
 use crate::spill::TempStore;
 use crate::survey::Survey;
 use crate::taken::Taken;
+use crate::tallies::Tallies;
 use crate::units::{Unit, UnitIndex, Units, ids_named_by};
 
 /// What a run knows.
@@ -39,6 +40,8 @@ pub(crate) struct Context<'a> {
     pub(crate) ranges: Ranges,
     /// Pages whose unit is not the one that the maps name; known after the sweep.
     pub(crate) taken: Arc<Taken>,
+    /// Units with pages that the sweep found bad; known after it.
+    pub(crate) bad_units: Arc<BTreeSet<UnitIndex>>,
     /// Second looks that tasks take; `None` if all are taken here.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
     /// What the log of a backup still changes; `None` for data files.
@@ -105,6 +108,7 @@ impl<'a> Context<'a> {
             range: None,
             ranges: Ranges::default(),
             taken: Arc::default(),
+            bad_units: Arc::default(),
             rounds: None,
             keys,
             rows_hold_versions,
@@ -115,6 +119,12 @@ impl<'a> Context<'a> {
             context.ended = Ended::by(source, database);
         }
         context
+    }
+
+    /// What only the sweep has shown: second looks need it.
+    pub(crate) fn learn(&mut self, swept: &mut Tallies) {
+        self.taken = swept.take_taken().into();
+        self.bad_units = swept.bad_units().into();
     }
 
     /// Bytes of the grant that the facts of one phase may take.

@@ -210,7 +210,7 @@ impl Sweeper<'_, '_> {
         head: &[u8],
         to: &mut dyn Write,
     ) -> Result<(), PartError> {
-        self.context.taken = question.take_known();
+        (self.context.taken, self.context.bad_units) = question.take_known();
         let context = &*self.context;
         let mut to = Output::new(&context.hash, head, context.space, to);
         if !index_match::answer((context, &self.checks.indexes), &question.of, range, &mut to)? {

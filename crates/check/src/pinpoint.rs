@@ -164,7 +164,9 @@ pub(crate) fn look_at_content(
     match target.look(context, id, &mut bytes) {
         Verdict::Sound(unit, content) => Ok(Some((unit, content, bytes))),
         Verdict::Unread => Err(Unread),
-        Verdict::Bad | Verdict::Passed => Ok(None),
+        // It was sound when it was swept.
+        Verdict::Bad(unit) if !context.bad_units.contains(&unit) => Err(Unread),
+        Verdict::Bad(_) | Verdict::Passed => Ok(None),
     }
 }
 
@@ -222,7 +224,7 @@ pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, by
         })
     };
     let ranges = context.ranges.list().iter().filter(has_any).copied().collect();
-    rounds.ask(Wanted { question: Question::new(of, &context.taken), ranges, bytes });
+    rounds.ask(Wanted { question: Question::new(of, &context.taken, &context.bad_units), ranges, bytes });
 }
 
 /// Reads the answers to a question, one after the other, each with `read`.

@@ -1,6 +1,7 @@
 //! Rounds: a second look that is too large for one process is divided into tasks, each with its own range. The results of the
 //! tasks answer a question: the merge asks it, and once all tasks have answered, goes on as if it had looked by itself.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +26,8 @@ pub struct Question {
     pub(crate) of: Of,
     /// The units of pages in shared extents, as the first round found them.
     taken: Arc<Taken>,
+    /// The units of which it found bad pages.
+    bad_units: Arc<BTreeSet<UnitIndex>>,
 }
 
 /// What a question is about.
@@ -55,7 +58,7 @@ impl Wire for Of {
     }
 }
 
-wire!(Question { of, taken });
+wire!(Question { of, taken, bad_units });
 
 impl Question {
     /// What it is about, in a word.
@@ -88,20 +91,22 @@ impl Question {
         Ok(question)
     }
 
-    /// A question; `taken` are the pages in shared extents whose unit the first round has found.
-    pub(crate) fn new(of: Of, taken: &Arc<Taken>) -> Self {
-        Self { of, taken: Arc::clone(taken) }
+    /// A question, with what the first round has found and its tasks need to know.
+    pub(crate) fn new(of: Of, taken: &Arc<Taken>, bad_units: &Arc<BTreeSet<UnitIndex>>) -> Self {
+        Self { of, taken: Arc::clone(taken), bad_units: Arc::clone(bad_units) }
     }
 
     /// The question without what is already known: the reader of its answers knows that.
     #[must_use]
     pub fn without_known(self) -> Self {
-        Self { taken: Arc::default(), ..self }
+        Self { taken: Arc::default(), bad_units: Arc::default(), ..self }
     }
 
-    /// What is known already; nothing of it remains here.
-    pub(crate) fn take_known(&mut self) -> Arc<Taken> {
-        Arc::unwrap_or_clone(std::mem::take(&mut self.taken)).sorted().into()
+    /// What is known already: pages in shared extents with their units, and the units that have bad pages. Nothing of it
+    /// remains here.
+    pub(crate) fn take_known(&mut self) -> (Arc<Taken>, Arc<BTreeSet<UnitIndex>>) {
+        let taken = Arc::unwrap_or_clone(std::mem::take(&mut self.taken)).sorted();
+        (taken.into(), std::mem::take(&mut self.bad_units))
     }
 }
 
@@ -200,7 +205,8 @@ mod tests {
             let range = FileRange { file_id: 1, first: 0, pages: 8 };
             let mut plan = 0;
             while rounds.has_room() {
-                let question = Question::new(Of::Cells { plan }, &Arc::default());
+                let of = Of::Cells { plan };
+                let question = Question { of, taken: Arc::default(), bad_units: Arc::default() };
                 rounds.ask(Wanted { question, ranges: vec![range; ranges], bytes: 1 });
                 plan += 1;
             }

@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
             }
         }
         context.batch = None;
-        context.taken = swept.tallies.take_taken().into();
+        context.learn(&mut swept.tallies);
         Ok(swept)
     }
 
@@ -228,8 +228,10 @@ impl<'a> Run<'a> {
     /// Ends a sweep that was made in parts by others.
     pub(crate) fn end_parts(&mut self, context: &mut Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
         self.phases.end("sweep", self.space);
+        // What is looked at between parts may have been bad in its own.
+        context.bad_units = swept.tallies.bad_units().into();
         self.end_batch(context, checks, swept);
-        context.taken = swept.tallies.take_taken().into();
+        context.learn(&mut swept.tallies);
     }
 
     fn results(&mut self) -> Results<'_> {

@@ -1,6 +1,6 @@
 //! What a sweep adds up. Everything merges in any order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use format::PageId;
@@ -8,6 +8,7 @@ use format::PageId;
 use crate::finding::Finding;
 use crate::per_unit::PerUnit;
 use crate::taken::Taken;
+use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// What one thread, or all, counted and added up of pages.
@@ -192,6 +193,11 @@ impl Tallies {
     /// Puts lists into an order that does not depend on threads.
     pub(crate) fn put_in_order(&mut self) {
         self.taken.put_in_order();
+    }
+
+    /// Units with bad pages.
+    pub(crate) fn bad_units(&self) -> BTreeSet<UnitIndex> {
+        self.units.touched().filter(|(_, tally)| tally.bad_pages > 0).map(|(at, _)| at as UnitIndex).collect()
     }
 
     /// The pages of extents that several units claim, to be looked up.

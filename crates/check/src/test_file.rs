@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Mutex;
 
 use format::page::PAGE_BYTES;
 use format::{AllocUnitId, PageBytes, PageId, PageType};
@@ -24,6 +25,9 @@ pub(crate) struct TestFile {
     info: [DataFile; 1],
     pub(crate) pages: BTreeMap<u32, Box<PageBytes>>,
     pub(crate) unread: BTreeSet<u32>,
+    /// Pages that are damaged once they have been read.
+    pub(crate) rotting: BTreeSet<u32>,
+    read: Mutex<BTreeSet<u32>>,
 }
 
 impl PageSource for TestFile {
@@ -41,6 +45,8 @@ impl PageSource for TestFile {
                 Some(page) => bytes.copy_from_slice(&page[..]),
                 None => bytes.fill(0),
             }
+            let is_first = self.read.lock().unwrap().insert(page);
+            bytes[5000] ^= u8::from(!is_first && self.rotting.contains(&page));
         }
         Ok(buffer.len() / PAGE_BYTES)
     }
@@ -109,7 +115,7 @@ impl Maps {
             binding_guid: None,
             header_is_sound: true,
         };
-        TestFile { info: [info], pages, unread: BTreeSet::new() }
+        TestFile { info: [info], pages, unread: BTreeSet::new(), rotting: BTreeSet::new(), read: Mutex::default() }
     }
 }
 

@@ -77,6 +77,8 @@ pub(crate) struct TestTree {
     pub(crate) maps: Maps,
     /// Pages that the system cannot read.
     pub(crate) unread: BTreeSet<u32>,
+    /// Pages that are damaged once the sweep has read them.
+    pub(crate) rotting: BTreeSet<u32>,
 }
 
 /// What a run over the file says of the tree, in the words of [`described`]; and the ids of all limits, without those of the
@@ -125,8 +127,8 @@ impl TestTree {
         (24..27).for_each(|page| maps.pfs[page] = 0x40);
         maps.pfs[FREE_PAGE as usize] = 0;
         assert_eq!(maps.iam[&IAM].1, [CLAIMED]);
-        let (root, unread) = (id(16), BTreeSet::new());
-        Self { shape, locator_bytes: 4, key_type: xtype::INT, is_compressed: false, root, pages, maps, unread }
+        let (root, unread, rotting) = (id(16), BTreeSet::new(), BTreeSet::new());
+        Self { shape, locator_bytes: 4, key_type: xtype::INT, is_compressed: false, root, pages, maps, unread, rotting }
     }
 
     /// The same with a page changed.
@@ -138,6 +140,12 @@ impl TestTree {
     /// The same with pages damaged.
     pub(crate) fn damaged(self, pages: &[u32]) -> Self {
         pages.iter().fold(self, |tree, page| tree.with(*page, |page| page.is_damaged = true))
+    }
+
+    /// The same with a page that is damaged once the sweep has read it.
+    pub(crate) fn rotting(mut self, page: u32) -> Self {
+        self.rotting.insert(page);
+        self
     }
 
     /// The same with another root in the catalog.
@@ -169,6 +177,7 @@ impl TestTree {
         let mut file = self.maps.file();
         file.pages.extend(self.pages.iter().map(|(number, page)| (*number, self.bytes(*number, page))));
         file.unread.extend(&self.unread);
+        file.rotting.extend(&self.rotting);
         file
     }
 
@@ -248,6 +257,7 @@ impl TestTree {
             let metered = Metered::new(context.source);
             let mut swept = sweep(context, &checks, to.findings, &metered.meter, &Silent);
             checks.end_batch(context, &mut swept, to.findings);
+            context.learn(&mut swept.tallies);
             reckon(context, &mut checks, &mut swept, to, &Silent);
         });
         let (not_verified, _) = coverage.into_lists();

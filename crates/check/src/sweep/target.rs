@@ -34,8 +34,8 @@ const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 pub(crate) enum Verdict {
     /// Sound, and of this unit.
     Sound(UnitIndex, PageContent),
-    /// Damaged, or of another unit: it contributes no facts.
-    Bad,
+    /// Damaged, or with the header of another unit: it contributes no facts. It belongs to this one.
+    Bad(UnitIndex),
     /// Not a page of any unit in scope.
     Passed,
     /// Its owner could not be determined: several units claim its extent.
@@ -167,11 +167,11 @@ impl Target {
             let named = named.filter(|named| is_told(named) && is_told(&unit.owner));
             findings.push(audit::identity_finding(&fault, id, header, named));
             findings.push(audit::unprocessed(unit.owner, id));
-            return bad(tally);
+            return bad(unit_index, tally);
         }
         if !context.belongs(unit, header) {
             findings.extend(of_other_unit(context, unit, id, header));
-            return bad(tally);
+            return bad(unit_index, tally);
         }
         let is_encrypted = header.is_encrypted();
         if header.kind().is_some_and(is_in_transit) && unit.shape.is_rows() || is_encrypted {
@@ -184,7 +184,7 @@ impl Target {
             Some(content) => Verdict::Sound(unit_index, content),
             None => {
                 findings.push(audit::unprocessed(unit.owner, id));
-                bad(tally)
+                bad(unit_index, tally)
             }
         }
     }
@@ -287,11 +287,11 @@ fn of_other_unit(context: &Context<'_>, unit: &Unit, id: PageId, header: &PageHe
     [Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id)].into_iter().chain(of_other)
 }
 
-fn bad(tally: Option<&mut UnitTally>) -> Verdict {
+fn bad(unit: UnitIndex, tally: Option<&mut UnitTally>) -> Verdict {
     if let Some(tally) = tally {
         tally.bad_pages += 1;
     }
-    Verdict::Bad
+    Verdict::Bad(unit)
 }
 
 /// Types of pages that a repair, a reorganize, a bulk load or a sort is working on. No rules are known for them.

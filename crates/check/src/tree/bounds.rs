@@ -203,12 +203,13 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Reads a page again that was sound when it was swept.
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
-        let found = pinpoint::sound(self.context, &mut self.target, unit, page);
-        if found.is_err() {
+        let found = pinpoint::sound(self.context, &mut self.target, unit, page).ok().flatten();
+        if found.is_none() {
             self.outcome().unread.insert(unit);
         }
-        found.ok().flatten()
+        found
     }
 
     fn node(&mut self, node: &NodePage) {

@@ -71,7 +71,7 @@ fn a_page_is_sound_bad_or_passed_by() {
     assert_eq!((tallies.pages_allocated, bad_pages(&tallies)), (1, 0));
 
     let (verdict, found, tallies) = judged(&files, (first, &all), |page| page[5000] ^= 1);
-    assert_eq!((verdict, found), (Verdict::Bad, vec![registry::PAGE_IO.id, registry::PAGE_UNPROCESSED.id]));
+    assert_eq!((verdict, found), (Verdict::Bad(unit), vec![registry::PAGE_IO.id, registry::PAGE_UNPROCESSED.id]));
     assert_eq!(bad_pages(&tallies), 1);
 
     // A page that fails its audit is also reported as 8928 for its unit.
@@ -79,7 +79,7 @@ fn a_page_is_sound_bad_or_passed_by() {
         page[0] = 9;
         seal(page);
     });
-    assert_eq!((verdict, found), (Verdict::Bad, vec![registry::PAGE_HEADER.id, registry::PAGE_UNPROCESSED.id]));
+    assert_eq!((verdict, found), (Verdict::Bad(unit), vec![registry::PAGE_HEADER.id, registry::PAGE_UNPROCESSED.id]));
 
     // Its header names another unit; the IAM pages name this one.
     let other = *files.read_page(last).unwrap();
@@ -88,7 +88,7 @@ fn a_page_is_sound_bad_or_passed_by() {
         page[32..36].copy_from_slice(&first.page.to_le_bytes());
         seal(page);
     });
-    assert_eq!((verdict, bad_pages(&tallies)), (Verdict::Bad, 1));
+    assert_eq!((verdict, bad_pages(&tallies)), (Verdict::Bad(unit), 1));
     assert!(!found.is_empty() && !found.contains(&registry::PAGE_IO.id), "{found:?}");
 
     // A reorganize was working on the page.

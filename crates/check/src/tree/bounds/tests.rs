@@ -1,5 +1,6 @@
 use format::types::xtype;
 
+use crate::registry::limits;
 use crate::test_tree::{TestTree, id};
 
 /// A run over the tree finds exactly `expected`.
@@ -115,4 +116,19 @@ fn a_parent_that_is_its_own_child_is_bound_by_its_own_keys_and_ends() {
     let tree = TestTree::clustered().with(17, |node| node.entries[0].1 = id(17));
     let found = tree.checked(|_| ()).findings;
     assert!(found.contains(&"8934 17 < 17.1, level 1, other_page 20".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_page_that_was_sound_and_is_bad_when_its_keys_are_read_again_is_not_verified() {
+    let unverified = |tree: TestTree, page| {
+        let found = tree.rotting(page).checked(|_| ());
+        assert_eq!((found.findings, found.limits), (vec![], vec![limits::PAGES_UNREADABLE.id]), "page {page}");
+    };
+    for tree in trees() {
+        unverified(tree, 17);
+    }
+    // There are no images of keys that are texts: those of the leaf are read again.
+    for tree in trees_of(xtype::CHAR) {
+        unverified(tree, 19);
+    }
 }

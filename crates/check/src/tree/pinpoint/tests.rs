@@ -1,4 +1,7 @@
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::registry::limits;
 use crate::spill::TempStore;
 use crate::test_pages::UNIT;
 use crate::test_tree::{FREE_PAGE, OTHER_OBJECT, TestTree, described, id};
@@ -11,6 +14,8 @@ fn second_look(tree: &TestTree) -> (Vec<String>, bool) {
     let mut is_unread = false;
     let (findings, _) = tree.surveyed(|context, to| {
         *to.findings = FindingCollector::new(1 << 20, &TempStore::new(None, 1 << 20));
+        // As after a sweep that has found bad pages.
+        context.bad_units = BTreeSet::from([0, 1]).into();
         is_unread = super::tree(context, 0, PageRange::ALL, to.findings).is_err();
     });
     let mut findings: Vec<String> = findings.iter().map(described).collect();
@@ -313,4 +318,15 @@ fn a_page_elsewhere_that_cannot_be_read_leaves_only_itself_unproven() {
         "8935 21 < 18.0, found_prev 20, expected_prev 26",
     ];
     assert_eq!(second_look(&tree), (sorted(&found), true));
+}
+
+#[test]
+fn no_link_is_missing_because_of_a_page_that_was_sound_and_is_bad_at_the_second_look() {
+    let tree = || TestTree::clustered().with(21, |page| page.prev = id(19));
+    assert!(!tree().checked(|_| ()).findings.is_empty());
+    let found = tree().rotting(20).checked(|_| ());
+    assert_eq!((found.findings, found.limits), (vec![], vec![limits::PAGES_UNREADABLE.id]));
+    // It is damaged from the start: that is a finding, and what follows from it.
+    let findings = tree().damaged(&[20]).checked(|_| ()).findings;
+    assert!(findings.iter().any(|text| text.starts_with("8928 20")), "{findings:?}");
 }
