@@ -113,7 +113,7 @@ mod status_2005 {
     pub(super) const NOT_NULL: u32 = 0x20;
 }
 
-/// The column id in sysrowsetcolumns (2005) of a dropped column that keeps its place in the rows.
+/// The column id in sysrowsetcolumns (2005) of the first dropped column that keeps its place in the rows; the next ones follow.
 const DROPPED_2005: u32 = 0x1_0000;
 
 /// Sets the id of a column of syshobtcolumns from sysrowsetcolumns. Ids that are as large because of other bits belong
@@ -121,7 +121,7 @@ const DROPPED_2005: u32 = 0x1_0000;
 pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     column.id = id;
     column.status &= !column_status::DROPPED;
-    if id == DROPPED_2005 {
+    if id & !0xFFFF == DROPPED_2005 {
         column.status |= column_status::DROPPED;
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_that_2005_dropped_is_known_by_its_id() {
+    fn the_columns_that_2005_dropped_are_known_by_their_ids() {
         // A float as in SoftQLD: hobt 1, physical column 13, type 62, length 8, at 20.
         let mut bytes = vec![0; 4 + 41 + 3];
         (bytes[0], bytes[2], bytes[4], bytes[12], bytes[22], bytes[31]) = (0x10, 45, 1, 13, 62, 20);
@@ -174,7 +174,7 @@ mod tests {
             name_column_2005(&mut column, id);
             column
         };
-        assert!(column(DROPPED_2005).is_dropped());
+        assert!(column(DROPPED_2005).is_dropped() && column(DROPPED_2005 + 1).is_dropped());
         assert!(!column(13).is_dropped() && !column(0x0200_0001).is_dropped());
     }
 }

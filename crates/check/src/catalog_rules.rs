@@ -21,7 +21,7 @@ use crate::registry::limits::{self, Limit};
 pub(crate) use evaluate::key_bytes;
 pub use listing::{CatalogReference, catalog_references};
 
-use evaluate::{KeySets, Tables};
+use evaluate::{KeySets, Tables, is_of_the_server};
 use rules::Classes;
 
 /// Checks all references. `findings` are those made before: a reference to a table that has any proves nothing, as the
@@ -95,8 +95,7 @@ fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
 /// Limit on the classes listed per table; no real table has as many.
 const MOST_CLASSES: usize = 64;
 
-/// Rows of a kind that no rule covers: one line for all tables. `master` alone has twenty such kinds, for settings of
-/// the server.
+/// Rows of a kind that no rule covers: one line for all tables.
 fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
     let mut listed = Vec::new();
     let mut rows = 0;
@@ -115,9 +114,10 @@ fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
 /// The classes of a table's rows that no rule covers, and how many such rows there are.
 fn unknown_classes(tables: &Tables<'_>, classes: &Classes, rows: &mut u64) -> BTreeSet<i64> {
     let mut unknown = BTreeSet::new();
+    let is_of_the_server = is_of_the_server(tables.database);
     let read = tables.each(classes.base.id, &[classes.column], |_, row| {
         if let [Some(class)] = *row
-            && !classes.known.contains(&class)
+            && !classes.has(class, is_of_the_server)
         {
             *rows += 1;
             unknown.insert(class);

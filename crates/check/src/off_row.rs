@@ -104,6 +104,19 @@ impl Reader {
         Some(())
     }
 
+    /// The length of the value to which a text pointer leads, as its root has it. `None` as for [`Self::read`].
+    pub(crate) fn length(&mut self, source: &dyn PageSource, pointer: &[u8]) -> Option<u64> {
+        let Pointer::Text { id, root } = Pointer::read(pointer) else { return None };
+        let page = self.page(source, root.page)?;
+        let fragment = Fragment::read(Page::new(page).slot_bytes(root.slot)?).ok()?;
+        match fragment.node() {
+            _ if !fragment.is_live() || fragment.blob_id() != id => None,
+            Node::Root { size } => Some(size),
+            Node::Tree { links, .. } => Some(links.size()),
+            _ => None,
+        }
+    }
+
     /// A sound text page, torn bits put back.
     fn page(&mut self, source: &dyn PageSource, id: PageId) -> Option<&PageBytes> {
         let kept = self.pages.iter().position(|(kept, _)| *kept == id);
@@ -260,6 +273,19 @@ mod tests {
         assert_eq!(value(&pages, &text_pointer(3)), whole);
         assert_eq!(value(&pages, &text_pointer(4)), Some(b"small".to_vec()));
         assert_eq!(value(&pages, &pointer(0, &[(4, 5)])), Some(b"tail".to_vec()), "padded to the smallest piece");
+    }
+
+    #[test]
+    fn the_length_of_a_value_whose_pointer_lacks_it_is_read_from_its_root() {
+        let pages = pages(&[
+            fragment(3, b"piece"),
+            node(5, 0, &[(5, 0)]),
+            fragment(0, &[&[5, 0, 0, 0, 0, 0][..], b"small"].concat()),
+        ]);
+        let length = |pointer: &[u8]| Reader::default().length(&pages, pointer);
+        assert_eq!([1, 2].map(|root| length(&text_pointer(root))), [Some(5); 2]);
+        assert_eq!([0, 7].map(|no_root| length(&text_pointer(no_root))), [None; 2]);
+        assert_eq!(length(&pointer(0, &[(5, 0)])), None, "this one has it");
     }
 
     #[test]

@@ -38,6 +38,16 @@ impl Scope {
         matches!(self, Self::Database | Self::Catalog)
     }
 
+    /// Whether it needs the files of a filegroup: beside its own there are those of the catalog, and those whose filegroup is not
+    /// known.
+    pub(crate) fn needs(&self, filegroup: u16) -> bool {
+        const PRIMARY: u16 = 1;
+        match self {
+            Self::Filegroup(own) => [0, PRIMARY, *own].contains(&filegroup),
+            _ => true,
+        }
+    }
+
     /// The DBCC command's name.
     pub fn command(&self) -> &'static str {
         match self {
@@ -235,5 +245,17 @@ impl Options {
     /// Whether data purity is checked.
     pub fn checks_purity(&self) -> bool {
         self.data_purity.unwrap_or(true) && !self.physical_only
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filegroup_needs_its_own_files_and_those_of_the_catalog() {
+        let needed = |scope: Scope| [0, 1, 2, 3].map(|filegroup| scope.needs(filegroup));
+        assert_eq!(needed(Scope::Filegroup(2)), [true, true, true, false]);
+        assert_eq!(needed(Scope::Database), [true; 4]);
     }
 }

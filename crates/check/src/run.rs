@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
         self.read_errors = notes::truncated_files(source, &mut self.coverage);
         self.findings.extend(prechecks::findings(source, database));
         metadata::check(source, database, &mut self.findings, &mut self.coverage);
-        notes::note_missing(source, database, &mut self.coverage);
+        notes::note_missing(source, database, &self.options.scope, &mut self.coverage);
         notes::note_recovery(self.options, &mut self.coverage);
         if let Some(audit) = &self.options.log_audit {
             self.findings.extend(audit.findings.iter().cloned());
@@ -297,7 +297,7 @@ impl<'a> Run<'a> {
         let counters = system::counters().into_iter().zip(self.counters);
         Report {
             database: summary(source, self.database),
-            warnings: warnings::warnings(source, self.database),
+            warnings: warnings::warnings(source, self.database, &self.options.scope),
             options: self.options.clone(),
             rowsets,
             findings: settled.findings,
@@ -357,7 +357,7 @@ impl<'a> Run<'a> {
         let (not_verified, notes) = self.coverage.into_lists();
         Report {
             database: summary(source, database),
-            warnings: warnings::warnings(source, database),
+            warnings: warnings::warnings(source, database, &options.scope),
             options: options.clone(),
             rowsets: Vec::new(),
             findings: kept.finish(),

@@ -5,6 +5,7 @@ use format::page::PAGE_BYTES;
 use format::version;
 use source::{BackupPages, DataFile, PageSource};
 
+use crate::options::Scope;
 use crate::registry::limits;
 use crate::report::Warning;
 use crate::survey;
@@ -19,9 +20,9 @@ fn warning(id: &'static str, text: impl Into<String>) -> Warning {
     Warning { id, text: text.into() }
 }
 
-/// The warnings about a database that is to be checked.
-pub fn warnings(source: &dyn PageSource, database: &Database) -> Vec<Warning> {
-    let mut warnings = not_given(source, database, "checked");
+/// The warnings about a database of which this is to be checked.
+pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> Vec<Warning> {
+    let mut warnings = not_given(source, database, scope, "checked");
     warnings.extend(source.files().iter().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
     warnings.extend(source.backup().and_then(|backup| log_of_backup(source, backup)));
     warnings.extend(source.backup().and_then(other_sets));
@@ -37,12 +38,12 @@ pub fn warnings(source: &dyn PageSource, database: &Database) -> Vec<Warning> {
 
 /// What is missing of the input, by name: it comes before all else, as whatever is not found may follow from it. `done` is what
 /// is done with the rest: "checked", "read".
-pub fn not_given(source: &dyn PageSource, database: &Database, done: &str) -> Vec<Warning> {
+pub fn not_given(source: &dyn PageSource, database: &Database, scope: &Scope, done: &str) -> Vec<Warning> {
     let stripes = source.backup().and_then(missing_stripes).map(|which| {
         let rest = format!("only the pages in the files given are {done}; give all stripes of the backup");
         warning(limits::BACKUP_STRIPES.id, format!("{which}: {rest}"))
     });
-    missing_files(source, database).into_iter().chain(stripes).collect()
+    missing_files(source, database, scope).into_iter().chain(stripes).collect()
 }
 
 /// `a, b and c`; of many the first ones.
@@ -56,9 +57,10 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Data files that the catalog names and that were not given.
-fn missing_files(source: &dyn PageSource, database: &Database) -> Option<Warning> {
-    let missing: Vec<String> = survey::missing_files(source, database).map(|row| base_name(row).to_owned()).collect();
+/// Data files that the catalog names, that the scope needs, and that were not given.
+fn missing_files(source: &dyn PageSource, database: &Database, scope: &Scope) -> Option<Warning> {
+    let missing = survey::missing_files(source, database).filter(|row| scope.needs(row.filegroup));
+    let missing: Vec<String> = missing.map(|row| base_name(row).to_owned()).collect();
     if missing.is_empty() {
         return None;
     }

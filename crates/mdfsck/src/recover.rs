@@ -204,7 +204,7 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
 /// Says what is missing of the input, and that the files lack what is in their log, where that is so; `done` is what is done with
 /// them: "shown", "exported". True if files or stripes are missing: then whatever is not found may be there.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
-    let missing = check::not_given(source, database, done);
+    let missing = check::not_given(source, database, &check::Scope::Database, done);
     missing.iter().chain(&check::not_recovered(source, database, done)).for_each(|warning| warn(&warning.text));
     !missing.is_empty()
 }

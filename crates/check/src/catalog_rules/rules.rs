@@ -84,4 +84,13 @@ pub(super) struct Classes {
     pub(super) column: &'static str,
     /// The classes that rules cover, or that are known to refer to nothing.
     pub(super) known: &'static [i64],
+    /// Those that refer to nothing in the catalog of master, which describes the server too.
+    pub(super) of_server: &'static [i64],
+}
+
+impl Classes {
+    /// Whether it is known what rows of a class refer to.
+    pub(super) fn has(&self, class: i64, is_of_the_server: bool) -> bool {
+        self.known.contains(&class) || is_of_the_server && self.of_server.contains(&class)
+    }
 }

@@ -89,6 +89,8 @@ static LANGUAGES: Keys = Keys {
 };
 static FILE_FORMATS: Keys =
     Keys { base: &SYSCLSOBJS, only: &[Is("class", 107)], view: "sysclsobjs", key: &[("id", "id")] };
+static EXTERNAL_MODELS: Keys =
+    Keys { base: &SYSCLSOBJS, only: &[Is("class", 109)], view: "external_models", key: &[("id", "external_model_id")] };
 static PRINCIPALS: Keys =
     Keys { base: &SYSOWNERS, only: &[], view: "database_principals", key: &[("id", "principal_id")] };
 static XML_COLLECTIONS: Keys = Keys {
@@ -288,6 +290,12 @@ references! {
     certificates SYSSINGLEOBJREFS [Is("class", 62)] {depid certificate_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     key_encryptions SYSOBJKEYCRYPTS [Is("class", 24)] {id key_id}, {id key_id} -> SYMMETRIC_KEYS, Unproven;
     symmetric_keys SYSGUIDREFS [Is("class", 2)] {subid subid}, {id symmetric_key_id} -> SYMMETRIC_KEYS, Unproven;
+    // 5 filegroups with the GUID that sysphfg has for them too.
+    filegroups SYSGUIDREFS [Is("class", 3)] {subid subid}, {id data_space_id} -> DATA_SPACES, Unproven;
+    // 7 values of a model outside the server (2025), and its owner.
+    external_models SYSOBJVALUES [Is("valclass", 182)] {valnum valnum}, {objid external_model_id} -> EXTERNAL_MODELS, Unproven;
+    external_models SYSSINGLEOBJREFS [Is("class", 137)] {indepid principal_id}, {depid external_model_id} -> EXTERNAL_MODELS, Unproven;
+    external_models SYSSINGLEOBJREFS [Is("class", 137)] {depid external_model_id}, {indepid principal_id} -> PRINCIPALS, Unproven;
     // 1,787 of 1,787 schemas and 1,372 of 1,372 roles have an owner.
     schemas SYSCLSOBJS [Is("class", 50)] {id schema_id}, {id schema_id} -> SCHEMA_OWNERS, Lacks("principal_id");
     database_principals SYSOWNERS [Type(&["R"])] {id principal_id}, {id principal_id} -> ROLE_OWNERS, Lacks("owning_principal_id");
@@ -365,26 +373,29 @@ references! {
 }
 
 /// The tables with rows of many kinds. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0) and
-/// properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this catalog.
+/// properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this catalog; so do, in
+/// four masters of four releases, settings of the server, and what belongs to its logins, endpoints and credentials.
 pub(super) static CLASSES: &[Classes] = &[
     Classes {
         base: &SYSOBJVALUES,
         column: "valclass",
-        known: &[1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153],
+        known: &[1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153, 182],
+        of_server: &[25, 26, 50, 56, 57, 58, 59, 64, 90, 91, 101, 125],
     },
     Classes {
         base: &SYSSINGLEOBJREFS,
         column: "class",
         known: &[
             7, 8, 17, 21, 22, 26, 27, 28, 29, 36, 38, 40, 46, 47, 49, 50, 51, 52, 53, 54, 55, 62, 80, 81, 82, 84, 86,
-            93, 112, 125,
+            93, 112, 125, 137,
         ],
+        of_server: &[12, 13, 60, 64, 76, 120],
     },
-    Classes { base: &SYSMULTIOBJREFS, column: "class", known: &[0, 1, 5, 19, 20, 25, 83, 84] },
-    Classes { base: &SYSPRIVS, column: "class", known: &[0, 1, 4, 6] },
-    Classes { base: &SYSGUIDREFS, column: "class", known: &[2] },
-    Classes { base: &SYSOBJKEYCRYPTS, column: "class", known: &[24] },
-    Classes { base: &SYSXPROPS, column: "class", known: &[0, 1, 2, 3, 7, 10, 20, 22] },
+    Classes { base: &SYSMULTIOBJREFS, column: "class", known: &[0, 1, 5, 19, 20, 25, 83, 84], of_server: &[26] },
+    Classes { base: &SYSPRIVS, column: "class", known: &[0, 1, 4, 6], of_server: &[100, 105] },
+    Classes { base: &SYSGUIDREFS, column: "class", known: &[2, 3], of_server: &[] },
+    Classes { base: &SYSOBJKEYCRYPTS, column: "class", known: &[24], of_server: &[1] },
+    Classes { base: &SYSXPROPS, column: "class", known: &[0, 1, 2, 3, 7, 10, 20, 22], of_server: &[] },
 ];
 
 /// Tables with undocumented references; empty in all files seen.
@@ -395,3 +406,19 @@ pub(super) static UNKNOWN: &[Base] = &[
     Base { id: 65, name: "sysrowsetrefs", since: 0 },
     Base { id: 82, name: "syscompfragments", since: 655 },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_master_has_rows_that_refer_to_the_server() {
+        const ON_ENDPOINT: i64 = 105;
+        let permissions = CLASSES.iter().find(|classes| classes.base.name == "sysprivs").unwrap();
+        assert_eq!([true, false].map(|is_master| permissions.has(ON_ENDPOINT, is_master)), [true, false]);
+        assert_eq!([true, false].map(|is_master| permissions.has(77, is_master)), [false; 2]);
+        for Classes { base, known, of_server, .. } in CLASSES {
+            assert!(known.iter().all(|class| !of_server.contains(class)), "{}", base.name);
+        }
+    }
+}

@@ -1,9 +1,9 @@
-//! Off-row values whose bytes show whether they are valid: the signature of an XML document, the whole of an
-//! sql_variant or of a spatial value. Rows only give their places; if there are few enough, they are read after the
+//! Off-row values of which more than their pointer shows whether they are valid: the signature of an XML document, the whole of
+//! an sql_variant or of a spatial value, the length of a text whose pointer does not have it. Rows only give their places; if there are few enough, they are read after the
 //! sweep.
 
 use format::RecordId;
-use format::domain::Pieces;
+use format::domain::{Domain, Pieces};
 use format::lob::Pointer;
 
 use super::program::{Column, Plans};
@@ -115,6 +115,10 @@ pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, find
 }
 
 fn judge(context: &Context<'_>, reader: &mut Reader, head: &Head, column: &Column) -> Option<bool> {
+    if column.domain == Some(Domain::Utf16) {
+        // An odd length may be that of a value encrypted by the client.
+        return reader.length(context.source, &head.pointer)?.is_multiple_of(2).then_some(true);
+    }
     let mut pieces = Pieces::of(column.domain?);
     reader.read(context.source, &head.pointer, MOST_BYTES, |piece| pieces.add(piece))?;
     pieces.are_value()

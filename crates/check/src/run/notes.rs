@@ -6,7 +6,7 @@ use source::PageSource;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::options::{Options, RecoveryDoubtKind};
+use crate::options::{Options, RecoveryDoubtKind, Scope};
 use crate::registry::limits;
 use crate::survey;
 use crate::tallies::{Tallies, UnreadPages};
@@ -66,9 +66,9 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
     lines
 }
 
-/// Data files that the catalog names and that were not given.
-pub(super) fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) {
-    for row in survey::missing_files(source, database) {
+/// Data files that the catalog names, that the scope needs, and that were not given.
+pub(super) fn note_missing(source: &dyn PageSource, database: &Database, scope: &Scope, coverage: &mut Coverage) {
+    for row in survey::missing_files(source, database).filter(|row| scope.needs(row.filegroup)) {
         let scope = format!("file {} ({})", row.file_id, row.logical_name);
         coverage.note(limits::FILE_NOT_GIVEN.with(&[&row.physical_name]), scope, 0);
     }

@@ -60,7 +60,9 @@ pub(crate) fn prepare<'i>(
     let (database, catalog) = if recovered.pages.is_some() { load(pages) } else { (as_stored, of_stored) };
     // A watcher checks the other sets separately.
     let is_watched = arguments.results.watched.is_some();
-    let warnings = check::warnings(pages, &database);
+    let asked = options(arguments, &database);
+    let scope = asked.as_ref().map_or(&Scope::Database, |options| &options.scope);
+    let warnings = check::warnings(pages, &database, scope);
     let told = warnings.iter().filter(|warning| !(is_watched && warning.id == check::OTHER_SETS));
     told.for_each(|warning| warn(&warning.text));
     let mut options = Options {
@@ -69,7 +71,7 @@ pub(crate) fn prepare<'i>(
         memory_bytes: memory,
         mapped_pages: what.spread.mapped_pages(),
         hash_key: common.map(|common| common.key.clone()),
-        ..options(arguments, &database)?
+        ..asked?
     };
     let least = check::minimum_memory_bytes(pages, &database, &options);
     if let Some(granted) = memory {

@@ -14,6 +14,10 @@ const INDEX_HEADER_BYTES: u32 = 1;
 /// Bytes after them in a record above the leaf.
 const CHILD_POINTER_BYTES: u32 = 6;
 
+/// Bytes of the stub that a moved row leaves behind.
+const STUB_BYTES: u32 = 9;
+const VERSION_2005: u16 = 611;
+
 pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
     let mut spans = Vec::new();
     let mut numbers = Vec::new();
@@ -22,9 +26,10 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
         if rowset.compression != 0 || rowset.layout.columns.is_empty() {
             continue;
         }
+        let is_from_2000 = database.boot.as_ref().is_some_and(|boot| boot.create_version < VERSION_2005);
         let is_system = database.objects.get(&rowset.object_id).is_none_or(|object| object.type_code == "S");
         for level in [Level::Leaf, Level::Node] {
-            let flaw = fixed_part(rowset, level, is_system, &mut spans)
+            let flaw = fixed_part(rowset, level, (is_system, is_from_2000), &mut spans)
                 .or_else(|| variable_part(rowset, level, &mut numbers))
                 .or_else(|| null_bits(rowset, level, is_system, &mut numbers));
             if let Some(flaw) = flaw {
@@ -46,7 +51,12 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
 type Span = (u32, u32, bool);
 
 /// The fixed columns fill their part of the record, which is as long as the catalog says.
-fn fixed_part(rowset: &Rowset, level: Level, is_system: bool, spans: &mut Vec<Span>) -> Option<String> {
+fn fixed_part(
+    rowset: &Rowset,
+    level: Level,
+    (is_system, is_from_2000): (bool, bool),
+    spans: &mut Vec<Span>,
+) -> Option<String> {
     spans.clear();
     let mut bits: Vec<(u32, u8)> = Vec::new();
     for column in &rowset.layout.columns {
@@ -84,9 +94,12 @@ fn fixed_part(rowset: &Rowset, level: Level, is_system: bool, spans: &mut Vec<Sp
         Level::Leaf => (rowset.min_leaf, 0),
         Level::Node => (rowset.min_node, CHILD_POINTER_BYTES),
     };
+    // 2000 left room for a forwarding stub in each row.
+    let least = if is_from_2000 && level == Level::Leaf { STUB_BYTES } else { 0 };
     let (kept, whole) = (u32::from(kept), end + tail);
     // 0: unknown (2005), or nothing above the leaf. One system table was seen that had lost columns.
-    let fits = kept == 0 || kept == whole || is_system && level == Level::Leaf && kept > whole;
+    let fits =
+        kept == 0 || kept == whole || kept == least.max(whole) || is_system && level == Level::Leaf && kept > whole;
     (!fits).then(|| format!("its fixed part has {whole} bytes by its columns, {kept} by sys.sysrowsets"))
 }
 
@@ -125,10 +138,58 @@ fn key_places(rowset: &Rowset, numbers: &mut Vec<u32>) -> Option<String> {
     if let Some((_, wanted)) = numbers.iter().zip(1..).find(|(number, wanted)| **number != *wanted) {
         return Some(format!("no column, or more than one, has place {wanted} in the key"));
     }
-    let is_split = |column: &&RowsetColumn| (column.key_ordinal > 0) != (column.node_offset != 0);
+    // A heap that was a clustered index keeps the places that a dropped column of its key had there.
+    let is_split =
+        |column: &&RowsetColumn| (column.key_ordinal > 0) != (column.node_offset != 0) && !column.is_dropped();
     let column = rowset.layout.columns.iter().find(is_split)?;
     Some(match column.key_ordinal {
         0 => format!("column {} is in the entries above the leaf, but not in the key", column.id),
         place => format!("column {} has place {place} in the key, but none in the entries above the leaf", column.id),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::{RowLayout, column_status};
+    use format::collation::CollationId;
+    use format::types::TypeInfo;
+
+    use super::*;
+
+    /// An int at offset 4.
+    fn number() -> RowsetColumn {
+        RowsetColumn {
+            id: 1,
+            physical: 1,
+            info: TypeInfo { length: 4, ..TypeInfo::from_ti(xtype::INT.into()) },
+            collation: CollationId(0),
+            status: 0,
+            key_ordinal: 0,
+            leaf_offset: 4,
+            node_offset: 0,
+            leaf_null_bit: 1,
+            node_null_bit: 0,
+            default: None,
+            leaf_bit: 0,
+            node_bit: 0,
+        }
+    }
+
+    #[test]
+    fn rows_of_2000_have_room_for_a_stub() {
+        let heap = Rowset { min_leaf: 9, layout: RowLayout { columns: vec![number()] }, ..Rowset::default() };
+        let flaw = |is_from_2000| fixed_part(&heap, Level::Leaf, (false, is_from_2000), &mut Vec::new());
+        assert_eq!(flaw(true), None);
+        assert_eq!(flaw(false).as_deref(), Some("its fixed part has 8 bytes by its columns, 9 by sys.sysrowsets"));
+    }
+
+    #[test]
+    fn a_dropped_column_of_a_key_keeps_its_place_above_the_leaf() {
+        let flaw = |status| {
+            let columns = vec![RowsetColumn { node_offset: 1, status, ..number() }];
+            key_places(&Rowset { layout: RowLayout { columns }, ..Rowset::default() }, &mut Vec::new())
+        };
+        assert_eq!(flaw(column_status::DROPPED), None);
+        assert!(flaw(0).is_some());
+    }
 }

@@ -377,7 +377,7 @@ limits! {
         "too many values off the row to read, or in a form that is not known for certain",
         action ON_SERVER;
     COLUMN_LENGTH = "column.length", Undocumented, "column values",
-        "values longer than declared, or perhaps encrypted by the client",
+        "values longer than declared, perhaps encrypted by the client, or too many off the row to read their lengths",
         action ON_SERVER;
     COLUMN_NTEXT_TOO_MANY = "column.ntext-too-many", Unsupported, "column values",
         "too many values off the row to see whether each length is even",
