@@ -317,7 +317,7 @@ impl<'a> TableBuilder<'a> {
         extra.set_uniquifier(self.order.uniquifier(n));
         extra.set_row_id(self.addresses.get(n as usize).copied().unwrap_or_default());
         sparse_vector(self.table, row, &mut extra.sparse);
-        extra.versioned = self.is_versioned(n);
+        (extra.versioned, extra.number) = (self.is_versioned(n), n);
         if kind == Kind::Ghost {
             // Their off-row values were freed when they were deleted.
             off_row.drop_values(self.table, layout, row);
@@ -347,7 +347,7 @@ impl<'a> TableBuilder<'a> {
             self.rows.fill_only(n, |at| wanted[at], &mut row);
             extra.set_uniquifier(self.order.uniquifier(n));
             extra.set_row_id(self.addresses.get(n as usize).copied().unwrap_or_default());
-            extra.versioned = self.is_versioned(n);
+            (extra.versioned, extra.number) = (self.is_versioned(n), n);
             live += u64::from(kind == Kind::Primary);
             tree.push(space, &row, &extra, kind)?;
         }

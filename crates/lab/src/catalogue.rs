@@ -27,6 +27,7 @@ pub(crate) mod base {
     pub(crate) const SYSROWSETS: i32 = 5;
     pub(crate) const SYSALLOCUNITS: i32 = 7;
     pub(crate) const SYSFILES1: i32 = 8;
+    pub(crate) const SYSSEOBJVALUES: i32 = 9;
     pub(crate) const SYSHOBTCOLUMNS: i32 = 13;
     pub(crate) const SYSHOBTS: i32 = 15;
     pub(crate) const SYSDBFILES: i32 = 20;

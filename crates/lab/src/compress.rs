@@ -41,7 +41,7 @@ pub(crate) enum Stored {
 
 /// The values of a row under ROW compression, in layout order.
 pub(crate) fn stored_row(layout: &Layout, row: &Row, extra: &Extra) -> Vec<Stored> {
-    let stored = layout.columns.iter().map(|column| match column.source {
+    let stored = layout.of_row(extra.number).columns.iter().map(|column| match column.source {
         Source::Column(at) => match (row.cell(at), row.value(at)) {
             (Cell::Pointer(..), Some(bytes)) => Stored::Pointer(bytes.to_vec()),
             (_, Some(bytes)) => value::store(column.ty, bytes),

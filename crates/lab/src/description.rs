@@ -90,6 +90,8 @@ pub struct Table {
     pub checks: Vec<(String, Filter)>,
     /// Foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
+    /// It was rebuilt after columns were added and dropped: nothing in its rows shows that.
+    pub is_rebuilt: bool,
 }
 
 /// A foreign key of one column.
@@ -126,6 +128,22 @@ pub struct Column {
     pub default: Option<i32>,
     /// IDENTITY; its values are serial.
     pub identity: bool,
+    /// When it was added and dropped.
+    pub life: Life,
+}
+
+/// When a column of a table was added, or dropped, by ALTER. Rows were written in the order of their numbers, and no row was
+/// written again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Life {
+    /// Rows before this one were written without the column, and are NULL in it, or have its default.
+    pub since: u64,
+    /// Rows from this one on were written after the column was dropped.
+    pub until: Option<u64>,
+    /// The dropped column of the same length whose place in the rows it took.
+    pub in_place_of: Option<usize>,
+    /// The metadata has its default for the rows that lack it: a NOT NULL column that was added with one.
+    pub keeps_default: bool,
 }
 
 /// A computed column.
@@ -265,7 +283,27 @@ impl Description {
             let compressed =
                 table.compression != Compression::None || indexes().any(|index| index.compression != Compression::None);
             let sparse = table.columns.iter().any(|column| column.sparse);
+            let lives = || table.columns.iter().map(|column| column.life);
+            let keys =
+                || indexes().flat_map(|index| index.keys.iter().map(|&(key, _)| key).chain(index.included.clone()));
+            let is_older = |column: usize| table.columns.get(column).is_some_and(|column| column.life.since == 0);
             let refused = [
+                (
+                    !lives().map(|life| life.since).is_sorted(),
+                    "has columns that are not in the order in which they came",
+                ),
+                (
+                    keys().any(|key| table.columns.get(key).is_none_or(Column::is_dropped)),
+                    "has an index on a dropped column",
+                ),
+                (
+                    table.clustered.iter().any(|index| !index.keys.iter().all(|&(key, _)| is_older(key))),
+                    "is ordered by a column that its first rows lack",
+                ),
+                (
+                    lives().any(|life| life.keeps_default) && self.version < Version::V706,
+                    "keeps a default for older rows, which came with 2012",
+                ),
                 (table.columns.len() > MOST_COLUMNS, "has more than 1,024 columns"),
                 (
                     compressed && table.columns.len() > compress::MOST_COLUMNS,
@@ -308,7 +346,32 @@ impl Column {
             nulls: 0,
             default: None,
             identity: false,
+            life: Life::default(),
         }
+    }
+
+    /// The same, added before this row was written.
+    pub fn since(mut self, row: u64) -> Self {
+        self.life.since = row;
+        self
+    }
+
+    /// The same, dropped before this row was written.
+    pub fn until(mut self, row: u64) -> Self {
+        self.life.until = Some(row);
+        self
+    }
+
+    /// The same, in the place of a dropped column.
+    pub fn in_place_of(mut self, column: usize) -> Self {
+        self.life.in_place_of = Some(column);
+        self
+    }
+
+    /// The same with a DEFAULT constraint, whose value the rows have that were written before (2012 and later).
+    pub fn default_of_older_rows(mut self, value: i32) -> Self {
+        (self.default, self.life.keeps_default) = (Some(value), true);
+        self
     }
 
     /// An IDENTITY column: 1, 2, 3 ...
@@ -338,6 +401,11 @@ impl Column {
     pub fn computed(name: &str, expression: Expression, persisted: bool) -> Self {
         let computed = Some(Computed { expression, persisted });
         Self { computed, ..Self::new(name, SqlType::INT, Values::Serial { start: 0, step: 0 }) }.nullable(0)
+    }
+
+    /// Whether it was dropped: the rows keep its place.
+    pub fn is_dropped(&self) -> bool {
+        self.life.until.is_some()
     }
 
     /// Whether the table's own rows store it.

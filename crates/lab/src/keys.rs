@@ -100,7 +100,8 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     let values = |at: usize| {
         let &(column, descending) = index.keys.get(at)?;
         let column = table.columns.get(column)?;
-        (!descending && wide(column.ty) && !(column.nullable && column.nulls > 0)).then_some(&column.values)
+        (!descending && wide(column.ty) && !(column.nullable && column.nulls > 0) && column.life.since == 0)
+            .then_some(&column.values)
     };
     match (values(0)?, values(1)) {
         (Values::Serial { step, .. }, _) if *step > 0 => Some(Uniquifiers::None),
@@ -295,7 +296,7 @@ fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
 fn leading_groups(table: &Table, index: &Index) -> Option<Groups> {
     let &(at, _) = index.keys.first()?;
     let column = table.columns.get(at)?;
-    if !wide(column.ty) || column.computed.is_some() || column.nullable && column.nulls > 0 {
+    if !wide(column.ty) || column.computed.is_some() || column.nullable && column.nulls > 0 || column.life.since > 0 {
         return None;
     }
     let groups = match column.values {

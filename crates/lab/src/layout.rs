@@ -47,6 +47,12 @@ pub(crate) struct PhysicalColumn {
     pub in_inner: bool,
     /// Its value, if any, is in the sparse vector.
     pub sparse: bool,
+    /// It was dropped.
+    pub dropped: bool,
+    /// Older rows, which lack it, have a default that the metadata keeps.
+    pub default: Option<i32>,
+    /// Position among these columns of the dropped one whose place it took.
+    pub in_place_of: Option<usize>,
     /// sysrscols.maxinrowlen.
     pub max_in_row: u16,
     /// Place in leaf records.
@@ -68,6 +74,9 @@ impl PhysicalColumn {
             descending: false,
             in_inner: false,
             sparse: false,
+            dropped: false,
+            default: None,
+            in_place_of: None,
             max_in_row: if ty.storage() == Storage::Max { 8000 } else { 0 },
             leaf: Place::default(),
             inner: Place::default(),
@@ -101,6 +110,8 @@ pub(crate) struct Layout {
     pub inner_nulls: bool,
     /// Records are CD records: every column's offset is its number.
     pub compressed: bool,
+    /// The layouts of rows that were written before columns were added, with the first row of the next one.
+    pub earlier: Vec<(u64, Layout)>,
 }
 
 impl Layout {
@@ -108,12 +119,17 @@ impl Layout {
     pub(crate) fn new(leaf: Leaf, mut columns: Vec<PhysicalColumn>, leaf_nulls: bool, inner_nulls: bool) -> Self {
         let start = if leaf == Leaf::Data { 4 } else { 1 };
         let mut places = Places::new(start, leaf_nulls);
-        for column in columns.iter_mut().filter(|column| !column.sparse) {
+        for at in 0..columns.len() {
+            let taken = columns[at].in_place_of.map(|dropped| columns[dropped].leaf);
+            let column = &mut columns[at];
             // A uniquifier is variable: the first row of a key has none.
-            column.leaf = match column.source {
-                Source::Uniquifier => places.variable(),
-                Source::SparseVector => places.variable_without_null_bit(),
-                _ => places.next(column.ty),
+            column.leaf = match (column.source, taken) {
+                _ if column.sparse => continue,
+                (Source::Uniquifier, _) => places.variable(),
+                (Source::SparseVector, _) => places.variable_without_null_bit(),
+                // It takes the bytes, but not the null bit.
+                (_, Some(place)) => Place { null_bit: places.null_bit(), ..place },
+                (_, None) => places.next(column.ty),
             };
         }
         let leaf_fixed = places.offset as u16;
@@ -130,7 +146,13 @@ impl Layout {
             };
         }
         let inner_fixed = places.offset as u16 + 6;
-        Self { leaf, columns, leaf_fixed, inner_fixed, leaf_nulls, inner_nulls, compressed: false }
+        let earlier = Vec::new();
+        Self { leaf, columns, leaf_fixed, inner_fixed, leaf_nulls, inner_nulls, compressed: false, earlier }
+    }
+
+    /// The layout that a row with this number was written with.
+    pub(crate) fn of_row(&self, row: u64) -> &Self {
+        self.earlier.iter().find(|(next, _)| row < *next).map_or(self, |(_, layout)| layout)
     }
 
     /// The same columns for CD records.

@@ -19,6 +19,7 @@ pub mod every_type;
 mod facts;
 mod fixed;
 mod heap;
+pub mod histories;
 mod ids;
 pub mod in_use;
 mod keys;

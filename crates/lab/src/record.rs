@@ -35,6 +35,8 @@ pub(crate) struct Extra {
     row_id: [u8; 8],
     /// The row has a version tag.
     pub(crate) versioned: bool,
+    /// The number of the row, which says when it was written.
+    pub(crate) number: u64,
     /// The sparse vector, empty if no sparse column has a value.
     pub sparse: Vec<u8>,
 }
@@ -64,6 +66,7 @@ impl Extra {
 /// Writes the leaf record of a row.
 pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &mut Vec<u8>) {
     out.clear();
+    let layout = layout.of_row(extra.number);
     if layout.compressed {
         return compress::push_record(
             compress::status(layout.leaf, kind),

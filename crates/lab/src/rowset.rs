@@ -5,6 +5,10 @@ use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
 use crate::types::SqlType;
 use crate::version::Version;
 
+/// The ids of dropped columns.
+const FIRST_DROPPED: u32 = 0x0400_0001;
+const FIRST_DROPPED_2005: u32 = 0x1_0000;
+
 /// Position of the row locator in nonclustered indexes.
 #[derive(Clone, Debug)]
 pub(crate) enum Locator {
@@ -22,8 +26,24 @@ pub(crate) fn locator(table: &Table) -> Locator {
     }
 }
 
-/// Rows of the table itself: heap or clustered index.
+/// Rows of the table itself: heap or clustered index. Those that were written before columns were added lack them.
 pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
+    let mut layout = base_of(table, table.columns.len(), collation, version);
+    if table.is_rebuilt {
+        return layout;
+    }
+    let mut columns = 0;
+    while let Some(next) = table.columns.get(columns..).and_then(|rest| rest.iter().position(|c| c.life.since > 0)) {
+        columns += next;
+        let since = table.columns[columns].life.since;
+        layout.earlier.push((since, base_of(table, columns, collation, version)));
+        columns += table.columns[columns..].iter().take_while(|column| column.life.since == since).count();
+    }
+    layout
+}
+
+/// The same, of the first columns alone.
+fn base_of(table: &Table, count: usize, collation: u32, version: Version) -> Layout {
     let keys = table.clustered.as_ref().map(|index| &index.keys[..]).unwrap_or_default();
     let mut columns = Vec::new();
     if table.clustered.as_ref().is_some_and(|index| !index.unique) {
@@ -36,12 +56,21 @@ pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
         (column.key_ordinal, column.in_inner, column.descending) = (ordinal as i16 + 1, true, descending);
         columns.push(column);
     }
-    for (at, described) in table.columns.iter().enumerate() {
+    for (at, described) in table.columns.iter().enumerate().take(count) {
+        if described.is_dropped() && table.is_rebuilt {
+            continue;
+        }
         if !keys.iter().any(|&(key, _)| key == at) && described.is_stored() {
-            columns.push(physical(table, at, at as u32 + 1, collation));
+            columns.push(physical(table, at, id_of(table, at, version), collation));
         }
     }
-    if table.columns.iter().any(|column| column.sparse) {
+    for at in 0..columns.len() {
+        let Source::Column(own) = columns[at].source else { continue };
+        let dropped = table.columns[own].life.in_place_of.map(Source::Column);
+        columns[at].in_place_of =
+            dropped.and_then(|dropped| columns.iter().position(|column| column.source == dropped));
+    }
+    if table.columns.iter().take(count).any(|column| column.sparse) {
         columns.push(PhysicalColumn::new(Source::SparseVector, 0, SqlType::varbinary(8000), 0, false));
     }
     let inner_nulls = version >= Version::V706 || columns.iter().any(|column| column.in_inner && !column.not_null);
@@ -55,7 +84,7 @@ pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Descripti
     let mut numbered = |at: usize, descending: bool| {
         number += 1;
         let mut column = physical(table, at, number, collation);
-        (column.descending, column.sparse) = (descending, false);
+        (column.descending, column.sparse, column.default) = (descending, false, None);
         column
     };
     let keys: Vec<_> = index.keys.iter().map(|&(key, descending)| numbered(key, descending)).collect();
@@ -114,10 +143,22 @@ fn finish(layout: Layout, compression: crate::description::Compression) -> Layou
     if compression == crate::description::Compression::None { layout } else { layout.compressed() }
 }
 
+/// The id of a column in its rowset: dropped ones are numbered from one of their own.
+fn id_of(table: &Table, at: usize, version: Version) -> u32 {
+    if !table.columns[at].is_dropped() {
+        return at as u32 + 1;
+    }
+    let before = table.columns.iter().take(at).filter(|column| column.is_dropped()).count() as u32;
+    before + if version == Version::V611 { FIRST_DROPPED_2005 } else { FIRST_DROPPED }
+}
+
 fn physical(table: &Table, at: usize, id: u32, collation: u32) -> PhysicalColumn {
     let described = &table.columns[at];
     let collation = if described.ty.is_string() { collation } else { 0 };
     let mut column = PhysicalColumn::new(Source::Column(at), id, described.ty, collation, !described.nullable);
     column.sparse = described.sparse;
+    column.dropped = described.is_dropped();
+    column.not_null &= !column.dropped;
+    column.default = described.default.filter(|_| described.life.keeps_default && !table.is_rebuilt);
     column
 }

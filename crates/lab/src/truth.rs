@@ -42,7 +42,7 @@ pub fn truth(description: &Description) -> Vec<TableTruth> {
 fn of_table(description: &Description, number: usize, table: &Table) -> TableTruth {
     let rows = Rows::new(table, table_seed(description, number));
     let is_ghost = |n: u64| table.ghost_every > 0 && n % table.ghost_every == table.ghost_every - 1;
-    let stored: Vec<bool> = table.columns.iter().map(|column| column.is_stored()).collect();
+    let stored: Vec<bool> = table.columns.iter().map(|column| column.is_stored() && !column.is_dropped()).collect();
     let names = table.columns.iter().zip(&stored).filter(|(_, stored)| **stored).map(|(column, _)| column.name.clone());
     let row = |n: u64| {
         let values = rows.truth(n).into_iter().zip(&stored);

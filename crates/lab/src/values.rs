@@ -71,10 +71,10 @@ impl<'a> Rows<'a> {
     }
 
     fn fill_column(&self, at: usize, column: &Column, n: u64, row: &mut Row) {
-        let dice = mix(self.seeds[at] ^ n);
-        if column.nullable && dice % 100 < u64::from(column.nulls) {
+        if self.is_null(at, n) {
             return row.push_null();
         }
+        let dice = mix(self.seeds[at] ^ n);
         match (&column.values, self.number(at, n)) {
             (_, Some(number)) => row.push_with(|out| column.ty.encode_number(number, out)),
             (Values::Text { least, most }, None) => {
@@ -137,7 +137,11 @@ impl<'a> Rows<'a> {
     /// The number behind a value, unless it is text or bytes.
     fn number(&self, at: usize, n: u64) -> Option<i64> {
         let signed = n as i64;
-        Some(match &self.columns.get(at)?.values {
+        let column = self.columns.get(at)?;
+        if n < column.life.since {
+            return column.default.filter(|_| column.life.keeps_default).map(i64::from);
+        }
+        Some(match &column.values {
             Values::Serial { start, step } => start + step * signed,
             Values::Grouped { start, per } => start + (n / (*per).max(1)) as i64,
             Values::Within { start, per } => start + (n % (*per).max(1)) as i64,
@@ -152,7 +156,12 @@ impl<'a> Rows<'a> {
 
     fn is_null(&self, at: usize, n: u64) -> bool {
         let column = &self.columns[at];
-        column.nullable && mix(self.seeds[at] ^ n) % 100 < u64::from(column.nulls)
+        let life = column.life;
+        if n < life.since {
+            return !life.keeps_default;
+        }
+        life.until.is_some_and(|until| n >= until)
+            || column.nullable && mix(self.seeds[at] ^ n) % 100 < u64::from(column.nulls)
     }
 
     fn compute(&self, expression: &Expression, n: u64) -> Option<i32> {

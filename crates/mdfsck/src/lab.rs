@@ -219,6 +219,8 @@ enum Schema {
     Entries,
     /// Every type with the values at its limits, as heap and clustered, uncompressed and compressed
     Types,
+    /// Tables whose columns were dropped and added by ALTER, as heap and clustered, uncompressed and compressed
+    Histories,
     /// Random tables by seed, which also sets version, size, files and page protection
     Random,
 }
@@ -235,6 +237,7 @@ impl Schema {
             Self::Orders => ::lab::orders::orders(version, seed, bytes),
             Self::Entries => ::lab::entries::entries(version, seed, bytes),
             Self::Types => ::lab::every_type::types(version, seed),
+            Self::Histories => ::lab::histories::histories(version, seed),
             Self::Random => return ::lab::shapes::random(seed),
         };
         with_files(description, files)

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use catalog::Database;
 use check::{Options, Report, Silent};
 use format::{AllocUnitId, PageId};
-use lab::{Description, PageVerify, Version, shapes, specimens};
+use lab::{Description, PageVerify, Version, histories, shapes, specimens};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages, Random};
 
@@ -23,6 +23,8 @@ const KEPT: usize = 12;
 const MOST_BYTES: usize = 6 << 20;
 /// Every how many databases one is a specimen, which has one of everything; the others are random.
 const SPECIMEN_EVERY: u64 = 4;
+/// Which of them between two specimens has tables whose columns came and went.
+const HISTORIES_AT: u64 = 2;
 /// Rows of a hundred that a table had at the earlier time.
 const EARLIER_ROWS: u64 = 97;
 
@@ -167,6 +169,9 @@ fn describe(number: u64) -> Description {
         let verify = [PageVerify::Checksum, PageVerify::Checksum, PageVerify::Torn, PageVerify::None];
         let verify = *random.pick(&verify).unwrap_or(&PageVerify::Checksum);
         return specimens::specimen(version, verify, number + 1);
+    }
+    if number % SPECIMEN_EVERY == HISTORIES_AT {
+        return histories::histories(*random.pick(&Version::ALL).unwrap_or(&Version::V957), number + 1);
     }
     let mut description = shapes::random(random.number());
     for table in &mut description.tables {

@@ -184,6 +184,9 @@ impl Catalogue<'_> {
         let &TableIds { object, key: constraint, ref defaults } = ids;
         self.add_object(object, 0, "U", &table.name, table.columns.len());
         for (at, (column, default)) in table.columns.iter().zip(defaults).enumerate() {
+            if column.is_dropped() {
+                continue;
+            }
             self.describe_table_column(table, object, at as i64 + 1, column, *default);
             if let (Some(id), Some(value)) = (*default, column.default) {
                 self.add_object(id, object, "D", &format!("df_{}_{}", table.name, column.name), at + 1);

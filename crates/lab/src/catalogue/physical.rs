@@ -1,18 +1,21 @@
 //! Rowsets, their columns and allocation units: sysrowsets, sysrscols, sysallocunits, and their predecessors in 2005.
 
-use super::Field::{Number, Page};
+use super::Field::{Bytes, Number, Page};
 use super::rows::SystemRows;
 use super::{Catalogue, base};
 use crate::build::{BuiltRowset, unit_kind};
 use crate::layout::{PhysicalColumn, Source};
+use crate::sample::Sample;
 use crate::types::Storage;
 use crate::version::Version;
 
 /// sysrscols.status, and what 2005 had in syshobtcolumns.status.
+const DROPPED: i64 = 2;
 const DESCENDING: i64 = 8;
 const UNIQUIFIER: i64 = 0x10;
 const NOT_NULL: i64 = 0x80;
 const SPARSE: i64 = 0x100;
+const HAS_DEFAULT: i64 = 0x200;
 const UNIQUIFIER_2005: i64 = 0x02;
 const NOT_NULL_2005: i64 = 0x20;
 
@@ -34,7 +37,9 @@ impl Catalogue<'_> {
         let status = flag(column.descending, DESCENDING)
             | flag(column.source == Source::Uniquifier, UNIQUIFIER)
             | flag(column.not_null, NOT_NULL)
-            | flag(column.sparse, SPARSE);
+            | flag(column.sparse, SPARSE)
+            | flag(column.dropped, DROPPED)
+            | flag(column.default.is_some(), HAS_DEFAULT);
         let halves = |low: u16, high: u16| i64::from((u32::from(low) | u32::from(high) << 16) as i32);
         let (leaf, inner) = (column.leaf, column.inner);
         self.add(
@@ -53,6 +58,20 @@ impl Catalogue<'_> {
                 ("bitpos", Number(i64::from(leaf.bit) | i64::from(inner.bit) << 8)),
             ],
         );
+        if let Some(default) = column.default {
+            self.keep_default(rowset.id, order, column, default);
+        }
+    }
+
+    /// Adds the default that rows have in which a column is not stored: an sql_variant.
+    fn keep_default(&mut self, rowset: u64, order: i64, column: &PhysicalColumn, default: i32) {
+        let mut bytes = Vec::new();
+        column.ty.encode_number(default.into(), &mut bytes);
+        let value = Sample::variant(column.ty, column.collation, Sample::made(bytes, String::new()));
+        let bytes = value.bytes.unwrap_or_default();
+        let place = [("id", Number(rowset as i64)), ("subid", Number(order))];
+        let fields: Vec<_> = place.into_iter().chain([("valclass", Number(1)), ("value", Bytes(&bytes))]).collect();
+        self.add(base::SYSSEOBJVALUES, &fields);
     }
 
     fn describe_column_2005(&mut self, rowset: &BuiltRowset, order: i64, column: &PhysicalColumn) {

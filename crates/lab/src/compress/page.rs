@@ -24,7 +24,7 @@ pub(crate) struct CompressedPage {
 impl CompressedPage {
     /// Compresses as many of the first rows as fit on one page. Each row has its status byte.
     pub(crate) fn of(rows: &[(u8, Vec<Stored>)]) -> Self {
-        let columns = rows.first().map_or(0, |(_, values)| values.len());
+        let columns = rows.iter().map(|(_, values)| values.len()).max().unwrap_or_default();
         let anchors: Vec<Option<Vec<u8>>> = (0..columns).map(|column| anchor(rows, column)).collect();
         let prefixed: Vec<Vec<Stored>> = rows
             .iter()
@@ -69,7 +69,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
 
 /// The anchor value that saves most in a column, if any: every other value is stored as a length and the rest.
 fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
-    let values: Vec<&Stored> = rows.iter().map(|(_, values)| &values[column]).collect();
+    let values: Vec<&Stored> = rows.iter().filter_map(|(_, values)| values.get(column)).collect();
     if values.iter().any(|value| matches!(value, Stored::Pointer(_) | Stored::Bit)) {
         return None;
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lab::{Version, every_type};
+use lab::{Version, every_type, histories};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::json;
 
@@ -62,12 +62,13 @@ fn without_python(name: &str, why: &str) -> Trial {
 fn types(python: &Path) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let mut databases = Vec::new();
-    for version in Version::ALL {
-        let description = every_type::types(version, SEED);
-        let source = folder.path().join(format!("{version:?}"));
+    let schemas = |version| [every_type::types(version, SEED), histories::histories(version, SEED)];
+    for (version, description) in Version::ALL.into_iter().flat_map(|version| schemas(version).map(|of| (version, of)))
+    {
+        let source = folder.path().join(format!("{} {version:?}", description.name));
         fs::create_dir(&source)?;
         lab::write(&description, &source)?;
-        let exported = folder.path().join(format!("types of {version:?}"));
+        let exported = folder.path().join(format!("{} of {version:?}", description.name));
         fs::create_dir(&exported)?;
         let mut truth = fs::File::create(exported.join("truth.jsonl"))?;
         let mut options = Vec::new();

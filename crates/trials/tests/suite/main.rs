@@ -7,6 +7,7 @@ mod encrypted;
 mod expensive;
 mod fields;
 mod fixed_pages;
+mod histories;
 mod hostile;
 mod image;
 mod real_backups;

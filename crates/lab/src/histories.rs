@@ -1,0 +1,131 @@
+//! Tables whose columns came and went: what ALTER TABLE leaves in rows that it does not write again.
+//!
+//! A third of the rows were written before columns were dropped, a third after that, and a third after others were added, most
+//! of them in the place of a dropped one. The dropped numbers are negative, the added ones are not: whoever takes the bytes of
+//! one for the other finds that they violate a constraint.
+
+use crate::description::{
+    Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
+};
+use crate::page::PageVerify;
+use crate::types::SqlType;
+use crate::version::Version;
+
+/// No more than one page holds: the form of non-leaf rows is not known where rows are compressed.
+const ROWS: u64 = 48;
+/// The first row that was written after columns were dropped, and the first one after others were added.
+const DROPPED: u64 = 16;
+const ADDED: u64 = 32;
+
+/// What happened to the rows after the columns were added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Then {
+    /// Nothing.
+    Kept,
+    /// All were written again, as a persisted computed column was added.
+    Rewritten,
+    /// ALTER TABLE REBUILD: no place of a dropped column is left.
+    Rebuilt,
+}
+
+/// Heaps and clustered indexes with each history, uncompressed and compressed.
+pub fn histories(version: Version, seed: u64) -> Description {
+    let compressions: &[Compression] = match version {
+        Version::V611 => &[Compression::None],
+        _ => &[Compression::None, Compression::Row, Compression::Page],
+    };
+    let mut tables = Vec::new();
+    for &compression in compressions {
+        for then in [Then::Kept, Then::Rewritten, Then::Rebuilt] {
+            for is_heap in [true, false] {
+                tables.push(table(version, compression, then, is_heap));
+            }
+        }
+    }
+    Description {
+        name: "histories".to_owned(),
+        version,
+        collation: DEFAULT_COLLATION,
+        verify: PageVerify::Checksum,
+        seed,
+        filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
+        tables,
+        least_pages: 0,
+    }
+}
+
+fn table(version: Version, compression: Compression, then: Then, is_heap: bool) -> Table {
+    let columns = columns(version, compression, then);
+    let name = format!("{} {then:?} {compression:?}", if is_heap { "heap" } else { "tree" }).to_lowercase();
+    let position = |name: &str| columns.iter().position(|column| column.name == name);
+    let added = ["same", "other", "longer", "text", "total"].into_iter().filter_map(position);
+    let indexes = added.clone().map(|at| Index::on(&format!("ix_{}", columns[at].name), &[at]));
+    let covering = position("same").into_iter().zip(position("note"));
+    let covering = covering.map(|(same, note)| Index::on("ix_both", &[same, note]).including(&[note - 1]));
+    let is_number = |at: &usize| columns[*at].computed.is_none() && columns[*at].name != "text";
+    Table {
+        clustered: (!is_heap).then(|| Index::on(&format!("pk {name}"), &[0]).primary_key()),
+        indexes: indexes.chain(covering).collect(),
+        rows: ROWS,
+        ghost_every: 17,
+        moved_every: if is_heap && compression == Compression::None { 7 } else { 0 },
+        checks: added.filter(is_number).map(|at| (format!("ck {name} {at}"), Filter::AtLeast(at, 0))).collect(),
+        is_rebuilt: then == Then::Rebuilt,
+        name,
+        compression,
+        columns,
+        ..Table::default()
+    }
+}
+
+fn columns(version: Version, compression: Compression, then: Then) -> Vec<Column> {
+    let negative = || Values::Uniform { low: -500, high: -1 };
+    let positive = || Values::Uniform { low: 0, high: 500 };
+    let words = || Values::Text { least: 1, most: 12 };
+    let old = |name: &str, ty| Column::new(name, ty, negative()).until(DROPPED);
+    let mut columns = vec![
+        Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+        old("old_int", SqlType::INT),
+        old("old_real", SqlType::REAL).nullable(10),
+        old("old_day", SqlType::DATETIME),
+        Column::new("old_code", SqlType::char(12), words()).until(DROPPED),
+        Column::new("old_note", SqlType::varchar(40), words()).until(DROPPED),
+        Column::new("flag", SqlType::BIT, Values::Uniform { low: 0, high: 1 }),
+        Column::new("a", SqlType::INT, positive()),
+        Column::new("kept", SqlType::varchar(60), Values::Text { least: 0, most: 60 }).nullable(10),
+    ];
+    if then == Then::Rewritten {
+        columns.push(Column::computed("total", Expression::Sum(0, 7), true).in_place_of(1));
+    } else {
+        columns.push(Column::new("same", SqlType::INT, positive()).nullable(20).in_place_of(1));
+        columns.push(Column::computed("total", Expression::Sum(7, 9), false));
+    }
+    let longer = Column::new("longer", SqlType::BIGINT, positive()).in_place_of(3);
+    let text = Column::new("text", SqlType::varchar(20), words());
+    let has_defaults = version >= Version::V706;
+    columns.extend([
+        Column::new("other", SqlType::INT, positive()).nullable(20).in_place_of(2),
+        if has_defaults { longer.default_of_older_rows(7) } else { longer.nullable(20) },
+        Column::new("code", SqlType::nchar(6), words()).nullable(20).in_place_of(4),
+        Column::new("note", SqlType::nvarchar(30), words()).nullable(20),
+        Column::new("mark", SqlType::BIT, Values::Uniform { low: 0, high: 1 }).nullable(20),
+        if has_defaults { text.default_of_older_rows(9) } else { text.nullable(20) },
+    ]);
+    if compression == Compression::None && version > Version::V611 {
+        columns.push(Column::new("rare", SqlType::INT, positive()).sparse(60));
+    }
+    // What was there before keeps its place in the order of columns.
+    let first = columns.iter().position(|column| column.life.in_place_of.is_some()).unwrap_or(columns.len());
+    for column in &mut columns[first..] {
+        match then {
+            Then::Kept => column.life.since = ADDED,
+            Then::Rewritten | Then::Rebuilt => column.life.keeps_default = false,
+        }
+    }
+    if then == Then::Rewritten {
+        for column in &mut columns[..first] {
+            column.life.until = column.life.until.map(|_| 0);
+        }
+    }
+    columns
+}
