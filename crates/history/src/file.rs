@@ -218,7 +218,7 @@ impl History {
 fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match Connection::open_with_flags(path, flags) {
-        Ok(connection) if purpose != Purpose::Ask || is_readable(&connection) => Ok(connection),
+        Ok(connection) if purpose != Purpose::Ask || is_readable(&connection, path) => Ok(connection),
         Err(error) if purpose != Purpose::Ask => Err(error),
         // Where nothing can be written, not even the file by which readers and writers agree: nobody writes there.
         _ => {
@@ -228,9 +228,15 @@ fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
     }
 }
 
-fn is_readable(connection: &Connection) -> bool {
+fn is_readable(connection: &Connection, path: &Path) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, DiskFull, SystemIoFailure};
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
-    !matches!(read.as_ref().map_err(rusqlite::Error::sqlite_error_code), Err(Some(rusqlite::ErrorCode::CannotOpen)))
+    match read.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+        Some(CannotOpen) => false,
+        // On a full disk there is no room for the file by which readers and writers agree. What is only in the log must not be missed.
+        Some(DiskFull | SystemIoFailure) => fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0),
+        _ => true,
+    }
 }
 
 /// The file as a URI that says that nobody changes it.

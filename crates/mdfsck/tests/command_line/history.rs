@@ -301,7 +301,11 @@ fn full_disk(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).lines().filter(|line| line.contains("h.db")).count() == 1, text(&output.stderr))?;
     ensure(ask(folder, &["runs"])? == before, "nothing was recorded")?;
     ensure(check(folder, &[]).status.code() == Some(17), "and it can be used again")?;
-    ensure(ask(folder, &["runs"])?.len() == 2, "the second run")
+    ensure(ask(folder, &["runs"])?.len() == 2, "the second run")?;
+    // It can be asked where not even what readers agree by can be written.
+    let asked = format!("ulimit -f 8; exec '{program}' history h.db runs --json");
+    let output = Command::new("sh").args(["-c", &asked]).current_dir(folder).output().expect("a shell");
+    ensure(output.status.success() && text(&output.stdout).lines().count() == 2, text(&output.stderr))
 }
 
 #[cfg(not(unix))]
