@@ -28,6 +28,9 @@ const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
 /// The id of 2576: of an IAM page that nothing names, (0:0) is the page that should be before it.
 const IAM_UNNAMED: &str = "iam.prev-unseen";
 
+/// The id of 8964.
+const LOB_UNREFERENCED: &str = "lob.unreferenced";
+
 /// The id of 8905.
 const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
 
@@ -196,7 +199,10 @@ impl Damage {
             if free.is_empty() {
                 return true;
             }
-            let explains = |(_, pages): &&Missing| pages.iter().flatten().any(|page| free.contains(page));
+            // Values off the row are referenced by rows on these pages.
+            let explains = |(id, pages): &&Missing| {
+                *id == LOB_UNREFERENCED || pages.iter().flatten().any(|page| free.contains(page))
+            };
             let explained: Ids = table.missing.iter().filter(explains).map(|(id, _)| *id).collect();
             let is_all = table.missing.iter().all(|missing| explains(&missing));
             maps.mark(object_id, free, if is_all { &table.ids } else { &explained });
@@ -418,7 +424,8 @@ impl TableDamage {
         }
         let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
         if matches!(check.id, "key.order" | "key.duplicate" | "tree.high-key" | "tree.low-key") {
-            self.keys.extend(page);
+            // Of a page outside of its range, the range may be what is wrong: it is in the parent.
+            self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
         }
         match check.phase {
             Phase::Allocation if check.id == "iam.unreadable" => {

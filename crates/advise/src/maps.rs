@@ -60,7 +60,7 @@ impl WrongMaps {
                 self.singles.entry(page).or_default().extend(owners);
             }
             // To drop one of the two objects frees the pages of the other.
-            "iam.other-unit" => {
+            "iam.other-unit" if finding.owner.is_some_and(|owner| owner.index_id > 0) => {
                 self.is_shared = true;
                 self.maps.extend([Some(page), finding.ref_page].into_iter().flatten().filter(|page| !page.is_none()));
                 let owners = [finding.owner, owner_of(finding)].into_iter().flatten();

@@ -254,6 +254,12 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
     step.risk = "A rebuild keeps the rows that it finds by the damaged links or maps, and may fail on them: save the rows first, and \
                  compare their number before and after. The table is locked, and needs its size again as free space."
         .to_owned();
+    if !damage.keys.is_empty() {
+        step.risk.push_str(
+            " Where keys are out of order a key may be wrong, and nothing tells which: compare the rows with a backup first, from which \
+             the page can be restored.",
+        );
+    }
     step.proven = Some("Its pages were read in this check; no finding is about what is on them.".to_owned());
     step.sql.push(use_database(request));
     match rebuild_statements(request, object_id, &parts, damage.is_in_allocation) {

@@ -27,13 +27,14 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Whether a page is in use: by its PFS page. The GAM page of its extent can say only that it is not.
+    /// Whether a page is in use: by its PFS page. The GAM page of its extent is believed only where that one cannot be read: pages of an
+    /// extent that is free are not in use by PFS, so that one of the two is wrong where they disagree, and rows are not left out for it.
     pub(crate) fn in_use(&mut self, source: &dyn PageSource, page: PageId) -> InUse {
         let by_page = self.pfs(source, page).map(PfsByte::is_allocated);
         let by_extent = self.gam(source, page);
         match (by_page, by_extent) {
-            (Some(false), _) | (_, Some(false)) => InUse::Freed,
             (Some(true), _) => InUse::Yes,
+            (Some(false), _) | (None, Some(false)) => InUse::Freed,
             (None, _) => InUse::Unknown,
         }
     }
