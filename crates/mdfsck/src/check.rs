@@ -431,7 +431,7 @@ fn estimate(
     let written =
         out.write(|out| report::estimate::write((format, view), (estimate, windows), &options.scope, &name, out));
     // DBCC has a line, and a row, for tempdb alone.
-    if !matches!(format, Format::Json) {
+    if !matches!(format, Format::Json) && written.is_ok() {
         warn(report::estimate::needs(estimate));
         windows.iter().for_each(|windows| warn(windows.text(estimate)));
     }
