@@ -229,7 +229,8 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    /// What the history says of the databases that it knows: a byte of a name or GUID that rots makes another one of the file.
+    /// What the history says of the databases that it knows. A file whose boot page is damaged has no family GUID, and a row of its own,
+    /// which stays corrupt when the file is put right.
     fn states(&self) -> Result<Vec<String>, String> {
         let done = self.program.run(&["history", &self.at("h.db"), "--json"]).end();
         let state = |line: &str| {
