@@ -49,11 +49,17 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
 
 /// That the log of a database is not at hand, by the names that the catalog has.
 pub(crate) fn not_at_hand(database: &Database) -> String {
+    /// Names that are listed.
+    const LISTED: usize = 3;
     let names: Vec<&str> = database.files.iter().filter(|row| row.file_type == LOG).map(base_name).collect();
-    match names.as_slice() {
-        [] => "its log is not at hand".to_owned(),
-        [name] => format!("its log {name} is not at hand"),
-        [first, others @ ..] => format!("its log {first} (and {} more files) is not at hand", others.len()),
+    match (names.as_slice(), names.len().saturating_sub(LISTED)) {
+        ([], _) => "its log is not at hand".to_owned(),
+        ([name], _) => format!("its log {name} is not at hand"),
+        (names, 0) => format!("its log files {} are not at hand", names.join(", ")),
+        (names, more) => {
+            let listed: Vec<&str> = names.iter().take(LISTED).copied().collect();
+            format!("its log files {} and {more} more are not at hand", listed.join(", "))
+        }
     }
 }
 

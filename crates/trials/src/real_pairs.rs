@@ -324,6 +324,8 @@ impl Pair {
                 std::cmp::Ordering::Greater => {
                     vlf[PARITY_AT] = 0;
                     vlf[SEQUENCE].fill(0);
+                    // No block of it was written yet: one that continues the log shows that a header is damaged.
+                    vlf.iter_mut().skip(format::log::vlf::HEADER_BYTES as usize).for_each(|byte| *byte = 0);
                 }
             }
         }
