@@ -135,12 +135,12 @@ pub(crate) fn log_file_guid(seed: u64, number: u16) -> [u8; 16] {
     guid(seed, if number == 0 { LOG_GUID } else { 0x5000 + u64::from(number) })
 }
 
-/// The header page of a log file.
-pub(crate) fn log_header(description: &Description, (number, data_files): (u16, usize)) -> [u8; PAGE] {
+/// The header page of a log file of this many bytes.
+pub(crate) fn log_header(description: &Description, (number, data_files): (u16, usize), bytes: u64) -> [u8; PAGE] {
     let name = format!("{}{}", description.name, log_suffix(number));
     let own_guid = log_file_guid(description.seed, number);
     let id = log_file_id(number, data_files);
-    let record = header_record(description, (id, 0), &name, 0, own_guid);
+    let record = header_record(description, (id, 0), &name, (bytes / PAGE as u64) as u32, own_guid);
     let mut page = Page::new(page_type::FILE_HEADER, 0, UnitId::FIXED_PAGES, 0);
     page.push(&record);
     *page.finish(PageId::new(id, 0), Default::default(), Lsn::default(), description.verify)

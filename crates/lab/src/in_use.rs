@@ -75,7 +75,7 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
             file.append(log.take_full())?;
         }
     }
-    file.finish(log)?;
+    file.finish(description, log)?;
     mark_in_use(&written.files[0], version, first)?;
     Ok(InUse { log: folder.join(format!("{}_log.ldf", description.name)), pages, records })
 }
@@ -117,7 +117,8 @@ impl LogFile {
     fn create(path: PathBuf, description: &Description, form: LogForm) -> Result<Self, LabError> {
         let staged = Staged::create(&path).map_err(|source| LabError::Io { path, source })?;
         let mut this = Self { staged, form, vlfs: 0 };
-        this.write(&log_header(description, (0, 1)))?;
+        // Its size is not known yet.
+        this.write(&log_header(description, (0, 1), 0))?;
         Ok(this)
     }
 
@@ -136,12 +137,16 @@ impl LogFile {
         Ok(())
     }
 
-    fn finish(mut self, mut log: Log) -> Result<(), LabError> {
+    fn finish(mut self, description: &Description, mut log: Log) -> Result<(), LabError> {
         self.append(log.take_full())?;
         let (mut last, _) = log.finish();
         last.resize((VLF_BYTES - HEADER_PAGE) as usize, 0);
         self.append(vec![last])?;
         let path = self.staged.path.clone();
+        let bytes = HEADER_PAGE + u64::from(self.vlfs) * VLF_BYTES;
+        let rewound = self.staged.file().seek(SeekFrom::Start(0));
+        rewound.map_err(|source| LabError::Io { path: path.clone(), source })?;
+        self.write(&log_header(description, (0, 1), bytes))?;
         self.staged.publish().map_err(|source| LabError::Io { path, source })
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use crate::backup::tape::{put, sectors};
+use crate::description::Description;
+use crate::fixed::log_header;
 use crate::ids::{PAGE, PageId};
 use crate::page::{self, Lsn, page_type};
 
@@ -414,8 +416,8 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// The bytes of the log file, after the header page `header`: 8192 bytes.
-    pub fn bytes(&self, header: &[u8]) -> Vec<u8> {
+    /// The bytes of the log file, the first and only one of this database.
+    pub fn bytes(&self, of: &Description) -> Vec<u8> {
         let form = LogForm::of(self.version, self.has_checksum);
         // 2020-01-01 noon; a hundred transactions a second.
         let time = |number: u32| (43_829u64 << 32 | u64::from(12 * 3600 * 300 + 3 * number)).to_le_bytes();
@@ -449,7 +451,7 @@ impl LogFile {
         parts.push(log.blocks);
         let used = parts.len();
         parts.resize((self.vlfs as usize).max(used), Vec::new());
-        let mut bytes = header.to_vec();
+        let mut bytes = log_header(of, (0, 1), HEADER_PAGE + parts.len() as u64 * self.vlf_bytes).to_vec();
         for (number, blocks) in parts.into_iter().enumerate() {
             let at = bytes.len();
             let uses = u32::from(number < used);

@@ -23,6 +23,9 @@ pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 /// More VLFs than any log has: the smallest is some 250 KB, so that this is 60 GB of them.
 const MAX_VLFS: usize = 250_000;
 
+/// More sizes than the VLFs of a log have, but for one whose file grew by another step each time.
+const MOST_SIZES: usize = 16;
+
 /// One log file, or the log of one backup set.
 #[derive(Debug)]
 pub struct LogFile {
@@ -38,6 +41,8 @@ pub struct LogFile {
     pub bytes: u64,
     /// Its VLFs, by offset; of a backup set, those that it has log of.
     pub vlfs: Vec<Vlf>,
+    /// Its size by its header; of a backup set, 0.
+    header_bytes: u64,
     reader: Reader,
 }
 
@@ -150,6 +155,7 @@ impl Log {
                 binding_guid: set.binding_guid,
                 bytes: of_it.iter().map(|part| part.to - part.from).sum(),
                 vlfs: of_it.iter().map(|part| part.vlf).collect(),
+                header_bytes: 0,
                 reader: Reader::Backup(Arc::clone(&backups)),
             });
         }
@@ -207,14 +213,16 @@ impl Log {
         }
     }
 
-    /// The VLF, by file and offset, that starts with the first block of use `sequence` although its header says otherwise; the
-    /// block before it had `previous_size`.
+    /// The VLF, by file and offset, that starts with the first block of use `sequence` although its header says otherwise, or
+    /// although the header of another says that it is part of that one; the block before it had `previous_size`.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {
             let Reader::File(file) = &log.reader else { continue };
-            for vlf in log.vlfs.iter().filter(|vlf| vlf.sequence != sequence || !vlf.is_used()) {
-                let at = vlf.offset.saturating_add(vlf::HEADER_BYTES);
+            let known = log.vlfs.iter().filter(|vlf| vlf.sequence != sequence || !vlf.is_used());
+            let known = known.map(|vlf| (vlf.offset, vlf.end()));
+            for (offset, end) in known.chain(log.places_of_hidden_vlfs()) {
+                let at = offset.saturating_add(vlf::HEADER_BYTES);
                 let failed = |cause| LogError::Io { path: log.path.clone(), at, cause };
                 let read =
                     read_fully_at(file, block.get_mut(..SECTOR_BYTES).unwrap_or_default(), at).map_err(failed)?;
@@ -223,11 +231,11 @@ impl Log {
                 if !names {
                     continue;
                 }
-                let left = usize::try_from(vlf.end().saturating_sub(at)).unwrap_or(usize::MAX).min(MAX_BYTES);
+                let left = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX).min(MAX_BYTES);
                 let read = read_fully_at(file, block.get_mut(..left).unwrap_or_default(), at).map_err(failed)?;
                 let found = Block::restore(block.get_mut(..read).unwrap_or_default());
                 if found.is_ok_and(|block| block.previous_size() == previous_size) {
-                    return Ok(Some((number, vlf.offset)));
+                    return Ok(Some((number, offset)));
                 }
             }
         }
@@ -262,13 +270,27 @@ pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
     if read < PAGE_BYTES {
         return None;
     }
-    identity(&mut page).map(|(_, _, binding_guid)| binding_guid)
+    Identity::of(&mut page).map(|identity| identity.binding_guid)
 }
 
 impl LogFile {
-    /// Whether the file ends before its last VLF does: its end is missing.
+    /// Whether the file ends before its last VLF does, or before its header says: its end is missing.
     pub fn is_cut(&self) -> bool {
-        matches!(self.reader, Reader::File(_)) && self.vlfs.last().is_none_or(|last| last.end() > self.bytes)
+        let is_short = self.vlfs.last().is_none_or(|last| last.end() > self.bytes) || self.header_bytes > self.bytes;
+        matches!(self.reader, Reader::File(_)) && is_short
+    }
+
+    /// Where VLFs would start and end that another one hides because its size was changed: it had the size of one of the
+    /// others, as those that a file grows by at once are alike, or one bit of its size is wrong.
+    fn places_of_hidden_vlfs(&self) -> impl Iterator<Item = (u64, u64)> {
+        let sizes: BTreeSet<u64> = self.vlfs.iter().map(|vlf| vlf.bytes).collect();
+        let sizes: Vec<u64> = sizes.into_iter().take(MOST_SIZES).collect();
+        self.vlfs.iter().flat_map(move |vlf| {
+            let one_bit_less = (0..u64::BITS).map(|bit| vlf.bytes & !(1 << bit));
+            let sizes: BTreeSet<u64> = sizes.iter().copied().chain(one_bit_less).collect();
+            let is_room = |size: &u64| *size > vlf::HEADER_BYTES && size.saturating_add(vlf::HEADER_BYTES) < vlf.bytes;
+            sizes.into_iter().filter(is_room).map(|size| (vlf.offset.saturating_add(size), vlf.end()))
+        })
     }
 
     fn open(path: &Path) -> Result<Self, LogError> {
@@ -290,20 +312,41 @@ impl LogFile {
         let Some(mut page) = start.first_chunk::<PAGE_BYTES>().copied() else {
             return Err(LogError::NotALog { path: path.to_owned() });
         };
-        let Some((file_id, logical_name, binding_guid)) = identity(&mut page) else {
+        let Some(identity) = Identity::of(&mut page) else {
             return Err(LogError::NotALog { path: path.to_owned() });
         };
         let vlfs = vlfs(path, &file, bytes)?;
-        let reader = Reader::File(file);
-        Ok(Self { path: path.to_owned(), file_id, logical_name, binding_guid, bytes, vlfs, reader })
+        let end = vlfs.last().map_or(vlf::FIRST, Vlf::end);
+        // The last VLF ends where its file does: what lies behind it would be in none.
+        if end < bytes && identity.bytes == bytes {
+            return Err(LogError::NoVlf { path: path.to_owned(), at: end });
+        }
+        let Identity { file_id, logical_name, binding_guid, bytes: header_bytes } = identity;
+        let (path, reader) = (path.to_owned(), Reader::File(file));
+        Ok(Self { path, file_id, logical_name, binding_guid, bytes, header_bytes, vlfs, reader })
     }
 }
 
-/// What the header page says: file id, logical name, binding GUID.
-fn identity(page: &mut PageBytes) -> Option<(u16, String, [u8; 16])> {
-    undo_torn_bits(page);
-    let header = FileHeader::read(Page::new(page))?;
-    Some((header.file_id(), header.logical_name(), header.binding_guid()))
+/// What the header page says of the file.
+struct Identity {
+    file_id: u16,
+    logical_name: String,
+    binding_guid: [u8; 16],
+    /// Its size.
+    bytes: u64,
+}
+
+impl Identity {
+    fn of(page: &mut PageBytes) -> Option<Self> {
+        undo_torn_bits(page);
+        let header = FileHeader::read(Page::new(page))?;
+        Some(Self {
+            file_id: header.file_id(),
+            logical_name: header.logical_name(),
+            binding_guid: header.binding_guid(),
+            bytes: u64::from(header.size_pages()) * PAGE_BYTES as u64,
+        })
+    }
 }
 
 /// Follows the VLFs of a file from one to the next.

@@ -246,7 +246,9 @@ pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool 
         true => match Block::restore(&mut block.to_vec()) {
             Err(BlockFault::Checksum { .. }) => true,
             Err(_) => names_its_place,
-            Ok(block) => names_its_place && block.first_lsn().slot != FIRST_SLOT,
+            Ok(restored) => {
+                names_its_place && (restored.first_lsn().slot != FIRST_SLOT || parity_on_disk(block) != parity)
+            }
         },
         false => names_its_place && (is_misplaced || parity_on_disk(block) != parity),
     }
@@ -325,6 +327,16 @@ mod tests {
         bytes[0x18..0x1C].copy_from_slice(&sum.to_le_bytes());
         let block = Block::restore(&mut bytes).unwrap();
         assert_eq!((block.is_encrypted(), block.record_count(), block.records().count()), (true, 40, 0));
+    }
+
+    #[test]
+    fn a_whole_block_under_a_parity_that_no_use_has_is_not_the_end() {
+        let bytes = on_disk(&records()[..3]);
+        assert_eq!(bytes.len(), SECTOR_BYTES, "its one sector has both marks");
+        assert_eq!(
+            [0x40, 0x48, 0x50, 0x80].map(|parity| is_damaged(&bytes, 33, parity, 16)),
+            [false, true, true, true]
+        );
     }
 
     proptest! {

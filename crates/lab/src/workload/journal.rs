@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::backup::tape::put;
+use crate::ids::PAGE;
 use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, Part, SECTOR, block, parity, part_header};
 use crate::page::Lsn;
 
@@ -143,14 +144,16 @@ impl Journal {
         self.files.len() as u16
     }
 
-    /// A log file, after its header page. What is not written yet is not in it.
-    pub(super) fn file(&self, number: u16, header: &[u8]) -> Vec<u8> {
-        let mut bytes = header.to_vec();
+    /// A log file; `header` makes its header page, for a file of so many bytes. What is not written yet is not in it.
+    pub(super) fn file(&self, number: u16, header: impl Fn(u64) -> [u8; PAGE]) -> Vec<u8> {
+        let mut bytes = vec![0; PAGE];
         for vlf in self.vlfs.iter().skip(number.into()).step_by(self.files.len()) {
             let at = bytes.len() as u64;
             bytes.extend(part_header(self.form, vlf.sequence, vlf.uses, at, self.vlf_bytes));
             bytes.extend(&vlf.blocks);
         }
+        let header = header(bytes.len() as u64);
+        bytes[..PAGE].copy_from_slice(&header);
         bytes
     }
 

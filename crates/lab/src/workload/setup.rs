@@ -278,7 +278,8 @@ impl Base {
         journal.close();
         let file = |number: u16| {
             let name = format!("{}{}.ldf", self.description.name, log_suffix(number));
-            (name, journal.file(number, &log_header(&self.description, (number, self.names.len()))))
+            let header = |bytes| log_header(&self.description, (number, self.names.len()), bytes);
+            (name, journal.file(number, header))
         };
         (0..journal.files()).map(file).collect()
     }

@@ -11,11 +11,9 @@ use tempfile::TempDir;
 const HEADER: usize = 8192;
 const VLF: usize = 0x3E000;
 
-/// The header page of a file that the lab wrote.
-fn header(folder: &TempDir) -> Vec<u8> {
-    let description = lab::orders::orders(lab::Version::V904, 1, 0);
-    let files = lab::write(&description, folder.path()).unwrap().files;
-    fs::read(&files[0]).unwrap()[..HEADER].to_vec()
+/// The database of all logs here.
+fn database() -> lab::Description {
+    lab::orders::orders(lab::Version::V904, 1, 0)
 }
 
 struct Sample {
@@ -35,7 +33,7 @@ impl Sample {
             transactions: 1500,
             leaves_open: true,
         };
-        let bytes = file.bytes(&header(&folder));
+        let bytes = file.bytes(&database());
         Self { folder, bytes }
     }
 
@@ -229,6 +227,35 @@ fn every_bit_of_the_headers_of_vlfs_counts_or_changes_nothing() {
 }
 
 #[test]
+fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_there() {
+    let sample = Sample::new(904);
+    let whole = sample.read(&sample.bytes).unwrap();
+    let last = whole.1.at.vlf.offset as usize;
+    assert!(last > HEADER + VLF, "more than one VLF is in use");
+    // The file was cut where the newest VLF starts: its header has another size.
+    let path = sample.folder.path().join("cut.ldf");
+    std::fs::write(&path, &sample.bytes[..last]).unwrap();
+    let log = Log::open(&[path]).unwrap();
+    let mut walk = Walk::new(&log);
+    while walk.next_block().unwrap().is_some() {}
+    assert_eq!(log.cut_at(&walk.end().unwrap()), Some(last as u64));
+    // The newest VLF is taken for a part of the one before it, or that and all behind it.
+    let before = last - VLF;
+    for end in [last + VLF, sample.bytes.len()] {
+        let mut bytes = sample.bytes.clone();
+        bytes[before + 0x10..before + 0x18].copy_from_slice(&((end - before) as u64).to_le_bytes());
+        let (_, end, _) = sample.read(&bytes).unwrap();
+        let hidden = Damage::Header { file: 0, offset: last as u64 };
+        assert!(matches!(end.reason, EndReason::Damaged { damage, .. } if damage == hidden), "{end:?}");
+    }
+    // The VLF before it is as long as nearly all the rest, as if no other followed.
+    let mut bytes = sample.bytes.clone();
+    let size = (bytes.len() - 512 - before) as u64;
+    bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());
+    assert!(matches!(sample.read(&bytes), Err(LogError::NoVlf { .. })));
+}
+
+#[test]
 fn damage_further_from_the_end_than_any_write_reaches_is_no_crash() {
     let mut sample = Sample::new(904);
     let many = LogFile {
@@ -240,7 +267,7 @@ fn damage_further_from_the_end_than_any_write_reaches_is_no_crash() {
         transactions: 12_000,
         leaves_open: false,
     };
-    sample.bytes = many.bytes(&sample.bytes[..HEADER]);
+    sample.bytes = many.bytes(&database());
     assert!(sample.bytes.len() > 5 << 20);
     let (at, _) = blocks(&sample.bytes, 1)[1];
     let mut bytes = sample.bytes.clone();
@@ -282,7 +309,7 @@ fn residue_of_an_earlier_use_ends_the_log() {
         transactions: 300,
         leaves_open: false,
     };
-    let residue = older.bytes(&sample.bytes[..HEADER]);
+    let residue = older.bytes(&database());
     let mut bytes = sample.bytes.clone();
     let at = whole.1.offset as usize;
     let within = at - last.offset as usize;
@@ -322,7 +349,7 @@ fn a_log_named_twice_or_of_another_database_is_refused() {
     let mut bytes = two.bytes.clone();
     let copy = one.folder.path().join("copy.ldf");
     fs::write(&copy, &bytes).unwrap();
-    assert!(matches!(Log::open(&[one.path(), copy.clone()]), Err(LogError::SameFile { file_id: 1, .. })));
+    assert!(matches!(Log::open(&[one.path(), copy.clone()]), Err(LogError::SameFile { file_id: 2, .. })));
     // Without protection, the header can be changed.
     let guid = Log::open(&[copy]).unwrap().files()[0].binding_guid;
     let guid = bytes.windows(16).position(|window| window == guid);

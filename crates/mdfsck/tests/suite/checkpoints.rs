@@ -166,8 +166,8 @@ fn data_files_give_names_and_logs_times() {
     let files = Files::new(4);
     let folder = files.folder.path().join("data");
     fs::create_dir(&folder).unwrap();
-    let data = lab::write(&orders::orders(Version::V904, 1, 0), &folder).unwrap().files;
-    let mut header = fs::read(&data[0]).unwrap();
+    let database = orders::orders(Version::V904, 1, 0);
+    let data = lab::write(&database, &folder).unwrap().files;
     let log = lab::log::LogFile {
         version: 904,
         has_checksum: true,
@@ -177,8 +177,7 @@ fn data_files_give_names_and_logs_times() {
         transactions: 500,
         leaves_open: false,
     };
-    header.truncate(8192);
-    let log = files.write("orders_log.ldf", log.bytes(&header));
+    let log = files.write("orders_log.ldf", log.bytes(&database));
     let (status, text, errors) = run(&["checkpoints", "--json"], &[log, data[0].clone()]);
     assert_eq!((status, errors.as_str()), (0, ""));
     let lines = lines(&text);

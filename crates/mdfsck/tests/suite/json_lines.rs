@@ -252,7 +252,7 @@ fn backups(lines: &mut Lines) {
 /// A log of several files' worth of transactions, whole and damaged.
 fn logs(lines: &mut Lines) {
     let folder = TempDir::new().unwrap();
-    let header = fs::read(&small(folder.path())[0]).unwrap()[..PAGE_BYTES].to_vec();
+    let database = orders::orders(Version::V904, 7, 2 << 20);
     let log = LogFile {
         version: 904,
         has_checksum: true,
@@ -262,7 +262,7 @@ fn logs(lines: &mut Lines) {
         transactions: 20_000,
         leaves_open: true,
     };
-    let mut bytes = log.bytes(&header);
+    let mut bytes = log.bytes(&database);
     let path = folder.path().join("sample_log.ldf");
     fs::write(&path, &bytes).unwrap();
     let paths = std::slice::from_ref(&path);
