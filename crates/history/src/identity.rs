@@ -26,9 +26,9 @@ pub struct Naming {
 /// What a run looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
-    /// Of the database: see [`identity_of`].
+    /// The identity of the database: see [`identity_of`].
     pub(crate) database: String,
-    /// Of the database and all that were restored from it.
+    /// The family: the database and all that were restored from it.
     pub(crate) family: String,
     /// Empty if the database is the same on all servers.
     pub(crate) server: String,
@@ -67,9 +67,9 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
-/// The database and all that were restored from it, by its family GUID if there is one. Databases that exist on every server may share the GUID
-/// of their template: their place distinguishes them, as it does databases without a GUID. The place of a backup is its server
-/// and its database.
+/// The family of a database, by its GUID if there is one: the database and all that were restored from it. Databases that exist on
+/// every server may share the GUID of their template: their place distinguishes them, as it does databases without a GUID. The place of
+/// a backup is its server and its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
     match guid {
@@ -105,7 +105,10 @@ impl Identity {
             (false, _) => host.clone(),
         };
         let guid = boot.map(|boot| boot.family_guid).filter(|guid| guid.iter().any(|byte| *byte != 0));
-        let family = family_of(guid.map(guid_text).as_deref(), &name, (&host, &location));
+        // The label of a backup has it too, where the boot page is damaged.
+        let of_label = || label.filter(|_| boot.is_none()).and_then(|label| label.lasting_id.clone());
+        let guid = guid.map(guid_text).or_else(of_label);
+        let family = family_of(guid.as_deref(), &name, (&host, &location));
         let database = identity_of(&family, &server, &name);
         let lsn = boot.map(|boot| boot.checkpoint_lsn.to_string());
         let image = match label {

@@ -74,6 +74,8 @@ pub struct SetLabel {
     pub database: String,
     /// Identifies the set, stripes included.
     pub guid: Option<String>,
+    /// Identifies the database: its family, which a restore does not change. `None` if it is not known.
+    pub lasting_id: Option<String>,
 }
 
 /// A backup set that is part of a restore.

@@ -155,6 +155,7 @@ impl BackupSet {
             server: self.config.server.clone(),
             database: self.config.database.clone(),
             guid: self.guid.clone(),
+            lasting_id: self.config.lasting_id().map(str::to_owned),
         }
     }
 
