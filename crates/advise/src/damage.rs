@@ -424,7 +424,7 @@ impl TableDamage {
         }
         let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
         if matches!(check.id, "key.order" | "key.duplicate" | "tree.high-key" | "tree.low-key") {
-            // Of a page outside of its range, the range may be what is wrong: it is in the parent.
+            // The parent has the range of a page: where the two disagree, either may be wrong.
             self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
         }
         match check.phase {

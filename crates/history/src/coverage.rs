@@ -62,7 +62,7 @@ const RELATIONS_AT_A_TIME: usize = 1000;
 
 /// The verdict about a relation that was proven.
 const SOUND: &str = "sound";
-/// The verdict about one that was not, or that nobody has looked at yet.
+/// The verdict about a relation that could not be verified, or that no run has looked at yet.
 const NOT_VERIFIED: &str = "not verified";
 
 /// Kind of a relation, and the verdict about it.
@@ -132,8 +132,8 @@ pub(crate) fn write_relations(
     Ok(())
 }
 
-/// Writes the relations that the catalog lists and nobody has looked at yet. A state that is older than what is known says nothing of
-/// what there is now.
+/// Writes the relations that the catalog lists and no run has looked at yet. A state older than the newest one that was looked at
+/// says nothing about what exists now.
 fn write_listed(
     transaction: &Transaction<'_>,
     objects: &objects::Rows,

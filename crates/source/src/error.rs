@@ -533,6 +533,7 @@ pub enum ReadError {
         cause: io::Error,
     },
 }
+
 /// The command that reads what a name promises.
 fn who_reads(path: &Path) -> &'static str {
     let is_of = |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));

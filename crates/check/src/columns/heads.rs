@@ -1,6 +1,6 @@
 //! Off-row values of which more than their pointer shows whether they are valid: the signature of an XML document, the whole of
-//! an sql_variant or of a spatial value, the length of a text whose pointer does not have it. Rows only give their places; if there are few enough, they are read after the
-//! sweep.
+//! an sql_variant or of a spatial value, the length of a text whose pointer does not have it. Rows only give their places; if there
+//! are few enough, they are read after the sweep.
 
 use format::RecordId;
 use format::domain::{Domain, Pieces};

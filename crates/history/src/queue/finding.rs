@@ -204,7 +204,8 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether what was known of a file, in so many words, is true of it now. Earlier versions knew the last of these words no more.
+/// Whether a file is the version that was known: each has times and more, as words. Earlier versions of the program kept only the first
+/// `words` of them: then these are compared.
 pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
     let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
     known == now || now.strip_prefix(known).is_some_and(is_start)

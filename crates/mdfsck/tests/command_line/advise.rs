@@ -194,7 +194,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let title = lines[0]["title"].as_str().unwrap_or_default();
                 ensure(title.starts_with("Give what is missing: "), lines[0].to_string())?;
             }
-            // Rows that nobody counted are not counted: the table has pages in the other file.
+            // The table has pages in the other file: no number of its rows and pages is printed.
             let checked = text(&mdfsck(folder, &["check", "one/orders.mdf"]).stdout);
             ensure(
                 checked.contains("DBCC results for 'orders'.\n") && !checked.contains("pages for object \"orders\""),

@@ -260,7 +260,7 @@ fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
     assert!(extract.status.code() == Some(16) && written == 0, "{extract:?}");
 }
 
-/// What a database lacks that was not shut down cleanly is in its log alone: without it nobody knows.
+/// A database that was not shut down cleanly may lack changes that only its log has: without the log they are not verified.
 #[test]
 fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
     let folder = crashed(&["--seed", "5", "--flush", "all", "--open"]);
