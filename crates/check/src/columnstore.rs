@@ -3,16 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::{Blob, Columnstore, Database, IndexType, Rowset, Segment};
+use catalog::{Blob, Database, IndexType, Rowset, Segment};
 use format::lob::Fragment;
 use format::{Page, PageType};
 
-use crate::audit;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::FindingCollector;
+use crate::pinpoint::{Unread, note_unread, sound};
 use crate::registry::{self, Check, limits};
+use crate::sweep::Target;
+use crate::tallies::Tallies;
+use crate::units::UnitIndex;
 
 /// Row groups have at most 2^20 rows.
 const MAX_ROWS: i32 = 1 << 20;
@@ -49,7 +52,12 @@ impl Fault {
 }
 
 /// After the sweep.
-pub(crate) fn reckon(context: &Context<'_>, findings: &mut FindingCollector, coverage: &mut Coverage) {
+pub(crate) fn reckon(
+    context: &Context<'_>,
+    swept: &mut Tallies,
+    findings: &mut FindingCollector,
+    coverage: &mut Coverage,
+) {
     let database = context.database;
     let store = &database.columnstore;
     for table in &store.unread {
@@ -66,7 +74,7 @@ pub(crate) fn reckon(context: &Context<'_>, findings: &mut FindingCollector, cov
         let scope = format!("{table}.{}", index.name);
         coverage.note(&limits::COLUMNSTORE_SEGMENTS, &scope, 0);
         let mut faults = if is_complete { faults(database, rowset) } else { BTreeSet::new() };
-        faults.extend(missing_blobs(context, store, rowset));
+        faults.extend(missing_blobs(context, rowset, swept, coverage));
         let unit = units().next().map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);
         for (group, column, fault) in faults {
             let finding = Finding::new(fault.check(index.index_type)).owner(unit).text_value("index", &index.name);
@@ -154,41 +162,58 @@ fn is_encoding_sound(segment: &Segment) -> bool {
     }
 }
 
-/// Segments and dictionaries whose root is not where the catalog has it, on a page that can be read.
-fn missing_blobs(context: &Context<'_>, store: &Columnstore, rowset: &Rowset) -> Vec<(i32, i32, Fault)> {
+/// Segments and dictionaries whose root is not where the catalog has it, on a page that can be read; a unit with a page that
+/// was sound when it was swept and cannot be read now is noted.
+fn missing_blobs(
+    context: &Context<'_>,
+    rowset: &Rowset,
+    swept: &mut Tallies,
+    coverage: &mut Coverage,
+) -> Vec<(i32, i32, Fault)> {
+    let store = &context.database.columnstore;
     let segments = of_rowset(&store.segments, rowset, |segment| segment.rowset_id).iter();
-    let missing = segments
-        .filter(|segment| segment.blob.is_some_and(|blob| is_missing(context, rowset, blob)))
-        .map(|segment| (segment.group_id, segment.column_id, Fault::NoSegment));
+    let segments = segments.map(|segment| (segment.group_id, segment.column_id, Fault::NoSegment, segment.blob));
     let dictionaries = of_rowset(&store.dictionaries, rowset, |dictionary| dictionary.rowset_id).iter();
-    let lost = dictionaries
-        .filter(|dictionary| dictionary.blob.is_some_and(|blob| is_missing(context, rowset, blob)))
-        .map(|dictionary| (dictionary.id, dictionary.column_id, Fault::NoDictionary));
-    missing.chain(lost).collect()
+    let dictionaries =
+        dictionaries.map(|dictionary| (dictionary.id, dictionary.column_id, Fault::NoDictionary, dictionary.blob));
+    let (mut target, mut missing) = (Target::default(), Vec::new());
+    for (group, column, fault, blob) in segments.chain(dictionaries) {
+        let Some((blob, unit)) = blob.and_then(|blob| Some((blob, context.unit_of(blob.root.page)?))) else { continue };
+        // What the sweep could not read is known.
+        if swept.units.get(unit as usize).is_some_and(|tally| tally.unread_pages > 0) {
+            continue;
+        }
+        match is_missing(context, &mut target, rowset, (unit, blob)) {
+            Ok(true) => missing.push((group, column, fault)),
+            Ok(false) => {}
+            Err(Unread) => note_unread(context, unit, swept, coverage),
+        }
+    }
+    missing
 }
 
-fn is_missing(context: &Context<'_>, rowset: &Rowset, blob: Blob) -> bool {
-    let owner = context.unit_of(blob.root.page);
-    let Some(mut bytes) = context.source.read_page(blob.root.page).filter(|_| owner.is_some()) else { return false };
-    if !owner.is_some_and(|unit| rowset.units.contains(&(unit as usize))) {
+fn is_missing(
+    context: &Context<'_>,
+    target: &mut Target,
+    rowset: &Rowset,
+    (unit, blob): (UnitIndex, Blob),
+) -> Result<bool, Unread> {
+    if !rowset.units.contains(&(unit as usize)) {
         // Another unit's page, for certain.
-        return context.survey.unread.is_empty();
+        return Ok(context.survey.unread.is_empty() && context.source.read_page(blob.root.page).is_some());
     }
-    if audit::identity(&bytes, blob.root.page).is_some() {
-        // The sweep has reported it.
-        return false;
-    }
-    format::protection::undo_torn_bits(&mut bytes);
+    // What is wrong with another page was found by the sweep.
+    let Some(bytes) = sound(context, target, unit, blob.root.page)? else { return Ok(false) };
     let page = Page::new(&bytes);
     let offset = page.slot_offset(blob.root.slot).filter(|offset| *offset > 0);
     let record = offset.and_then(|offset| Fragment::read(page.bytes().get(usize::from(offset)..)?).ok());
     let is_text = matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree));
-    is_text && !record.is_some_and(|fragment| fragment.is_live() && fragment.blob_id() == blob.id)
+    Ok(is_text && !record.is_some_and(|fragment| fragment.is_live() && fragment.blob_id() == blob.id))
 }
 
 #[cfg(test)]
 mod tests {
-    use catalog::{Boot, Dictionary, RowGroup};
+    use catalog::{Boot, Columnstore, Dictionary, RowGroup};
 
     use super::*;
 

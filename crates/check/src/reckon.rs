@@ -40,7 +40,7 @@ pub(crate) fn reckon(
         // Last, because damage found earlier rules out comparisons.
         checks.settle(Stage::Reckon, context, swept, to);
         extended::reckon(context, &swept.tallies, to.findings, to.coverage);
-        columnstore::reckon(context, to.findings, to.coverage);
+        columnstore::reckon(context, &mut swept.tallies, to.findings, to.coverage);
     }
 }
 

@@ -95,7 +95,7 @@ impl Intervals {
         let index = page.page % INTERVAL_PAGES / EXTENT_PAGES;
         for interval in self.of(unit, page) {
             let bytes = source.read_page(interval.page)?;
-            if iam_bitmap(&bytes).is_some_and(|bits| bit(&bits, index)) {
+            if bit(&iam_bitmap(interval.page, &bytes)?, index) {
                 return Some(true);
             }
         }

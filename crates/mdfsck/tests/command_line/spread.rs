@@ -23,6 +23,7 @@ pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
         ("a part with any byte changed, or cut anywhere, is refused", changed_parts),
         ("maps that were changed, cut, or are those of another plan or task are refused", changed_maps),
         ("files that have changed since the plan was made are refused by task and merge", changed_files),
+        ("a page that goes bad between the tasks and the merge is not verified, and accuses no other", rotten_since),
         ("plans that cannot be made or used are one line", refusals),
         ("a plan says how far it is, and which tasks are missing", status),
         ("a scheduler names the task in its environment", environment),
@@ -513,6 +514,50 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "has changed since the plan was made"])?;
     fs::remove_file(&file)?;
     refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "cannot be read"])
+}
+
+fn rotten_since(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["new", "sound", "--size", "6MB"])?;
+    lab(folder, &["damage", "sound", "-o", "hurt", "--kind", "broken-link", "--seed", "3"])?;
+    for name in ["sound", "hurt"] {
+        let plan_name = format!("plan-{name}");
+        let tasks = plan(folder, &plan_name, &[name, "--task-size", "2MB"])?;
+        carry_out(folder, &plan_name, tasks)?;
+        let merge = || mdfsck(folder, &["merge", &plan_name, "--json"]);
+        let expected = merge();
+        let findings = |output: &Output| -> Vec<String> {
+            let stdout = text(&output.stdout);
+            stdout.lines().filter(|line| line.contains(r#""kind":"finding""#)).map(str::to_owned).collect()
+        };
+        let file = folder.join(name).join("orders.mdf");
+        let modified = fs::metadata(&file)?.modified()?;
+        let whole = fs::read(&file)?;
+        // Pages of the levels above the leaf are read again, for the bounds of their keys; some others too.
+        let is_index = |page: &usize| whole.get(page * PAGE_BYTES + 1) == Some(&2);
+        let pages = (150..whole.len() / PAGE_BYTES).filter(|page| is_index(page) || page % 37 == 0);
+        let mut unread = 0;
+        for page in pages {
+            let mut changed = whole.clone();
+            changed[page * PAGE_BYTES + 4000] ^= 4;
+            fs::write(&file, &changed)?;
+            fs::File::options().write(true).open(&file)?.set_modified(modified)?;
+            let merged = merge();
+            if merged.status.code() == Some(4) {
+                // A page of the catalog: the plan is no longer that of these files.
+                continue;
+            }
+            let known = findings(&expected);
+            let others: Vec<String> = findings(&merged).into_iter().filter(|line| !known.contains(line)).collect();
+            ensure(others.is_empty(), format!("{name}: {others:?} because of page {page}"))?;
+            let is_unread = text(&merged.stdout).contains("pages.unreadable");
+            let status = expected.status.code().map(|status| if is_unread { status & !1 | 16 } else { status });
+            let (clean, found) = (status, status.map(|status| status | 1));
+            ensure([clean, found].contains(&merged.status.code()), format!("{name}, {page}: {:?}", merged.status))?;
+            unread += u32::from(is_unread);
+        }
+        ensure(unread > 0, "some page was read again")?;
+    }
+    Ok(())
 }
 
 fn refusals(folder: &Path) -> Result<(), Failed> {

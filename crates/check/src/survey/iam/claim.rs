@@ -8,6 +8,7 @@ use format::{AllocUnitId, Page, PageBytes, PageId};
 
 use super::links::out_of_range;
 use super::{Follower, IamPage, MAX_BEYOND_PER_PAGE, is_missing};
+use crate::audit;
 use crate::finding::{Finding, Owner};
 use crate::registry::{self, limits};
 use crate::spill::Sorter;
@@ -141,7 +142,7 @@ impl Follower<'_> {
                 }
             }
             let start = page.header.start;
-            let Some(bits) = self.source.read_page(id).and_then(|bytes| iam_bitmap(&bytes)) else {
+            let Some(bits) = self.source.read_page(id).and_then(|bytes| iam_bitmap(id, &bytes)) else {
                 unread.push(id);
                 continue;
             };
@@ -208,8 +209,12 @@ pub(crate) fn expected_type_bits(single: Single) -> u8 {
     if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
 }
 
-/// The bitmap of an IAM page as stored on disk.
-pub(crate) fn iam_bitmap(raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
+/// The bitmap of the IAM page `id`, which was sound when its chain was followed; `raw` is what is on disk now. `None` if that is
+/// damaged.
+pub(crate) fn iam_bitmap(id: PageId, raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
+    if audit::identity(raw, id).is_some() {
+        return None;
+    }
     let mut bytes = *raw;
     undo_torn_bits(&mut bytes);
     bitmap(Page::new(&bytes)).copied()
