@@ -124,15 +124,26 @@ impl Audit {
         self.counts(page, id, unit.owner, &content, findings).then_some(content)
     }
 
-    /// Whether rows with version tags are longer than their columns require: they may contain an older version.
+    /// Whether rows with version tags are longer than their columns require: they may contain an older version, as far as there
+    /// is room for one before the next row.
     fn rows_are_longer(&self, page: Page<'_>, content: &PageContent) -> bool {
         let header = page.header();
-        let is_versioned = |span: &Span| span.of(page).first().is_some_and(|status| status & VERSION_TAG != 0);
+        let missing = self.free_bytes(page) - i64::from(header.free_count.get());
         header.flags.get() & page_flags::VERSION_INFO != 0
             && content.records_are_audited
             && content.lengths_are_known
-            && i64::from(header.free_count.get()) < self.free_bytes(page)
-            && self.spans().iter().any(is_versioned)
+            && missing > 0
+            && missing <= self.room_for_versions(page)
+    }
+
+    /// Bytes between rows with version tags and what follows them.
+    fn room_for_versions(&self, page: Page<'_>) -> i64 {
+        let mut spans: Vec<&Span> = self.spans().iter().filter(|span| span.length > 0).collect();
+        spans.sort_unstable_by_key(|span| span.offset);
+        let ends = spans.iter().skip(1).map(|next| next.offset).chain([page.header().free_data.get()]);
+        let is_versioned = |span: &Span| span.of(page).first().is_some_and(|status| status & VERSION_TAG != 0);
+        let rooms = spans.iter().zip(ends).filter(|(span, _)| is_versioned(span));
+        rooms.map(|(span, end)| i64::from(end) - i64::from(span.offset) - i64::from(span.length)).sum()
     }
 
     /// Bytes that records and slot array leave free.

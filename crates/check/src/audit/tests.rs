@@ -167,6 +167,30 @@ fn records_are_not_judged_where_rows_may_hold_versions_of_themselves() {
 }
 
 #[test]
+fn a_row_is_longer_than_its_columns_only_where_there_is_room_for_a_version() {
+    let page = |room: usize, free: i16| {
+        let mut versioned = row(2, b"two");
+        versioned[0] |= 0x40;
+        versioned.extend(vec![0; 14 + room]);
+        three_rows().record(&versioned).record(&row(4, b"four")).finish_with(|page| {
+            page[4..6].copy_from_slice(&(page_flags::CHECKSUM | page_flags::VERSION_INFO).to_le_bytes());
+            let free = i16::from_le_bytes([page[28], page[29]]) + free;
+            page[28..30].copy_from_slice(&free.to_le_bytes());
+        })
+    };
+    let audited = |page: &PageBytes| {
+        let (content, findings) = audit(page, &unit(Shape::Heap), AuditRules { rows_may_hold_versions: true, ..KNOWN });
+        (ids(&findings), content.map(|content| content.records_are_audited))
+    };
+    let wrong = (vec![registry::PAGE_FREE_COUNT.id], None);
+    assert_eq!(audited(&page(0, 0)), (vec![], Some(true)));
+    assert_eq!(audited(&page(20, 0)), (vec![], Some(false)));
+    for (room, free) in [(0, -1), (0, 1), (20, -1)] {
+        assert_eq!(audited(&page(room, free)), wrong, "{room} {free}");
+    }
+}
+
+#[test]
 fn an_open_system_transaction_is_an_error_only_after_a_clean_shutdown() {
     let page = three_rows().finish_with(|page| {
         page[4..6].copy_from_slice(&(page_flags::CHECKSUM | page_flags::IN_SYSXACT).to_le_bytes());
