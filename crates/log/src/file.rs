@@ -213,28 +213,34 @@ impl Log {
         }
     }
 
-    /// The VLF, by file and offset, that starts with the first block of use `sequence` although its header says otherwise, or
-    /// although the header of another says that it is part of that one; the block before it had `previous_size`.
+    /// The VLF, by file and offset, that starts with the first block of use `sequence`, which follows one of `previous_size`, or
+    /// of a later use, although its header is that of an earlier one, or the header of another VLF says it is part of that one.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {
             let Reader::File(file) = &log.reader else { continue };
             let known = log.vlfs.iter().filter(|vlf| vlf.sequence != sequence || !vlf.is_used());
-            let known = known.map(|vlf| (vlf.offset, vlf.end()));
-            for (offset, end) in known.chain(log.places_of_hidden_vlfs()) {
+            // What lies in a VLF that was never used may be of another file, which had this place on the disk.
+            let known = known.map(|vlf| (vlf.offset, vlf.end(), vlf.sequence != 0 || vlf.parity != 0));
+            let hidden = log.places_of_hidden_vlfs().map(|(offset, end)| {
+                let mut header = [0; vlf::USED_BYTES];
+                let read = read_fully_at(file, &mut header, offset).unwrap_or_default();
+                let vlf = Vlf::read(header.get(..read).unwrap_or_default(), offset);
+                (offset, end, vlf.is_some_and(|vlf| vlf.is_used()))
+            });
+            for (offset, end, was_used) in known.chain(hidden) {
                 let at = offset.saturating_add(vlf::HEADER_BYTES);
                 let failed = |cause| LogError::Io { path: log.path.clone(), at, cause };
                 let read =
                     read_fully_at(file, block.get_mut(..SECTOR_BYTES).unwrap_or_default(), at).map_err(failed)?;
-                let names = first_lsn_on_disk(block.get(..read).unwrap_or_default())
-                    .is_some_and(|lsn| (lsn.vlf, lsn.block) == (sequence, FIRST_BLOCK));
-                if !names {
+                let lsn = first_lsn_on_disk(block.get(..read).unwrap_or_default()).unwrap_or_default();
+                if lsn.block != FIRST_BLOCK || !(lsn.vlf == sequence || was_used && lsn.vlf > sequence) {
                     continue;
                 }
                 let left = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX).min(MAX_BYTES);
                 let read = read_fully_at(file, block.get_mut(..left).unwrap_or_default(), at).map_err(failed)?;
                 let found = Block::restore(block.get_mut(..read).unwrap_or_default());
-                if found.is_ok_and(|block| block.previous_size() == previous_size) {
+                if found.is_ok_and(|block| was_used || block.previous_size() == previous_size) {
                     return Ok(Some((number, offset)));
                 }
             }

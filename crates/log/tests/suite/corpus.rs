@@ -9,7 +9,7 @@ use log::{EndReason, Event, History, Log, LogError, Outcome, Walk, duration_ms};
 use source::backup::{self, BackupLog, SetKind};
 
 /// Files of the corpus that are wanted; none without it.
-fn find(is_wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
+pub(crate) fn find(is_wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     fn search(folder: &Path, is_wanted: fn(&Path) -> bool, found: &mut Vec<PathBuf>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
         for entry in entries.map(Result::unwrap) {
@@ -27,7 +27,7 @@ fn find(is_wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     found
 }
 
-fn is_log(path: &Path) -> bool {
+pub(crate) fn is_log(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ldf"))
 }
 

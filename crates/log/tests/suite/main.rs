@@ -3,3 +3,4 @@
 mod backups;
 mod corpus;
 mod damage;
+mod flips;
