@@ -55,7 +55,7 @@ impl Checks {
     /// The plans of the checks that a run makes: with PHYSICAL_ONLY none that looks at rows.
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let (database, units, survey, options) = (context.database, &context.units, &context.survey, context.options);
-        let last_checkpoint = page_lsn::LastCheckpoint::of(database, context.source.backup().is_some());
+        let last_checkpoint = page_lsn::LastCheckpoint::of(database, context.source);
         let unprotected = unprotected::Unprotected::of(database);
         if options.physical_only {
             return Self { last_checkpoint, unprotected, ..Self::default() }.ask(context);

@@ -1,4 +1,5 @@
-//! Pages of a backup that its own log still changes: a finding that such a page could explain is no proof.
+//! Pages of a backup that its own log still changes, and pages that are newer than their snapshot: a finding that such a page could
+//! explain is no proof.
 
 use std::collections::BTreeSet;
 
@@ -47,6 +48,8 @@ impl InFlight {
                 None => this.everything = true,
             }
         }
+        // The rest is not listed.
+        this.everything |= source.snapshot().is_some() && this.pages.len() >= source::MOST_NEWER;
         Some(this)
     }
 

@@ -4,6 +4,7 @@
 
 use catalog::Database;
 use format::Lsn;
+use source::PageSource;
 
 use crate::context::Context;
 use crate::finding::Finding;
@@ -40,9 +41,10 @@ impl CheckSums for Newer {
 }
 
 impl LastCheckpoint {
-    /// That of a database at rest; a backup has pages from after its checkpoint.
-    pub(crate) fn of(database: &Database, is_backup: bool) -> Self {
-        let is_known = |boot: &&catalog::Boot| !is_backup && boot.clean_shutdown();
+    /// That of a database at rest; a backup has pages from after its checkpoint, a snapshot says which of its database are newer.
+    pub(crate) fn of(database: &Database, source: &dyn PageSource) -> Self {
+        let is_at_rest = source.backup().is_none() && source.snapshot().is_none();
+        let is_known = |boot: &&catalog::Boot| is_at_rest && boot.clean_shutdown();
         Self(database.boot.as_ref().filter(is_known).map(|boot| boot.checkpoint_lsn))
     }
 }

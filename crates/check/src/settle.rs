@@ -33,6 +33,10 @@ pub(crate) fn settle(
     coverage: &mut Coverage,
 ) -> Settled {
     let doubts = Doubts::of(context);
+    let newer = context.source.snapshot().map_or(0, source::Snapshot::newer_pages);
+    if newer > 0 {
+        coverage.note(&limits::SNAPSHOT_NEWER, "database", newer);
+    }
     // Both lists share what the findings may take.
     let limit_bytes = findings.limit_bytes() / if doubts.any() { 2 } else { 1 };
     let mut kept = List::new(limit_bytes, context.space);
@@ -80,6 +84,7 @@ fn demote(finding: Finding, limit: &'static Limit, coverage: &mut Coverage) -> F
 /// What is not known of the database, on which findings may rest.
 struct Doubts<'a> {
     in_flight: Option<&'a InFlight>,
+    in_flight_limit: &'static Limit,
     general: Vec<Doubt>,
 }
 
@@ -95,6 +100,10 @@ type RestsOnIt = fn(Policy) -> bool;
 impl<'a> Doubts<'a> {
     fn of(context: &'a Context<'_>) -> Self {
         let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
+        let in_flight_limit = match context.source.snapshot() {
+            Some(_) => &limits::SNAPSHOT_NEWER,
+            None => &limits::DEMOTED_IN_FLIGHT,
+        };
         let is_newer = context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST);
         let on_maps: RestsOnIt = |policy| policy.rests_on_maps;
         let has_one_moment = context.source.backup().is_none_or(source::BackupPages::has_one_moment);
@@ -106,7 +115,11 @@ impl<'a> Doubts<'a> {
             (is_newer, &limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),
         ];
         let general = all.into_iter().filter(|(is_met, ..)| *is_met);
-        Self { in_flight, general: general.map(|(_, limit, rests_on_it)| Doubt { limit, rests_on_it }).collect() }
+        Self {
+            in_flight,
+            in_flight_limit,
+            general: general.map(|(_, limit, rests_on_it)| Doubt { limit, rests_on_it }).collect(),
+        }
     }
 
     fn any(&self) -> bool {
@@ -117,7 +130,7 @@ impl<'a> Doubts<'a> {
     fn limit(&self, finding: &Finding) -> Option<&'static Limit> {
         let policy = finding.check.policy;
         if self.in_flight.is_some_and(|in_flight| in_flight.touches(finding, policy.rests_on_log)) {
-            return Some(&limits::DEMOTED_IN_FLIGHT);
+            return Some(self.in_flight_limit);
         }
         self.general.iter().find(|doubt| (doubt.rests_on_it)(policy)).map(|doubt| doubt.limit)
     }
@@ -175,7 +188,7 @@ mod tests {
 
     fn doubts(all: &[(&'static Limit, RestsOnIt)]) -> Doubts<'static> {
         let general = all.iter().map(|&(limit, rests_on_it)| Doubt { limit, rests_on_it }).collect();
-        Doubts { in_flight: None, general }
+        Doubts { in_flight: None, in_flight_limit: &limits::DEMOTED_IN_FLIGHT, general }
     }
 
     #[test]

@@ -63,6 +63,12 @@ impl<'a> FileHeader<'a> {
         u32_at(self.column(const { at("SectorSize", 4) }), 0).unwrap_or_default()
     }
 
+    /// Whether it is flagged as a sparse file: the bits are those of `sysfiles.status`.
+    pub fn is_sparse(&self) -> bool {
+        const SPARSE: u32 = 0x1000_0000;
+        u32_at(self.column(const { at("Status", 4) }), 0).unwrap_or_default() & SPARSE != 0
+    }
+
     /// Identifies the file; zeros in files that SQL Server 2000 created.
     pub fn file_guid(&self) -> [u8; 16] {
         array_at(self.column(const { at("FileGuid", 16) }), 0).unwrap_or_default()

@@ -38,6 +38,7 @@ mod row;
 mod rowset;
 mod sample;
 pub mod shapes;
+pub mod snapshot;
 mod space;
 pub mod specimens;
 mod staged;

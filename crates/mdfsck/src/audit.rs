@@ -40,7 +40,7 @@ pub(crate) fn of_log(
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
     // The pages of tempdb outlive no restart, so that nothing sees to it that they and their log agree.
-    if options.no_log || source.backup().is_some() || recover::is_tempdb(database) {
+    if options.no_log || source.backup().is_some() || source.snapshot().is_some() || recover::is_tempdb(database) {
         return None;
     }
     let Found { logs, .. } = recover::find(paths, source, database);
@@ -80,6 +80,11 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let source = source::open(&arguments.paths, &[], false)?;
     if source.backup().is_some() {
         return Err(Failure::usage("audit compares data files with their log files; name those"));
+    }
+    if source.snapshot().is_some() {
+        return Err(Failure::usage(
+            "audit compares data files with their log files; a snapshot has none, name the files of its database",
+        ));
     }
     let source = source.as_ref();
     let database = catalog::load(source);

@@ -98,6 +98,7 @@ impl From<source::OpenError> for Failure {
             | source::OpenError::Nothing
             | source::OpenError::EndsLater { .. }
             | source::OpenError::NoSuchSet { .. }
+            | source::OpenError::SnapshotIncomplete { .. }
             | source::OpenError::SameFileId { .. } => Self::usage(error),
             source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::small_grant(error),
             _ => Self::unable(error),

@@ -76,6 +76,27 @@ pub(crate) enum LabCommand {
     /// Transactions go on between the backups and while pages are copied, some of them open at the end of a set. truth.json
     /// has the rows that a restore up to the end of each set must give. The same options write the same bytes.
     Chain(ChainArguments),
+
+    /// Write the files of a database snapshot
+    ///
+    /// Sparse files with the pages of the database as it was then that are others now. The snapshot is made of a database that is
+    /// at rest, such as the one that 'mdfsck extract --recovered' writes.
+    Snapshot(SnapshotArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SnapshotArguments {
+    /// Data files as they were when the snapshot was made, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Data files as they are now
+    #[arg(long, value_name = "PATH", required = true)]
+    now: Vec<PathBuf>,
+
+    /// Folder for the files; created if missing
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
 }
 
 #[derive(Args)]
@@ -279,13 +300,29 @@ pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
         LabCommand::Backup(arguments) => backup(arguments),
         LabCommand::Crash(arguments) => crash::run(arguments),
         LabCommand::Chain(arguments) => chain::run(arguments),
+        LabCommand::Snapshot(arguments) => snapshot(arguments),
     }
 }
 
+/// The data files among the paths, by file id.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
+}
+
+fn snapshot(arguments: &SnapshotArguments) -> Result<u8, Failure> {
+    let dir = &arguments.output;
+    let (then, now) = (files(&arguments.paths)?, files(&arguments.now)?);
+    if then.len() > now.len() {
+        return Err(Failure::usage("--now: name all data files of the database, as they are now"));
+    }
+    fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
+    let written = then.iter().zip(&now).map(|(then, now)| ::lab::snapshot::snapshot(then, now, dir).map_err(unwritten));
+    let written = written.collect::<Result<Vec<_>, _>>()?;
+    output::print(|out| written.iter().try_for_each(|file| writeln!(out, "{}", file.display())))?;
+    Ok(0)
+}
+
 fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
-    let files = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, Failure> {
-        Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
-    };
     let dir = &arguments.output;
     fs::create_dir_all(dir).map_err(|cause| Failure::unable(format!("{}: {cause}", dir.display())))?;
     // Versions before 2008 R2 do not compress, and the lab does not write databases of 2008.

@@ -3,7 +3,7 @@
 mod found;
 mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use catalog::{Boot, Database, Fetched};
 use check::{RecoveryState, RecoverySummary};
@@ -11,7 +11,7 @@ use format::PageId;
 use log::LogError;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
-use source::PageSource;
+use source::{PageSource, Snapshot};
 
 use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
@@ -93,6 +93,9 @@ pub(crate) fn recover<'s>(
     if source.backup().is_some() {
         return Ok(Outcome::default());
     }
+    if let Some(snapshot) = source.snapshot() {
+        return of_snapshot(paths, snapshot);
+    }
     let is_clean = database.boot.as_ref().is_some_and(Boot::clean_shutdown);
     if options.no_log {
         let off = || summary_of(RecoveryState::Off, "--no-log");
@@ -134,6 +137,22 @@ pub(crate) fn recover<'s>(
     report(&summary, &recovery.applied);
     let pages = (summary.state != RecoveryState::NotNeeded).then(|| RecoveredPages::new(source, recovery));
     Ok(Outcome { pages, summary: Some(summary) })
+}
+
+/// A snapshot was recovered when it was made, and has no log.
+fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static>, Failure> {
+    if let Some(log) = paths.iter().find(|path| logs::is_log(path)) {
+        return Err(Failure::usage(format!(
+            "{}: a snapshot was recovered when it was made, and has no log: leave the log out",
+            log.display()
+        )));
+    }
+    let bases: Vec<PathBuf> = snapshot.bases().map(Path::to_owned).collect();
+    warn(format!(
+        "a database snapshot, laid over {}: the database as it was when the snapshot was made",
+        names(&bases)
+    ));
+    Ok(Outcome::default())
 }
 
 /// Recovers backups in memory: applies the log backups that follow, or the log of a backup whose pages were copied while they

@@ -272,7 +272,8 @@ fn files_of(
         (Input::Files(files), _) => {
             let source: &dyn PageSource = files.as_ref();
             paths.extend(source.files().iter().map(|file| file.path.clone()));
-            if !arguments.recovery.no_log {
+            paths.extend(source.snapshot().into_iter().flat_map(source::Snapshot::bases).map(Path::to_owned));
+            if !arguments.recovery.no_log && source.snapshot().is_none() {
                 paths.extend(recover::find(&arguments.paths, source, database).logs);
             }
         }

@@ -78,7 +78,7 @@ pub fn write(
     let mut facts = TextTable::new(&[]);
     match &database.boot {
         Some(boot) => {
-            for (name, fact) in boot_facts(boot) {
+            for (name, fact) in boot_facts(boot, source.snapshot().is_some()) {
                 facts.row([name, &fact]);
                 if let Some(recovery) = recovery.filter(|_| name == "state") {
                     facts.row(["recovery", &recovery.text()]);
@@ -210,7 +210,7 @@ pub fn write_logs_json(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Re
     Ok(())
 }
 
-fn boot_facts(boot: &Boot) -> Vec<(&'static str, String)> {
+fn boot_facts(boot: &Boot, is_snapshot: bool) -> Vec<(&'static str, String)> {
     let product = |number| match version::product(number) {
         Some(product) => format!("{product} (internal version {number})"),
         None if number > version::NEWEST => format!("newer than any known (internal version {number})"),
@@ -218,6 +218,7 @@ fn boot_facts(boot: &Boot) -> Vec<(&'static str, String)> {
     };
     let or = |date: &Option<String>, none: &str| date.clone().unwrap_or_else(|| none.to_owned());
     let state = match boot.clean_shutdown() {
+        _ if is_snapshot => "a database snapshot, laid over its database: recovered when it was made",
         true => "clean shutdown: the data files are complete",
         false => "not shut down cleanly: the log may hold changes that the data files lack",
     };

@@ -14,8 +14,9 @@ use format::{Page, PageId, PageType, version};
 use crate::buffer::is_aligned;
 use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
-use crate::identify::{Archive, FileKind, Holder, IDENTIFY_BYTES, identify};
+use crate::identify::{Archive, FileKind, Holder, identify};
 use crate::positioned::{Cache, SharedFile, read_fully_at, will_need};
+use crate::snapshot::{self, Snapshot, SnapshotFile};
 use crate::storage::{self, Entry, Kind};
 use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
 
@@ -28,16 +29,19 @@ pub struct DataFiles {
     direct: Vec<SharedFile>,
     /// Failed reads of each file.
     reads: Vec<Reads>,
+    /// The database that the files are of, if they are a snapshot of it.
+    snapshot: Option<Snapshot>,
 }
 
 impl DataFiles {
     /// Opens the files of one database: in any order, identified by content. A folder means the data files in it; log
-    /// files, and folders that hold logs and no data files, are ignored if data files are given too.
+    /// files, and folders that hold logs and no data files, are ignored if data files are given too. Files of a database snapshot
+    /// are laid over those of its database if they are named; in a folder they are ignored.
     ///
     /// # Errors
     /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
     pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
-        let mut opened = Vec::new();
+        let (mut opened, mut snapshots) = (Vec::new(), Vec::new());
         let (mut first_log, mut folders) = (None, Vec::new());
         for path in paths {
             if path.as_os_str() == "-" {
@@ -55,6 +59,7 @@ impl DataFiles {
                 }
                 Kind::File { .. } => match open_file(path)? {
                     Opened::Data(file, handle) => opened.push((file, handle)),
+                    Opened::Snapshot(file) => snapshots.push(file),
                     Opened::Log => first_log = first_log.or(Some(path.clone())),
                     Opened::Refused(error) => return Err(error),
                 },
@@ -70,9 +75,11 @@ impl DataFiles {
         opened.dedup_by(|(later, _), (first, _)| {
             later.file_id == first.file_id && is_same_file(&later.path, &first.path)
         });
+        snapshots.dedup_by(|later, first| is_same_file(&later.file.path, &first.file.path));
+        let snapshot = snapshot::lay(&mut opened, snapshots)?;
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let reads = files.iter().map(|_| Reads::default()).collect();
-        let this = Self { files, handles, direct: Vec::new(), reads };
+        let this = Self { files, handles, direct: Vec::new(), reads, snapshot };
         folders.iter().try_for_each(|folder| this.check_databases(Some(folder.as_path())))?;
         this.check_databases(None)?;
         check_one_database(&this)?;
@@ -130,7 +137,24 @@ impl DataFiles {
                 .map_err(|cause| OpenError::Direct { path: file.path.clone(), cause })
         };
         self.direct = self.files.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(())
+        self.snapshot.as_mut().map_or(Ok(()), Snapshot::read_directly)
+    }
+
+    /// Fills `buffer` with pages of a file from `first` on, as stored; `of_base` is told which of them a snapshot takes from its base.
+    pub(crate) fn read_stored(
+        &self,
+        file: usize,
+        first: u32,
+        buffer: &mut [u8],
+        of_base: impl FnMut(usize),
+    ) -> io::Result<()> {
+        let handle = self.direct.get(file).filter(|_| is_aligned(buffer)).or(self.handles.get(file));
+        let Some(handle) = handle else { return Err(io::ErrorKind::NotFound.into()) };
+        let offset = u64::from(first) * PAGE_BYTES as u64;
+        if read_fully_at(handle, buffer, offset)? < buffer.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.snapshot.as_ref().map_or(Ok(()), |snapshot| snapshot.fill(file, buffer, offset, of_base))
     }
 }
 
@@ -154,6 +178,8 @@ fn name_in(primary: &SharedFile) -> Option<String> {
 pub enum Looked {
     /// A data file.
     Data(Box<DataFile>),
+    /// A file of a database snapshot.
+    Snapshot(Box<DataFile>),
     /// A transaction log file.
     Log,
     /// A backup.
@@ -172,6 +198,7 @@ pub fn look(path: &Path) -> Result<Looked, OpenError> {
     }
     Ok(match open_file(path)? {
         Opened::Data(file, _) => Looked::Data(Box::new(file)),
+        Opened::Snapshot(snapshot) => Looked::Snapshot(Box::new(snapshot.file)),
         Opened::Log => Looked::Log,
         Opened::Refused(OpenError::Backup { .. }) => Looked::Backup,
         Opened::Refused(error) => Looked::Refused(error),
@@ -260,7 +287,14 @@ impl PageSource for DataFiles {
             }
             Err(ReadError::Io { path: file.path.clone(), offset, cause })
         };
-        let mut attempt = || read_fully_at(handle, buffer, offset);
+        let at = position.unwrap_or_default();
+        let mut attempt = || {
+            let read = read_fully_at(handle, buffer, offset)?;
+            if let Some(snapshot) = &self.snapshot {
+                snapshot.fill(at, buffer.get_mut(..read).unwrap_or_default(), offset, |_| ())?;
+            }
+            Ok(read)
+        };
         // If a read of several pages fails, each is read again by itself.
         match if is_page { reads.patiently(attempt) } else { attempt() } {
             Ok(read) if read < wanted => {
@@ -270,6 +304,14 @@ impl PageSource for DataFiles {
             Ok(read) => Ok(read / PAGE_BYTES),
             Err(cause) => failed(offset, cause),
         }
+    }
+
+    fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    fn in_flight(&self) -> Option<&[PageId]> {
+        self.snapshot.as_ref().map(|snapshot| snapshot.newer(self).pages.as_slice())
     }
 
     fn read_faults(&self) -> ReadFaults {
@@ -301,6 +343,7 @@ const MAX_PAGES: u32 = 1 << 31;
 
 enum Opened {
     Data(DataFile, SharedFile),
+    Snapshot(SnapshotFile),
     Log,
     Refused(OpenError),
 }
@@ -315,12 +358,13 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     if length > u64::from(MAX_PAGES) * PAGE_BYTES as u64 {
         return Ok(Opened::Refused(OpenError::TooLarge { path: path.to_owned(), length }));
     }
-    let mut start = vec![0; IDENTIFY_BYTES];
+    let mut start = vec![0; snapshot::START_BYTES];
     let read = read_fully_at(&handle, &mut start, 0).map_err(failed)?;
     start.truncate(read);
+    let is_sparse = handle.is_sparse();
     Ok(match describe(path, &start, length) {
-        Ok(Some(_)) if has_snapshot_name(path) && (handle.is_sparse() || lacks_maps(&start)) => {
-            Opened::Refused(OpenError::Snapshot { path: path.to_owned() })
+        Ok(Some(file)) if snapshot::is_snapshot(path, &start, is_sparse) => {
+            Opened::Snapshot(SnapshotFile { file, handle, is_sparse })
         }
         Ok(Some(file)) => Opened::Data(file, handle),
         Ok(None) => Opened::Log,
@@ -328,7 +372,7 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     })
 }
 
-/// The data file of `length` bytes described by its first [`IDENTIFY_BYTES`]; `None` for a log.
+/// The data file of `length` bytes described by its first pages; `None` for a log.
 pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<DataFile>, OpenError> {
     let path = path.to_owned();
     let (file_id, header_is_sound) = match identify(start) {
@@ -376,19 +420,6 @@ fn cannot_follow(path: &Path, cause: io::Error) -> OpenError {
     }
 }
 
-/// Whether a file is named as SQL Server names those of the snapshots that DBCC makes (`sales.mdf_MSSQL_DBCC11`), or as
-/// snapshots are by custom.
-fn has_snapshot_name(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let is_of_dbcc = |(_, number): (&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
-    name.ends_with(".ss") || name.rsplit_once("_mssql_dbcc").is_some_and(is_of_dbcc)
-}
-
-/// Whether the first PFS, GAM or SGAM page is one of zeros: a copy of a snapshot that lost its holes.
-fn lacks_maps(start: &[u8]) -> bool {
-    start.chunks_exact(PAGE_BYTES).skip(1).any(|page| page.iter().all(|byte| *byte == 0))
-}
-
 /// Whether a file has the default extension of data files.
 fn has_data_file_name(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
@@ -430,7 +461,7 @@ fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
         match open_file(&path)? {
             Opened::Data(file, handle) => found.data.push((file, handle)),
             Opened::Log => found.log = found.log.or(Some(path)),
-            Opened::Refused(_) => {}
+            Opened::Snapshot(_) | Opened::Refused(_) => {}
         }
     }
     Ok(found)

@@ -341,11 +341,35 @@ pub enum OpenError {
         /// Its length.
         length: u64,
     },
-    /// A file of a database snapshot.
-    #[error("{}: is a file of a database snapshot, which holds only pages that its database has changed since; check the files of the database", path.display())]
+    /// A file of a database snapshot, without the file of the database that it is laid over.
+    #[error("{}: is a file of a database snapshot, which holds only pages that its database has changed since: name it together with data file {file_id} of the database, or check the files of the database by themselves", path.display())]
     Snapshot {
         /// The path.
         path: PathBuf,
+        /// The id that both have.
+        file_id: u16,
+    },
+    /// A copy of a file of a database snapshot that holds zeros in the place of holes.
+    #[error("{}: is a copy of a file of a database snapshot that lost its holes: which of its pages are zeros, and which were never copied from the database, nothing says any more; copy it again with a program that keeps holes, or check the files of the database by themselves", path.display())]
+    SnapshotHoles {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file of a database, without the file of the snapshot that is laid over it.
+    #[error("{}: is a file of the database that {} is a snapshot of, but the file of the snapshot that is laid over it is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
+    SnapshotIncomplete {
+        /// The file of the database.
+        path: PathBuf,
+        /// A file of the snapshot.
+        snapshot: PathBuf,
+    },
+    /// A file of a database that is shorter than its snapshot.
+    #[error("{}: is shorter than {}, which is a snapshot of it: it was cut, or has shrunk since the snapshot was made; check the files of the database by themselves", path.display(), snapshot.display())]
+    SnapshotBaseCut {
+        /// The file of the database.
+        path: PathBuf,
+        /// The file of the snapshot.
+        snapshot: PathBuf,
     },
     /// Something else.
     #[error("{}: is not a SQL Server data file: neither its first page is a file header nor are the next ones allocation pages{}", path.display(), who_reads(path))]

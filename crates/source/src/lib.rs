@@ -19,6 +19,7 @@ mod faults;
 mod identify;
 mod memory_files;
 mod positioned;
+mod snapshot;
 pub mod storage;
 mod throttle;
 
@@ -33,6 +34,7 @@ pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;
 pub use positioned::{FromStart, ReadAt, SharedFile, read_fully_at};
+pub use snapshot::{MOST_NEWER, Snapshot, is_same_place, lost_holes};
 pub use throttle::Throttled;
 
 use std::io;
@@ -112,7 +114,13 @@ pub trait PageSource: Sync {
         None
     }
 
-    /// The pages, ascending, that do not contain everything in the log; empty if all do, `None` if no log says so.
+    /// The database that the pages are of, if they are a snapshot of it.
+    fn snapshot(&self) -> Option<&Snapshot> {
+        None
+    }
+
+    /// The pages, ascending, that do not contain everything in the log, or are not of the moment of their snapshot; empty if all
+    /// do, `None` if nothing says so.
     fn in_flight(&self) -> Option<&[PageId]> {
         self.backup().and_then(BackupPages::in_flight)
     }
@@ -161,6 +169,10 @@ macro_rules! as_inner {
 
         fn backup(&self) -> Option<&$crate::BackupPages> {
             self.inner.backup()
+        }
+
+        fn snapshot(&self) -> Option<&$crate::Snapshot> {
+            self.inner.snapshot()
         }
 
         fn in_flight(&self) -> Option<&[format::PageId]> {

@@ -79,6 +79,10 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
             RecoveryState::Refused | RecoveryState::Off => Some(summary.reason.clone()),
         },
         (None, Some([])) => None,
+        (None, Some(pages)) if source.snapshot().is_some() => Some(format!(
+            "{} pages of the database are newer than the snapshot, and it has no copy of them",
+            pages.len()
+        )),
         (None, Some(pages)) => Some(format!("the log in the backup still changes {} pages; use RESTORE", pages.len())),
         (None, None) if source.backup().is_some_and(|backup| !backup.has_one_moment()) => {
             Some("the files are of several backups, of different moments; use RESTORE".to_owned())

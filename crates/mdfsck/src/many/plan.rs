@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use catalog::FileRow;
 use source::backup::{self, BackupMedia, BackupPlan, ChainSet, SetChoice, SetKind, SetPlace, Until};
 use source::storage::{self, Kind};
-use source::{DataFile, Looked, OpenError, SharedFile, read_fully_at};
+use source::{DataFile, Looked, OpenError, SharedFile, is_same_place, read_fully_at};
 
 use super::patterns;
 use crate::failure::{Failure, warn};
@@ -126,7 +126,8 @@ pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure>
     let mut found = Found::default();
     found.read(paths)?;
     let mut plan = Plan::default();
-    found.databases(&mut plan);
+    let (laid, snapshots) = found.take_snapshots();
+    found.databases(laid, &mut plan);
     let counts = (plan.items.len(), found.backups.len(), found.problems.len());
     let is_named = found.backups.iter().all(|media| found.named.contains(&media.path));
     let is_as_named = match counts {
@@ -142,7 +143,7 @@ pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure>
         databases: plan.items.into_iter().map(|item| item.paths).collect(),
         backups: found.backups,
         problems: found.problems.into_iter().map(|problem| problem.failure).collect(),
-        notes: passed_over(&found.passed_over),
+        notes: passed_over(&found.passed_over).into_iter().chain(snapshots).collect(),
     }))
 }
 
@@ -172,8 +173,8 @@ struct Found {
     passed_over: Vec<PathBuf>,
     /// Databases of which there are copies.
     copied: HashSet<[u8; 16]>,
-    /// Files of database snapshots, which were not named.
-    snapshots: Vec<PathBuf>,
+    /// Files of database snapshots.
+    snapshots: Vec<DataFile>,
     /// Files that were met, so that a file with two names is looked at once.
     seen: HashSet<Identity>,
     /// The files that were named, by whatever name.
@@ -255,6 +256,7 @@ impl Found {
         self.places.insert(path.to_owned(), place);
         match source::look(path) {
             Ok(Looked::Data(file)) => self.data.push(*file),
+            Ok(Looked::Snapshot(file)) => self.snapshots.push(*file),
             Ok(Looked::Log) => self.logs.push(path.to_owned()),
             Ok(Looked::Backup) => match backup::media(path) {
                 Ok(media) if media.sets.is_empty() => self.problem(path, backup::no_set(path)),
@@ -262,7 +264,6 @@ impl Found {
                 Err(error) => self.problem(path, error),
             },
             Ok(Looked::Refused(error)) if is_named => self.problem(path, error),
-            Ok(Looked::Refused(OpenError::Snapshot { .. })) => self.snapshots.push(path.to_owned()),
             // It is not known what is in it: that is to be seen.
             Ok(Looked::Refused(error)) if may_hold_database(path, &error) => self.problem(path, error),
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
@@ -295,7 +296,8 @@ impl Found {
         // Nothing in a damaged header says that a file is of the database beside it.
         let nameless = self.data.iter().filter(|file| file.binding_guid.is_none()).map(|file| file.path.clone());
         let nameless: HashSet<PathBuf> = nameless.collect();
-        self.databases(&mut plan);
+        let (laid, snapshots) = self.take_snapshots();
+        self.databases(laid, &mut plan);
         let is_simple = self.backups(choice, until, &mut plan);
         let is_expected = |problem: &Problem| {
             self.named.contains(&problem.path) || has_log_name(&problem.path) || paths.contains(&problem.path)
@@ -322,7 +324,6 @@ impl Found {
             [_] => true,
             [_, _, ..] => is_of_one,
         };
-        let snapshots = of_snapshots(&self.snapshots);
         if is_one {
             snapshots.iter().for_each(warn);
             let own = plan.items.pop().map(|item| item.paths).filter(|_| self.has_patterns && plan.items.is_empty());
@@ -339,8 +340,24 @@ impl Found {
         Planned::Several(plan)
     }
 
-    /// The databases of the data files.
-    fn databases(&mut self, plan: &mut Plan) {
+    /// Files of snapshots: those that were named, which are laid over the files of their database, and what is said of the others.
+    fn take_snapshots(&mut self) -> (Vec<DataFile>, Option<String>) {
+        // A whole copy of one shows beside its database.
+        let data = &self.data;
+        let is_copy = |file: &DataFile| {
+            let mut others = data.iter().filter(|other| other.path != file.path && is_same_place(other, file));
+            others.any(|other| source::lost_holes(&file.path, &other.path))
+        };
+        let copies: HashSet<PathBuf> = data.iter().filter(|file| is_copy(file)).map(|file| file.path.clone()).collect();
+        self.snapshots.extend(self.data.extract_if(.., |file| copies.contains(&file.path)));
+        let (laid, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.snapshots).into_iter().partition(|file| self.named.contains(&file.path));
+        let said = passed_over_snapshots(&others, &self.data);
+        (laid, said)
+    }
+
+    /// The databases of the data files, with the files of snapshots that are laid over them.
+    fn databases(&mut self, mut laid: Vec<DataFile>, plan: &mut Plan) {
         let groups = source::databases(std::mem::take(&mut self.data), &catalog_has);
         let mut logs: HashMap<[u8; 16], Vec<&PathBuf>> = HashMap::new();
         for path in self.logs.iter().filter(|path| self.named.contains(*path)) {
@@ -361,11 +378,17 @@ impl Found {
             let binding = binding(&files);
             // Of copies of a database each has the logs in its folder.
             let is_copy = binding.is_some_and(|binding| self.copied.contains(&binding));
+            // Of copies of a database none is known to be the one that a snapshot was made of.
+            let over = laid.extract_if(.., |file| !is_copy && binding.is_some() && file.binding_guid == binding);
+            paths.extend(over.map(|file| file.path));
             let is_beside = |path: &Path| files.iter().any(|file| is_same_folder(path, &file.path));
             let own = binding.and_then(|binding| logs.get(&binding)).into_iter().flatten().copied();
             paths.extend(own.filter(|path| !is_copy || is_beside(path)).cloned());
             paths.extend(self.folders_of_logs.iter().cloned());
             plan.items.push(Item { name, paths, job: Job::Files { has_primary: first.file_id == 1 } });
+        }
+        for DataFile { path, file_id, .. } in laid {
+            self.problem(&path, OpenError::Snapshot { path: path.clone(), file_id });
         }
     }
 
@@ -527,10 +550,23 @@ fn passed_over(paths: &[PathBuf]) -> Vec<String> {
     vec![format!("neither data files, logs nor backups, passed over: {names}")]
 }
 
-/// Names the files of snapshots, once.
-fn of_snapshots(paths: &[PathBuf]) -> Option<String> {
-    let names = || listed(paths.iter().map(|path| path.display().to_string()));
-    (!paths.is_empty()).then(|| format!("files of database snapshots, passed over: {}", names()))
+/// Names the files of snapshots that are not checked, once, and how they are.
+fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<String> {
+    let first = snapshots.first()?;
+    let names = listed(snapshots.iter().map(|file| file.path.display().to_string()));
+    let is_of = |file: &&DataFile| file.binding_guid.is_some() && file.binding_guid == first.binding_guid;
+    let (own, bases): (Vec<&DataFile>, Vec<&DataFile>) =
+        (snapshots.iter().filter(is_of).collect(), data.iter().filter(is_of).collect());
+    let ids = |files: &[&DataFile]| files.iter().map(|file| file.file_id).collect::<BTreeSet<_>>();
+    let is_one = own.len() == ids(&own).len() && bases.len() == ids(&bases).len() && ids(&own) == ids(&bases);
+    let how = match is_one {
+        true => {
+            let paths: Vec<PathBuf> = own.iter().chain(&bases).map(|file| file.path.clone()).collect();
+            format!("'mdfsck check {}' lays one over its database and checks that", source::arguments(&paths))
+        }
+        false => "named together with the files of its database, a snapshot is laid over them and checked".to_owned(),
+    };
+    Some(format!("files of database snapshots, passed over: {names}; {how}"))
 }
 
 /// Why a file in a folder, which is neither a data file, a log nor a backup, is not checked although it may hold a database or backup.

@@ -42,6 +42,8 @@ mod pages;
 mod samples;
 #[cfg(all(feature = "lab", unix))]
 mod serve;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+mod snapshots;
 #[cfg(feature = "lab")]
 mod spread;
 mod subjects;
@@ -214,6 +216,8 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(export::exports());
     all.extend(bench::measurements());
     all.extend(looks::looks());
+    #[cfg(target_os = "linux")]
+    all.extend(snapshots::with_snapshots());
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
     all.extend(history::with_history());

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use format::{PAGE_BYTES, PageBytes, PageId};
-use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults, Snapshot};
 
 /// Pages of a source, one of them replaced.
 pub(crate) struct Overlay<'a> {
@@ -64,6 +64,10 @@ impl PageSource for Overlay<'_> {
 
     fn backup(&self) -> Option<&BackupPages> {
         self.below.backup()
+    }
+
+    fn snapshot(&self) -> Option<&Snapshot> {
+        self.below.snapshot()
     }
 
     fn in_flight(&self) -> Option<&[PageId]> {

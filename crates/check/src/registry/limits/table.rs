@@ -52,6 +52,9 @@ limits! {
     DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
         "in flight: the log in the backup still changes pages that this may depend on",
         action "Restore the backup and check the restored database, or check a later backup.";
+    SNAPSHOT_NEWER = "snapshot.newer", InFlight, "pages",
+        "pages that the snapshot has in use are newer in its database, and the snapshot has no copy of them: they are not of its moment",
+        action "Make sure that these are the files of the database that the snapshot was made of, and that the snapshot was copied after it was last written to; or make a new snapshot.";
     DEMOTED_MAPS = "demoted.maps", Unreadable, "messages",
         "allocation pages could not be read: which pages are in use, and whose they are, is not known",
         action READ_AGAIN;

@@ -1,0 +1,243 @@
+//! Database snapshots: laid over the files of their database they are checked as what it was at that moment.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use format::Page;
+use format::page::PAGE_BYTES;
+use libtest_mimic::Failed;
+
+use super::{Test, ensure, mdfsck, refused, refused_by_usage, text};
+
+/// The file of the snapshot, and the files of its database as they are later.
+const SNAPSHOT: &str = "snap/workload.recovered.ss";
+const LATER: &str = "later/workload.mdf";
+
+pub(crate) fn with_snapshots() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a snapshot over its database is checked as the database was then, whatever the way", laid_over),
+        ("a snapshot is known by what it lacks, not by its name alone", recognised),
+        ("a snapshot that lost its holes is refused, as is one without its database, or with a log", refused_snapshots),
+        ("a page that is newer than its snapshot is not verified, and no finding", newer_page),
+        ("damage of the database or of the snapshot is found where one lies over the other", damaged),
+        ("each file of a snapshot is laid over its own, and none is left out", several_files),
+    ]
+}
+
+/// A database at two moments, and the snapshot of the first one.
+fn moments(folder: &Path) -> Result<(), Failed> {
+    for (name, records) in [("then", "150"), ("later", "600")] {
+        let options = ["--seed", "5", "--rows", "100", "--after", records, "--flush", "all"];
+        let made = mdfsck(folder, &[&["lab", "crash", name], &options[..]].concat());
+        ensure(made.status.success(), text(&made.stderr))?;
+    }
+    for command in [
+        &["extract", "--recovered", "-o", "first", "then"][..],
+        &["lab", "snapshot", "first", "--now", "later", "-o", "snap"],
+    ] {
+        let made = mdfsck(folder, command);
+        ensure(made.status.success(), text(&made.stderr))?;
+    }
+    Ok(())
+}
+
+/// A page of a file.
+fn page(file: &Path, number: u64) -> Result<[u8; PAGE_BYTES], Failed> {
+    let mut bytes = [0; PAGE_BYTES];
+    File::open(file)?.read_exact_at(&mut bytes, number * PAGE_BYTES as u64)?;
+    Ok(bytes)
+}
+
+/// Puts a page into a file.
+fn put(file: &Path, number: u64, bytes: &[u8]) -> Result<(), Failed> {
+    Ok(File::options().write(true).open(file)?.write_all_at(bytes, number * PAGE_BYTES as u64)?)
+}
+
+fn laid_over(folder: &Path) -> Result<(), Failed> {
+    moments(folder)?;
+    let ways: [&[&str]; 8] = [
+        &[],
+        &["--maxdop", "1"],
+        &["--memory", "64MB"],
+        &["--constraints", "--identity"],
+        &["--extended-logical-checks"],
+        &["--physical-only"],
+        &["--table", "dbo.accounts"],
+        &["--no-log"],
+    ];
+    for way in ways {
+        let first = mdfsck(folder, &[&["check", "first"], way].concat());
+        let laid = mdfsck(folder, &[&["check", SNAPSHOT, LATER], way].concat());
+        ensure(laid.stdout == first.stdout && laid.status == first.status, format!("{way:?} {}", text(&laid.stdout)))?;
+        let said = text(&laid.stderr);
+        ensure(said.contains("laid over later/workload.mdf") && !said.contains("shut down"), said)?;
+    }
+    let first = mdfsck(folder, &["check", "first"]);
+    // Not the database as it is: that has other rows.
+    let later = mdfsck(folder, &["check", "--no-log", "later"]);
+    ensure(later.stdout != first.stdout, "the moments differ")?;
+    let plan = mdfsck(folder, &["plan", SNAPSHOT, LATER, "--dir", "plan", "--task-size", "3MB"]);
+    ensure(plan.status.success(), text(&plan.stderr))?;
+    let missing = text(&mdfsck(folder, &["plan", "--status", "plan", "--missing"]).stdout);
+    let done = mdfsck(folder, &["task", "plan", missing.trim()]);
+    ensure(done.status.success() && missing.trim() != "1", text(&done.stderr))?;
+    let merged = mdfsck(folder, &["merge", "plan"]);
+    ensure(merged.stdout == first.stdout, text(&merged.stdout))?;
+    // Only once all of it was read a window says so.
+    let window = ["check", SNAPSHOT, LATER, "--window", "1h", "--history", "h.db", "--image", "monday"];
+    let window = mdfsck(folder, &window);
+    ensure(window.status.code() == Some(0), text(&window.stderr))?;
+    let rows = |paths: &[&str]| mdfsck(folder, &[&["export", "-o", paths[0]], &paths[1..]].concat());
+    ensure(rows(&["x", "first"]).status.success() && rows(&["y", SNAPSHOT, LATER]).status.success(), "export")?;
+    for file in fs::read_dir(folder.join("x"))? {
+        let name = file?.file_name();
+        ensure(
+            fs::read(folder.join("x").join(&name))? == fs::read(folder.join("y").join(&name))?,
+            format!("{name:?}"),
+        )?;
+    }
+    Ok(())
+}
+
+fn recognised(folder: &Path) -> Result<(), Failed> {
+    moments(folder)?;
+    let first = mdfsck(folder, &["check", "first"]);
+    // The hole of a snapshot covers maps that no data file lacks.
+    fs::rename(folder.join(SNAPSHOT), folder.join("monday.mdf"))?;
+    refused(&mdfsck(folder, &["check", "monday.mdf"]), 4, &["monday.mdf", "a database snapshot", "data file 1"])?;
+    let laid = mdfsck(folder, &["check", "monday.mdf", LATER]);
+    ensure(laid.stdout == first.stdout, text(&laid.stdout))?;
+    // In a folder it is passed over, and said how it is checked.
+    let alone = mdfsck(folder, &["check", "later"]);
+    fs::rename(folder.join("monday.mdf"), folder.join("later/monday.mdf"))?;
+    let beside = mdfsck(folder, &["check", "later"]);
+    let said = text(&beside.stderr);
+    let command = "'mdfsck check later/monday.mdf later/workload.mdf'";
+    ensure(beside.stdout == alone.stdout && said.contains("passed over") && said.contains(command), said)?;
+    // One that is named is meant, also with its folder.
+    let laid = mdfsck(folder, &["check", "later/monday.mdf", "later/workload.mdf"]);
+    ensure(laid.stdout == first.stdout, text(&laid.stdout))?;
+    // A sparse copy of a whole file is no snapshot.
+    let whole = fs::read(folder.join(LATER))?;
+    let sparse = File::create(folder.join("sparse.mdf"))?;
+    sparse.set_len(whole.len() as u64)?;
+    for (number, bytes) in whole.chunks(PAGE_BYTES).enumerate().filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0))
+    {
+        sparse.write_all_at(bytes, (number * PAGE_BYTES) as u64)?;
+    }
+    let (dense, sparse) =
+        (mdfsck(folder, &["check", "--no-log", LATER]), mdfsck(folder, &["check", "--no-log", "sparse.mdf"]));
+    ensure(dense.stdout == sparse.stdout && dense.status == sparse.status, text(&sparse.stderr))
+}
+
+fn refused_snapshots(folder: &Path) -> Result<(), Failed> {
+    moments(folder)?;
+    refused(&mdfsck(folder, &["check", SNAPSHOT]), 4, &["a database snapshot", "together with data file 1"])?;
+    let log = ["check", SNAPSHOT, LATER, "later/workload_log.ldf"];
+    refused_by_usage(&mdfsck(folder, &log), &["workload_log.ldf", "leave the log out"])?;
+    refused_by_usage(&mdfsck(folder, &["audit", SNAPSHOT, LATER]), &["a snapshot has none"])?;
+    fs::write(folder.join("lost.ss"), fs::read(folder.join(SNAPSHOT))?)?;
+    refused(&mdfsck(folder, &["check", "lost.ss", LATER]), 4, &["lost.ss", "lost its holes"])?;
+    // Also where the maps are there, and only the base shows what is missing.
+    let mut full = fs::read(folder.join("first/workload.recovered.mdf"))?;
+    full[200 * PAGE_BYTES..210 * PAGE_BYTES].fill(0);
+    fs::write(folder.join("full.ss"), &full)?;
+    refused(&mdfsck(folder, &["check", "full.ss", LATER]), 4, &["full.ss", "lost its holes"])?;
+    // A file that was cut is not what the snapshot was made of.
+    let cut = fs::read(folder.join(LATER))?;
+    fs::write(folder.join("cut.mdf"), &cut[..cut.len() / 2])?;
+    refused(&mdfsck(folder, &["check", SNAPSHOT, "cut.mdf"]), 4, &["cut.mdf", "is shorter than"])?;
+    // The database of another binding is not its base.
+    ensure(mdfsck(folder, &["lab", "new", "other", "--size", "2MB"]).status.success(), "lab new")?;
+    let other = mdfsck(folder, &["check", SNAPSHOT, "other"]);
+    ensure(text(&other.stdout).contains("NOT CHECKED"), text(&other.stdout))
+}
+
+/// A page of a table that the snapshot has a copy of.
+fn copied_page(folder: &Path) -> Result<u64, Failed> {
+    let (snapshot, later) = (folder.join(SNAPSHOT), folder.join(LATER));
+    let pages = fs::metadata(&snapshot)?.len() / PAGE_BYTES as u64;
+    for number in 100..pages {
+        let (own, later) = (page(&snapshot, number)?, page(&later, number)?);
+        let is_data = |bytes| Page::new(bytes).header().kind() == Some(format::PageType::Data);
+        if is_data(&own)
+            && is_data(&later)
+            && Page::new(&own).header().alloc_unit() == Page::new(&later).header().alloc_unit()
+        {
+            return Ok(number);
+        }
+    }
+    Err("no page".into())
+}
+
+fn newer_page(folder: &Path) -> Result<(), Failed> {
+    moments(folder)?;
+    let number = copied_page(folder)?;
+    put(&folder.join(SNAPSHOT), number, &[0; PAGE_BYTES])?;
+    for way in [&[][..], &["--maxdop", "1"], &["--constraints"]] {
+        let output = mdfsck(folder, &[&["check", SNAPSHOT, LATER], way].concat());
+        let said = text(&output.stdout);
+        ensure(output.status.code() == Some(16), format!("{:?} {said}", output.status.code()))?;
+        ensure(said.contains("found 0 allocation errors and 0 consistency errors"), &said)?;
+        ensure(said.contains("not of its moment"), said)?;
+    }
+    Ok(())
+}
+
+fn damaged(folder: &Path) -> Result<(), Failed> {
+    moments(folder)?;
+    let number = copied_page(folder)?;
+    // In the database such a page is not the snapshot's, and in the snapshot it is.
+    let (own, later) = (page(&folder.join(SNAPSHOT), number)?, page(&folder.join(LATER), number)?);
+    let flipped = |mut bytes: [u8; PAGE_BYTES]| {
+        bytes[4000] ^= 1;
+        bytes
+    };
+    put(&folder.join(LATER), number, &flipped(later))?;
+    ensure(mdfsck(folder, &["check", SNAPSHOT, LATER]).status.code() == Some(0), "a page that the snapshot has")?;
+    put(&folder.join(LATER), number, &later)?;
+    put(&folder.join(SNAPSHOT), number, &flipped(own))?;
+    let output = mdfsck(folder, &["check", SNAPSHOT, LATER]);
+    let place = format!("(1:{number})");
+    ensure(output.status.code().is_some_and(|code| code & 1 != 0), text(&output.stdout))?;
+    ensure(text(&output.stdout).contains(&place), text(&output.stdout))?;
+    put(&folder.join(SNAPSHOT), number, &own)?;
+    // A page that did not change since.
+    let shared = (100..1200).find(|&number| {
+        let own = page(&folder.join(SNAPSHOT), number).unwrap_or([1; PAGE_BYTES]);
+        let later = page(&folder.join(LATER), number).unwrap_or([0; PAGE_BYTES]);
+        own == [0; PAGE_BYTES] && Page::new(&later).header().kind() == Some(format::PageType::Data)
+    });
+    let shared = shared.ok_or("no page that both have")?;
+    let bytes = page(&folder.join(LATER), shared)?;
+    put(&folder.join(LATER), shared, &flipped(bytes))?;
+    let output = mdfsck(folder, &["check", SNAPSHOT, LATER]);
+    let place = format!("(1:{shared})");
+    ensure(output.status.code().is_some_and(|code| code & 1 != 0), text(&output.stdout))?;
+    ensure(text(&output.stdout).contains(&place), text(&output.stdout))
+}
+
+fn several_files(folder: &Path) -> Result<(), Failed> {
+    ensure(mdfsck(folder, &["lab", "new", "d", "--size", "4MB", "--files", "2"]).status.success(), "lab new")?;
+    let names = ["orders.mdf", "orders_2.ndf"];
+    let mut found: Vec<String> = fs::read_dir(folder.join("d"))?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_, std::io::Error>>()?;
+    found.sort();
+    ensure(found == names, format!("{found:?}"))?;
+    let made = mdfsck(folder, &["lab", "snapshot", "d", "--now", "d", "-o", "snap"]);
+    ensure(made.status.success(), text(&made.stderr))?;
+    let first = mdfsck(folder, &["check", "d"]);
+    let all = ["check", "snap/orders.ss", "snap/orders_2.ss", "d/orders.mdf", "d/orders_2.ndf"];
+    let laid = mdfsck(folder, &all);
+    ensure(laid.stdout == first.stdout && laid.status.code() == Some(0), text(&laid.stderr))?;
+    let folder_and_names = mdfsck(folder, &["check", "d", "snap/orders_2.ss", "snap/orders.ss"]);
+    ensure(folder_and_names.stdout == first.stdout, text(&folder_and_names.stderr))?;
+    refused_by_usage(
+        &mdfsck(folder, &["check", "snap/orders.ss", "d"]),
+        &["orders_2.ndf", "name all files of the snapshot"],
+    )?;
+    refused(&mdfsck(folder, &["check", "snap/orders_2.ss", "d/orders.mdf"]), 4, &["orders_2.ss", "data file 3"])?;
+    Ok(())
+}

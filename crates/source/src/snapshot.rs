@@ -1,0 +1,318 @@
+//! Database snapshots: sparse files with the old versions of pages that were changed since, laid over the files of their
+//! database, the base.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use format::allocation::{PFS_PAGES, PfsByte, pfs_bytes, pfs_page_of};
+use format::boot::Boot;
+use format::file_header::FileHeader;
+use format::page::PAGE_BYTES;
+use format::protection::{undo_torn_bits, verify};
+use format::{Lsn, Page, PageBytes, PageId, PageType};
+
+use crate::buffer::is_aligned;
+use crate::positioned::{Cache, SharedFile, read_fully_at};
+use crate::{DataFile, DataFiles, OpenError, PageSource};
+
+/// Bytes at the start of a file that tell whether it may be one of a snapshot: all maps of its first interval are in them.
+pub(crate) const START_BYTES: usize = 8 * PAGE_BYTES;
+
+/// Maps that every data file has among its first pages: PFS, GAM, SGAM, differential, minimally logged.
+const MAPS: [usize; 5] = [1, 2, 3, 6, 7];
+
+/// Most newer pages that are listed one by one.
+pub const MOST_NEWER: usize = 1 << 14;
+
+/// Pages read at once when newer ones are looked for.
+const CHUNK_PAGES: u32 = 128;
+
+/// A snapshot that is laid over its base.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// For each data file.
+    bases: Vec<Base>,
+    newer: OnceLock<Newer>,
+}
+
+/// A data file of the base.
+#[derive(Debug)]
+struct Base {
+    path: PathBuf,
+    file: SharedFile,
+    /// The same, opened to bypass the system's cache, if that was requested.
+    direct: Option<SharedFile>,
+}
+
+/// Pages of the base that are in use in the snapshot, and newer than it: they are not of its moment.
+#[derive(Debug, Default)]
+pub(crate) struct Newer {
+    /// The first [`MOST_NEWER`], ascending.
+    pub(crate) pages: Vec<PageId>,
+    count: u64,
+}
+
+/// A file of a snapshot, as it was opened.
+#[derive(Debug)]
+pub(crate) struct SnapshotFile {
+    pub(crate) file: DataFile,
+    pub(crate) handle: SharedFile,
+    /// Whether it has its holes.
+    pub(crate) is_sparse: bool,
+}
+
+/// Whether a data file that begins with `start` is one of a snapshot: its header says so, or what it lacks.
+pub(crate) fn is_snapshot(path: &Path, start: &[u8], is_sparse: bool) -> bool {
+    let lacking = MAPS.iter().filter(|&&map| start.get(map * PAGE_BYTES..(map + 1) * PAGE_BYTES).is_some_and(is_zeros));
+    let lacking = lacking.count();
+    // A map that damage made zeros is no reason to refuse a file: a single one does not tell by itself.
+    says_sparse(start) || has_snapshot_name(path) && (is_sparse || lacking > 0) || is_sparse && lacking > 1
+}
+
+/// Whether the file header has the flag that `sysfiles.status` has for sparse files, 0x10000000.
+fn says_sparse(start: &[u8]) -> bool {
+    let Some(bytes) = start.first_chunk::<PAGE_BYTES>() else { return false };
+    let mut bytes = *bytes;
+    if verify(&bytes).is_err() {
+        return false;
+    }
+    undo_torn_bits(&mut bytes);
+    FileHeader::read(Page::new(&bytes)).is_some_and(|header| header.is_sparse())
+}
+
+/// Whether a file is named as SQL Server names those of the snapshots that DBCC makes (`sales.mdf_MSSQL_DBCC11`), or as
+/// snapshots are by custom.
+fn has_snapshot_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let is_of_dbcc = |(_, number): (&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
+    name.ends_with(".ss") || name.rsplit_once("_mssql_dbcc").is_some_and(is_of_dbcc)
+}
+
+/// Whether the data file at `path` is a whole copy of a snapshot of the one at `base` without its holes: it has the name of one,
+/// and zeros where the base has pages.
+pub fn lost_holes(path: &Path, base: &Path) -> bool {
+    let open = |path| SharedFile::open(path).ok();
+    has_snapshot_name(path)
+        && open(path).zip(open(base)).is_some_and(|(file, base)| has_zeros_over(&file, &base).unwrap_or(false))
+}
+
+/// Whether two data files are of one place of one database.
+pub fn is_same_place(one: &DataFile, other: &DataFile) -> bool {
+    one.file_id == other.file_id && one.binding_guid.is_some() && one.binding_guid == other.binding_guid
+}
+
+fn has_zeros_over(file: &SharedFile, base: &SharedFile) -> io::Result<bool> {
+    let mut bytes = vec![0; CHUNK_PAGES as usize * PAGE_BYTES];
+    let mut page = Box::new([0; PAGE_BYTES]);
+    let mut offset = 0;
+    loop {
+        let read = read_fully_at(file, &mut bytes, offset)?;
+        for (at, own) in (0..).zip(bytes.get(..read).unwrap_or_default().chunks_exact(PAGE_BYTES)) {
+            if is_zeros(own)
+                && read_fully_at(base, page.as_mut_slice(), offset + at * PAGE_BYTES as u64)? == PAGE_BYTES
+                && !is_zeros(page.as_slice())
+            {
+                return Ok(true);
+            }
+        }
+        if read < bytes.len() {
+            return Ok(false);
+        }
+        offset += read as u64;
+    }
+}
+
+fn is_zeros(bytes: &[u8]) -> bool {
+    // Most pages show it with their first byte.
+    bytes.first() == Some(&0) && bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Puts each file of a snapshot in the place of its base among the `opened` files. `None` if there is no snapshot.
+///
+/// # Errors
+/// [`OpenError`] if a file is missing on either side, or a file of the snapshot has lost its holes.
+pub(crate) fn lay(
+    opened: &mut Vec<(DataFile, SharedFile)>,
+    mut snapshots: Vec<SnapshotFile>,
+) -> Result<Option<Snapshot>, OpenError> {
+    // Whole copies of snapshots look like data files, until their base is seen.
+    let is_copy = |file: &DataFile| {
+        let mut others = opened.iter().filter(|(other, _)| other.path != file.path && is_same_place(other, file));
+        others.any(|(other, _)| lost_holes(&file.path, &other.path))
+    };
+    let copies: Vec<PathBuf> =
+        opened.iter().filter(|(file, _)| is_copy(file)).map(|(file, _)| file.path.clone()).collect();
+    let copies = opened.extract_if(.., |(file, _)| copies.contains(&file.path));
+    snapshots.extend(copies.map(|(file, handle)| SnapshotFile { file, handle, is_sparse: false }));
+    let Some(first) = snapshots.first().map(|snapshot| snapshot.file.path.clone()) else { return Ok(None) };
+    let mut laid: Vec<(u16, Base)> = Vec::new();
+    for SnapshotFile { file, handle, is_sparse } in snapshots {
+        let path = file.path.clone();
+        let Some(under) = opened.iter_mut().find(|(base, _)| is_same_place(base, &file)) else {
+            return Err(OpenError::Snapshot { path, file_id: file.file_id });
+        };
+        if laid.iter().any(|(file_id, _)| *file_id == file.file_id) {
+            return Err(OpenError::SameFileId { first: under.0.path.clone(), second: path, file_id: file.file_id });
+        }
+        if under.0.pages < file.pages {
+            return Err(OpenError::SnapshotBaseCut { path: under.0.path.clone(), snapshot: path });
+        }
+        let failed = |cause| OpenError::Io { path: path.clone(), cause };
+        if !is_sparse && has_zeros_over(&handle, &under.1).map_err(failed)? {
+            return Err(OpenError::SnapshotHoles { path });
+        }
+        let file_id = file.file_id;
+        let (base, file_of_base) = std::mem::replace(under, (file, handle));
+        laid.push((file_id, Base { path: base.path, file: file_of_base, direct: None }));
+    }
+    laid.sort_by_key(|(file_id, _)| *file_id);
+    let is_laid = |file: &DataFile| laid.iter().any(|(file_id, _)| *file_id == file.file_id);
+    if let Some((file, _)) = opened.iter().find(|(file, _)| !is_laid(file)) {
+        return Err(OpenError::SnapshotIncomplete { path: file.path.clone(), snapshot: first });
+    }
+    let bases = laid.into_iter().map(|(_, base)| base).collect();
+    Ok(Some(Snapshot { bases, newer: OnceLock::new() }))
+}
+
+impl Snapshot {
+    /// The files that it is laid over.
+    pub fn bases(&self) -> impl Iterator<Item = &Path> {
+        self.bases.iter().map(|base| base.path.as_path())
+    }
+
+    /// How many pages of the base are newer than the snapshot, although they are in use in it; known once
+    /// [`PageSource::in_flight`] was asked for.
+    pub fn newer_pages(&self) -> u64 {
+        self.newer.get().map_or(0, |newer| newer.count)
+    }
+
+    /// Bypasses the system's cache from now on.
+    pub(crate) fn read_directly(&mut self) -> Result<(), OpenError> {
+        for base in &mut self.bases {
+            let file = SharedFile::open_with(&base.path, Cache::Bypassed);
+            base.direct = Some(file.map_err(|cause| OpenError::Direct { path: base.path.clone(), cause })?);
+        }
+        Ok(())
+    }
+
+    /// Fills the pages of zeros in what was read of a snapshot's file, from `offset` on, with those of its base: they were not
+    /// copied into it. `filled` is told of each.
+    pub(crate) fn fill(
+        &self,
+        file: usize,
+        pages: &mut [u8],
+        offset: u64,
+        mut filled: impl FnMut(usize),
+    ) -> io::Result<()> {
+        let Some(base) = self.bases.get(file) else { return Ok(()) };
+        let count = pages.len() / PAGE_BYTES;
+        let mut at = 0;
+        while at < count {
+            let rest = pages.get(at * PAGE_BYTES..).unwrap_or_default();
+            let holes = rest.chunks_exact(PAGE_BYTES).take_while(|page| is_zeros(page)).count();
+            if holes > 0 {
+                let room = pages.get_mut(at * PAGE_BYTES..(at + holes) * PAGE_BYTES).unwrap_or_default();
+                let handle = base.direct.as_ref().filter(|_| is_aligned(room)).unwrap_or(&base.file);
+                match read_fully_at(handle, room, offset + (at * PAGE_BYTES) as u64) {
+                    Ok(read) if read == holes * PAGE_BYTES => (at..at + holes).for_each(&mut filled),
+                    Ok(_) => return Err(base.named(io::Error::from(ErrorKind::UnexpectedEof))),
+                    Err(cause) => return Err(base.named(cause)),
+                }
+            }
+            // The page after the holes is the snapshot's.
+            at += holes + 1;
+        }
+        Ok(())
+    }
+
+    /// The pages of the base that are not of the snapshot's moment. What the system cannot read is left to the check.
+    pub(crate) fn newer(&self, files: &DataFiles) -> &Newer {
+        self.newer.get_or_init(|| {
+            let mut newer = Newer::default();
+            let moment = moment(files);
+            for (number, file) in files.files().iter().enumerate() {
+                let mut pfs = Pfs { files, file_id: file.file_id, page: 0, bytes: None };
+                let mut bytes = vec![0; CHUNK_PAGES as usize * PAGE_BYTES];
+                for first in (0..file.pages).step_by(CHUNK_PAGES as usize) {
+                    let pages = (file.pages - first).min(CHUNK_PAGES);
+                    self.add_newer((files, number), (first, pages), (moment, &mut pfs), &mut bytes, &mut newer);
+                }
+            }
+            newer
+        })
+    }
+
+    fn add_newer(
+        &self,
+        (files, number): (&DataFiles, usize),
+        (first, pages): (u32, u32),
+        (moment, pfs): (Lsn, &mut Pfs<'_>),
+        bytes: &mut [u8],
+        newer: &mut Newer,
+    ) {
+        let bytes = bytes.get_mut(..pages as usize * PAGE_BYTES).unwrap_or_default();
+        let mut of_base = Vec::new();
+        match files.read_stored(number, first, bytes, |page| of_base.push(page)) {
+            Ok(()) => {}
+            // Each by itself.
+            Err(_) if pages > 1 => {
+                for page in first..first + pages {
+                    self.add_newer((files, number), (page, 1), (moment, pfs), bytes, newer);
+                }
+                return;
+            }
+            Err(_) => return,
+        }
+        for at in of_base {
+            let Some(page) = bytes.get(at * PAGE_BYTES..).and_then(<[u8]>::first_chunk::<PAGE_BYTES>) else { continue };
+            let number = first + at as u32;
+            // A page that is not as it was written says nothing of its moment: that it is damaged is proven.
+            if Page::new(page).header().lsn() > moment && pfs.has(number) && verify(page).is_ok() {
+                newer.count += 1;
+                if newer.pages.len() < MOST_NEWER {
+                    newer.pages.push(PageId::new(pfs.file_id, number));
+                }
+            }
+        }
+    }
+}
+
+impl Base {
+    fn named(&self, cause: io::Error) -> io::Error {
+        io::Error::new(cause.kind(), format!("{}: {cause}", self.path.display()))
+    }
+}
+
+/// The checkpoint of the snapshot; the least one if its boot page does not say.
+fn moment(files: &DataFiles) -> Lsn {
+    let boot = files.read_page(PageId::BOOT).and_then(|mut bytes| {
+        undo_torn_bits(&mut bytes);
+        let page = Page::new(&bytes);
+        Boot::read(page).filter(|_| page.header().kind() == Some(PageType::Boot)).map(|boot| boot.checkpoint_lsn())
+    });
+    boot.unwrap_or_default()
+}
+
+/// Which pages of a file are in use.
+struct Pfs<'a> {
+    files: &'a DataFiles,
+    file_id: u16,
+    /// The PFS page that was read last.
+    page: u32,
+    bytes: Option<Box<PageBytes>>,
+}
+
+impl Pfs<'_> {
+    /// Whether a page is in use, or may be.
+    fn has(&mut self, page: u32) -> bool {
+        let at = pfs_page_of(page);
+        if self.page != at {
+            self.page = at;
+            self.bytes = self.files.read_page(PageId::new(self.file_id, at));
+            self.bytes.as_deref_mut().into_iter().for_each(undo_torn_bits);
+        }
+        let known = self.bytes.as_deref().and_then(|bytes| pfs_bytes(Page::new(bytes)));
+        known.and_then(|known| known.get((page % PFS_PAGES) as usize)).is_none_or(|byte| PfsByte(*byte).is_allocated())
+    }
+}
