@@ -30,6 +30,7 @@ use crate::row_check::{Handled, Row, RowCheck, RowPage};
 use crate::rowsets::may_have_off_row;
 use crate::spill::TempStore;
 use crate::sums::CheckSums;
+use crate::survey;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
 use crate::wire::wire;
@@ -478,8 +479,14 @@ fn undecided_limit(column: &Column) -> &'static Limit {
     }
 }
 
+/// Whether values were perhaps not found off the row.
+fn is_off_row(limit: &Limit) -> bool {
+    *limit == limits::COLUMN_XML_OFF_ROW || *limit == limits::COLUMN_VALUE_OFF_ROW
+}
+
 /// After the sweep: what was not verified.
 fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, coverage: &mut Coverage) {
+    let lacks_file = survey::missing_files(context.source, context.database).next().is_some();
     for (at, tally) in swept.units.touched() {
         let Some(unit) = context.units.list().get(at) else { continue };
         let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered);
@@ -502,7 +509,11 @@ fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, c
             }
             let undecided = of_rows.unverified.get(column.counter);
             if undecided > 0 {
-                coverage.note(undecided_limit(column), scope(), undecided);
+                let limit = match undecided_limit(column) {
+                    limit if is_off_row(limit) && lacks_file => &limits::COLUMN_FILE_NOT_GIVEN,
+                    limit => limit,
+                };
+                coverage.note(limit, scope(), undecided);
             }
         }
     }

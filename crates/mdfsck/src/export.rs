@@ -213,7 +213,11 @@ impl Run<'_> {
             }
             false => report::export::write_text(tables, definitions, &folder, out),
         })?;
-        if tables.iter().any(|table| table.pages_left_out > 0) {
+        let missing = check::not_given(self.pages, self.database, &check::Scope::Database, "read");
+        for warning in missing.iter().filter(|_| !is_complete) {
+            warn(format!("incomplete: what was not given is not in the files: {}", warning.text));
+        }
+        if tables.iter().any(|table| table.pages_left_out > table.pages_not_given) {
             let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages what can be had of them" };
             warn(format!(
                 "incomplete: the rows of some pages are not in the files; 'mdfsck check' reports what is wrong with them{salvage}"
@@ -256,6 +260,7 @@ fn exported(table: &Table, destination: &Destination, written: Written, left_out
         altered_texts: counts.altered_texts,
         values_as_stored: counts.values_as_stored,
         pages_left_out: counts.pages_left_out,
+        pages_not_given: counts.pages_not_given,
         left_out,
         records_left_out: counts.skipped_slots,
     }
@@ -279,6 +284,7 @@ fn nothing(object_id: i32, name: &str, why: &NoRows) -> Exported {
         altered_texts: 0,
         values_as_stored: 0,
         pages_left_out: 0,
+        pages_not_given: 0,
         left_out: Vec::new(),
         records_left_out: 0,
     }

@@ -11,8 +11,8 @@ use source::PageSource;
 
 use crate::cli::PageArguments;
 use crate::failure::{Failure, report_read_faults, warn};
-use crate::output;
 use crate::recover::{self, Outcome};
+use crate::{logs, output};
 
 /// Parses `1:153`, as people and messages write it: `(1:153)`, `1,153` as DBCC PAGE takes it, `1 153`. The address of a row,
 /// `(1:153:2)`, names its page.
@@ -136,7 +136,10 @@ impl<'a> Shown<'a> {
 
 fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {
     let Some(file) = source.file(at.file) else {
-        return Err(Failure::usage(format!("page {at}: file {} is not among the files given", at.file)));
+        let database = catalog::load(source);
+        let row = database.files.iter().find(|row| row.file_id == at.file);
+        let name = row.map(|row| format!(" ({})", logs::base_name(row))).unwrap_or_default();
+        return Err(Failure::usage(format!("page {at}: file {}{name} is not among the files given", at.file)));
     };
     if at.page >= file.pages {
         return Err(Failure::usage(format!("page {at}: file {} ends after {} pages", at.file, file.pages)));

@@ -47,6 +47,8 @@ pub struct Exported {
     pub values_as_stored: u64,
     /// Pages whose rows are not in the file.
     pub pages_left_out: u64,
+    /// Those of them that are in a file that was not given.
+    pub pages_not_given: u64,
     /// The first [`MOST_PAGES`] of them, and why.
     pub left_out: Vec<(PageId, String)>,
     /// Records on sound pages that are not in the file.

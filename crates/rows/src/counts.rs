@@ -3,14 +3,17 @@
 use std::fmt;
 
 use format::{AllocUnitId, PageId, RecordId};
+use source::PageSource;
 
 /// Why the rows of a page are not handed out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// The system could not read it.
     Unread,
-    /// It is in a file that was not given, or beyond the end of its file.
+    /// It is beyond the end of its file.
     NoFile,
+    /// It is in a file that was not given.
+    NotGiven,
     /// It is not as it was written: its checksum is wrong, or it is torn.
     Damaged,
     /// It is the image of another page.
@@ -23,8 +26,10 @@ pub enum Why {
     Encrypted,
     /// An IAM page that is damaged: the pages that it and those after it list are not known.
     AllocationMap,
-    /// An IAM page that is in a file that was not given, or beyond the end of its file, likewise.
+    /// An IAM page that is in a file that was not given, likewise.
     MapNotGiven,
+    /// An IAM page that is beyond the end of its file, likewise.
+    MapBeyondEnd,
     /// The PFS page cannot be read, so that the page may have been freed.
     UseUnknown,
     /// The clustered index could not be followed beyond this page, although it could before.
@@ -33,11 +38,24 @@ pub enum Why {
     CompressionInfo,
 }
 
+impl Why {
+    /// Why a page that no file has is not there.
+    pub(crate) fn absent(source: &dyn PageSource, page: PageId) -> Self {
+        if source.file(page.file).is_some() { Self::NoFile } else { Self::NotGiven }
+    }
+
+    /// Whether nothing is wrong but that a file was not given.
+    pub fn is_not_given(self) -> bool {
+        matches!(self, Self::NotGiven | Self::MapNotGiven)
+    }
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unread => f.write_str("the system could not read the page"),
-            Self::NoFile => f.write_str("the page is beyond the end of its file, or in a file that was not given"),
+            Self::NoFile => f.write_str("the page is beyond the end of its file"),
+            Self::NotGiven => f.write_str("the page is in a file that was not given"),
             Self::Damaged => f.write_str("the page is not as it was written: wrong checksum or torn"),
             Self::OtherPage(page) => write!(f, "the page is an image of page {page}"),
             Self::OtherUnit(unit) => write!(f, "the page belongs to allocation unit {unit}"),
@@ -47,8 +65,10 @@ impl fmt::Display for Why {
                 f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are not known")
             }
             Self::MapNotGiven => f.write_str(
-                "the IAM page is beyond the end of its file, or in a file that was not given: the pages that it lists, and later \
-                 ones, are not known",
+                "the IAM page is in a file that was not given: the pages that it lists, and later ones, are not known",
+            ),
+            Self::MapBeyondEnd => f.write_str(
+                "the IAM page is beyond the end of its file: the pages that it lists, and later ones, are not known",
             ),
             Self::UseUnknown => f.write_str("its PFS page is damaged: whether the page is in use is not known"),
             Self::TreeDamaged => f.write_str("the clustered index cannot be followed beyond the page"),
@@ -70,6 +90,8 @@ pub struct RangeCounts {
     pub rows: u64,
     /// Pages whose rows were not.
     pub pages_left_out: u64,
+    /// Those of them that are in a file that was not given.
+    pub pages_not_given: u64,
     /// The first [`MOST_LISTED`] of them, and why; of those on which nothing can be salvaged fewer.
     pub damaged_pages: Vec<(PageId, Why)>,
     /// Whether some that may have rows to salvage are counted only.
@@ -95,11 +117,12 @@ impl RangeCounts {
     /// Counts a page whose rows are not handed out.
     pub(crate) fn leave_out(&mut self, page: PageId, why: Why) {
         self.pages_left_out += 1;
+        self.pages_not_given += u64::from(why.is_not_given());
         self.list(page, why);
     }
 
     fn list(&mut self, page: PageId, why: Why) {
-        let is_gone = matches!(why, Why::NoFile | Why::Unread | Why::Encrypted);
+        let is_gone = matches!(why, Why::NoFile | Why::NotGiven | Why::Unread | Why::Encrypted);
         if self.damaged_pages.len() < if is_gone { MOST_GONE } else { MOST_LISTED } {
             self.damaged_pages.push((page, why));
         } else {
@@ -111,6 +134,7 @@ impl RangeCounts {
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.pages_left_out += other.pages_left_out;
+        self.pages_not_given += other.pages_not_given;
         self.is_list_cut |= other.is_list_cut;
         other.damaged_pages.iter().for_each(|&(page, why)| self.list(page, why));
         self.skipped_slots += other.skipped_slots;

@@ -79,7 +79,7 @@ pub(crate) fn owners(
             let mut allocated = Allocated::of(source, unit);
             while let Some(next) = allocated.next_page() {
                 let (page, why) = next.map_or_else(|(page, why)| (page, Some(why)), |page| (page, None));
-                if matches!(why, Some(Why::AllocationMap | Why::MapNotGiven)) {
+                if matches!(why, Some(Why::AllocationMap | Why::MapNotGiven | Why::MapBeyondEnd)) {
                     partition.is_cut = true;
                     own(page, Held::None);
                     continue;

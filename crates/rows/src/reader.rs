@@ -101,7 +101,8 @@ impl<'a> Reader<'a> {
                 let bytes = bytes.get_mut(at * PAGE_BYTES..).and_then(|bytes| bytes.first_chunk_mut::<PAGE_BYTES>());
                 let Some(bytes) = bytes else { break };
                 if !whole && !matches!(self.source.read(*page, bytes), Ok(1)) {
-                    let why = if self.source.contains(*page) { Why::Unread } else { Why::NoFile };
+                    let is_there = self.source.contains(*page);
+                    let why = if is_there { Why::Unread } else { Why::absent(self.source, *page) };
                     counts.leave_out(*page, why);
                     continue;
                 }

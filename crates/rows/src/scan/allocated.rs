@@ -55,8 +55,12 @@ impl<'a> Allocated<'a> {
                     Ok(()) => continue,
                     Err(page) => {
                         self.next_iam = PageId::NONE;
-                        let is_given = self.source.contains(page);
-                        return Some(Err((page, if is_given { Why::AllocationMap } else { Why::MapNotGiven })));
+                        let why = match (self.source.contains(page), self.source.file(page.file)) {
+                            (true, _) => Why::AllocationMap,
+                            (false, None) => Why::MapNotGiven,
+                            (false, Some(_)) => Why::MapBeyondEnd,
+                        };
+                        return Some(Err((page, why)));
                     }
                 },
             };
@@ -69,7 +73,7 @@ impl<'a> Allocated<'a> {
                 if has_file && self.maps.in_use(self.source, page) == InUse::Freed {
                     continue;
                 }
-                return Some(Err((page, Why::NoFile)));
+                return Some(Err((page, Why::absent(self.source, page))));
             }
             if !self.seen.insert(page) {
                 continue;

@@ -373,6 +373,9 @@ limits! {
     COLUMN_NTEXT_FORM = "column.ntext-form", Undocumented, "column values",
         "ntext values off the row in an undocumented form",
         action ON_SERVER;
+    COLUMN_FILE_NOT_GIVEN = "column.file-not-given", NotGiven, "column values",
+        "values off the row that were not found, perhaps because they are in a data file that was not given",
+        action "Name all data files of the database.";
     COLUMN_XML_OFF_ROW = "column.xml-off-row", Unsupported, "column values",
         "xml values off the row: too many to read, or not found there",
         action ON_SERVER;

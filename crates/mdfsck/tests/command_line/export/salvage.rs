@@ -155,6 +155,14 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     let said = text(&output.stdout) + &text(&output.stderr);
     ensure(output.status.code() == Some(16) && said.contains("in a file that was not given"), &*said)?;
     ensure(!said.contains("is damaged"), &*said)?;
+    // The last line names what is missing, and speaks of no damage.
+    let last = text(&output.stderr).lines().last().unwrap_or_default().to_owned();
+    ensure(last.contains("what was not given is not in the files") && last.contains("give orders_2.ndf too"), &*last)?;
+    ensure(!said.contains("what is wrong") && !said.contains("beyond the end"), &*said)?;
+    let page = mdfsck(folder, &["page", "3:10", primary]);
+    ensure(text(&page.stderr).contains("file 3 (orders_2.ndf) is not among"), text(&page.stderr))?;
+    let advice = text(&mdfsck(folder, &["advise", primary]).stdout);
+    ensure(advice.contains("Give what is missing") && !advice.contains("DBCC CHECKDB"), advice)?;
     let (left, status) = tables(folder, &["export", primary, "-o", "out", "--json", "--force", "--damaged"])?;
     let pages: u64 = left.values().map(|line| of(line, "pages_left_out")).sum();
     ensure(status == Some(16) && pages > 0, format!("{status:?}"))?;
