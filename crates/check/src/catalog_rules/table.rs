@@ -243,6 +243,11 @@ references! {
     assemblies SYSSINGLEOBJREFS [Is("class", 17)] {depid assembly_id}, {indepid nid} -> NAMES, Dangling;
     assemblies SYSSINGLEOBJREFS [Is("class", 26)] {indepid nid}, {depid assembly_id} -> ASSEMBLIES, OfNothing;
     assemblies SYSSINGLEOBJREFS [Is("class", 26)] {depid assembly_id}, {indepid nid} -> NAMES, Dangling;
+    // 3 functions in an assembly, each with its class and method (sys.assembly_modules); 3 assemblies with the GUID of their module.
+    assembly_modules SYSOBJVALUES [Is("valclass", 11)] {objid object_id, valnum valnum}, {objid object_id} -> OBJECTS, Unproven;
+    assembly_modules SYSSINGLEOBJREFS [Is("class", 11)] {indepid assembly_id}, {depid object_id} -> OBJECTS, Unproven;
+    assembly_modules SYSSINGLEOBJREFS [Is("class", 11)] {depid object_id}, {indepid assembly_id} -> ASSEMBLIES, Unproven;
+    assemblies SYSGUIDREFS [Is("class", 1)] {subid subid}, {id assembly_id} -> ASSEMBLIES, Unproven;
     // 161 modules WITH EXECUTE AS a principal; -2 is EXECUTE AS OWNER (sys.sql_modules).
     sql_modules SYSSINGLEOBJREFS [Is("class", 22)] {indepid execute_as_principal_id}, {depid object_id} -> OBJECTS, OfNothing;
     sql_modules SYSSINGLEOBJREFS [Is("class", 22), Not("indepid", -2)] {depid object_id}, {indepid execute_as_principal_id} -> PRINCIPALS, Dangling;
@@ -383,21 +388,21 @@ pub(super) static CLASSES: &[Classes] = &[
     Classes {
         base: &SYSOBJVALUES,
         column: "valclass",
-        known: &[1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153, 182],
+        known: &[1, 2, 4, 7, 10, 11, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153, 182],
         of_server: &[25, 26, 50, 56, 57, 58, 59, 64, 90, 91, 101, 125],
     },
     Classes {
         base: &SYSSINGLEOBJREFS,
         column: "class",
         known: &[
-            7, 8, 17, 21, 22, 26, 27, 28, 29, 36, 38, 40, 46, 47, 49, 50, 51, 52, 53, 54, 55, 62, 80, 81, 82, 84, 86,
-            93, 112, 125, 137,
+            7, 8, 11, 17, 21, 22, 26, 27, 28, 29, 36, 38, 40, 46, 47, 49, 50, 51, 52, 53, 54, 55, 62, 80, 81, 82, 84,
+            86, 93, 112, 125, 137,
         ],
         of_server: &[12, 13, 60, 64, 76, 120],
     },
     Classes { base: &SYSMULTIOBJREFS, column: "class", known: &[0, 1, 5, 19, 20, 25, 83, 84], of_server: &[26] },
     Classes { base: &SYSPRIVS, column: "class", known: &[0, 1, 4, 6], of_server: &[100, 105] },
-    Classes { base: &SYSGUIDREFS, column: "class", known: &[2, 3], of_server: &[] },
+    Classes { base: &SYSGUIDREFS, column: "class", known: &[1, 2, 3], of_server: &[] },
     Classes { base: &SYSOBJKEYCRYPTS, column: "class", known: &[24], of_server: &[1] },
     Classes { base: &SYSXPROPS, column: "class", known: &[0, 1, 2, 3, 7, 10, 20, 22], of_server: &[] },
 ];
@@ -414,6 +419,14 @@ pub(super) static UNKNOWN: &[Base] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_of_row_that_an_assembly_and_its_functions_leave_is_known() {
+        for (table, class) in [("sysobjvalues", 11), ("syssingleobjrefs", 11), ("sysguidrefs", 1)] {
+            let classes = CLASSES.iter().find(|classes| classes.base.name == table).unwrap();
+            assert!(classes.has(class, false), "{table} {class}");
+        }
+    }
 
     #[test]
     fn only_master_has_rows_that_refer_to_the_server() {
