@@ -142,6 +142,12 @@ pub struct Life {
     pub until: Option<u64>,
     /// The dropped column of the same length whose place in the rows it took.
     pub in_place_of: Option<usize>,
+    /// Its place begins where the last column ends that was not dropped then: it takes that of dropped ones behind, and may end in the
+    /// middle of one, or beyond.
+    pub at_end: bool,
+    /// ALTER COLUMN made it of the dropped one in whose place it is, which is as long or longer: all rows were written again, and it
+    /// has that one's null bit too.
+    pub alters: bool,
     /// The metadata has its default for the rows that lack it: a NOT NULL column that was added with one.
     pub keeps_default: bool,
 }
@@ -365,6 +371,18 @@ impl Column {
     /// The same, in the place of a dropped column.
     pub fn in_place_of(mut self, column: usize) -> Self {
         self.life.in_place_of = Some(column);
+        self
+    }
+
+    /// The same, made of a dropped column by ALTER COLUMN.
+    pub fn made_of(mut self, column: usize) -> Self {
+        self.life.alters = true;
+        self.in_place_of(column)
+    }
+
+    /// The same, a fixed one, behind the last column that was not dropped.
+    pub fn at_end(mut self) -> Self {
+        self.life.at_end = true;
         self
     }
 

@@ -28,7 +28,16 @@ enum Then {
     Rebuilt,
 }
 
-/// Heaps and clustered indexes with each history, uncompressed and compressed.
+/// Where columns were added behind all that were not dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// One over two that were dropped.
+    Wide,
+    /// Two over one that was dropped: the first ends in the middle of its place, the next one beyond it.
+    Narrow,
+}
+
+/// Heaps and clustered indexes with each history, uncompressed and compressed, and in partitions.
 pub fn histories(version: Version, seed: u64) -> Description {
     let compressions: &[Compression] = match version {
         Version::V611 => &[Compression::None],
@@ -39,6 +48,10 @@ pub fn histories(version: Version, seed: u64) -> Description {
         for then in [Then::Kept, Then::Rewritten, Then::Rebuilt] {
             for is_heap in [true, false] {
                 tables.push(table(version, compression, then, is_heap));
+                if compression == Compression::None {
+                    tables.extend([Place::Wide, Place::Narrow].map(|place| at_end(place, then, is_heap)));
+                    tables.push(in_partitions(table(version, compression, then, is_heap)));
+                }
             }
         }
     }
@@ -73,6 +86,73 @@ fn table(version: Version, compression: Compression, then: Then, is_heap: bool) 
         is_rebuilt: then == Then::Rebuilt,
         name,
         compression,
+        columns,
+        ..Table::default()
+    }
+}
+
+/// The same table in three partitions, each a rowset with a list of columns of its own.
+fn in_partitions(table: Table) -> Table {
+    let name = format!("parted {}", table.name);
+    let clustered = table.clustered.map(|index| Index { name: format!("pk {name}"), ..index });
+    let checks = table.checks.into_iter().map(|(check, filter)| (format!("parted {check}"), filter)).collect();
+    Table { name, clustered, checks, partitions: 3, ..table }
+}
+
+/// A table whose last fixed columns were dropped. A bit was dropped too that shares its byte with others, and is in use no more, and
+/// two columns have been given another type.
+fn at_end(place: Place, then: Then, is_heap: bool) -> Table {
+    let number = || Values::Uniform { low: 0, high: 500 };
+    let words = || Values::Text { least: 1, most: 8 };
+    let bit = |name: &str| Column::new(name, SqlType::BIT, Values::Uniform { low: 0, high: 1 });
+    let mut columns = vec![
+        Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+        bit("first"),
+        bit("old_bit").until(DROPPED),
+        bit("last").nullable(20),
+        Column::new("a", SqlType::INT, number()),
+        Column::new("old_float", SqlType::FLOAT, Values::Uniform { low: -500, high: -1 }).until(0),
+        Column::new("old_day", SqlType::DATETIME, Values::Uniform { low: 0, high: 500 }).nullable(10).until(0),
+        Column::new("kept", SqlType::varchar(60), Values::Text { least: 0, most: 60 }).nullable(10),
+    ];
+    let old = |name: &str, length| Column::new(name, SqlType::char(length), words()).until(DROPPED);
+    columns.extend(match place {
+        Place::Wide => vec![old("old_code", 8), old("old_name", 8).nullable(10)],
+        Place::Narrow => vec![old("old_code", 10)],
+    });
+    let altered = columns.len();
+    columns.push(Column::new("altered", SqlType::INT, number()).nullable(20).made_of(5));
+    columns.push(Column::new("shorter", SqlType::char(5), Values::Text { least: 1, most: 5 }).made_of(6));
+    let first = columns.len();
+    columns.extend(match place {
+        Place::Wide => vec![Column::new("wide", SqlType::char(16), words()).nullable(20).at_end()],
+        Place::Narrow => vec![
+            Column::new("narrow", SqlType::INT, number()).nullable(20).at_end(),
+            Column::new("beyond", SqlType::BIGINT, number()).nullable(20).at_end(),
+        ],
+    });
+    for column in &mut columns[first..] {
+        column.life.since = if then == Then::Kept { ADDED } else { 0 };
+    }
+    if then == Then::Rewritten {
+        for column in &mut columns[..altered] {
+            column.life.until = column.life.until.map(|_| 0);
+        }
+    }
+    let name = format!("{place:?} {} {then:?}", if is_heap { "heap" } else { "tree" }).to_lowercase();
+    let added = altered..columns.len();
+    let indexes = added.clone().map(|at| Index::on(&format!("ix_{}", columns[at].name), &[at]));
+    let bits = Index::on("ix_last", &[3]).including(&[1]);
+    let is_number = |at: &usize| !["wide", "shorter"].contains(&columns[*at].name.as_str());
+    Table {
+        clustered: (!is_heap).then(|| Index::on(&format!("pk {name}"), &[0]).primary_key()),
+        indexes: indexes.chain([bits]).collect(),
+        rows: ROWS,
+        ghost_every: 17,
+        moved_every: if is_heap { 7 } else { 0 },
+        checks: added.filter(is_number).map(|at| (format!("ck {name} {at}"), Filter::AtLeast(at, 0))).collect(),
+        is_rebuilt: then == Then::Rebuilt,
+        name,
         columns,
         ..Table::default()
     }

@@ -53,6 +53,10 @@ pub(crate) struct PhysicalColumn {
     pub default: Option<i32>,
     /// Position among these columns of the dropped one whose place it took.
     pub in_place_of: Option<usize>,
+    /// Its place begins where the last column ends that was not dropped.
+    pub at_end: bool,
+    /// It has the null bit of the dropped column whose place it took, too.
+    pub alters: bool,
     /// sysrscols.maxinrowlen.
     pub max_in_row: u16,
     /// Place in leaf records.
@@ -77,6 +81,8 @@ impl PhysicalColumn {
             dropped: false,
             default: None,
             in_place_of: None,
+            at_end: false,
+            alters: false,
             max_in_row: if ty.storage() == Storage::Max { 8000 } else { 0 },
             leaf: Place::default(),
             inner: Place::default(),
@@ -120,7 +126,10 @@ impl Layout {
         let start = if leaf == Leaf::Data { 4 } else { 1 };
         let mut places = Places::new(start, leaf_nulls);
         for at in 0..columns.len() {
-            let taken = columns[at].in_place_of.map(|dropped| columns[dropped].leaf);
+            let taken = match columns[at].at_end {
+                true => Some(Place { offset: end_of_kept(&columns[..at], start), ..Place::default() }),
+                false => columns[at].in_place_of.map(|dropped| columns[dropped].leaf),
+            };
             let column = &mut columns[at];
             // A uniquifier is variable: the first row of a key has none.
             column.leaf = match (column.source, taken) {
@@ -128,7 +137,8 @@ impl Layout {
                 (Source::Uniquifier, _) => places.variable(),
                 (Source::SparseVector, _) => places.variable_without_null_bit(),
                 // It takes the bytes, but not the null bit.
-                (_, Some(place)) => Place { null_bit: places.null_bit(), ..place },
+                (_, Some(place)) if column.alters => place,
+                (_, Some(place)) => places.again(column.ty, place),
                 (_, None) => places.next(column.ty),
             };
         }
@@ -213,6 +223,12 @@ fn longest<'a>(columns: impl Iterator<Item = &'a PhysicalColumn>, fixed: u32, nu
 }
 
 /// Assigns consecutive places.
+/// Where the fixed columns end that were not dropped.
+fn end_of_kept(columns: &[PhysicalColumn], start: i16) -> i16 {
+    let kept = columns.iter().filter(|column| !column.dropped && column.leaf.offset > 0);
+    kept.map(|column| column.leaf.offset + column.ty.fixed_bytes()).max().unwrap_or(start)
+}
+
 struct Places {
     offset: i16,
     variables: i16,
@@ -239,6 +255,14 @@ impl Places {
     fn variable_without_null_bit(&mut self) -> Place {
         self.variables -= 1;
         Place { offset: self.variables, ..Place::default() }
+    }
+
+    /// A place that is used again.
+    fn again(&mut self, ty: SqlType, place: Place) -> Place {
+        if place.offset > 0 {
+            self.offset = self.offset.max(place.offset + ty.fixed_bytes());
+        }
+        Place { null_bit: self.null_bit(), ..place }
     }
 
     fn next(&mut self, ty: SqlType) -> Place {

@@ -129,11 +129,13 @@ fn body<'a>(
     let mut ends = [(0u16, 0u16); MOST_VARIABLE];
     let mut variables = 0usize;
     for (column, place) in columns.clone() {
-        count += usize::from(place.null_bit > 0);
+        count = count.max(usize::from(place.null_bit));
         let value = value_of(column, row, extra);
-        if value.is_none() && place.null_bit > 0 {
+        if place.null_bit > 0 {
             let bit = usize::from(place.null_bit - 1);
-            null_bits[bit / 8] |= 1 << (bit % 8);
+            // A changed column has the bit of the one that was dropped for it, and comes later.
+            null_bits[bit / 8] &= !(1 << (bit % 8));
+            null_bits[bit / 8] |= u8::from(value.is_none()) << (bit % 8);
         }
         if place.offset > 0 {
             let Some(value) = value else { continue };

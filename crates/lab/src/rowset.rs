@@ -69,6 +69,8 @@ fn base_of(table: &Table, count: usize, collation: u32, version: Version) -> Lay
         let dropped = table.columns[own].life.in_place_of.map(Source::Column);
         columns[at].in_place_of =
             dropped.and_then(|dropped| columns.iter().position(|column| column.source == dropped));
+        columns[at].at_end = table.columns[own].life.at_end;
+        columns[at].alters = table.columns[own].life.alters;
     }
     if table.columns.iter().take(count).any(|column| column.sparse) {
         columns.push(PhysicalColumn::new(Source::SparseVector, 0, SqlType::varbinary(8000), 0, false));

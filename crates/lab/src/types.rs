@@ -155,6 +155,15 @@ impl SqlType {
         }
     }
 
+    /// Bytes in the fixed part of rows; 0 for what is stored in variable length.
+    pub(crate) fn fixed_bytes(self) -> i16 {
+        match self.storage() {
+            Storage::Fixed(length) => length as i16,
+            Storage::Bit => 1,
+            _ => 0,
+        }
+    }
+
     /// Whether long values go to a LOB unit.
     pub fn is_lob(self) -> bool {
         matches!(self.storage(), Storage::Max | Storage::Text)
