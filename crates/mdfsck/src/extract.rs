@@ -99,9 +99,12 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name of the file, or its name on the server; no path in a backup is used.
+/// The name of the file, or its name on the server; no path in a backup is used. What a snapshot becomes is no sparse file any more: it
+/// is named as the file of its database.
 fn name(pages: &dyn PageSource, file: &DataFile) -> String {
-    let own = file.path.file_name().unwrap_or_default().to_string_lossy();
+    let place = pages.files().iter().position(|other| other.file_id == file.file_id).unwrap_or_default();
+    let base = pages.snapshot().and_then(|snapshot| snapshot.bases().nth(place));
+    let own = base.unwrap_or(&file.path).file_name().unwrap_or_default().to_string_lossy();
     pages.backup().map_or(own.as_ref(), |backup| backup.physical_name(file.file_id)).to_owned()
 }
 

@@ -361,10 +361,10 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let mut start = vec![0; snapshot::START_BYTES];
     let read = read_fully_at(&handle, &mut start, 0).map_err(failed)?;
     start.truncate(read);
-    let is_sparse = handle.is_sparse();
+    let hole = handle.first_hole();
     Ok(match describe(path, &start, length) {
-        Ok(Some(file)) if snapshot::is_snapshot(path, &start, is_sparse) => {
-            Opened::Snapshot(SnapshotFile { file, handle, is_sparse })
+        Ok(Some(file)) if snapshot::is_snapshot(path, &start, hole) => {
+            Opened::Snapshot(SnapshotFile { file, handle, is_sparse: hole.is_some() })
         }
         Ok(Some(file)) => Opened::Data(file, handle),
         Ok(None) => Opened::Log,

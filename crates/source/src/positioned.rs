@@ -127,25 +127,25 @@ impl SharedFile {
         }
     }
 
-    /// Whether the system says that the file has holes, or may have: ranges without space on the disk, which read as zeros.
-    pub(crate) fn is_sparse(&self) -> bool {
-        let Shared::Local(local) = &self.0 else { return false };
-        let Ok(metadata) = local.file.metadata() else { return false };
+    /// Where the system says that the first hole of the file is, or may be: a range without space on the disk, which reads as zeros.
+    pub(crate) fn first_hole(&self) -> Option<u64> {
+        let Shared::Local(local) = &self.0 else { return None };
+        let metadata = local.file.metadata().ok()?;
         // Blocks in use tell nothing: on a file system that compresses, every file has fewer than its length takes.
         #[cfg(target_os = "linux")]
         {
             let hole = rustix::fs::seek(&local.file, rustix::fs::SeekFrom::Hole(0));
-            hole.is_ok_and(|at| at < metadata.len())
+            hole.ok().filter(|at| *at < metadata.len())
         }
         #[cfg(not(any(target_os = "linux", windows)))]
         {
             let _ = metadata;
-            false
+            None
         }
         #[cfg(windows)]
         {
             const SPARSE: u32 = 0x200;
-            std::os::windows::fs::MetadataExt::file_attributes(&metadata) & SPARSE != 0
+            (std::os::windows::fs::MetadataExt::file_attributes(&metadata) & SPARSE != 0).then_some(0)
         }
     }
 }

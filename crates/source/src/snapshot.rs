@@ -22,6 +22,9 @@ pub(crate) const START_BYTES: usize = 8 * PAGE_BYTES;
 /// Maps that every data file has among its first pages: PFS, GAM, SGAM, differential, minimally logged.
 const MAPS: [usize; 5] = [1, 2, 3, 6, 7];
 
+/// Bytes at the start of a primary file that the catalog fills without a hole.
+const CATALOG_BYTES: u64 = 64 * PAGE_BYTES as u64;
+
 /// Most newer pages that are listed one by one.
 pub const MOST_NEWER: usize = 1 << 14;
 
@@ -62,23 +65,27 @@ pub(crate) struct SnapshotFile {
     pub(crate) is_sparse: bool,
 }
 
-/// Whether a data file that begins with `start` is one of a snapshot: its header says so, or what it lacks.
-pub(crate) fn is_snapshot(path: &Path, start: &[u8], is_sparse: bool) -> bool {
-    let lacking = MAPS.iter().filter(|&&map| start.get(map * PAGE_BYTES..(map + 1) * PAGE_BYTES).is_some_and(is_zeros));
-    let lacking = lacking.count();
-    // A map that damage made zeros is no reason to refuse a file: a single one does not tell by itself.
-    says_sparse(start) || has_snapshot_name(path) && (is_sparse || lacking > 0) || is_sparse && lacking > 1
+/// Whether a data file that begins with `start`, and whose first hole is at `hole`, is one of a snapshot: its header says so, or what
+/// it lacks.
+pub(crate) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool {
+    let is_lacking = |map: &&usize| start.get(**map * PAGE_BYTES..(**map + 1) * PAGE_BYTES).is_some_and(is_zeros);
+    shows_snapshot(path, says_sparse(start), MAPS.iter().filter(is_lacking).count(), hole)
 }
 
-/// Whether the file header has the flag that `sysfiles.status` has for sparse files, 0x10000000.
-fn says_sparse(start: &[u8]) -> bool {
-    let Some(bytes) = start.first_chunk::<PAGE_BYTES>() else { return false };
-    let mut bytes = *bytes;
-    if verify(&bytes).is_err() {
-        return false;
-    }
+/// The same by what its header says, if it is sound, and by how many maps it lacks.
+fn shows_snapshot(path: &Path, says_sparse: Option<bool>, lacking: usize, hole: Option<u64>) -> bool {
+    // Damage, too, makes zeros of maps, and programs that copy make holes of zeros: together they tell, where the catalog begins.
+    let lacks_catalog = says_sparse.is_some() && lacking > 1 && hole.is_some_and(|at| at < CATALOG_BYTES);
+    let is_named = has_snapshot_name(path) && (hole.is_some() || lacking > 0);
+    says_sparse == Some(true) || is_named || lacks_catalog
+}
+
+/// Whether the file header has the flag that `sysfiles.status` has for sparse files; `None` if the header is damaged.
+fn says_sparse(start: &[u8]) -> Option<bool> {
+    let mut bytes = *start.first_chunk::<PAGE_BYTES>()?;
+    verify(&bytes).ok()?;
     undo_torn_bits(&mut bytes);
-    FileHeader::read(Page::new(&bytes)).is_some_and(|header| header.is_sparse())
+    FileHeader::read(Page::new(&bytes)).map(|header| header.is_sparse())
 }
 
 /// Whether a file is named as SQL Server names those of the snapshots that DBCC makes (`sales.mdf_MSSQL_DBCC11`), or as
@@ -314,5 +321,27 @@ impl Pfs<'_> {
         }
         let known = self.bytes.as_deref().and_then(|bytes| pfs_bytes(Page::new(bytes)));
         known.and_then(|known| known.get((page % PFS_PAGES) as usize)).is_none_or(|byte| PfsByte(*byte).is_allocated())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_in_the_place_of_maps_are_no_proof_of_a_snapshot_without_its_name_or_a_hole_in_the_catalog() {
+        let hole = Some(16 * PAGE_BYTES as u64);
+        let shows = |name: &str, header, lacking, hole| shows_snapshot(Path::new(name), header, lacking, hole);
+        assert!(shows("monday.mdf", Some(false), 2, hole));
+        assert!(shows("monday.mdf", Some(true), 0, None), "its header says so");
+        assert!(!shows("a.mdf", Some(false), 2, None), "damage");
+        assert!(!shows("a.mdf", Some(false), 2, Some(80 << 20)), "damage, and holes where nothing is in use");
+        assert!(!shows("a.mdf", Some(false), 1, hole), "a single map");
+        assert!(!shows("a.mdf", None, 5, hole), "the header is damaged too");
+        for name in ["a.mdf_MSSQL_DBCC11", "A.SS"] {
+            assert!(shows(name, Some(false), 1, None) && shows(name, None, 0, hole), "{name}");
+            assert!(!shows(name, Some(false), 0, None), "a whole file");
+        }
+        assert!(!shows("a.mdf_MSSQL_DBCCX", Some(false), 1, None) && !shows("ss", Some(false), 1, None));
     }
 }

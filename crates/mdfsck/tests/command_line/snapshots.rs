@@ -88,6 +88,10 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
     let window = ["check", SNAPSHOT, LATER, "--window", "1h", "--history", "h.db", "--image", "monday"];
     let window = mdfsck(folder, &window);
     ensure(window.status.code() == Some(0), text(&window.stderr))?;
+    let made = mdfsck(folder, &["extract", "--recovered", "-o", "made", SNAPSHOT, LATER]);
+    ensure(made.status.success(), text(&made.stderr))?;
+    let made = mdfsck(folder, &["check", "made/workload.recovered.mdf"]);
+    ensure(made.stdout == first.stdout, text(&made.stdout))?;
     let rows = |paths: &[&str]| mdfsck(folder, &[&["export", "-o", paths[0]], &paths[1..]].concat());
     ensure(rows(&["x", "first"]).status.success() && rows(&["y", SNAPSHOT, LATER]).status.success(), "export")?;
     for file in fs::read_dir(folder.join("x"))? {
