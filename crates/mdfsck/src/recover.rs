@@ -251,7 +251,8 @@ pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, re
 
 /// What recovery would need, as far as boot page and headers of the log say: no record is read.
 pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Option<Need> {
-    let boot = database.boot.as_ref()?;
+    // A snapshot has no log.
+    let boot = database.boot.as_ref().filter(|_| source.snapshot().is_none())?;
     let log = match find(paths, source, database).logs {
         logs if logs.is_empty() => Err("its log is not at hand".to_owned()),
         logs => open(&logs, database).map_err(|refusal| refusal.to_string()),

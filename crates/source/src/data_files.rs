@@ -324,7 +324,9 @@ impl PageSource for DataFiles {
 
     fn prefetch(&self, first: PageId, pages: u32) {
         let position = self.files.iter().position(|file| file.file_id == first.file);
-        if let (Some(handle), true) = (position.and_then(|at| self.handles.get(at)), self.direct.is_empty()) {
+        let (Some(at), true) = (position, self.direct.is_empty()) else { return };
+        let base = self.snapshot.as_ref().and_then(|snapshot| snapshot.base(at));
+        for handle in self.handles.get(at).into_iter().chain(base) {
             will_need(handle, u64::from(first.page) * PAGE_BYTES as u64, u64::from(pages) * PAGE_BYTES as u64);
         }
     }

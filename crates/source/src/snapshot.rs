@@ -194,6 +194,11 @@ impl Snapshot {
         self.newer.get().map_or(0, |newer| newer.count)
     }
 
+    /// The data file that lies below the one at this place among the files.
+    pub(crate) fn base(&self, file: usize) -> Option<&SharedFile> {
+        self.bases.get(file).map(|base| &base.file)
+    }
+
     /// Bypasses the system's cache from now on.
     pub(crate) fn read_directly(&mut self) -> Result<(), OpenError> {
         for base in &mut self.bases {
