@@ -219,7 +219,7 @@ fn boot_facts(boot: &Boot, is_snapshot: bool) -> Vec<(&'static str, String)> {
     let or = |date: &Option<String>, none: &str| date.clone().unwrap_or_else(|| none.to_owned());
     let state = match boot.clean_shutdown() {
         _ if is_snapshot => "a database snapshot, laid over its database: recovered when it was made",
-        true => "clean shutdown: the data files are complete",
+        true => "clean shutdown: the log has nothing that the data files lack",
         false => "not shut down cleanly: the log may hold changes that the data files lack",
     };
     let purity = match boot.data_purity {

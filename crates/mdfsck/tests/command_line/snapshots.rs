@@ -184,7 +184,7 @@ fn newer_page(folder: &Path) -> Result<(), Failed> {
         let said = text(&output.stdout);
         ensure(output.status.code() == Some(16), format!("{:?} {said}", output.status.code()))?;
         ensure(said.contains("found 0 allocation errors and 0 consistency errors"), &said)?;
-        ensure(said.contains("not of its moment"), said)?;
+        ensure(said.contains("(snapshot.newer)"), said)?;
     }
     Ok(())
 }

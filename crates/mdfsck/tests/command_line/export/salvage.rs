@@ -161,6 +161,8 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     ensure(!said.contains("what is wrong") && !said.contains("beyond the end"), &*said)?;
     let page = mdfsck(folder, &["page", "3:10", primary]);
     ensure(text(&page.stderr).contains("file 3 (orders_2.ndf) is not among"), text(&page.stderr))?;
+    let checked = text(&mdfsck(folder, &["check", primary]).stdout);
+    ensure(checked.contains("(column.file-not-given)") && !checked.contains("does not check it"), checked)?;
     let advice = text(&mdfsck(folder, &["advise", primary]).stdout);
     ensure(advice.contains("Give what is missing") && !advice.contains("DBCC CHECKDB"), advice)?;
     let (left, status) = tables(folder, &["export", primary, "-o", "out", "--json", "--force", "--damaged"])?;
