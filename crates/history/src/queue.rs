@@ -47,6 +47,8 @@ pub struct Looked {
     pub seen: Seen,
     /// Whether its content is known: it has settled, and its labels were read.
     pub is_known: bool,
+    /// What a few of its places hold, if they were read.
+    pub fingerprint: Option<String>,
 }
 
 /// A file that was seen, and since when it has not changed.
@@ -60,6 +62,8 @@ pub struct FileState {
     pub since: i64,
     /// The content of its labels, if they were read in this state of the file.
     pub labels: Option<String>,
+    /// What a few of its places held, if they were read in this state of the file.
+    pub fingerprint: Option<String>,
 }
 
 /// A backup in the queue.
@@ -191,7 +195,7 @@ impl History {
                                 "INSERT OR REPLACE INTO watched_file (path, size, version, first_seen, since) VALUES (?1, ?2, ?3, ?4, ?5)",
                             )?
                             .execute(params![seen.path, seen.size.cast_signed(), seen.version, first_seen, now])?;
-                        FileState { seen: seen.clone(), first_seen, since: now, labels: None }
+                        FileState { seen: seen.clone(), first_seen, since: now, labels: None, fingerprint: None }
                     }
                 };
                 // A file may be named twice.
@@ -218,6 +222,28 @@ impl History {
             )
         })
         .map(drop)
+    }
+
+    /// Keeps what a few places of a file hold, if the file has not changed since. Where they held something else before, the file has
+    /// changed at `now` (milliseconds since 1970) although its size and times have not.
+    ///
+    /// # Errors
+    /// If the history cannot be written.
+    pub fn keep_fingerprint(&mut self, state: &mut FileState, fingerprint: &str, now: i64) -> Result<()> {
+        let has_changed = state.fingerprint.as_deref().is_some_and(|known| known != fingerprint);
+        let Seen { path, size, version } = &state.seen;
+        self.transaction(|transaction| {
+            transaction.execute(
+                "UPDATE watched_file SET fingerprint = ?4, since = CASE WHEN ?5 THEN ?6 ELSE since END,
+                     labels = CASE WHEN ?5 THEN NULL ELSE labels END WHERE path = ?1 AND size = ?2 AND version = ?3",
+                params![path, size.cast_signed(), version, fingerprint, has_changed, now],
+            )
+        })?;
+        state.fingerprint = Some(fingerprint.to_owned());
+        if has_changed {
+            (state.since, state.labels) = (now, None);
+        }
+        Ok(())
     }
 
     /// The backups that are not done: waiting, ready, running.
@@ -398,12 +424,13 @@ pub(crate) fn names(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<
 
 fn files(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<String, FileState>> {
     let mut statement =
-        transaction.prepare("SELECT path, size, version, first_seen, since, labels FROM watched_file")?;
+        transaction.prepare("SELECT path, size, version, first_seen, since, labels, fingerprint FROM watched_file")?;
     let rows = statement.query_map([], |row| {
         let path: String = row.get(0)?;
         let size: i64 = row.get(1)?;
         let seen = Seen { path: path.clone(), size: size.cast_unsigned(), version: row.get(2)? };
-        Ok((path, FileState { seen, first_seen: row.get(3)?, since: row.get(4)?, labels: row.get(5)? }))
+        let (labels, fingerprint) = (row.get(5)?, row.get(6)?);
+        Ok((path, FileState { seen, first_seen: row.get(3)?, since: row.get(4)?, labels, fingerprint }))
     })?;
     rows.collect()
 }

@@ -18,6 +18,7 @@ mod explain;
 mod export;
 mod extract;
 mod failure;
+mod fingerprint;
 mod folders;
 mod history;
 mod input;

@@ -28,7 +28,7 @@ use report::watch::{self as lines, Counts, Status, WatchFormat};
 use crate::cli::WatchArguments;
 use crate::deliver::Deliverer;
 use crate::failure::{Failure, warn};
-use crate::{history as show, keep, nice, output, spool, windows};
+use crate::{fingerprint, history as show, keep, nice, output, spool, windows};
 use check::Checker;
 pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
@@ -37,6 +37,8 @@ use work::{Shared, beat, work};
 const TICK: Duration = Duration::from_millis(100);
 /// How often it looks even if the history has not changed.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How often it compares what a few places of a file hold.
+const COMPARED: Duration = Duration::from_secs(3600);
 /// A time after all others: whatever was reported, it was before.
 const ALWAYS: &str = "9999";
 /// How many failures in a row a service tolerates.
@@ -74,6 +76,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         counts: Counts::default(),
         status: 0,
         seen: None,
+        compared: HashMap::new(),
     };
     output::print(|out| lines::write_heading(watcher.format, out))?;
     let listener = &arguments.listener;
@@ -197,6 +200,8 @@ struct Watcher<'a> {
     status: u8,
     /// The state of the history in which there was no news, and when.
     seen: Option<(i64, Instant)>,
+    /// When what a few places of each file hold was compared last.
+    compared: HashMap<String, Instant>,
 }
 
 impl Watcher<'_> {
@@ -255,7 +260,7 @@ impl Watcher<'_> {
         let is_listed = |path: &str| is_all && listed.roots.has(path);
         let now = milliseconds();
         let states = self.history.see(&all, now, &is_listed).map_err(failed)?;
-        let (mut files, data_files) = {
+        let (mut files, mut data_files) = {
             let mut states = states;
             let data_files = states.split_off(listed.files.len());
             (states, data_files)
@@ -266,12 +271,21 @@ impl Watcher<'_> {
                 listed.problems.push(format!("{}: cannot be read: {cause}", state.seen.path));
             }
         }
+        let compared = files.iter_mut().filter(|state| state.labels.as_deref().is_some_and(labels::may_be_backup));
+        for state in compared.chain(&mut data_files).filter(|state| ready::is_settled(state, settle, now)) {
+            self.compare(state, now)?;
+        }
+        self.compared
+            .retain(|path, _| listed.files.contains_key(path) || data_files.iter().any(|file| file.seen.path == *path));
         let mut found = ready::found(&files, settle, now);
         found.extend(ready::data(&listed.data, &data_files, settle, now));
         // Data files have no labels.
         let looked = |state: &FileState, has_labels: bool| {
             let is_known = has_labels && ready::is_settled(state, settle, now);
-            (state.seen.path.clone(), Looked { seen: state.seen.clone(), is_known })
+            (
+                state.seen.path.clone(),
+                Looked { seen: state.seen.clone(), is_known, fingerprint: state.fingerprint.clone() },
+            )
         };
         let mut known: HashMap<String, Looked> = data_files.iter().map(|state| looked(state, true)).collect();
         known.extend(files.iter().map(|state| looked(state, state.labels.is_some())));
@@ -319,6 +333,25 @@ impl Watcher<'_> {
         self.history.keep_labels(&state.seen, &text).map_err(io::Error::other)?;
         state.labels = Some(text);
         Ok(())
+    }
+
+    /// Compares what a few places of a file hold with what they held: it may have been written with its times put back. A watcher that
+    /// stays does so once in a while. What cannot be read now is read by the check.
+    fn compare(&mut self, state: &mut FileState, now: i64) -> Result<(), Failure> {
+        let path = Path::new(&state.seen.path);
+        let is_recent = self.compared.get(&state.seen.path).is_some_and(|at| at.elapsed() < COMPARED);
+        if is_recent && state.fingerprint.is_some() {
+            return Ok(());
+        }
+        let Ok(Some(fingerprint)) = fingerprint::of(path) else { return Ok(()) };
+        self.compared.insert(state.seen.path.clone(), Instant::now());
+        if !find::seen(path).is_ok_and(|now| now.as_ref() == Some(&state.seen)) {
+            return Ok(());
+        }
+        if state.fingerprint.as_ref() == Some(&fingerprint) {
+            return Ok(());
+        }
+        self.history.keep_fingerprint(state, &fingerprint, now).map_err(|error| Failure::from(&error))
     }
 
     /// Reports checks that have ended, and writes the page and the metrics; after a look, or at the end of `--once`, also reports what

@@ -124,6 +124,7 @@ const LATER: &[&str] = &[
     include_str!("../schema/v2.sql"),
     include_str!("../schema/v3.sql"),
     include_str!("../schema/v4.sql"),
+    include_str!("../schema/v5.sql"),
     "ALTER TABLE run ADD COLUMN later INTEGER; CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT",
 ];
 
@@ -135,10 +136,10 @@ fn an_older_form_becomes_the_newest_after_a_copy() {
     history.save_baseline("before", "{}").unwrap();
     drop(history);
     let migrated = History::open_for(&path, Purpose::Record, LATER).unwrap();
-    assert_eq!((migrated.version().unwrap(), migrated.baseline("before").unwrap().as_deref()), (5, Some("{}")));
+    assert_eq!((migrated.version().unwrap(), migrated.baseline("before").unwrap().as_deref()), (6, Some("{}")));
     drop(migrated);
-    let copy = History::open(&beside(&path, ".bak-v4")).unwrap();
-    assert_eq!((copy.version().unwrap(), copy.baseline("before").unwrap().as_deref()), (4, Some("{}")));
+    let copy = History::open(&beside(&path, ".bak-v5")).unwrap();
+    assert_eq!((copy.version().unwrap(), copy.baseline("before").unwrap().as_deref()), (5, Some("{}")));
     assert!(matches!(refused(&path), HistoryError::Newer { .. }), "the older program leaves it alone");
 }
 
@@ -146,8 +147,14 @@ fn an_older_form_becomes_the_newest_after_a_copy() {
 fn a_migration_that_fails_changes_nothing() {
     let folder = folder();
     let path = made(&folder);
-    let broken: &[&str] =
-        &[LATER[0], LATER[1], LATER[2], LATER[3], "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)"];
+    let broken: &[&str] = &[
+        LATER[0],
+        LATER[1],
+        LATER[2],
+        LATER[3],
+        LATER[4],
+        "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)",
+    ];
     // Its own definitions cannot be made either.
     assert!(History::open_for(&path, Purpose::Record, broken).is_err());
     assert_eq!(History::open(&path).unwrap().version().unwrap(), schema::VERSION);
@@ -346,8 +353,9 @@ fn a_copy_that_was_not_finished_is_not_taken_for_one() {
     drop(copy);
     // Nothing is left of a migration that failed.
     let path = made(&folder);
-    let broken: &[&str] = &[MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], MIGRATIONS[3], "CREATE TABLE run (a)"];
+    let broken: &[&str] =
+        &[MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], MIGRATIONS[3], MIGRATIONS[4], "CREATE TABLE run (a)"];
     let mut history = History::open(&path).unwrap();
     assert!(history.migrate(schema::VERSION, broken).is_err());
-    assert!(!beside(&path, ".bak-v4").exists());
+    assert!(!beside(&path, ".bak-v5").exists());
 }

@@ -128,16 +128,16 @@ impl History {
         self.transaction(|transaction| {
             let mut known = known(transaction)?;
             for found in found {
-                let versions = versions(&found.paths, files);
+                let bytes = Bytes::of(&found.paths, files);
                 let row = match known.remove(&storable(&found.identity)) {
                     Some(row) => Some(row),
                     None => adopt(transaction, found, &mut known)?,
                 };
                 match row {
-                    None => insert(transaction, found, (&versions, &now))?,
+                    None => insert(transaction, found, (&bytes, &now))?,
                     Some(row) => {
                         let is_own = row.paths.iter().all(|path| is_listed(path));
-                        update(transaction, found, (&row, is_own), (&versions, &now))?;
+                        update(transaction, found, (&row, is_own), (&bytes, &now))?;
                     }
                 }
             }
@@ -190,13 +190,32 @@ struct Known {
     reason: String,
     paths: Vec<String>,
     base: Vec<String>,
-    /// For each file, when it was put into the queue.
-    versions: String,
+    /// Its files when it was put into the queue.
+    bytes: Bytes,
 }
 
-/// Size and version of each file.
-fn versions(paths: &[String], files: &HashMap<String, Looked>) -> String {
-    versions_of(paths.iter().map(|path| files.get(path).map(|file| &file.seen)))
+/// What tells the bytes of a backup from others in the same files; each a list with a text for each file.
+#[derive(PartialEq, Eq)]
+struct Bytes {
+    /// Size and version.
+    versions: String,
+    /// What a few places hold; empty where they were not read.
+    fingerprints: String,
+}
+
+impl Bytes {
+    fn of(paths: &[String], files: &HashMap<String, Looked>) -> Self {
+        let versions = versions_of(paths.iter().map(|path| files.get(path).map(|file| &file.seen)));
+        let fingerprint = |path| files.get(path).and_then(|file: &Looked| file.fingerprint.clone()).unwrap_or_default();
+        Self { versions, fingerprints: list(&paths.iter().map(fingerprint).collect::<Vec<_>>()) }
+    }
+
+    /// Whether they may be those that were `known`.
+    fn may_be(&self, known: &Self) -> bool {
+        let (now, then) = (read_list(&self.fingerprints), read_list(&known.fingerprints));
+        let may_be = |(now, then): (&String, &String)| now == then || now.is_empty() || then.is_empty();
+        are_versions(&known.versions, &self.versions) && now.iter().zip(&then).all(may_be)
+    }
 }
 
 pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> String {
@@ -228,7 +247,7 @@ fn known(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<String, Know
     rows.collect()
 }
 
-const KNOWN: &str = "id, state, reason, paths, base, versions";
+const KNOWN: &str = "id, state, reason, paths, base, versions, fingerprints";
 
 fn known_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Known> {
     let (paths, base): (String, String) = (row.get(at + 3)?, row.get(at + 4)?);
@@ -238,7 +257,7 @@ fn known_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Known> {
         reason: row.get(at + 2)?,
         paths: read_list(&paths),
         base: read_list(&base),
-        versions: row.get(at + 5)?,
+        bytes: Bytes { versions: row.get(at + 5)?, fingerprints: row.get(at + 6)? },
     })
 }
 
@@ -250,21 +269,21 @@ fn state_of(found: &Found) -> (&'static str, String) {
     }
 }
 
-fn insert(transaction: &Transaction<'_>, found: &Found, (versions, now): (&str, &str)) -> rusqlite::Result<()> {
+fn insert(transaction: &Transaction<'_>, found: &Found, (bytes, now): (&Bytes, &str)) -> rusqlite::Result<()> {
     let (state, reason) = state_of(found);
     let query = format!("SELECT {KNOWN} FROM backup WHERE identity = ?1");
     let before = transaction.query_row(&query, [storable(&found.identity)], |row| known_row(row, 0)).optional()?;
     if let Some(row) = before {
         // It was gone and is back.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
-        return update(transaction, found, (&row, true), (versions, now));
+        return update(transaction, found, (&row, true), (bytes, now));
     }
     transaction
         .prepare_cached(
             "INSERT INTO backup (identity, family, server, name, type, taken_at, paths, set_guid, position, size, has_checksums,
-             is_damaged, base, first_seen, state, reason, versions, verdict, ended)
+             is_damaged, base, first_seen, state, reason, versions, verdict, ended, fingerprints)
              VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%SZ', ?6, 'utc'), ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                 CASE WHEN ?15 = 'done' THEN 'unknown' END, CASE WHEN ?15 = 'done' THEN ?14 END)",
+                 CASE WHEN ?15 = 'done' THEN 'unknown' END, CASE WHEN ?15 = 'done' THEN ?14 END, ?18)",
         )?
         .execute(params![
             storable(&found.identity),
@@ -283,7 +302,8 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (versions, now): (&str, 
             now,
             state,
             reason,
-            versions,
+            bytes.versions,
+            bytes.fingerprints,
         ])
         .map(drop)
 }
@@ -292,7 +312,7 @@ fn update(
     transaction: &Transaction<'_>,
     found: &Found,
     (row, is_own): (&Known, bool),
-    (versions, now): (&str, &str),
+    (bytes, now): (&Bytes, &str),
 ) -> rusqlite::Result<()> {
     let has_ended = matches!(row.state.as_str(), "done" | "skipped");
     let is_lost = row.state == "skipped" && is_lost(&row.reason);
@@ -300,23 +320,25 @@ fn update(
     if row.state == "running" || has_ended && !is_lost && found.waits_for.is_some() {
         return Ok(());
     }
-    let is_same = (&row.paths, &row.base, row.versions.as_str()) == (&found.paths, &found.base, versions);
+    let is_same = (&row.paths, &row.base, &row.bytes) == (&found.paths, &found.base, bytes);
     if !is_same {
         transaction.execute(
-            "UPDATE backup SET paths = ?2, base = ?3, is_damaged = ?4, size = ?5, versions = ?6 WHERE id = ?1",
+            "UPDATE backup SET paths = ?2, base = ?3, is_damaged = ?4, size = ?5, versions = ?6, fingerprints = ?7
+             WHERE id = ?1",
             params![
                 row.id,
                 list(&found.paths),
                 list(&found.base),
                 found.is_damaged,
                 found.size.cast_signed(),
-                versions
+                bytes.versions,
+                bytes.fingerprints
             ],
         )?;
     }
     // A result is that of the bytes that were read: those of a file that has grown may be others too. A backup that another watcher has
     // found keeps its place.
-    let has_changed = !are_versions(&row.versions, versions) || is_own && row.paths != found.paths;
+    let has_changed = !bytes.may_be(&row.bytes) || is_own && row.paths != found.paths;
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
     }

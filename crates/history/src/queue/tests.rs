@@ -36,7 +36,7 @@ fn put(history: &mut History, all: &[Found]) {
 fn put_as(history: &mut History, all: &[Found], version: &str) {
     let file = |(found, path): (&Found, &String)| {
         let seen = Seen { path: path.clone(), size: found.size, version: version.to_owned() };
-        (path.clone(), Looked { seen, is_known: true })
+        (path.clone(), Looked { seen, is_known: true, fingerprint: None })
     };
     let files = all.iter().flat_map(|found| found.paths.iter().map(move |path| (found, path))).map(file).collect();
     history.enqueue(all, &files, &|_| true).unwrap();
@@ -44,7 +44,7 @@ fn put_as(history: &mut History, all: &[Found], version: &str) {
 
 fn file(path: &str, is_known: bool) -> (String, Looked) {
     let seen = Seen { path: path.to_owned(), size: 5, version: "1".to_owned() };
-    (path.to_owned(), Looked { seen, is_known })
+    (path.to_owned(), Looked { seen, is_known, fingerprint: None })
 }
 
 fn states(history: &History) -> Vec<(String, String)> {
@@ -81,6 +81,42 @@ fn a_file_seen_by_a_clock_that_was_ahead_stands_still_from_now_on() {
         let states = history.see(&[seen(1)], now, &|_| true).unwrap();
         assert_eq!((states[0].since, states[0].labels.as_deref()), (100, Some("{}")));
     }
+}
+
+#[test]
+fn a_file_of_the_same_size_and_times_that_holds_something_else_has_changed() {
+    let (_folder, mut history) = history();
+    let see = |history: &mut History, now| history.see(&[seen(1)], now, &|_| true).unwrap().remove(0);
+    let mut state = see(&mut history, 100);
+    history.keep_labels(&seen(1), "{}").unwrap();
+    history.keep_fingerprint(&mut state, "one", 200).unwrap();
+    assert_eq!(state.since, 100, "nothing was known before");
+    let mut state = see(&mut history, 300);
+    assert_eq!((state.labels.as_deref(), state.fingerprint.as_deref()), (Some("{}"), Some("one")));
+    history.keep_fingerprint(&mut state, "one", 400).unwrap();
+    assert_eq!((state.since, state.labels.as_deref()), (100, Some("{}")));
+    history.keep_fingerprint(&mut state, "other", 500).unwrap();
+    assert_eq!((state.since, &state.labels), (500, &None), "its labels are read again");
+    assert_eq!(see(&mut history, 600), state);
+}
+
+#[test]
+fn a_backup_is_checked_again_if_its_file_holds_something_else_and_not_if_that_is_unknown() {
+    let (_folder, mut history) = history();
+    let mut put = |fingerprint: Option<&str>| {
+        let (path, mut file) = file("a.bak", true);
+        file.fingerprint = fingerprint.map(str::to_owned);
+        history.enqueue(&[found("A", "a.bak")], &HashMap::from([(path, file)]), &|_| true).unwrap();
+        let is_ready = states(&history)[0].0 == "ready";
+        if is_ready {
+            let claim = history.claim(1, &Holder::new("H")).unwrap().unwrap();
+            history.finish(&claim, Verdict::Sound, "", false).unwrap();
+        }
+        is_ready
+    };
+    assert!(put(None), "it is new");
+    assert!(!put(Some("one")), "an earlier version knew none");
+    assert!(!put(Some("one")) && put(Some("other")) && !put(Some("other")));
 }
 
 #[test]

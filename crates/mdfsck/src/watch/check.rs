@@ -16,7 +16,7 @@ use source::backup::{self, BackupLog, ChainSet, SetChoice, Until};
 
 use super::engine::{self, Engine};
 use super::find;
-use super::mark::Mark;
+use super::mark::{self, Mark};
 use super::work::Shared;
 use crate::check::{self, Out, What};
 use crate::cli::{CheckArguments, ProgressKind, WatchArguments};
@@ -89,6 +89,7 @@ impl<'a> Checker<'a> {
         let mark = Arc::new(Mark {
             claim: claim.clone(),
             doubt,
+            fingerprints: mark::fingerprints(&files),
             files,
             settle: self.watch.settle,
             has_changed: AtomicBool::new(false),

@@ -70,6 +70,14 @@ impl Set {
     }
 }
 
+/// Whether a file with these labels has, or had, a verdict.
+pub(super) fn may_be_backup(kept: &str) -> bool {
+    kept != OTHER
+}
+
+/// How `Labels::Other` is kept.
+const OTHER: &str = "\"Other\"";
+
 /// Reads the labels of a file.
 ///
 /// # Errors
@@ -165,5 +173,17 @@ impl Media {
             (set.kind, set.base) = ('I', Some(base.to_owned()));
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_holds_no_backup_has_no_verdict() {
+        let kept = |labels: &Labels| may_be_backup(&serde_json::to_string(labels).unwrap());
+        assert!(!kept(&Labels::Other));
+        assert!(kept(&Labels::Lost(String::new())) && kept(&Labels::Backup(Media::example("A", (1, 1), false))));
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use history::queue::{Claim, Seen, Watched};
 
 use super::find;
+use crate::fingerprint;
 
 /// The backup that is being checked.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Mark {
     pub(crate) doubt: Option<String>,
     /// Its files before the check.
     pub(crate) files: Vec<Seen>,
+    /// What a few places of each held before the check.
+    pub(crate) fingerprints: Vec<Option<String>>,
     /// How long files must not change before they count as whole.
     pub(crate) settle: Duration,
     /// Whether the files have changed.
@@ -43,6 +46,12 @@ impl Mark {
     }
 
     fn are_same(&self) -> bool {
-        self.files.iter().all(|seen| find::seen(Path::new(&seen.path)).is_ok_and(|now| now.as_ref() == Some(seen)))
+        let is_same = |seen: &Seen| find::seen(Path::new(&seen.path)).is_ok_and(|now| now.as_ref() == Some(seen));
+        self.files.iter().all(is_same) && fingerprints(&self.files) == self.fingerprints
     }
+}
+
+/// What a few places of each file hold, as far as that can be read.
+pub(super) fn fingerprints(files: &[Seen]) -> Vec<Option<String>> {
+    files.iter().map(|seen| fingerprint::of(Path::new(&seen.path)).ok().flatten()).collect()
 }

@@ -267,7 +267,13 @@ mod tests {
 
     fn state(path: &str, since: i64, labels: &Labels) -> FileState {
         let seen = Seen { path: path.to_owned(), size: 1000, version: "1".to_owned() };
-        FileState { seen, first_seen: 0, since, labels: Some(serde_json::to_string(labels).unwrap()) }
+        FileState {
+            seen,
+            first_seen: 0,
+            since,
+            labels: Some(serde_json::to_string(labels).unwrap()),
+            fingerprint: None,
+        }
     }
 
     fn backup(path: &str, guid: &str, stripe: (u16, u16)) -> FileState {
@@ -350,6 +356,7 @@ mod tests {
             first_seen: 0,
             since,
             labels: None,
+            fingerprint: None,
         };
         let one = |states: &[FileState]| data(&listed, states, SETTLE, 60_000).remove(0);
         assert!(one(&[]).waits_for.is_some() && one(&[file("1", 1)]).waits_for.is_some());

@@ -23,6 +23,7 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch calls nothing gone that another watcher of the same history looks for", two_watchers),
         ("watch takes a folder that cannot be listed for no folder without backups", unlisted),
         ("watch checks a backup again whose file has changed, and each copy of it", changed),
+        ("watch checks a file again that was written although its size and times are the same", written_in_place),
         ("watch has a verdict for each copy of a backup, and takes none for another", copies),
         ("watch that is killed checks each backup exactly once all the same", killed),
         ("watch ends at SIGTERM, and what it was checking is ready again", signal),
@@ -405,6 +406,45 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(folder.join("backups/three.bak"))?;
     fs::write(&two, third)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound two.bak"])
+}
+
+/// What no time shows: the row of the file has the times that it has now, as of a system that does not keep the time of a change.
+fn written_in_place(folder: &Path) -> Result<(), Failed> {
+    backup(folder, "one", "1", &[])?;
+    let one = folder.join("backups/one.bak");
+    let mut bytes = fs::read(&one)?;
+    let changed = |is_known: bool| {
+        let history = Connection::open(folder.join("h.db"))?;
+        let now = fs::metadata(&one)?;
+        let times = {
+            use std::os::unix::fs::MetadataExt as _;
+            let modified = now.modified()?.duration_since(std::time::UNIX_EPOCH)?.as_nanos();
+            format!("{modified} {}.{:09}", now.ctime(), now.ctime_nsec())
+        };
+        history.execute("UPDATE watched_file SET version = ?1", [&times])?;
+        history.execute("UPDATE backup SET versions = ?1", [format!("[\"{} {times}\"]", now.len())])?;
+        if !is_known {
+            history
+                .execute_batch("UPDATE watched_file SET fingerprint = NULL; UPDATE backup SET fingerprints = '[]'")?;
+        }
+        Ok::<(), Failed>(())
+    };
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
+    changed(true)?;
+    expect(reported(&watch(folder, &["--json"]))?, &[])?;
+    let middle = bytes.len() / 3..bytes.len() * 2 / 3;
+    bytes[middle.clone()].iter_mut().step_by(8).for_each(|byte| *byte ^= 0x10);
+    fs::write(&one, &bytes)?;
+    changed(true)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["corrupt one.bak"])?;
+    expect(reported(&watch(folder, &["--json"]))?, &[])?;
+    // An earlier version knew no fingerprint: then it is compared from now on.
+    changed(false)?;
+    expect(reported(&watch(folder, &["--json"]))?, &[])?;
+    bytes[middle.clone()].iter_mut().step_by(8).for_each(|byte| *byte ^= 0x10);
+    fs::write(&one, &bytes)?;
+    changed(true)?;
+    expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])
 }
 
 /// A rotten copy beside a good one, and a rotten original beside a good copy: each file has its own verdict, and what was found in

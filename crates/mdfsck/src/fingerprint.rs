@@ -1,0 +1,100 @@
+//! What a few places of a file hold: a file that was written in place, and whose size and times say nothing, holds something else there.
+
+use std::fs::File;
+use std::hash::Hasher as _;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use source::storage;
+use twox_hash::XxHash64;
+
+/// Bytes that are read at either end: headers and labels are there.
+const END: u64 = 64 << 10;
+/// Blocks between them, and their size: that of an extent, or a few pages.
+const BLOCKS: u64 = 16;
+const BLOCK: u64 = 16 << 10;
+/// A file that is no larger is read whole.
+const WHOLE: u64 = 2 * END + BLOCKS * BLOCK;
+/// An odd number that spreads the bits of a size.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The fingerprint of a file; `None` of an object, whose tag says more, and of what is no regular file.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn of(path: &Path) -> io::Result<Option<String>> {
+    if storage::url(path).is_some() || !path.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    // Two sums of 64 bits: neither is meant to resist somebody who looks for a collision.
+    let mut sums = [XxHash64::with_seed(0), XxHash64::with_seed(SPREAD)];
+    let mut bytes = Vec::new();
+    for (at, length) in places(size) {
+        bytes.clear();
+        file.seek(SeekFrom::Start(at))?;
+        (&mut file).take(length).read_to_end(&mut bytes)?;
+        for sum in &mut sums {
+            sum.write_u64(at);
+            sum.write(&bytes);
+        }
+    }
+    let [one, other] = sums.map(|sum| sum.finish());
+    Ok(Some(format!("{one:016x}{other:016x}")))
+}
+
+/// Where a file of this size is read: the same places each time.
+fn places(size: u64) -> Vec<(u64, u64)> {
+    if size <= WHOLE {
+        return vec![(0, size)];
+    }
+    let span = (size - 2 * END) / BLOCKS;
+    let block = |number: u64| {
+        let within = size.wrapping_add(number).wrapping_mul(SPREAD).rotate_left(32) % (span - BLOCK + 1);
+        (END + number * span + within, BLOCK)
+    };
+    std::iter::once((0, END)).chain((0..BLOCKS).map(block)).chain([(size - END, END)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn places_lie_in_the_file_in_order_and_apart() {
+        for size in [0, 1, WHOLE, WHOLE + 1, WHOLE + 15, 1 << 20, (1 << 30) + 12_345, 1 << 45, u64::MAX] {
+            let places = places(size);
+            let ends = places.iter().map(|(at, length)| at + length);
+            assert!(places.iter().skip(1).zip(ends).all(|((at, _), end)| *at >= end), "{size}: {places:?}");
+            assert!(places.last().is_some_and(|(at, length)| at + length == size), "{size}: {places:?}");
+            assert_eq!(places, super::places(size));
+            assert!(places.iter().map(|(_, length)| length).sum::<u64>() <= WHOLE);
+        }
+    }
+
+    #[test]
+    fn bytes_at_either_end_and_many_in_between_show_and_the_rest_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bak");
+        let sound = vec![7_u8; 4 << 20];
+        let of = |changed: &[usize]| {
+            let mut bytes = sound.clone();
+            changed.iter().for_each(|at| bytes[*at] ^= 1);
+            fs::write(&path, bytes).unwrap();
+            super::of(&path).unwrap().unwrap()
+        };
+        let known = of(&[]);
+        assert_eq!(of(&[]), known);
+        let middle: Vec<usize> = places(4 << 20).iter().map(|(at, _)| *at as usize).collect();
+        for at in middle.into_iter().chain([0, (4 << 20) - 1, 5000]) {
+            assert_ne!(of(&[at]), known, "{at}");
+        }
+        assert_eq!(super::of(folder.path()).unwrap(), None, "a folder has none");
+        fs::write(&path, [1]).unwrap();
+        let one = super::of(&path).unwrap();
+        fs::write(&path, []).unwrap();
+        assert_ne!(super::of(&path).unwrap(), one);
+    }
+}
