@@ -19,7 +19,7 @@ use format::types::xtype;
 
 use crate::by_plan::ByPlan;
 use crate::context::Context;
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Place};
 use crate::finding::Finding;
 use crate::outcome::Results;
 use crate::per_unit::PerUnit;
@@ -496,14 +496,17 @@ fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, c
         }
         let name = context.index_name(unit);
         let Some(program) = plans.get(at) else {
-            coverage.note(&limits::COLUMNS_UNKNOWN, name, tally.rows);
+            coverage.note(&limits::COLUMNS_UNKNOWN, Place::of(unit.owner.object_id, name), tally.rows);
             continue;
         };
         if sums.rows == 0 {
             continue;
         }
         for column in &program.columns {
-            let scope = || format!("{name}.{} ({})", column.name, column.info.declaration());
+            let scope = || {
+                let text = format!("{name}.{} ({})", column.name, column.info.declaration());
+                Place::of(unit.owner.object_id, text)
+            };
             if let Some(limit) = column.not_verified {
                 coverage.note(limit, scope(), sums.rows);
             }

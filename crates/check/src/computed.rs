@@ -223,16 +223,19 @@ fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, sums: &Sums, cove
     for (name, unit, reason) in plans.left_out.iter().filter(|(_, unit, _)| in_scope(*unit)) {
         let rows = swept.units.get(*unit as usize).map_or(0, |tally| tally.rows);
         if rows > 0 {
-            coverage.note_as(what, reason.clone(), name, rows);
+            coverage.note_as(what, reason.clone(), context.place_in(&[*unit], name), rows);
         }
     }
-    for column in plans.units.touched().flat_map(|(_, columns)| columns) {
+    for (unit, column) in
+        plans.units.touched().flat_map(|(unit, columns)| columns.iter().map(move |column| (unit, column)))
+    {
+        let place = || context.place_in(&[unit as UnitIndex], &column.name);
         let values = sums.values.get(column.counter);
         if values.uncertain > 0 {
-            coverage.note(&limits::COMPUTED_UNCERTAIN, &column.name, values.uncertain);
+            coverage.note(&limits::COMPUTED_UNCERTAIN, place(), values.uncertain);
         }
         if values.too_expensive > 0 {
-            coverage.note_as(what, &limits::EXPRESSION_TOO_EXPENSIVE, &column.name, values.too_expensive);
+            coverage.note_as(what, &limits::EXPRESSION_TOO_EXPENSIVE, place(), values.too_expensive);
         }
     }
 }

@@ -11,6 +11,7 @@ use format::{Page, PageHeader, PageId};
 use source::PageSource;
 
 use crate::audit::AuditRules;
+use crate::coverage::Place;
 use crate::expanded;
 use crate::hash::FactHash;
 use crate::in_flight::InFlight;
@@ -238,6 +239,17 @@ impl<'a> Context<'a> {
             Some(index) if !index.name.is_empty() => format!("{object}.{}", index.name),
             _ => object,
         }
+    }
+
+    /// A unit as a place in what is not verified.
+    pub(crate) fn place_of(&self, unit: &Unit) -> Place {
+        Place::of(unit.owner.object_id, self.index_name(unit))
+    }
+
+    /// The object of these units, named so.
+    pub(crate) fn place_in(&self, units: &[UnitIndex], text: impl Into<String>) -> Place {
+        let object = units.iter().find_map(|unit| Some(self.units.get(*unit)?.owner.object_id));
+        Place::of(object.unwrap_or_default(), text)
     }
 
     /// The unit to which a page belongs, according to the sweep.

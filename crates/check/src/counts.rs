@@ -24,7 +24,7 @@ pub(crate) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, c
         // More rows than are counted: the count alone is wrong. Fewer: rows may be gone.
         let has_more = tally.rows > rowset.rows.unsigned_abs();
         let limit = if has_more { &limits::COUNTS_ROWS_MORE } else { &limits::COUNTS_ROWS_FEWER };
-        coverage.note(limit.with(&[&tally.rows, &rowset.rows]), context.index_name(unit), 0);
+        coverage.note(limit.with(&[&tally.rows, &rowset.rows]), context.place_of(unit), 0);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What was asked for and could not be verified, gathered from all phases and threads.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::registry::limits::{Limit, Reason};
 
@@ -17,33 +18,105 @@ pub struct NotVerified {
     pub count: u64,
     /// The limit that is the reason.
     pub limit: &'static Limit,
+    /// The ids of the objects that it is about; empty where only `scope` says that: index `s` of `Order` reads as the table `Order.s`.
+    pub objects: Vec<i32>,
+}
+
+/// Where something could not be verified.
+pub(crate) struct Place {
+    text: String,
+    object: Option<i32>,
+}
+
+impl Place {
+    /// In an object or a part of it.
+    pub(crate) fn of(object_id: i32, text: impl Into<String>) -> Self {
+        Self { text: text.into(), object: Some(object_id).filter(|id| *id != 0) }
+    }
+}
+
+impl From<String> for Place {
+    fn from(text: String) -> Self {
+        Self { text, object: None }
+    }
+}
+
+impl From<&String> for Place {
+    fn from(text: &String) -> Self {
+        text.clone().into()
+    }
+}
+
+impl From<&str> for Place {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<Cow<'_, str>> for Place {
+    fn from(text: Cow<'_, str>) -> Self {
+        text.into_owned().into()
+    }
 }
 
 /// Collects; equal entries add up.
 #[derive(Default)]
 pub(crate) struct Coverage {
-    /// Counts by what, scope and reason.
-    entries: BTreeMap<(String, String, Reason), u64>,
+    /// By what, scope and reason.
+    entries: BTreeMap<(String, String, Reason), Noted>,
+}
+
+#[derive(Default)]
+struct Noted {
+    count: u64,
+    objects: BTreeSet<i32>,
+    /// Of some of it, no object is known.
+    has_others: bool,
 }
 
 impl Coverage {
     /// Notes that `count` of what the limit is about, in `scope`, were not verified; 0 where they cannot be counted.
-    pub(crate) fn note(&mut self, reason: impl Into<Reason>, scope: impl Into<String>, count: u64) {
+    pub(crate) fn note(&mut self, reason: impl Into<Reason>, scope: impl Into<Place>, count: u64) {
         let reason = reason.into();
         self.note_as(reason.limit.what, reason, scope, count);
     }
 
     /// The same, for a limit that keeps `what` from being verified among other things.
-    pub(crate) fn note_as(&mut self, what: &str, reason: impl Into<Reason>, scope: impl Into<String>, count: u64) {
-        *self.entries.entry((what.to_owned(), scope.into(), reason.into())).or_default() += count;
+    pub(crate) fn note_as(&mut self, what: &str, reason: impl Into<Reason>, scope: impl Into<Place>, count: u64) {
+        let Place { text, object } = scope.into();
+        let noted = self.entries.entry((what.to_owned(), text, reason.into())).or_default();
+        noted.count += count;
+        noted.objects.extend(object);
+        noted.has_others |= object.is_none();
     }
 
     /// What was not verified, and what is merely worth knowing; in order.
     pub(crate) fn into_lists(self) -> (Vec<NotVerified>, Vec<NotVerified>) {
-        let entries = self.entries.into_iter().map(|((what, scope, reason), count)| {
+        let entries = self.entries.into_iter().map(|((what, scope, reason), noted)| {
             let Reason { limit, text: reason } = reason;
-            NotVerified { what, scope, reason, count, limit }
+            let Noted { count, objects, has_others } = noted;
+            let objects = if has_others { Vec::new() } else { objects.into_iter().collect() };
+            NotVerified { what, scope, reason, count, limit, objects }
         });
         entries.partition(|entry| !entry.limit.is_note())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::limits::INDEX_ROWS_FORM;
+
+    #[test]
+    fn places_that_read_alike_are_one_entry_that_knows_its_objects_unless_one_is_unknown() {
+        let objects = |places: Vec<Place>| {
+            let mut coverage = Coverage::default();
+            places.into_iter().for_each(|place| coverage.note(&INDEX_ROWS_FORM, place, 1));
+            let (list, _) = coverage.into_lists();
+            list.into_iter().map(|entry| (entry.count, entry.objects)).collect::<Vec<_>>()
+        };
+        assert_eq!(objects(vec![Place::of(5, "dbo.Order.s"), Place::of(7, "dbo.Order.s")]), [(2, vec![5, 7])]);
+        assert_eq!(objects(vec![Place::of(5, "dbo.Order.s"), "dbo.Order.s".into()]), [(2, vec![])]);
+        assert_eq!(objects(vec![Place::of(0, "alloc unit ID 1")]), [(1, vec![])]);
     }
 }

@@ -8,7 +8,7 @@ use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, Stored, column_s
 use format::record::Record;
 
 use crate::context::Context;
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Place};
 use crate::damage::{partly_known_units, why_partly_known};
 use crate::finding::Finding;
 use crate::forwarding::is_live;
@@ -35,7 +35,8 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Find
         return;
     }
     let database = context.database;
-    let name = |index: &Index| format!("{}.{}", database.object_name(index.object_id), index.name);
+    let name =
+        |index: &Index| Place::of(index.object_id, format!("{}.{}", database.object_name(index.object_id), index.name));
     let mut nodes = None;
     let mut damaged = None;
     for index in database.indexes.values() {
@@ -169,10 +170,10 @@ impl Documents {
                 }
             })
         });
-        let name = context.database.object_name(self.object_id);
-        let Ok(unmatched) = compared else { return coverage.note_as(WHAT, &limits::PAGES_UNREADABLE, name, 1) };
+        let name = || Place::of(self.object_id, context.database.object_name(self.object_id));
+        let Ok(unmatched) = compared else { return coverage.note_as(WHAT, &limits::PAGES_UNREADABLE, name(), 1) };
         if unknown.get() > 0 {
-            return coverage.note(&limits::EXTENDED_KEYS, name, unknown.get());
+            return coverage.note(&limits::EXTENDED_KEYS, name(), unknown.get());
         }
         let [missing, surplus] = unmatched.rows;
         let owner = context.units.get(self.nodes).map(|unit| unit.owner);
@@ -180,7 +181,9 @@ impl Documents {
             [(&registry::VIEW_SURPLUS, !surplus.is_empty()), (&registry::VIEW_MISSING, !missing.is_empty())]
         {
             if let (true, Some(owner)) = (is_found, owner) {
-                findings.push(Finding::new(check).owner(owner).text_value("name", &name));
+                findings.push(
+                    Finding::new(check).owner(owner).text_value("name", context.database.object_name(self.object_id)),
+                );
             }
         }
     }

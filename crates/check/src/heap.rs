@@ -97,7 +97,7 @@ impl PageCheck for Heaps {
                 tally.unexplained_forwards = heap.unexplained;
             }
             if let Some(unit) = context.units.get(at as UnitIndex).filter(|unit| context.in_scope(unit)) {
-                to.coverage.note(&limits::HEAP_FORWARDING, context.index_name(unit), heap.unexplained);
+                to.coverage.note(&limits::HEAP_FORWARDING, context.place_of(unit), heap.unexplained);
             }
         }
         let differs = |unit: &UnitIndex| {

@@ -204,7 +204,7 @@ fn reckon(
         match obstacle {
             Some(reason) => {
                 let scope = format!("{}.{}", plan.result.table, plan.result.column);
-                coverage.note_as(limits::IDENTITY_VALUES.what, reason, scope, 1);
+                coverage.note_as(limits::IDENTITY_VALUES.what, reason, context.place_in(&plan.units, scope), 1);
             }
             None => results.push(plan.result.clone().with(range)),
         }

@@ -13,6 +13,7 @@ use catalog::Database;
 
 use crate::by_plan::ByPlan;
 use crate::context::Context;
+use crate::coverage::Place;
 use crate::damage::{damaged_units, named, why_partly_known};
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
@@ -210,7 +211,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
     for (name, reason) in plans.left_out() {
         if in_scope(context, &name.units) {
             outcome.indexes_in_scope += 1;
-            coverage.note_as(what, reason.clone(), &name.text, 1);
+            coverage.note_as(what, reason.clone(), context.place_in(&name.units, &name.text), 1);
         }
     }
     let damaged = damaged_units(context, swept, findings);
@@ -231,7 +232,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
             true => {
                 let limit = why_partly_known(context, index.iter().chain(&table));
-                coverage.note(limit, empty.name(context.database), 1);
+                coverage.note(limit, Place::of(empty.object_id, empty.name(context.database)), 1);
             }
             false => outcome.indexes_compared += 1,
         }
@@ -244,25 +245,26 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
             continue;
         }
         let sums = of_rows.plans.get(at);
+        let place = || context.place_in(&plan.index_units, &plan.name);
         outcome.indexes_in_scope += 1;
         let off_row_is_damaged = sums.off_row > 0 && plan.text_units.iter().any(|unit| damaged_off_row.contains(unit));
         if let rows @ 1.. = unread_rows(swept, units()) {
-            coverage.note(&limits::INDEX_ROWS_FORM, &plan.name, rows);
+            coverage.note(&limits::INDEX_ROWS_FORM, place(), rows);
         } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
             // CHECKDB reports the root cause: no 8951 for rows that a damaged page has lost.
             let off_row = plan.text_units.iter().filter(|_| off_row_is_damaged);
-            coverage.note(why_partly_known(context, units().chain(off_row)), &plan.name, 1);
+            coverage.note(why_partly_known(context, units().chain(off_row)), place(), 1);
         } else if sums.off_row > 0 && is_endless {
-            coverage.note(&limits::INDEX_OFF_ROW_ENDLESS, &plan.name, 0);
+            coverage.note(&limits::INDEX_OFF_ROW_ENDLESS, place(), 0);
         } else if sums.too_expensive > 0 {
-            coverage.note_as(what, &limits::EXPRESSION_TOO_EXPENSIVE, &plan.name, sums.too_expensive);
+            coverage.note_as(what, &limits::EXPRESSION_TOO_EXPENSIVE, place(), sums.too_expensive);
         } else if sums.unhashed > 0 {
-            coverage.note(&limits::INDEX_ROWS_UNCERTAIN, &plan.name, sums.unhashed);
+            coverage.note(&limits::INDEX_ROWS_UNCERTAIN, place(), sums.unhashed);
         } else {
             outcome.indexes_compared += 1;
             outcome.index_rows_compared += sums.index_rows;
             if sums.table != sums.index && description_is_damaged {
-                coverage.note(&limits::INDEX_DESCRIPTION_DAMAGED, &plan.name, 1);
+                coverage.note(&limits::INDEX_DESCRIPTION_DAMAGED, place(), 1);
             } else if sums.table != sums.index {
                 differing.push(at);
             }
@@ -271,9 +273,13 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
     for at in differing {
         let Some(plan) = plans.plans().get(at) else { continue };
         match pinpoint::index_rows((context, plans), plan, at, (of_rows.plans.get(at), swept), findings) {
-            Ok(true) => coverage.note(&limits::INDEX_MORE_UNMATCHED, &plan.name, 0),
+            Ok(true) => {
+                coverage.note(&limits::INDEX_MORE_UNMATCHED, context.place_in(&plan.index_units, &plan.name), 0)
+            }
             Ok(false) => {}
-            Err(_) => coverage.note_as(what, &limits::PAGES_UNREADABLE, &plan.name, 1),
+            Err(_) => {
+                coverage.note_as(what, &limits::PAGES_UNREADABLE, context.place_in(&plan.index_units, &plan.name), 1)
+            }
         }
     }
 }

@@ -237,13 +237,13 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums
     for (at, tally) in swept.units.touched() {
         let Some(unit) = context.units.list().get(at) else { continue };
         if unit.shape == Shape::Heap && unit.compressed && tally.data_pages > 0 && context.in_scope(unit) {
-            to.coverage.note(&limits::PFS_FREE_SPACE_COMPRESSED, context.index_name(unit), tally.data_pages);
+            to.coverage.note(&limits::PFS_FREE_SPACE_COMPRESSED, context.place_of(unit), tally.data_pages);
         }
     }
     let unplanned = swept.units.touched().filter(|(at, _)| planned.get(*at) == Some(&false));
     for (at, tally) in unplanned.filter(|(_, tally)| tally.text_pages > 0) {
         let Some(unit) = context.units.list().get(at) else { continue };
-        to.coverage.note(&limits::LOB_UNIT_UNKNOWN, context.index_name(unit), tally.text_pages);
+        to.coverage.note(&limits::LOB_UNIT_UNKNOWN, context.place_of(unit), tally.text_pages);
     }
 }
 
@@ -265,12 +265,12 @@ fn rowset(
         return Ok(());
     }
     if let Some(limit) = why_not(context, plan, swept, of_rows) {
-        coverage.note_as(limits::LOB_GHOSTS.what, limit, context.index_name(unit), weight);
+        coverage.note_as(limits::LOB_GHOSTS.what, limit, context.place_of(unit), weight);
     } else if plan.text_units.iter().any(|unit| differs(sums(unit))) {
         let is_whole = swept.units.get(plan.in_row as usize).is_some_and(|tally| tally.lost_pages() == 0);
         let doubts = self::pinpoint::lob((context, plans), plan, weight, is_whole, findings)?;
         if doubts > 0 {
-            coverage.note(&limits::LOB_GHOSTS, context.index_name(unit), doubts);
+            coverage.note(&limits::LOB_GHOSTS, context.place_of(unit), doubts);
         }
         parity::note_damaged(context, plans, plan, coverage);
     } else {

@@ -275,7 +275,7 @@ const WHAT: &str = limits::PARTITION_ORDER.what;
 fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Coverage) {
     for (name, units, reason) in plans.left_out() {
         if units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| context.in_scope(unit)) {
-            coverage.note_as(WHAT, reason.clone(), name, units.len() as u64);
+            coverage.note_as(WHAT, reason.clone(), context.place_in(units, name), units.len() as u64);
         }
     }
     for (at, plan) in plans.plans().iter().enumerate() {

@@ -90,7 +90,7 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Ta
         tally.unread_pages += 1;
     }
     if let Some(unit) = context.units.get(unit) {
-        coverage.note(&limits::PAGES_UNREADABLE, context.index_name(unit), 1);
+        coverage.note(&limits::PAGES_UNREADABLE, context.place_of(unit), 1);
     }
 }
 

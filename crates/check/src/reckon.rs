@@ -48,7 +48,7 @@ pub(crate) fn reckon(
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
     let Some(row) = context.units.get(unit) else { return false };
     // Lazy: there may be many units, and few have anything to note.
-    let name = || context.index_name(row);
+    let name = || context.place_of(row);
     let mut judged = true;
     if context.survey.broken_chains.contains(&unit) {
         coverage.note(&limits::TREE_IAM_CHAIN, name(), 1);

@@ -112,16 +112,16 @@ fn note(context: &Context<'_>, swept: &Tallies, sums: &Sums, to: &mut Results<'_
         let index = at as UnitIndex;
         let is_asked_for = |unit: &&Unit| context.in_scope(unit) && context.checks_tree(unit);
         let Some(unit) = context.units.get(index).filter(is_asked_for) else { continue };
-        let name = context.index_name(unit);
+        let place = || context.place_of(unit);
         let undecided = sums.units.get(at).map_or(0, |tree| tree.undecided);
         if undecided > 0 {
-            to.coverage.note(&limits::TREE_KEY_ORDER_COLLATION, &name, undecided);
+            to.coverage.note(&limits::TREE_KEY_ORDER_COLLATION, place(), undecided);
         }
         if tally.unaudited_entries > 0 && unit.compressed {
-            to.coverage.note(&limits::TREE_COMPRESSED_ENTRIES, &name, tally.unaudited_entries);
+            to.coverage.note(&limits::TREE_COMPRESSED_ENTRIES, place(), tally.unaudited_entries);
         }
         if context.keys(index).is_none() {
-            to.coverage.note(&limits::TREE_COLUMNS_UNKNOWN, &name, tally.rows);
+            to.coverage.note(&limits::TREE_COLUMNS_UNKNOWN, place(), tally.rows);
         }
     }
 }

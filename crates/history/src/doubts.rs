@@ -21,8 +21,11 @@ impl Doubts {
             names.entry(rowset.display_name()).or_default().insert(rowset.object_id);
         }
         let mut doubts = Self { of_objects: HashMap::new(), of_all: Vec::new() };
-        for NotVerified { scope, limit, .. } in &report.not_verified {
-            let objects = objects_in(&names, scope);
+        for NotVerified { scope, limit, objects, .. } in &report.not_verified {
+            let objects = match objects.is_empty() {
+                true => objects_in(&names, scope),
+                false => objects.iter().copied().collect(),
+            };
             if objects.is_empty() {
                 doubts.of_all.push(limit);
             }
@@ -72,7 +75,7 @@ mod tests {
     use check::registry::limits;
 
     fn entry(scope: &str, limit: &'static Limit) -> NotVerified {
-        NotVerified { what: "x".into(), scope: scope.into(), reason: "y".into(), count: 1, limit }
+        NotVerified { what: "x".into(), scope: scope.into(), reason: "y".into(), count: 1, limit, objects: Vec::new() }
     }
 
     fn report(entries: Vec<NotVerified>) -> Report {
@@ -104,6 +107,19 @@ mod tests {
         assert!(doubts.concern(Phase::CrossRow, Some(4)), "its index s");
         assert!(doubts.concern(Phase::CrossRow, Some(3)), "the table [Order.s]");
         assert!(!doubts.concern(Phase::CrossRow, Some(1)));
+    }
+
+    #[test]
+    fn a_doubt_that_knows_its_objects_is_about_no_other_whose_name_reads_alike() {
+        let of = |objects| NotVerified { objects, ..entry("dbo.Order.s", &limits::INDEX_ROWS_FORM) };
+        let doubts = |objects| Doubts::of(&report(vec![of(objects)]));
+        let index = doubts(vec![4]);
+        assert!(index.concern(Phase::CrossRow, Some(4)), "index s of dbo.Order, which the run does not list");
+        assert!(!index.concern(Phase::CrossRow, Some(3)), "the table [Order.s]");
+        let both = doubts(vec![3, 4]);
+        assert!(both.concern(Phase::CrossRow, Some(3)) && both.concern(Phase::CrossRow, Some(4)));
+        assert!(!both.concern(Phase::CrossRow, Some(1)), "another table");
+        assert!(doubts(Vec::new()).concern(Phase::CrossRow, Some(3)), "without ids the text decides");
     }
 
     #[test]

@@ -455,6 +455,7 @@ mod tests {
             reason: "no catalog".into(),
             count: 0,
             limit: &registry::limits::COLUMNS_UNKNOWN,
+            objects: Vec::new(),
         };
         report.not_verified.push(entry);
         assert_eq!((status(&report, false), status(&report, true)), (1 + 4 + 16, 1 + 4));

@@ -174,5 +174,6 @@ fn not_verified(what: &str, scope: &str, count: u64) -> NotVerified {
         reason: "collation not supported".to_owned(),
         count,
         limit,
+        objects: Vec::new(),
     }
 }

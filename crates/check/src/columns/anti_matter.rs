@@ -6,7 +6,7 @@ use format::bytes::unsigned;
 use format::types::xtype;
 
 use super::RowLook;
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Place};
 use crate::finding::{Finding, Owner};
 use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
@@ -27,7 +27,7 @@ pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Findin
         let owner = unit.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| units.owner_of(unit.id));
         if can_be_paused(database) {
             let name = database.object_name(rowset.object_id);
-            let scope = format!("{name}, index ID {}", rowset.index_id);
+            let scope = Place::of(rowset.object_id, format!("{name}, index ID {}", rowset.index_id));
             coverage.note_as("anti-matter columns", &limits::INDEX_BUILD_PAUSED, scope, 0);
         } else if rowset.index_id <= 1 {
             findings.push(Finding::new(&registry::ANTI_MATTER_COLUMN).owner(owner));

@@ -11,7 +11,7 @@ use format::types::{TypeInfo, xtype};
 use super::facts::{Expects, InRow};
 use super::plan::{Plans, RowsetPlan};
 use crate::context::Context;
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Place};
 use crate::forwarding::is_live;
 use crate::ledger::FindingCollector;
 use crate::pinpoint::{self, Unread};
@@ -121,7 +121,7 @@ pub(super) fn reckon(
         return Ok(());
     };
     let Some(suspects) = suspects else {
-        let scope = format!("{}: ntext", context.index_name(unit));
+        let scope = Place::of(unit.owner.object_id, format!("{}: ntext", context.index_name(unit)));
         coverage.note(&limits::COLUMN_NTEXT_TOO_MANY, scope, 0);
         return Ok(());
     };
@@ -148,7 +148,7 @@ pub(super) fn reckon(
 pub(super) fn note_damaged(context: &Context<'_>, plans: &Plans, plan: &RowsetPlan, coverage: &mut Coverage) {
     let has_ntext = plans.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
     if let Some(unit) = context.units.get(plan.in_row).filter(|_| has_ntext && context.options.checks_purity()) {
-        let scope = format!("{}: ntext", context.index_name(unit));
+        let scope = Place::of(unit.owner.object_id, format!("{}: ntext", context.index_name(unit)));
         coverage.note(&limits::COLUMN_NTEXT_DAMAGED, scope, 0);
     }
 }

@@ -5,7 +5,7 @@ use format::page::PAGE_BYTES;
 use source::PageSource;
 
 use crate::context::Context;
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Place};
 use crate::options::{Options, RecoveryDoubtKind, Scope};
 use crate::registry::limits;
 use crate::survey;
@@ -89,7 +89,7 @@ pub(super) fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &
     }
     for (at, tally) in swept.units.touched().filter(|(_, tally)| tally.pages() > 0) {
         let Some(unit) = context.units.list().get(at).filter(|unit| context.in_scope(unit)) else { continue };
-        let name = context.index_name(unit);
+        let place = || context.place_of(unit);
         if tally.unaudited_rows > 0 {
             let is_dropped =
                 unit.row.and_then(|row| context.database.units.get(row)).is_some_and(|row| row.is_dropped());
@@ -102,12 +102,12 @@ pub(super) fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &
             } else {
                 &limits::RECORDS_FORM_UNKNOWN
             };
-            coverage.note(limit, &name, tally.unaudited_rows);
+            coverage.note(limit, place(), tally.unaudited_rows);
         }
         if unit.compressed && unit.shape.is_rows() && unit.shape != Shape::Unknown {
-            coverage.note(&limits::HEADERS_COUNTS_COMPRESSED, &name, tally.pages());
+            coverage.note(&limits::HEADERS_COUNTS_COMPRESSED, place(), tally.pages());
         } else if tally.uncounted_pages > 0 {
-            coverage.note(&limits::HEADERS_COUNTS_GHOSTS, &name, tally.uncounted_pages);
+            coverage.note(&limits::HEADERS_COUNTS_GHOSTS, place(), tally.uncounted_pages);
         }
     }
     if context.options.physical_only {
@@ -124,7 +124,7 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     };
     let rowsets = || database.rowsets.iter().filter(in_scope);
     for object in database.memory_optimized_tables() {
-        coverage.note(&limits::TABLE_MEMORY_OPTIMIZED, database.object_name(object), 0);
+        coverage.note(&limits::TABLE_MEMORY_OPTIMIZED, Place::of(object, database.object_name(object)), 0);
     }
     let unknown_units = database.units.iter().filter(|unit| matches!(unit.kind, UnitKind::Other(_))).count();
     if unknown_units > 0 {
@@ -133,6 +133,6 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     let is_filestream = |column: &catalog::RowsetColumn| column.status & column_status::FILESTREAM != 0;
     for rowset in rowsets().filter(|rowset| rowset.layout.columns.iter().any(is_filestream)) {
         let name = database.object_name(rowset.object_id);
-        coverage.note(&limits::FILESTREAM_FILES, name, 0);
+        coverage.note(&limits::FILESTREAM_FILES, Place::of(rowset.object_id, name), 0);
     }
 }

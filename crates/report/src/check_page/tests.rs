@@ -98,6 +98,7 @@ fn names_cannot_become_markup() {
         reason: hostile.clone(),
         count: 1,
         limit: &registry::limits::COLUMNS_UNKNOWN,
+        objects: Vec::new(),
     }];
     report.page_map = Some(of_file(80, vec![MapRun { cells: 10, owner: 0, state: MapState::Free }]));
     let page = page(&report);
@@ -223,6 +224,7 @@ fn irregular(amount: &Amount, name: &str) -> Report {
             reason: format!("{} {name}", at % 500),
             count: 1,
             limit: registry::limits::ALL[at % registry::limits::ALL.len()],
+            objects: Vec::new(),
         })
         .collect();
     report

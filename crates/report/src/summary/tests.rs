@@ -60,6 +60,7 @@ fn not_verified(limit: &'static limits::Limit, scope: &str) -> NotVerified {
         reason: limit.reason.to_owned(),
         count: 1,
         limit,
+        objects: Vec::new(),
     }
 }
 
