@@ -8,6 +8,7 @@ mod chain;
 mod check;
 mod checkpoints;
 mod cli;
+mod closed;
 mod deliver;
 #[cfg(feature = "lab")]
 mod demo;

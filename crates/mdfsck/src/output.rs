@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use source::{FileKind, PageSource, identify};
 use tempfile::NamedTempFile;
 
+use crate::closed::{self, Closed};
 use crate::failure::Failure;
 
 /// Bytes that identify a file.
@@ -236,8 +237,14 @@ fn is_standard_output(_: &Path) -> bool {
 /// If not all of it could be written. A reader that closed the pipe (`| head`) is not an error worth a message: it has
 /// seen what it wanted, but the status must not be that of a complete result.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    write(&mut out).and_then(|()| out.flush()).map_err(|cause| match is_closed(&cause) {
+    let written = match closed::is_stdout() {
+        true => write(&mut Closed),
+        false => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write(&mut out).and_then(|()| out.flush())
+        }
+    };
+    written.map_err(|cause| match is_closed(&cause) {
         true => Failure::quiet(),
         false => Failure::unable(format!("the results cannot be written to standard output: {cause}")),
     })

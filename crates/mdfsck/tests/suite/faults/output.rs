@@ -61,7 +61,7 @@ fn a_run_that_is_killed_leaves_the_old_file_and_a_new_one_is_whole_or_not_there(
 }
 
 #[test]
-fn a_full_disk_and_a_closed_pipe_never_read_as_sound() {
+fn a_full_disk_a_closed_pipe_and_a_closed_output_never_read_as_sound() {
     let folder = folder_with_database();
     let here = folder.path();
     for arguments in
@@ -69,6 +69,11 @@ fn a_full_disk_and_a_closed_pipe_never_read_as_sound() {
     {
         let full = shell(here, &format!("exec $mdfsck {arguments} > /dev/full"));
         ends(&full, 4, &["standard output", "No space left"]);
+        #[cfg(target_os = "linux")]
+        {
+            let none = shell(here, &format!("exec $mdfsck {arguments} >&-"));
+            ends(&none, 4, &["standard output", "it is closed"]);
+        }
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
@@ -76,6 +81,12 @@ fn a_full_disk_and_a_closed_pipe_never_read_as_sound() {
         let run = command.spawn().unwrap();
         let closed = run.wait_with_output().unwrap();
         assert_eq!((closed.status.code(), stderr(&closed)), (Some(4), String::new()), "{arguments}");
+    }
+    // Who discards results, or has none to write, loses none.
+    for quiet in
+        ["check db < /dev/null > /dev/null", "check db <> /dev/null 1<> /dev/null", "check db --output kept >&-"]
+    {
+        assert_eq!(shell(here, &format!("exec $mdfsck {quiet}")).status.code(), Some(0), "{quiet}");
     }
     ends(&mdfsck(here, &["check", "db", "--output", "/dev/full"]), 4, &["/dev/full", "No space left"]);
 }
