@@ -123,7 +123,7 @@ def main():
         estate(Path(folder) / "h.db", arguments.databases)
         # The server has one core, the clients another.
         cores = sorted(os.sched_getaffinity(0))
-        server = subprocess.Popen([program, "serve", "--history", "h.db", "--listen", "127.0.0.1:0"], cwd=folder, stdout=subprocess.PIPE,
+        server = subprocess.Popen([program, "serve", "--history", "h.db", "--listen", "127.0.0.1:0", "--no-token"], cwd=folder, stdout=subprocess.PIPE,
                                   preexec_fn=lambda: os.sched_setaffinity(0, cores[:1]))
         port = int(re.search(rb":(\d+)/", server.stdout.readline()).group(1))
         check = subprocess.Popen(f"while :; do {program} check large --history h.db --window 5s --range 8MB --progress none; done",

@@ -3,13 +3,14 @@
 //! Read-only. Each of a fixed number of threads handles one connection at a time, for a limited time; the system queues the
 //! others. No text of a request ever becomes a path: a request holds numbers, and the history maps them to files.
 
+mod gate;
 mod http;
 mod page_view;
 mod site;
 mod token;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use crate::cli::ServeArguments;
 use crate::failure::{Failure, warn};
 use crate::keep;
+use gate::Gate;
 use http::{Answer, Connection, Refused};
 use site::Site;
 use token::Token;
@@ -49,10 +51,12 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
         .map_err(|cause| Failure::unable(format!("--listen {}: cannot be listened on: {cause}", arguments.listen)))?;
     let address = listener.local_addr().unwrap_or(arguments.listen);
     if !ip.is_loopback() {
-        warn(format!("{address}: other machines can read all pages of this history, and nothing is encrypted"));
+        let who = if arguments.no_token { "" } else { ", with the token" };
+        warn(format!("{address}: other machines can read all pages of this history{who}, and nothing is encrypted"));
     }
-    say(address, token.filter(|_| arguments.token_file.is_none()))?;
-    let server = Server { listener, site, hosts: Hosts::of(ip, &arguments.name), open: AtomicUsize::new(0) };
+    let gate = Gate::new(arguments.no_token, address)?;
+    say(&gate.address(address), token.filter(|_| arguments.token_file.is_none()))?;
+    let server = Server { listener, site, gate, hosts: Hosts::of(ip, &arguments.name), open: AtomicUsize::new(0) };
     let server = &server;
     // With fewer threads, the server handles fewer connections at a time.
     let started = thread::scope(|scope| {
@@ -67,10 +71,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
     }
 }
 
-fn say(address: SocketAddr, token: Option<Token>) -> Result<(), Failure> {
-    let mut text = format!("http://{address}/\n");
+fn say(address: &str, token: Option<Token>) -> Result<(), Failure> {
+    let mut text = format!("{address}\n");
     if let Some(token) = token {
-        text.push_str(&format!("token: {}\n", token.text()));
+        text.push_str(&format!("token to acknowledge: {}\n", token.text()));
     }
     crate::output::print(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -108,6 +112,7 @@ impl Hosts {
 struct Server {
     listener: TcpListener,
     site: Site,
+    gate: Gate,
     hosts: Hosts,
     /// Open connections.
     open: AtomicUsize,
@@ -161,7 +166,9 @@ impl Server {
                 }
             };
             let answer = match &request.host {
-                Some(host) if self.hosts.has(host) => self.site.answer(&request),
+                Some(host) if self.hosts.has(host) => {
+                    self.gate.refusal(&request).unwrap_or_else(|| self.site.answer(&request))
+                }
                 Some(_) => Answer::refusal(403),
                 None => Answer::refusal(400),
             };

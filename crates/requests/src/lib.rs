@@ -26,6 +26,8 @@ pub struct Request {
     pub fetch_site: Option<String>,
     /// The purpose, as reported by the browser: `navigate` when a user follows a link.
     pub fetch_mode: Option<String>,
+    /// What this server has given to the browser, as `name=value; name=value`.
+    pub cookie: Option<String>,
     /// What follows the head.
     pub body: Vec<u8>,
     /// Whether another request may follow on this connection.
@@ -36,6 +38,19 @@ impl Request {
     /// Whether the answer has no body.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
+    }
+
+    /// The path and the fields of the target.
+    pub fn target(&self) -> (&str, Vec<(String, String)>) {
+        let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
+        (path, fields(query.as_bytes()))
+    }
+
+    /// The value of a cookie.
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        let pairs =
+            self.cookie.as_deref().unwrap_or_default().split(';').filter_map(|pair| pair.trim().split_once('='));
+        pairs.into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 }
 
@@ -99,6 +114,7 @@ pub fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
         host: one("host")?,
         fetch_site: one("sec-fetch-site")?,
         fetch_mode: one("sec-fetch-mode")?,
+        cookie: one("cookie")?,
         body: Vec::new(),
         may_go_on: version == 1 && !wants_end,
     };
@@ -111,6 +127,19 @@ mod tests {
 
     fn status(text: &str) -> Result<Option<usize>, u16> {
         parse(text.as_bytes()).map(|head| head.map(|head| head.body_bytes))
+    }
+
+    #[test]
+    fn a_cookie_is_found_by_its_whole_name() {
+        let of = |cookie: &str| {
+            let text = format!("GET /run/1?token=a%20b&x HTTP/1.1\r\nCookie: {cookie}\r\n\r\n");
+            parse(text.as_bytes()).unwrap().unwrap().request
+        };
+        let request = of("a=1; mdfsck=2;mdfsck_80=3");
+        assert_eq!((request.cookie("mdfsck"), request.cookie("mdfsck_80")), (Some("2"), Some("3")));
+        assert_eq!((request.cookie("mdf"), of("").cookie("a"), of("a").cookie("a")), (None, None, None));
+        let (path, fields) = request.target();
+        assert_eq!((path, fields[0].1.as_str()), ("/run/1", "a b"));
     }
 
     #[test]

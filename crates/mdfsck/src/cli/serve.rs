@@ -15,7 +15,14 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8898")]
     pub(crate) listen: SocketAddr,
 
-    /// Listen on an address that other machines can reach: anyone there can read all pages, without encryption
+    /// Answer everybody who reaches the address, without the token that is part of the printed one: behind a proxy that asks who it is
+    ///
+    /// Pages show bytes of rows. Without this option a request needs the token, which is a new one after each start; a browser keeps
+    /// it as a cookie.
+    #[arg(long)]
+    pub(crate) no_token: bool,
+
+    /// Listen on an address that other machines can reach; nothing is encrypted
     #[arg(long)]
     pub(crate) allow_remote: bool,
 

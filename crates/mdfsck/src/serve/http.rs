@@ -31,17 +31,23 @@ pub(super) struct Answer {
     pub(super) content_type: &'static str,
     pub(super) body: Arc<Vec<u8>>,
     pub(super) location: Option<String>,
+    /// What the browser is to send with its next requests.
+    pub(super) cookie: Option<String>,
 }
 
 impl Answer {
     pub(super) fn html(body: impl Into<Arc<Vec<u8>>>) -> Self {
-        Self { status: 200, content_type: "text/html", body: body.into(), location: None }
+        Self { status: 200, content_type: "text/html", body: body.into(), location: None, cookie: None }
     }
 
     /// A status in a few words.
     pub(super) fn refusal(status: u16) -> Self {
-        let body = format!("{status} {}\n", words(status)).into_bytes();
-        Self { status, content_type: "text/plain", body: body.into(), location: None }
+        Self::text(status, &format!("{status} {}\n", words(status)))
+    }
+
+    /// A status with a text.
+    pub(super) fn text(status: u16, text: &str) -> Self {
+        Self { status, content_type: "text/plain", ..Self::html(text.as_bytes().to_vec()) }
     }
 }
 
@@ -150,6 +156,9 @@ impl Connection {
         }
         if let Some(location) = &answer.location {
             head.push_str(&format!("Location: {location}\r\n"));
+        }
+        if let Some(cookie) = &answer.cookie {
+            head.push_str(&format!("Set-Cookie: {cookie}; Path=/; HttpOnly; SameSite=Lax\r\n"));
         }
         head.push_str(if goes_on { "Connection: keep-alive\r\n\r\n" } else { "Connection: close\r\n\r\n" });
         let deadline = Instant::now() + SENDING;

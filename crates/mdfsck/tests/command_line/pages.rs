@@ -497,11 +497,7 @@ fn of_servers(folder: &Path) -> Result<(), Failed> {
     let database = server.model(&format!("/database/{worst}"))?;
     let (run, key) = (&database["database"]["runs"][1]["id"], &database["database"]["findings"]["shown"][0]["key"]);
     let mut session = open(folder)?;
-    let page = |path: String, ready| Page {
-        name: "a page of a server",
-        url: format!("http://127.0.0.1:{}{path}", server.port),
-        ready,
-    };
+    let page = |path: String, ready| Page { name: "a page of a server", url: server.url(&path), ready };
     let run = page(format!("/run/{run}"), SCRIPT_IS_DONE);
     for page in [
         page("/".to_owned(), SCRIPT_IS_DONE),

@@ -19,6 +19,7 @@ pub(super) fn with_servers() -> Vec<(&'static str, Test)> {
         ("serve refuses names that lead elsewhere, other methods, and whatever is not there", refusals),
         ("serve survives 500 kinds of requests that are none, and gives no file away", hostile_requests),
         ("serve answers while slow clients hold more connections than it takes", slow_clients),
+        ("a server shows its pages only to those who have the token of its address", token),
         ("a finding is acknowledged with the token only, and only where that is allowed", acknowledgement),
         ("serve shows a page of a database file only, whatever the history names", other_files),
         ("serve shows at once what changes: a check under way, its end, another file", changes),
@@ -37,6 +38,9 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
 pub(super) struct Server {
     child: Child,
     pub(super) port: u16,
+    /// The token to read.
+    cookie: Option<String>,
+    /// The token to acknowledge.
     token: Option<String>,
 }
 
@@ -50,11 +54,20 @@ impl Server {
             .spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
         let address = lines.next().ok_or("no address")??;
-        let port = address.trim_end_matches('/').rsplit_once(':').ok_or("no port")?.1.parse()?;
+        let (start, cookie) =
+            address.split_once("?token=").map_or((address.as_str(), None), |(start, token)| (start, Some(token)));
+        let cookie = cookie.map(str::to_owned);
+        let port = start.trim_end_matches('/').rsplit_once(':').ok_or("no port")?.1.parse()?;
         let is_random = options == ["--allow-ack"];
         let token = if is_random { lines.next().transpose()? } else { None };
-        let token = token.and_then(|line| Some(line.strip_prefix("token: ")?.to_owned()));
-        Ok(Self { child, port, token })
+        let token = token.and_then(|line| Some(line.strip_prefix("token to acknowledge: ")?.to_owned()));
+        Ok(Self { child, port, cookie, token })
+    }
+
+    /// What a browser is given: the address of a path, with the token.
+    pub(super) fn url(&self, path: &str) -> String {
+        let token = self.cookie.as_ref().map(|token| format!("?token={token}")).unwrap_or_default();
+        format!("http://127.0.0.1:{}{path}{token}", self.port)
     }
 
     fn connect(&self) -> Result<TcpStream, Failed> {
@@ -76,7 +89,12 @@ impl Server {
     fn ask(&self, method: &str, target: &str, headers: &str, body: &str) -> Result<(u16, String, String), Failed> {
         let host = if headers.contains("Host:") { String::new() } else { format!("Host: 127.0.0.1:{}\r\n", self.port) };
         let length = if method == "POST" { format!("Content-Length: {}\r\n", body.len()) } else { String::new() };
-        let request = format!("{method} {target} HTTP/1.1\r\n{host}{headers}{length}Connection: close\r\n\r\n{body}");
+        let cookie = match &self.cookie {
+            Some(token) if !headers.contains("Cookie:") => format!("Cookie: mdfsck_{}={token}\r\n", self.port),
+            _ => String::new(),
+        };
+        let request =
+            format!("{method} {target} HTTP/1.1\r\n{host}{cookie}{headers}{length}Connection: close\r\n\r\n{body}");
         let answer = text(&self.raw(request.as_bytes())?);
         let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
         let status = head.split(' ').nth(1).ok_or("no status")?.parse()?;
@@ -102,6 +120,33 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A port is there for every user of the machine: who has not the address that was printed reads nothing, whatever it is.
+fn token(folder: &Path) -> Result<(), Failed> {
+    history(folder)?;
+    let server = Server::start(folder, &[])?;
+    let token = server.cookie.clone().ok_or("no token in the address")?;
+    for target in
+        ["/", "/style.css", "/script.js", "/database/1", "/run/1", "/page/1", "/nothing", "/?token=", "/?token=0"]
+    {
+        for cookie in ["Cookie: a=b\r\n".to_owned(), format!("Cookie: mdfsck_{}={}\r\n", server.port, &token[1..])] {
+            let (status, head, body) = server.ask("GET", target, &cookie, "")?;
+            ensure(
+                status == 403 && !head.contains(&token) && body.contains("mdfsck serve"),
+                format!("{target}: {head}{body}"),
+            )?;
+        }
+    }
+    ensure(server.ask("POST", "/acknowledge/1", "Cookie: a=b\r\n", "token=x&because=y")?.0 == 403, "POST")?;
+    let (status, head, _) = server.ask("GET", &format!("/database/1?token={token}"), "Cookie: a=b\r\n", "")?;
+    let wanted = format!("Set-Cookie: mdfsck_{}={token}; Path=/; HttpOnly; SameSite=Lax", server.port);
+    ensure(status == 303 && head.contains(&wanted) && head.contains("Location: /database/1\r\n"), head)?;
+    ensure(server.get("/database/1")?.0 == 200, "with the cookie")?;
+    let other = Server::start(folder, &[])?;
+    ensure(other.cookie.as_ref().is_some_and(|other| *other != token), "each start has its own")?;
+    let open = Server::start(folder, &["--no-token"])?;
+    ensure(open.cookie.is_none() && open.get("/page/1")?.0 == 200, "--no-token")
 }
 
 fn pages(folder: &Path) -> Result<(), Failed> {
@@ -174,7 +219,8 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         "a link",
     )?;
     // One connection, several requests.
-    let one = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.port);
+    let cookie = format!("Cookie: mdfsck_{}={}\r\n", server.port, server.cookie.as_deref().unwrap_or_default());
+    let one = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{cookie}\r\n", server.port);
     let last = one.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     let answers = text(&server.raw(format!("{one}{one}{last}").as_bytes())?);
     ensure(answers.matches("HTTP/1.1 200 OK").count() == 3, answers)?;
@@ -645,7 +691,7 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     change(folder, &format!("UPDATE database SET name = '{}' WHERE id = 2", hostile_name()))?;
     let server = Server::start(folder, &["--allow-ack"])?;
-    let url = format!("http://127.0.0.1:{}/", server.port);
+    let url = server.url("/");
     let mut session = Session::open(&browser, folder)?;
     let mut grounds = Vec::new();
     for (width, is_dark) in [(400, false), (400, true), (1100, false)] {
