@@ -30,7 +30,16 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
     columns.sort_unstable();
     let names: Vec<String> = table.columns.iter().filter(is_inserted).map(|column| quote(&column.name)).collect();
     let mut before = String::from("SET NOCOUNT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n");
+    let needs = script.needs(id);
+    for (what, all) in [("must exist", &needs.must_exist), ("is not created, and left out here", &needs.left_out)] {
+        for one in all {
+            before.push_str(&format!("{}\n", comment(&format!("{what}: {one}"))));
+        }
+    }
     before.push_str(&guard(&name));
+    if !needs.created.is_empty() {
+        before.push_str(&batch(&needs.created));
+    }
     before.push_str(&batch(&script.create_table(id)?));
     let left_out: Vec<&str> = table
         .columns

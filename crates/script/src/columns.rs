@@ -118,8 +118,7 @@ impl Script<'_> {
         match info.xtype {
             xtype::CLR => format!("varbinary(max) {}", comment("a CLR type whose name is not in the catalog")),
             xtype::XML if facts.xml_schema_id != 0 => {
-                let schema = format!("XML schema collection id {}", facts.xml_schema_id);
-                format!("xml {}", comment(&schema))
+                format!("xml {}", comment(&self.xml_schema(facts.xml_schema_id)))
             }
             xtype::TIMESTAMP => "rowversion".to_owned(),
             _ if info.name() == "unknown type" => comment(&format!("unknown type {}", info.xtype)),
@@ -164,7 +163,7 @@ impl Script<'_> {
         })
     }
 
-    fn name_of(&self, object_id: i32) -> String {
+    pub(crate) fn name_of(&self, object_id: i32) -> String {
         self.table_name(object_id).unwrap_or_else(|| format!("object ID {object_id}"))
     }
 }

@@ -28,6 +28,8 @@ pub struct Definitions {
     texts: BTreeMap<Key, ModuleText>,
     /// Types by id.
     pub types: BTreeMap<i32, UserType>,
+    /// XML schema collections by id.
+    pub xml_schemas: BTreeMap<i32, UserType>,
     /// Filegroups and partition schemes by id.
     pub data_spaces: BTreeMap<i32, String>,
     /// sysschobjs.status by object.
@@ -58,7 +60,7 @@ pub struct IndexFacts {
     pub fill_factor: u8,
 }
 
-/// A type of sysscalartypes.
+/// A type of sysscalartypes, or what else a schema holds beside objects.
 #[derive(Clone, Debug, Default)]
 pub struct UserType {
     /// Schema id.
@@ -103,6 +105,7 @@ const SYSIDXSTATS: i32 = 54;
 const SYSISCOLS: i32 = 55;
 const SYSOBJVALUES: i32 = 60;
 const SYSCLSOBJS: i32 = 64;
+const SYSNSOBJS: i32 = 44;
 
 /// Class, object and sub id of a text.
 type Key = (u8, i32, i32);
@@ -135,7 +138,7 @@ impl Definitions {
             + of_entries(self.indexes.len(), size_of::<((i32, i32), IndexFacts)>())
             + of_entries(self.key_ordinals.len(), size_of::<((i32, i32, u32), u8)>())
             + of_entries(self.texts.len(), size_of::<(Key, ModuleText)>() + 16)
-            + of_entries(self.types.len() + self.data_spaces.len(), 2 * size_of::<UserType>())
+            + of_entries(self.types.len() + self.xml_schemas.len() + self.data_spaces.len(), 2 * size_of::<UserType>())
             + of_entries(self.object_status.len(), size_of::<(i32, u32)>())
             + texts as u64
     }
@@ -247,6 +250,15 @@ impl Definitions {
             let &[id, schema, name] = values else { return };
             let name = name.map(utf16).unwrap_or_default();
             found.types.insert(int(id), UserType { schema_id: int(schema), name });
+        });
+        let columns = ["class", "id", "name", "nsid"];
+        self.scan(source, database, (SYSNSOBJS, "sysnsobjs"), &columns, &mut |found, values| {
+            const XML_SCHEMA_COLLECTION: u64 = 27;
+            let &[kind, id, name, schema] = values else { return };
+            if value(kind) == XML_SCHEMA_COLLECTION {
+                let name = name.map(utf16).unwrap_or_default();
+                found.xml_schemas.insert(int(id), UserType { schema_id: int(schema), name });
+            }
         });
         let columns = ["class", "id", "name"];
         self.scan(source, database, (SYSCLSOBJS, "sysclsobjs"), &columns, &mut |found, values| {

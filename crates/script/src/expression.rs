@@ -42,7 +42,7 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
 }
 
 /// Bytes up to the closing character. One that is doubled ends a part, and the next one begins there.
-fn delimited(text: &str, close: char) -> Option<usize> {
+pub(crate) fn delimited(text: &str, close: char) -> Option<usize> {
     let mut at = 1;
     loop {
         at += text.get(at..)?.find(close)? + 1;

@@ -23,6 +23,7 @@ pub use constant::{Constant, EXECUTE, EXECUTED, batch, is_plain};
 pub use definitions::{ColumnFacts, Definitions, IndexFacts, ModuleText, UserType};
 pub use modules::Module;
 pub use names::{comment, quote, quote_text};
+pub use types::Needs;
 
 use catalog::Database;
 

@@ -96,11 +96,14 @@ fn tables_of_adventure_works_have_alias_types_computed_columns_and_texts_off_the
     let product = table(&database, "Product");
     assert!(script.create_table(product).unwrap().contains("[Name] [dbo].[Name] NOT NULL"));
     assert_eq!(
-        script.prerequisites(product),
+        script.needs(product).created,
         "IF SCHEMA_ID(N'SalesLT') IS NULL EXEC (N'CREATE SCHEMA [SalesLT]');\n\
          IF TYPE_ID(N'[dbo].[Name]') IS NULL CREATE TYPE [dbo].[Name] FROM nvarchar(50) NULL;\n"
     );
-    assert_eq!(script.prerequisites(table(&database, "BuildVersion")), "");
+    assert_eq!(script.needs(table(&database, "BuildVersion")), crate::Needs::default());
+    let model = script.needs(table(&database, "ProductModel"));
+    let collection = "XML schema collection [SalesLT].[ProductDescriptionSchemaCollection]";
+    assert_eq!(model.left_out.into_iter().collect::<Vec<_>>(), [collection]);
     let details = script.foreign_keys(table(&database, "SalesOrderDetail")).concat();
     assert!(details.contains("ON DELETE CASCADE") && !details.contains("ON UPDATE"), "{details}");
     let modules = modules(&database, &definitions, path);

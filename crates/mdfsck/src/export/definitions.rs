@@ -40,7 +40,9 @@ pub(super) fn write(
             ModuleText::Text(text) => {
                 let path = plan.definitions.join(&name);
                 plan.refuse_existing(&path)?;
-                write_file(&path, plan.replaces, &format!("{SETTINGS}{}", batch(text)))?;
+                let schema = script.schema(module.object_id);
+                let schema = if schema.is_empty() { schema } else { batch(&schema) };
+                write_file(&path, plan.replaces, &format!("{SETTINGS}{schema}{}", batch(text)))?;
                 Ok(format!("definitions/{name}"))
             }
             ModuleText::Encrypted => Err("its text is encrypted (WITH ENCRYPTION), or does not begin with CREATE"),
