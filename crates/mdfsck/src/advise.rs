@@ -77,7 +77,7 @@ fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure
     if arguments.backups.is_empty() {
         return Ok((None, 0));
     }
-    let (paths, status) = chain::find_all(&arguments.backups);
+    let (paths, _, status) = chain::find_all(&arguments.backups);
     let (media, unread) = chain::read_media(&paths);
     if paths.is_empty() {
         warn("--backups: no backup file found there");

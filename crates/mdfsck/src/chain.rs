@@ -21,7 +21,7 @@ use verify::Verifier;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let script_file = script_file(arguments)?;
-    let (paths, mut status) = find_all(&arguments.paths);
+    let (paths, unchecked, mut status) = find_all(&arguments.paths);
     let (media, unread) = read_media(&paths);
     status |= unread;
     // Why none of the files is a backup was said.
@@ -63,7 +63,11 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
             // The script is there even if nobody reads the list.
             let scripted = target.map_or(Ok(()), |target| target.write(write_script));
             status |= scripted.map_or_else(Failure::report, |()| 0);
-            output::print(|out| print(&found, arguments.json, out))
+            output::print(|out| {
+                print(&found, arguments.json, out)?;
+                let mut unchecked = unchecked.iter().filter(|_| !arguments.json);
+                unchecked.try_for_each(|why| writeln!(out, "\nNOT CHECKED: {}", report::printable(why)))
+            })
         }
     };
     Ok(status | written.map_or_else(Failure::report, |()| 0))
@@ -157,9 +161,10 @@ fn look<'a>(
     (found, status)
 }
 
-/// The files that were named, and the backup files in the folders that were, each once; with the bits of the exit status for
+/// The files that were named, and the backup files in the folders that were, each once; what of them may hold a backup and is not read,
+/// with the reason; and the bits of the exit status for
 /// what cannot be read, which is reported.
-pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, u8) {
+pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>, u8) {
     let mut search = Search::default();
     for path in named {
         match storage::is_folder(path) {
@@ -167,12 +172,12 @@ pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, u8) {
             false => search.paths.push(path.clone()),
         }
     }
-    let Search { mut paths, status } = search;
+    let Search { mut paths, unchecked, status } = search;
     paths.sort();
     // A link beside its target is the same file.
     let mut seen = BTreeSet::new();
     paths.retain(|path| storage::canonical(path).map_or(true, |file| seen.insert(file)));
-    (paths, status)
+    (paths, unchecked, status)
 }
 
 /// What the labels of these files say, and the bits of the exit status for those that hold no backup or cannot be read.
@@ -185,10 +190,7 @@ pub(crate) fn read_media(paths: &[PathBuf]) -> (Vec<BackupMedia>, u8) {
                 status |= Failure::UNABLE;
             }
             Ok(read) => media.push(read),
-            Err(error) => {
-                warn(error);
-                status |= Failure::UNABLE;
-            }
+            Err(error) => status |= Failure { status: Failure::UNABLE, ..Failure::from(error) }.report(),
         }
     }
     (media, status)
@@ -198,6 +200,7 @@ pub(crate) fn read_media(paths: &[PathBuf]) -> (Vec<BackupMedia>, u8) {
 #[derive(Default)]
 struct Search {
     paths: Vec<PathBuf>,
+    unchecked: Vec<String>,
     status: u8,
 }
 
@@ -242,7 +245,8 @@ impl Search {
                 }
                 Ok(false) => {
                     if let Some(error) = plan::unchecked(&path) {
-                        warn(error);
+                        warn(&error);
+                        self.unchecked.push(error.to_string());
                         self.status |= Failure::UNABLE;
                     }
                 }

@@ -8,7 +8,7 @@ use events::{Event, IDENTIFY_BYTES, Kind, xel, xml};
 use source::storage::{self, Kind as PathKind};
 use source::{FileKind, FromStart, SharedFile, read_fully_at};
 
-use crate::failure::{Failure, warn};
+use crate::failure::{Failure, unreadable, warn};
 
 /// Faults that are shown per file; the others are counted.
 const SHOWN_FAULTS: u64 = 10;
@@ -29,7 +29,7 @@ pub(crate) enum Content {
 /// # Errors
 /// If it cannot be read, or is no file.
 pub(crate) fn content(path: &Path) -> Result<Content, Failure> {
-    let failed = |cause| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
+    let failed = |cause| unreadable(path, &cause);
     let PathKind::File { .. } = storage::kind(path).map_err(failed)? else {
         return Err(Failure::unable(format!("{}: is not a file", path.display())));
     };
@@ -63,8 +63,7 @@ impl EventReader {
     /// If it cannot be read.
     pub(crate) fn open(path: &Path, kind: Kind, names: &[String]) -> Result<Self, Failure> {
         let unable = |cause: String| Failure::unable(format!("{}: {cause}", path.display()));
-        let file =
-            SharedFile::open(path).map(FromStart::new).map_err(|cause| unable(format!("cannot be read: {cause}")))?;
+        let file = SharedFile::open(path).map(FromStart::new).map_err(|cause| unreadable(path, &cause))?;
         let form = match kind {
             Kind::Xel => {
                 let reader = xel::Reader::new(BufReader::new(file)).map_err(|fault| unable(fault.to_string()))?;

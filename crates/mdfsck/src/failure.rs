@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use source::ReadFaults;
 use tempfile::SpooledTempFile;
 
+use crate::many::patterns;
 use crate::progress;
 
 /// Ends a command: one line for stderr and a status.
@@ -101,9 +102,23 @@ impl From<source::OpenError> for Failure {
             | source::OpenError::SnapshotIncomplete { .. }
             | source::OpenError::SameFileId { .. } => Self::usage(error),
             source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::small_grant(error),
+            source::OpenError::Io { ref path, ref cause } if is_unmatched(path, cause) => patterns::unmatched(path),
             _ => Self::unable(error),
         }
     }
+}
+
+/// A file could not be opened or read.
+pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
+    match is_unmatched(path, cause) {
+        true => patterns::unmatched(path),
+        false => Failure::unable(format!("{}: cannot be read: {cause}", path.display())),
+    }
+}
+
+/// Whether a path that is not there is a pattern that matches nothing: a shell passes it on as it is.
+fn is_unmatched(path: &Path, cause: &io::Error) -> bool {
+    cause.kind() == io::ErrorKind::NotFound && patterns::is_pattern(path.as_os_str())
 }
 
 impl From<log::LogError> for Failure {
@@ -112,6 +127,7 @@ impl From<log::LogError> for Failure {
             log::LogError::Nothing | log::LogError::SameFile { .. } | log::LogError::OtherDatabase { .. } => {
                 Self::usage(error)
             }
+            log::LogError::Io { ref path, ref cause, .. } if is_unmatched(path, cause) => patterns::unmatched(path),
             _ => Self::unable(error),
         }
     }

@@ -58,7 +58,7 @@ use check::{Finding, Group, Report};
 
 pub use message::identity_behind;
 pub use tableresults::Columns;
-pub use text_table::steers;
+pub use text_table::{printable, steers};
 
 /// How a report is shown. Never affects what is counted.
 #[derive(Clone, Copy, Debug, Default)]

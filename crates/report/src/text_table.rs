@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// `text` with control characters escaped: names come from the files that are checked, and must not steer a terminal or
 /// break a line.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().any(steers) {
         let escape = |c: char| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() };
         Cow::Owned(text.chars().map(escape).collect())

@@ -86,7 +86,7 @@ pub fn no_set(path: &Path) -> OpenError {
     let path = path.to_owned();
     let Ok(read) = read else { return OpenError::NoSet { path } };
     start.truncate(read);
-    if let Some(holder) = Holder::of(&start) {
+    if let Some(holder) = Holder::of(&path, &start) {
         return OpenError::Held { path, what: holder.text };
     }
     let what = match (identify(&start), Archive::of(&start)) {

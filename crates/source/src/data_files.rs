@@ -382,7 +382,7 @@ pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<
         FileKind::Log => return Ok(None),
         FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
         FileKind::Other => {
-            return Err(match (Holder::of(start), Archive::of(start)) {
+            return Err(match (Holder::of(&path, start), Archive::of(start)) {
                 (Some(holder), _) => OpenError::Held { path, what: holder.text },
                 (None, Some(archive)) => OpenError::Compressed { path, archive },
                 (None, None) => OpenError::NotADataFile { path },

@@ -78,6 +78,8 @@ pub(crate) struct Holder {
     start: &'static [u8],
     /// Names of the files in it, one of which follows somewhere in the first pages; none if the start says it all.
     members: &'static [&'static str],
+    /// Names of such files end so, where their first pages need not tell.
+    extensions: &'static [&'static str],
 }
 
 const HOLDERS: [Holder; 3] = [
@@ -86,25 +88,36 @@ const HOLDERS: [Holder; 3] = [
                nothing to check; check the database that it was exported from",
         start: b"PK\x03\x04",
         members: &["DacMetadata.xml", "Origin.xml"],
+        extensions: &["bacpac", "dacpac"],
     },
     Holder {
         text: "is the image of a disk (VHDX): mount it read-only, and check the files on it",
         start: b"vhdxfile",
         members: &[],
+        extensions: &[],
     },
     Holder {
         text: "is the image of a disk (VHD): mount it read-only, and check the files on it",
+        // One of a fixed size begins with the disk itself, which has a table of its partitions.
         start: b"conectix",
         members: &[],
+        extensions: &["vhd"],
     },
 ];
 
 impl Holder {
-    /// What a file that starts with these bytes is, if it holds a database in such a form.
-    pub(crate) fn of(start: &[u8]) -> Option<&'static Self> {
+    /// What a file of this name that starts with these bytes is, if it holds a database in such a form.
+    pub(crate) fn of(path: &Path, start: &[u8]) -> Option<&'static Self> {
         let has = |name: &str| start.windows(name.len()).any(|part| part == name.as_bytes());
+        let extension = path.extension().unwrap_or_default();
         HOLDERS.iter().find(|holder| {
-            start.starts_with(holder.start) && (holder.members.is_empty() || holder.members.iter().copied().any(has))
+            let is_named = holder.extensions.iter().any(|known| extension.eq_ignore_ascii_case(known));
+            match (start.starts_with(holder.start), holder.members) {
+                (true, []) => true,
+                (true, members) => is_named || members.iter().copied().any(has),
+                (false, []) => is_named && start.get(510..512) == Some(&[0x55, 0xAA]),
+                (false, _) => false,
+            }
         })
     }
 }
@@ -170,9 +183,14 @@ mod tests {
     #[test]
     fn a_zip_with_the_metadata_of_an_export_is_no_compressed_backup() {
         let zip = |member: &str| [b"PK\x03\x04........", member.as_bytes(), b"...."].concat();
-        assert!(Holder::of(&zip("DacMetadata.xml")).is_some_and(|holder| holder.text.contains("bacpac")));
-        assert!(Holder::of(&zip("sales.bak")).is_none() && Archive::of(&zip("sales.bak")).is_some());
-        assert!(Holder::of(b"vhdxfile").is_some() && Holder::of(b"").is_none());
+        let of = |name: &str, start: &[u8]| Holder::of(Path::new(name), start).map(|holder| holder.text);
+        assert!(of("a", &zip("DacMetadata.xml")).is_some_and(|text| text.contains("bacpac")));
+        assert!(of("a.BACPAC", &zip("Data/1.bcp")).is_some_and(|text| text.contains("bacpac")), "by its name");
+        assert!(of("a.bacpac", b"no zip").is_none());
+        assert!(of("a.zip", &zip("sales.bak")).is_none() && Archive::of(&zip("sales.bak")).is_some());
+        assert!(of("a", b"vhdxfile").is_some() && of("a", b"").is_none());
+        let disk = [&[0; 510][..], &[0x55, 0xAA]].concat();
+        assert!(of("a.vhd", &disk).is_some() && of("a.img", &disk).is_none() && of("a.vhd", &[0; 512]).is_none());
     }
 
     #[test]

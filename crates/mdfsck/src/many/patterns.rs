@@ -53,9 +53,14 @@ pub(crate) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     found.retain(|path| !matches!(fs::symlink_metadata(path), Err(cause) if is_no_folder(&cause)));
     found.sort();
     match found.is_empty() && unreadable.is_empty() {
-        true => Err(Failure::unable(format!("{}: no file has such a name", path.display()))),
+        true => Err(unmatched(path)),
         false => Ok(Some(Expanded { paths: found, unreadable })),
     }
+}
+
+/// Nothing matches a pattern.
+pub(crate) fn unmatched(path: &Path) -> Failure {
+    Failure::unable(format!("{}: nothing matches this pattern", path.display()))
 }
 
 /// Whether `path` matches a pattern, or is below a match.
@@ -108,7 +113,7 @@ fn expand_url(url: &str) -> Result<Expanded, Failure> {
     paths.dedup();
     paths.retain(|path| !matches!(storage::kind(path), Err(cause) if is_no_folder(&cause)));
     match paths.is_empty() && unreadable.is_empty() {
-        true => Err(Failure::unable(format!("{url}: no object has such a name"))),
+        true => Err(unmatched(url.as_ref())),
         false => Ok(Expanded { paths, unreadable }),
     }
 }
@@ -127,7 +132,7 @@ fn names_in(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
 }
 
-fn is_pattern(text: &OsStr) -> bool {
+pub(crate) fn is_pattern(text: &OsStr) -> bool {
     text.to_string_lossy().contains(['*', '?'])
 }
 
@@ -203,7 +208,7 @@ mod tests {
         assert_eq!(expand("*/full/*.bak"), Ok(Some(vec!["a/full/x.bak".to_owned(), "b/full/y.bak".to_owned()])));
         assert_eq!(expand("?"), Ok(Some(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()])));
         assert_eq!(expand("a/full/x.bak"), Ok(None));
-        assert!(expand("*.bak").unwrap_err().contains("*.bak: no file has such a name"));
+        assert!(expand("*.bak").unwrap_err().contains("*.bak: nothing matches this pattern"));
         if cfg!(unix) {
             fs::write(folder.path().join("*.bak"), "").unwrap();
             assert_eq!(expand("*.bak"), Ok(None), "it exists");

@@ -70,6 +70,13 @@ impl Set {
     }
 }
 
+/// Why a file is not checked; its path stands beside it.
+fn refused(path: &Path, error: &OpenError) -> String {
+    let text = error.to_string();
+    let why = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
+    format!("NOT CHECKED: {why}")
+}
+
 /// Whether a file with these labels has, or had, a verdict.
 pub(super) fn may_be_backup(kept: &str) -> bool {
     kept != OTHER
@@ -86,7 +93,7 @@ pub(super) fn read(path: &Path) -> io::Result<Labels> {
     if !source::starts_backup(path)? {
         return Ok(match plan::is_lost_backup(path) {
             true => Labels::Lost(backup::no_set(path).to_string()),
-            false => plan::unchecked(path).map_or(Labels::Other, |error| Labels::Refused(error.to_string())),
+            false => plan::unchecked(path).map_or(Labels::Other, |error| Labels::Refused(refused(path, &error))),
         });
     }
     match backup::media(path) {

@@ -342,6 +342,79 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
+        (
+            "each command that takes a folder says of each file in it that may hold a database why it is not checked",
+            |folder| {
+                ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
+                ensure(mdfsck(folder, &["lab", "backup", "s", "-o", "all"]).status.success(), "lab backup")?;
+                let disk = [&[0; 510][..], &[0x55, 0xAA]].concat();
+                let starts: [(&str, &[u8], &str); 9] = [
+                    ("a.bak.rar", b"Rar!\x1A\x07\x01\0", "is compressed with RAR"),
+                    ("b.bak.bz2", b"BZh9", "is compressed with bzip2"),
+                    ("c.trn.lz4", &[0x04, 0x22, 0x4D, 0x18], "is compressed with lz4"),
+                    ("d.mdf.zst", &[0x28, 0xB5, 0x2F, 0xFD], "is compressed with zstd"),
+                    ("e.bak.gz", &[0x1F, 0x8B, 8, 0], "is compressed with gzip"),
+                    ("f.bacpac", b"PK\x03\x04 Data/1.bcp", "is an export of a database"),
+                    ("g.vhdx", b"vhdxfile", "is the image of a disk (VHDX)"),
+                    ("h.vhd", b"conectix", "is the image of a disk (VHD)"),
+                    ("i.vhd", &disk, "is the image of a disk (VHD)"),
+                ];
+                for (name, start, _) in starts {
+                    fs::write(folder.join("all").join(name), [start, &[7; 9000]].concat())?;
+                }
+                fs::write(folder.join("all/readme.rar"), b"Rar!\x1A\x07\x01\0 of something else")?;
+                for command in [
+                    &["check", "all"][..],
+                    &["info", "all"],
+                    &["chain", "all"],
+                    &["watch", "all", "--history", "h.db", "--once", "--settle", "1s"],
+                ] {
+                    let output = mdfsck(folder, command);
+                    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+                    let bit = if command[0] == "watch" { 16 } else { 4 };
+                    ensure(
+                        output.status.code().is_some_and(|code| code & bit != 0),
+                        format!("{command:?}: {output:?}"),
+                    )?;
+                    for (name, _, why) in starts {
+                        let is_said = said.lines().any(|line| line.contains(name) && line.contains(why))
+                            && said.lines().any(|line| line.contains(name) && line.contains("NOT CHECKED"));
+                        ensure(is_said, format!("{command:?} says nothing of {name}: {said}"))?;
+                        ensure(
+                            warned.contains(name) || command[0] == "watch",
+                            format!("{command:?}: {name}: {warned}"),
+                        )?;
+                    }
+                    ensure(!said.contains("readme.rar: ") && !said.contains("readme.rar was"), said)?;
+                }
+                Ok(())
+            },
+        ),
+        ("a pattern that matches nothing is said to be one, as a shell passes it on", |folder| {
+            for command in [
+                "check",
+                "info",
+                "tables",
+                "lint",
+                "page 1:9",
+                "rows t",
+                "log",
+                "audit",
+                "chain",
+                "advise",
+                "checkpoints",
+                "events",
+                "export -o out",
+                "extract -o out",
+            ] {
+                let words: Vec<&str> = command.split(' ').chain(["none*/*.bak"]).collect();
+                let output = mdfsck(folder, &words);
+                let said = text(&output.stderr);
+                let is_one = said.lines().count() == 1 && said.contains("none*/*.bak: nothing matches this pattern");
+                ensure(is_one && output.status.code() == Some(4), format!("{command}: {output:?}"))?;
+            }
+            Ok(())
+        }),
         ("what another command reads is said of files of other kinds", |folder| {
             for (name, command) in [("trace.xel", "'mdfsck events'"), ("ERRORLOG.1", "'mdfsck checkpoints'")] {
                 fs::write(folder.join(name), [7; 9000])?;

@@ -311,7 +311,7 @@ fn what_is_wrong_with_a_url_is_one_line_and_a_status() {
             4,
             "s3://sql/backups/none.bak: cannot be opened: there is nothing of this name",
         ),
-        ("s3://sql/none*.bak".to_owned(), 4, "s3://sql/none*.bak: no object has such a name"),
+        ("s3://sql/none*.bak".to_owned(), 4, "s3://sql/none*.bak: nothing matches this pattern"),
         (
             "s3://localhost:1/".to_owned(),
             4,

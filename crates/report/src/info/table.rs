@@ -92,7 +92,7 @@ impl Table {
         }
         if !self.refused.is_empty() {
             writeln!(out)?;
-            let line = |why: &String| writeln!(out, "not shown: {}", crate::text_table::printable(why));
+            let line = |why: &String| writeln!(out, "NOT CHECKED: {}", crate::text_table::printable(why));
             self.refused.iter().try_for_each(line)?;
         }
         Ok(())
