@@ -18,15 +18,15 @@ SET XACT_ABORT ON;
 
 DECLARE @mdfsck nvarchar(200) = N'D:\mdfsck\mdfsck.exe';
 DECLARE @folder nvarchar(200) = N'D:\mdfsck';
--- Of each database the newest full backup with its newest differential. One that takes longer than a window: name the file, and
--- the same one until it is read to its end (docs/guides/nights.md).
+-- Of each database the newest full backup with its newest differential. One that takes longer than a night: a job like this with
+-- --window 3h and its file, the same one until it is read to its end (docs/guides/nights.md).
 DECLARE @backups nvarchar(200) = N'D:\Backups';
 -- What Agent writes in front of the exit status, in its language.
 DECLARE @before_status nvarchar(100) = N'Process Exit Code ';
 DECLARE @job sysname = N'mdfsck: nightly check';
 
 DECLARE @check nvarchar(max) = N'"' + @mdfsck + N'" check --no-infomsgs --maxdop 2 --memory 2GB --io-limit 200MB'
-    + N' --window 3h --within 14d --history "' + @folder + N'\checks.db" --output "' + @folder + N'\nightly.txt" "' + @backups + N'"';
+    + N' --within 14d --history "' + @folder + N'\checks.db" --output "' + @folder + N'\nightly.txt" "' + @backups + N'"';
 DECLARE @log nvarchar(200) = @folder + N'\nightly.log';
 
 -- Step 2. Step 1 is in the history before step 2 begins; its message ends with the exit status.

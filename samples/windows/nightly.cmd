@@ -5,10 +5,11 @@ setlocal
 set "backups=D:\Backups"
 set "here=%~dp0"
 
-rem --window and --within: as much as fits into three hours; what is left goes on in the next night (docs/guides/nights.md).
+rem A folder stands for the newest backup of each database. One that takes longer than a night: a line like this with --window 3h and
+rem its file in place of the folder, the same file until it is read to its end (docs/guides/nights.md).
 rem --log sends DBCC's closing line to the Windows event log. A run that cannot look writes no report: none of last night stays.
 if exist "%here%nightly.txt" del "%here%nightly.txt"
-"%here%mdfsck.exe" check --no-infomsgs --window 3h --within 14d --history "%here%checks.db" --output "%here%nightly.txt" --log "%backups%" 2>"%here%nightly.log"
+"%here%mdfsck.exe" check --no-infomsgs --within 14d --history "%here%checks.db" --output "%here%nightly.txt" --log "%backups%" 2>"%here%nightly.log"
 set status=%errorlevel%
 
 rem Bits: 1 corruption, 4 it could not look, 8 wrong command, 16 not verified to its end or a promise that is not kept.
