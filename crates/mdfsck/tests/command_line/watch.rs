@@ -36,7 +36,11 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
         ("watch checks a differential with its full backup, and reads log backups", chains),
         ("watch calls no log backup sound of which a part is missing", log_with_a_gap),
         ("watch calls the empty log backup of an idle database sound", idle),
-        ("watch calls a compressed backup unknown at once, and accepts the limits that are allowed", unchecked),
+        ("watch calls a compressed backup unknown at once", unchecked),
+        (
+            "watch calls sound what only an allowed limit leaves open, and else has bit 16 unless that is left out",
+            allowed,
+        ),
         ("watch checks data files that are named twice", named_twice),
         ("watch refuses what makes no sense in one line", refusals),
     ]
@@ -735,7 +739,7 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     // In the other commands that take folders.
     let info = mdfsck(folder, &["info", "backups"]);
     ensure(
-        info.status.code() == Some(4) && text(&info.stdout).contains("not shown: backups/y.bak.gz"),
+        info.status.code() == Some(4) && text(&info.stdout).contains("NOT CHECKED: backups/y.bak.gz"),
         format!("{info:?}"),
     )?;
     let chain = mdfsck(folder, &["chain", "backups"]);
@@ -743,6 +747,27 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
         chain.status.code() == Some(4) && text(&chain.stderr).contains("y.bak.gz: is compressed"),
         format!("{chain:?}"),
     )
+}
+
+/// Data files that were not shut down cleanly, without their log: what that leaves open is a limit.
+fn allowed(folder: &Path) -> Result<(), Failed> {
+    lab(folder, &["crash", "c", "--seed", "3", "--transactions", "40", "--flush", "all"])?;
+    fs::create_dir(folder.join("alone"))?;
+    fs::rename(folder.join("c/workload.mdf"), folder.join("alone/workload.mdf"))?;
+    fs::write(folder.join("list.txt"), "Work alone/workload.mdf\n")?;
+    let look = |history: &str, options: &[&str]| {
+        let watch = ["watch", "list.txt", "--history", history, "--settle", "1s", "--once", "--json"];
+        mdfsck(folder, &[&watch[..], options].concat())
+    };
+    let said = |output: &Output| Ok::<_, Failed>((reported(output)?.remove(0), output.status.code()));
+    let unknown = ("unknown alone/workload.mdf".to_owned(), Some(16));
+    ensure(said(&look("a.db", &[]))? == unknown, "without the option")?;
+    ensure(said(&look("b.db", &["--allow", "recovery.log"]))? == unknown, "another limit is allowed")?;
+    let output = look("c.db", &["--allow", "recovery.none"]);
+    ensure(said(&output)? == ("sound alone/workload.mdf".to_owned(), Some(0)), format!("{output:?}"))?;
+    let output = look("d.db", &["--exit-zero-on-incomplete"]);
+    ensure(said(&output)? == ("unknown alone/workload.mdf".to_owned(), Some(0)), format!("{output:?}"))?;
+    refused(&look("e.db", &["--allow", "no.such"]), 8, &["no.such"])
 }
 
 fn named_twice(folder: &Path) -> Result<(), Failed> {
