@@ -27,6 +27,8 @@ struct Story<'a> {
     /// Two full backups of one database, the older one first, and each with damage.
     sound: [Vec<u8>; 2],
     rotten: [Vec<u8>; 2],
+    /// The labels of one that is rotten name another server or database: the history has a row of its own for it.
+    is_renamed: bool,
     /// Each file that is there, with the backup in it, and whether that is sound.
     files: BTreeMap<&'static str, (usize, bool)>,
     /// What the watcher said of each file last.
@@ -74,6 +76,7 @@ impl<'a> Story<'a> {
             program,
             folder: made.to_owned(),
             rotten: sound.clone(),
+            is_renamed: false,
             sound,
             files: BTreeMap::new(),
             said: BTreeMap::new(),
@@ -81,6 +84,7 @@ impl<'a> Story<'a> {
         };
         for which in 0..2 {
             story.rotten[which] = story.rot(which, random)?;
+            story.is_renamed |= story.names(&story.rotten[which])? != story.names(&story.sound[which])?;
         }
         Ok(story)
     }
@@ -102,6 +106,15 @@ impl<'a> Story<'a> {
         Err("no byte was found whose change is noticed".to_owned())
     }
 
+    /// What the labels of a backup say of the database in it, as far as they can be read.
+    fn names(&self, bytes: &[u8]) -> Result<Option<[Value; 3]>, String> {
+        let path = self.folder.join("tried.bak");
+        std::fs::write(&path, bytes).map_err(|error| error.to_string())?;
+        let done = self.program.run(&["info", "--json", &path.display().to_string()]).end();
+        let line = done.stdout.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
+        Ok(line.map(|line| ["server", "database", "binding_id"].map(|name| line["sets"][0][name].clone())))
+    }
+
     fn run(&mut self, random: &mut Random) -> Result<(), String> {
         for _ in 0..STEPS {
             for _ in 0..=random.below(2) {
@@ -118,7 +131,8 @@ impl<'a> Story<'a> {
         self.told.push("all is put right".to_owned());
         self.look()?;
         let states = self.states()?;
-        if states.iter().any(|state| state == "sound") {
+        let sound = states.iter().filter(|state| *state == "sound").count();
+        if sound == states.len() || self.is_renamed && sound > 0 {
             return Ok(());
         }
         let open = self.program.run(&["history", &self.at("h.db"), "findings"]).end().stdout;
@@ -229,8 +243,8 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    /// What the history says of the databases that it knows. A file whose boot page is damaged has no family GUID, and a row of its own,
-    /// which stays corrupt when the file is put right.
+    /// What the history says of the databases that it knows. A file whose labels name another database has a row
+    /// of its own, which stays corrupt when the file is put right.
     fn states(&self) -> Result<Vec<String>, String> {
         let done = self.program.run(&["history", &self.at("h.db"), "--json"]).end();
         let state = |line: &str| {
