@@ -159,3 +159,21 @@ fn no_name_or_text_of_the_catalog_becomes_a_statement_of_its_own() {
         assert!(expression::enclosed(&statement.replace(';', " ")).is_some(), "{statement}");
     }
 }
+
+#[test]
+fn functions_and_sequences_that_expressions_name_must_exist_and_so_must_filegroups() {
+    let Some((mut database, mut definitions)) = load("itsligo__sampledbs/northwnd.mdf") else { return };
+    let products = table(&database, "Products");
+    for (name, kind) in [("Region", "FN"), ("Territories", "SO"), ("Shippers", "FN")] {
+        let id = table(&database, name);
+        database.objects.get_mut(&id).unwrap().type_code = kind.to_owned();
+    }
+    definitions.spoil("([dbo].[Region](NEXT VALUE FOR [dbo].[Territories])+N'[dbo].[Shippers]')");
+    for group in &mut database.filegroups {
+        group.name = "Own".to_owned();
+    }
+    let needs = Script::new(&database, &definitions).needs(products);
+    let must_exist: Vec<_> = needs.must_exist.iter().map(String::as_str).collect();
+    assert_eq!(must_exist, ["filegroup [Own]", "function [dbo].[Region]", "sequence [dbo].[Territories]"]);
+    assert_eq!(needs.created, "");
+}
