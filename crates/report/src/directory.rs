@@ -7,6 +7,7 @@ use std::io;
 use check::registry::limits::{self, Limit};
 use check::registry::{self, Check, Repair};
 
+use crate::explain::fault;
 use crate::json::explain::{ExplainLine, ExplainedCheck, ExplainedLimit, ExplainedMessage, Listed};
 use crate::json::line;
 use crate::server_messages::{self, ServerMessage};
@@ -146,11 +147,8 @@ fn digits(text: &str) -> String {
 
 /// All that can be explained: those with a number by number, then limits by id.
 fn listed() -> Vec<Listed> {
-    let checks = registry::ALL.iter().map(|check| Listed {
-        number: Some(check.msg),
-        id: Some(check.id),
-        title: check.invariant.trim_end_matches('.').to_owned(),
-    });
+    let checks =
+        registry::ALL.iter().map(|check| Listed { number: Some(check.msg), id: Some(check.id), title: fault(check) });
     let messages = server_messages::all().into_iter().map(|message| Listed {
         number: Some(message.number),
         id: None,
@@ -278,6 +276,15 @@ fn distance(left: &str, right: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_list_names_what_is_wrong_and_never_the_rule_alone() {
+        let title = |id: &str| listed().into_iter().find(|entry| entry.id == Some(id)).map(|entry| entry.title);
+        assert_eq!(title("iam.unreadable").as_deref(), Some("An IAM page cannot be read"));
+        for check in registry::ALL {
+            assert_ne!(title(check.id).as_deref(), Some(check.invariant.trim_end_matches('.')));
+        }
+    }
 
     #[test]
     fn a_slip_of_the_finger_is_one_letter_away() {
