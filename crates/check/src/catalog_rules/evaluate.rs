@@ -231,10 +231,17 @@ struct Finder<'k> {
     keys: &'k [Key],
     /// Where the last one is.
     near: usize,
+    /// Whether any key with the same first part will do.
+    is_of_first: bool,
 }
 
 impl Finder<'_> {
     fn has(&mut self, key: Key) -> bool {
+        if self.is_of_first {
+            let [first, _] = key;
+            self.near = partition_point_near(self.keys, self.near, |[known, _]| *known < first);
+            return self.keys.get(self.near).is_some_and(|[known, _]| *known == first);
+        }
         // Rows of one object follow each other.
         if self.keys.get(self.near) == Some(&key) {
             return true;
@@ -267,7 +274,8 @@ pub(super) fn references(
             let Some(set) = keys.of(reference.to) else { continue };
             let tests = columns.tests(reference.rows.only);
             let (refers, identity) = (columns.places(reference.refers), columns.places(reference.rows.identity));
-            plans.push((reference, Finder { keys: set, near: 0 }, tests, refers, identity));
+            let is_of_first = reference.refers.len() < reference.to.key.len();
+            plans.push((reference, Finder { keys: set, near: 0, is_of_first }, tests, refers, identity));
         }
         if plans.is_empty() {
             continue;
@@ -334,7 +342,8 @@ pub(super) fn class(reference: &Reference) -> Option<i64> {
 fn dangling(reference: &Reference, key: Key, identity: &[Option<i64>]) -> Option<Finding> {
     let row = named(reference.rows.identity, identity);
     let values = key.map(Some);
-    let (attribute, wanted) = (named(reference.refers, &values), named(reference.to.key, &values));
+    let values = values.get(..reference.refers.len()).unwrap_or(&values);
+    let (attribute, wanted) = (named(reference.refers, values), named(reference.to.key, values));
     let (table, referenced) = (reference.rows.view, reference.to.view);
     let [first, _] = key;
     Some(match reference.says {

@@ -72,7 +72,7 @@ pub(super) enum Violation {
 /// Every row of `rows` has its row in `to`.
 pub(super) struct Reference {
     pub(super) rows: Rows,
-    /// The columns that refer: as many as the key of `to` has.
+    /// The columns that refer: as many as the key of `to` has; or the first alone, and then to any row with it.
     pub(super) refers: &'static [Column],
     pub(super) to: &'static Keys,
     pub(super) says: Violation,

@@ -51,8 +51,6 @@ static COLUMNS: Keys = Keys {
     view: "columns",
     key: &[("id", "object_id"), ("colid", "column_id")],
 };
-static COLUMNS_OF_OBJECTS: Keys =
-    Keys { base: &SYSCOLPARS, only: &[Is("number", 0)], view: "columns", key: &[("id", "object_id")] };
 static PARAMETERS: Keys = Keys {
     base: &SYSCOLPARS,
     only: &[Not("number", 0)],
@@ -178,7 +176,7 @@ references! {
     // 2,339: constraints, triggers, internal tables.
     objects SYSSCHOBJS [Is("pclass", 1), Not("pid", 0)] {id object_id}, {pid parent_object_id} -> OBJECTS, Dangling;
     // In every real database: a table, a table type and a view have columns. Those of the server are in its resource database.
-    objects SYSSCHOBJS [Above("id", 0), Type(&["U", "IT", "TT", "V"])] {id object_id}, {id object_id} -> COLUMNS_OF_OBJECTS, Alone;
+    objects SYSSCHOBJS [Above("id", 0), Type(&["U", "IT", "TT", "V"])] {id object_id}, {id object_id} -> COLUMNS, Alone;
     // 98,203 columns and 1,831 parameters: their object and their type.
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {id object_id} -> OBJECTS, Dangling;
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {id object_id} -> OBJECTS, Dangling;
