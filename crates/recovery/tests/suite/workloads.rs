@@ -10,7 +10,7 @@ use format::page::PAGE_BYTES;
 use format::{Page, PageBytes, PageId};
 use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
-use log::Log;
+use log::{Log, Walk};
 use recovery::{Analysis, Misfit, RecoveredPages, Recovery, Refusal, Settings};
 use source::{DataFiles, PageSource};
 
@@ -234,9 +234,13 @@ fn pages_newer_than_the_end_of_the_log_are_refused() {
         let files = on_disk(&crashed);
         let source = DataFiles::open(&files.data).unwrap();
         // As if the log had been copied a moment before the data files.
+        let whole = Log::open(std::slice::from_ref(&files.log)).unwrap();
+        let mut walk = Walk::new(&whole);
+        while walk.next_block().unwrap().is_some() {}
+        let end = walk.end().unwrap();
+        let last = end.offset.saturating_sub(4 * 512).max(end.at.from);
         let mut bytes = crashed.log.1.clone();
-        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-        bytes[used / 512 * 512 - 4 * 512..].fill(0);
+        bytes[last as usize..end.at.to as usize].fill(0);
         std::fs::write(&files.log, &bytes).unwrap();
         let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
         // With 4 KB there is no table of the pages that the log changes.
