@@ -36,7 +36,8 @@ pub(super) fn sites(
         for column in &rowset.layout.columns {
             let (_, null_bit, bit) = column.place(level);
             let name = name(database, rowset, column, is_leaf, space.slot == 0);
-            let is_null = record.null_bit(null_bit) == Some(true);
+            // A column that was added later may lie where another one was: the row has no value of it.
+            let is_null = record.null_bit(null_bit) == Some(true) || null_bit > 0 && !record.has_column(null_bit);
             let put = |bytes, bit| Site { page, slot: Some(space.slot), bytes, bit };
             if let Some(place) = place(column, level, &record, space.bytes.start, &of_slot) {
                 let bit = (column.info.xtype == xtype::BIT).then_some(bit);
