@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Blob, Database, IndexType, Rowset, Segment};
 use format::lob::Fragment;
+use format::protection::undo_torn_bits;
 use format::{Page, PageType};
 
+use crate::audit;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
@@ -202,8 +204,18 @@ fn is_missing(
         // Another unit's page, for certain.
         return Ok(context.survey.unread.is_empty() && context.source.read_page(blob.root.page).is_some());
     }
-    // What is wrong with another page was found by the sweep.
-    let Some(bytes) = sound(context, target, unit, blob.root.page)? else { return Ok(false) };
+    let bytes = match sound(context, target, unit, blob.root.page)? {
+        Some(bytes) => bytes,
+        // The sweep passed over a page that is free, or reported one that is bad.
+        None => {
+            let mut bytes = context.source.read_page(blob.root.page).ok_or(Unread)?;
+            if audit::identity(&bytes, blob.root.page).is_some() {
+                return Ok(false);
+            }
+            undo_torn_bits(&mut bytes);
+            bytes
+        }
+    };
     let page = Page::new(&bytes);
     let offset = page.slot_offset(blob.root.slot).filter(|offset| *offset > 0);
     let record = offset.and_then(|offset| Fragment::read(page.bytes().get(usize::from(offset)..)?).ok());

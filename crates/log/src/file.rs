@@ -23,9 +23,6 @@ pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 /// More VLFs than any log has: the smallest is some 250 KB, so that this is 60 GB of them.
 const MAX_VLFS: usize = 250_000;
 
-/// More sizes than the VLFs of a log have, but for one whose file grew by another step each time.
-const MOST_SIZES: usize = 16;
-
 /// One log file, or the log of one backup set.
 #[derive(Debug)]
 pub struct LogFile {
@@ -213,8 +210,9 @@ impl Log {
         }
     }
 
-    /// The VLF, by file and offset, that starts with the first block of use `sequence`, which follows one of `previous_size`, or
-    /// of a later use, although its header is that of an earlier one, or the header of another VLF says it is part of that one.
+    /// The VLF, by file and offset, with which the log goes on although headers do not say so: its own header names an earlier use,
+    /// or that of another VLF takes it for a part of that one. It starts with the first block of use `sequence`, which follows a
+    /// block of `previous_size`, or with that of a later use.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {
@@ -286,16 +284,20 @@ impl LogFile {
         matches!(self.reader, Reader::File(_)) && is_short
     }
 
-    /// Where VLFs would start and end that another one hides because its size was changed: it had the size of one of the
-    /// others, as those that a file grows by at once are alike, or one bit of its size is wrong.
+    /// Where a VLF would start and end that another one hides because the size of that one is wrong. The size was that of a
+    /// neighbor, as VLFs that a file grows by at once are alike, or differs from it in one bit.
     fn places_of_hidden_vlfs(&self) -> impl Iterator<Item = (u64, u64)> {
-        let sizes: BTreeSet<u64> = self.vlfs.iter().map(|vlf| vlf.bytes).collect();
-        let sizes: Vec<u64> = sizes.into_iter().take(MOST_SIZES).collect();
-        self.vlfs.iter().flat_map(move |vlf| {
+        self.vlfs.iter().enumerate().flat_map(|(number, vlf)| {
+            let beside = [number.checked_sub(1), number.checked_add(1)].into_iter().flatten();
+            let of_neighbors = beside.filter_map(|number| self.vlfs.get(number)).map(|neighbor| neighbor.bytes);
             let one_bit_less = (0..u64::BITS).map(|bit| vlf.bytes & !(1 << bit));
-            let sizes: BTreeSet<u64> = sizes.iter().copied().chain(one_bit_less).collect();
+            let sizes: BTreeSet<u64> = of_neighbors.chain(one_bit_less).collect();
             let is_room = |size: &u64| *size > vlf::HEADER_BYTES && size.saturating_add(vlf::HEADER_BYTES) < vlf.bytes;
-            sizes.into_iter().filter(is_room).map(|size| (vlf.offset.saturating_add(size), vlf.end()))
+            sizes
+                .into_iter()
+                .filter(is_room)
+                .map(|size| (vlf.offset.saturating_add(size), vlf.end()))
+                .collect::<Vec<_>>()
         })
     }
 

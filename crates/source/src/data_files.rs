@@ -140,7 +140,8 @@ impl DataFiles {
         self.snapshot.as_mut().map_or(Ok(()), Snapshot::read_directly)
     }
 
-    /// Fills `buffer` with pages of a file from `first` on, as stored; `of_base` is told which of them a snapshot takes from its base.
+    /// Fills `buffer` with pages of a file, as they are stored, from page `first` on. `of_base` gets the position in `buffer` of
+    /// each page that comes from the base of a snapshot.
     pub(crate) fn read_stored(
         &self,
         file: usize,

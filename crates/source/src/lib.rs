@@ -34,7 +34,7 @@ pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;
 pub use positioned::{FromStart, ReadAt, SharedFile, read_fully_at};
-pub use snapshot::{MOST_NEWER, Snapshot, is_same_place, lost_holes};
+pub use snapshot::{MOST_NEWER, Snapshot, copies_without_holes};
 pub use throttle::Throttled;
 
 use std::io;

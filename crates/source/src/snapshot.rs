@@ -96,16 +96,23 @@ fn has_snapshot_name(path: &Path) -> bool {
     name.ends_with(".ss") || name.rsplit_once("_mssql_dbcc").is_some_and(is_of_dbcc)
 }
 
-/// Whether the data file at `path` is a whole copy of a snapshot of the one at `base` without its holes: it has the name of one,
-/// and zeros where the base has pages.
-pub fn lost_holes(path: &Path, base: &Path) -> bool {
-    let open = |path| SharedFile::open(path).ok();
-    has_snapshot_name(path)
-        && open(path).zip(open(base)).is_some_and(|(file, base)| has_zeros_over(&file, &base).unwrap_or(false))
+/// Which of these data files are copies of snapshots that lost their holes: each has the name of a snapshot's file, and zeros where
+/// another one, its base, has pages.
+pub fn copies_without_holes(files: &[&DataFile]) -> Vec<PathBuf> {
+    let has_lost = |file: &DataFile, base: &DataFile| {
+        let open = |file: &DataFile| SharedFile::open(&file.path).ok();
+        open(file).zip(open(base)).is_some_and(|(file, base)| has_zeros_over(&file, &base).unwrap_or(false))
+    };
+    let named = files.iter().filter(|file| has_snapshot_name(&file.path));
+    let is_copy = |file: &&&DataFile| {
+        let mut others = files.iter().filter(|other| other.path != file.path && is_same_place(other, file));
+        others.any(|other| has_lost(file, other))
+    };
+    named.filter(is_copy).map(|file| file.path.clone()).collect()
 }
 
 /// Whether two data files are of one place of one database.
-pub fn is_same_place(one: &DataFile, other: &DataFile) -> bool {
+fn is_same_place(one: &DataFile, other: &DataFile) -> bool {
     one.file_id == other.file_id && one.binding_guid.is_some() && one.binding_guid == other.binding_guid
 }
 
@@ -143,13 +150,8 @@ pub(crate) fn lay(
     opened: &mut Vec<(DataFile, SharedFile)>,
     mut snapshots: Vec<SnapshotFile>,
 ) -> Result<Option<Snapshot>, OpenError> {
-    // Whole copies of snapshots look like data files, until their base is seen.
-    let is_copy = |file: &DataFile| {
-        let mut others = opened.iter().filter(|(other, _)| other.path != file.path && is_same_place(other, file));
-        others.any(|(other, _)| lost_holes(&file.path, &other.path))
-    };
-    let copies: Vec<PathBuf> =
-        opened.iter().filter(|(file, _)| is_copy(file)).map(|(file, _)| file.path.clone()).collect();
+    // They look like data files, until their base is seen.
+    let copies = copies_without_holes(&opened.iter().map(|(file, _)| file).collect::<Vec<_>>());
     let copies = opened.extract_if(.., |(file, _)| copies.contains(&file.path));
     snapshots.extend(copies.map(|(file, handle)| SnapshotFile { file, handle, is_sparse: false }));
     let Some(first) = snapshots.first().map(|snapshot| snapshot.file.path.clone()) else { return Ok(None) };
@@ -208,8 +210,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Fills the pages of zeros in what was read of a snapshot's file, from `offset` on, with those of its base: they were not
-    /// copied into it. `filled` is told of each.
+    /// Replaces pages of zeros, which were never copied into the snapshot, by those of its base. `pages` were read from `offset` of
+    /// the snapshot's file on. `filled` gets the position in `pages` of each page that was replaced.
     pub(crate) fn fill(
         &self,
         file: usize,

@@ -144,7 +144,8 @@ impl Journal {
         self.files.len() as u16
     }
 
-    /// A log file; `header` makes its header page, for a file of so many bytes. What is not written yet is not in it.
+    /// The bytes of a log file. `header` makes its header page from the file's size in bytes. Blocks that are not written yet are
+    /// left out.
     pub(super) fn file(&self, number: u16, header: impl Fn(u64) -> [u8; PAGE]) -> Vec<u8> {
         let mut bytes = vec![0; PAGE];
         for vlf in self.vlfs.iter().skip(number.into()).step_by(self.files.len()) {

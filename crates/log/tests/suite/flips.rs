@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::corpus::{find, is_log};
 
 const SECTOR: u64 = 512;
-/// Of the header of a virtual log file, so many bytes are used.
+/// Bytes of a virtual log file's header that are used.
 const VLF_HEADER: u64 = 42;
 
 /// What reading a log from its start to its end gives.

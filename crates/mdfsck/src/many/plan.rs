@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use catalog::FileRow;
 use source::backup::{self, BackupMedia, BackupPlan, ChainSet, SetChoice, SetKind, SetPlace, Until};
 use source::storage::{self, Kind};
-use source::{DataFile, Looked, OpenError, SharedFile, is_same_place, read_fully_at};
+use source::{DataFile, Looked, OpenError, SharedFile, read_fully_at};
 
 use super::patterns;
 use crate::failure::{Failure, warn};
@@ -342,13 +342,7 @@ impl Found {
 
     /// Files of snapshots: those that were named, which are laid over the files of their database, and what is said of the others.
     fn take_snapshots(&mut self) -> (Vec<DataFile>, Option<String>) {
-        // A whole copy of one shows beside its database.
-        let data = &self.data;
-        let is_copy = |file: &DataFile| {
-            let mut others = data.iter().filter(|other| other.path != file.path && is_same_place(other, file));
-            others.any(|other| source::lost_holes(&file.path, &other.path))
-        };
-        let copies: HashSet<PathBuf> = data.iter().filter(|file| is_copy(file)).map(|file| file.path.clone()).collect();
+        let copies = source::copies_without_holes(&self.data.iter().collect::<Vec<_>>());
         self.snapshots.extend(self.data.extract_if(.., |file| copies.contains(&file.path)));
         let (laid, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.snapshots).into_iter().partition(|file| self.named.contains(&file.path));
