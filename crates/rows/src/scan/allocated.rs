@@ -95,8 +95,7 @@ impl<'a> Allocated<'a> {
         }
         if self.in_extent.is_empty() {
             let extent = self.extents.pop()?;
-            let first = self.start.page.saturating_add(extent.saturating_mul(EXTENT_PAGES));
-            self.in_extent = first..first.saturating_add(EXTENT_PAGES);
+            self.in_extent = extent_pages(self.start, extent);
         }
         self.in_extent.next().map(|page| (PageId::new(self.start.file, page), false))
     }
@@ -107,15 +106,41 @@ impl<'a> Allocated<'a> {
         let Fetched::Sound(bytes) = fetch(self.source, at) else { return Err(at) };
         let page = Page::new(&bytes);
         let header = page.header();
-        if header.kind() != Some(PageType::Iam) || !names(header, self.unit.id) || !self.seen.insert(at) {
+        if header.kind() != Some(PageType::Iam) || !self.seen.insert(at) {
             return Err(at);
         }
         let (Some(head), Some(map)) = (IamHeader::read(page), bitmap(page)) else { return Err(at) };
+        let singles: VecDeque<PageId> = head.slots.into_iter().filter(|slot| !slot.is_none()).collect();
+        let pages = set_bits(map)
+            .flat_map(|extent| extent_pages(head.start, extent).map(|page| PageId::new(head.start.file, page)));
+        if !names(header, self.unit.id) && !self.own_first(singles.iter().copied().chain(pages)) {
+            return Err(at);
+        }
         self.next_iam = header.next();
         self.start = head.start;
-        self.singles = head.slots.into_iter().filter(|slot| !slot.is_none()).collect();
+        self.singles = singles;
         self.extents = set_bits(map).collect();
         self.extents.reverse();
         Ok(())
     }
+
+    /// Whether the first of these pages that is in use and can be read is one of this unit. The chain leads to an IAM page that
+    /// names another unit: either the pointer is wrong or the name, and the pages that it lists tell which.
+    fn own_first(&mut self, listed: impl Iterator<Item = PageId>) -> bool {
+        for page in listed {
+            if !self.source.contains(page) || self.maps.in_use(self.source, page) != InUse::Yes {
+                continue;
+            }
+            if let Fetched::Sound(bytes) = fetch(self.source, page) {
+                return names(Page::new(&bytes).header(), self.unit.id);
+            }
+        }
+        false
+    }
+}
+
+/// The pages of an extent, by its bit on the IAM page whose interval starts at `start`.
+fn extent_pages(start: PageId, extent: u32) -> std::ops::Range<u32> {
+    let first = start.page.saturating_add(extent.saturating_mul(EXTENT_PAGES));
+    first..first.saturating_add(EXTENT_PAGES)
 }

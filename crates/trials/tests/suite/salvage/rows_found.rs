@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use catalog::Database;
+use catalog::{Database, UnitKind};
 use format::{PAGE_BYTES, Page, PageId};
 use lab::{Version, orders};
 use rows::salvage::Doubtful;
@@ -163,4 +163,27 @@ fn rows_of_a_page_that_was_freed_are_never_proven_whatever_map_is_damaged() {
         assert_eq!(why.text(), "the PFS page of the page is damaged: it may have been freed");
         assert_eq!(&truth[row[0].as_ref().unwrap()], row);
     }
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn an_iam_page_that_names_another_unit_counts_for_the_unit_whose_pages_it_lists() {
+    let (files, mut database) = orders_database(Version::V852);
+    let products = table(&database, "products");
+    let pages: BTreeSet<PageId> = leaf_pages(&files, &database, &products).into_iter().collect();
+    let of_table = &database.rowsets[products.partitions[0]].units;
+    let unit = *of_table.iter().find(|unit| database.units[**unit].kind == UnitKind::InRow).unwrap();
+    let first_iam = database.units[unit].first_iam;
+    // The name in its header is that of the unit behind: the pointer and the pages tell that it is wrong.
+    let mut bytes = *files.read_page(first_iam).unwrap();
+    bytes[24] += 1;
+    format::protection::seal(&mut bytes);
+    let renamed = files.with_pages([(first_iam, bytes)]).unwrap();
+    assert_eq!(read(&renamed, &database, &products), (pages, Vec::new()));
+    // A pointer to the IAM page of another unit that has pages: what that one lists tells that the pointer is wrong.
+    let other = table(&database, "customers");
+    let of_other = &database.rowsets[other.partitions[0]].units;
+    let wrong = database.units[of_other[0]].first_iam;
+    database.units[unit].first_iam = wrong;
+    assert_eq!(read(&files, &database, &products), (BTreeSet::new(), vec![(wrong, Why::AllocationMap)]));
 }
