@@ -130,8 +130,8 @@ pub(crate) struct TableDamage {
     pub(crate) is_in_structure: bool,
     /// Maps that do not say what the table has: IAM chains, free space, owners of extents.
     pub(crate) is_in_allocation: bool,
-    /// IAM pages that are damaged, of rows that are found by keys all the same.
-    pub(crate) iam_pages: BTreeSet<PageId>,
+    /// IAM pages that a chain of the table misses, of rows that are found by keys all the same.
+    unseen_maps: BTreeSet<PageId>,
     /// IAM pages, among [`Self::pages`], that are damaged or have lost extents: without them, rows or values are not found.
     pub(crate) needed_maps: BTreeSet<PageId>,
     /// Off-row values without damaged pages: the rows or fragments concerned.
@@ -255,8 +255,10 @@ impl Damage {
     /// A page whose header names nothing belongs to what the maps say, if another finding about it says so.
     fn settle_nameless(&mut self) {
         for (page, ids) in std::mem::take(&mut self.nameless) {
-            if let Some(table) = self.tables.values_mut().find(|table| table.pages.contains(&page)) {
+            let lacks = |table: &&mut TableDamage| table.pages.contains(&page) || table.unseen_maps.contains(&page);
+            if let Some(table) = self.tables.values_mut().find(lacks) {
                 table.ids.extend(ids);
+                table.pages.insert(page);
             } else if let Some(known) = self.index_pages.get(&page).and_then(|index| self.indexes.get_mut(index)) {
                 known.extend(ids);
             } else {
@@ -301,7 +303,7 @@ impl Damage {
         let is_of_catalog = matches!(check.phase, Phase::Primitive | Phase::Metadata | Phase::Catalog);
         let is_columnstore = check.id.starts_with("columnstore.");
         let Some(owner) = owner else {
-            match finding.page.filter(|_| check.phase == Phase::Page) {
+            match finding.page.filter(|_| check.phase == Phase::Page || check.id == "iam.unreadable") {
                 Some(page) => drop(self.nameless.entry(page).or_default().insert(check.id)),
                 None if is_of_catalog => self.catalog.add(finding),
                 None => {
@@ -428,16 +430,6 @@ impl TableDamage {
             self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
         }
         match check.phase {
-            Phase::Allocation if check.id == "iam.unreadable" => {
-                self.is_in_allocation = true;
-                match finding.owner.is_some_and(has_keys) {
-                    true => self.iam_pages.extend(page),
-                    false => {
-                        self.pages.extend(page);
-                        self.needed_maps.extend(page);
-                    }
-                }
-            }
             // Rows without keys, and values off the row, are found by IAM pages alone: a rebuild finds no more than these name.
             Phase::Allocation if check.id.starts_with("iam.") && !finding.owner.is_some_and(has_keys) => {
                 self.is_in_allocation = true;
@@ -446,7 +438,10 @@ impl TableDamage {
                 self.pages.extend(&maps);
                 self.needed_maps.extend(maps);
             }
-            Phase::Allocation => self.is_in_allocation = true,
+            Phase::Allocation => {
+                self.is_in_allocation = true;
+                self.unseen_maps.extend(page.filter(|_| check.id.starts_with("iam.")));
+            }
             Phase::Page | Phase::Record | Phase::Column if check.repair != Repair::Rebuild => self.pages.extend(page),
             Phase::Log => self.pages.extend(page),
             Phase::CrossPage => match check.id {
@@ -474,9 +469,6 @@ impl TableDamage {
         // What its pages miss is there, and no map says whose it is.
         let extent = |page: &PageId| PageId::new(page.file, page.page / EXTENT_PAGES * EXTENT_PAGES);
         self.is_in_allocation |= self.consequences.iter().any(|page| unowned.contains(&extent(page)));
-        self.iam_pages.iter().for_each(|page| {
-            self.pages.remove(page);
-        });
         if !self.pages.is_empty() {
             self.values.clear();
             self.is_in_structure = false;

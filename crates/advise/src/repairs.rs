@@ -273,7 +273,6 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
     let table = table_argument(request, object_id);
     step.command = Some(format!("mdfsck export {} -o saved --table {table} --damaged", request.paths));
     step.object = Some(object);
-    step.pages = damage.iam_pages.iter().copied().collect();
     step.rests_on.clone_from(&damage.ids);
     step
 }

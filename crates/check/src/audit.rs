@@ -7,7 +7,7 @@ mod header;
 mod records;
 
 use format::protection::{ProtectionFault, verify};
-use format::{PageBytes, PageHeader, PageId};
+use format::{AllocUnitId, PageBytes, PageHeader, PageId};
 
 use crate::finding::{Finding, Owner};
 use crate::registry;
@@ -63,17 +63,28 @@ pub(crate) fn identity_finding(
                 .text_value("test", "IS_OFF (BUF_IOERR, pBUF->bstat)")
                 .number("value", BUFFER_STATUS)
                 .number("against", -4);
-            match *fault {
-                ProtectionFault::Checksum { stored, computed } => {
-                    finding.number("stored_checksum", stored).number("computed_checksum", computed)
-                }
-                ProtectionFault::Torn { stored, actual } => {
-                    finding.number("stored_torn_bits", stored).number("found_torn_bits", actual)
-                }
-            }
+            with_fault(finding, fault)
         }
         IdentityFault::PageId => {
             Finding::new(wrong_id).owner(owner).page(id).page_value("header_page", header.page_id())
+        }
+    }
+}
+
+/// 8928 state 6: an IAM page that is not the one written. It is the only line of the page, and names no owner: the header
+/// that would is not to be trusted.
+pub(crate) fn unreadable_iam(fault: &ProtectionFault, id: PageId) -> Finding {
+    let finding = Finding::new(&registry::IAM_UNREADABLE).owner(Owner::unknown(AllocUnitId(0))).page(id);
+    with_fault(finding, fault)
+}
+
+fn with_fault(finding: Finding, fault: &ProtectionFault) -> Finding {
+    match *fault {
+        ProtectionFault::Checksum { stored, computed } => {
+            finding.number("stored_checksum", stored).number("computed_checksum", computed)
+        }
+        ProtectionFault::Torn { stored, actual } => {
+            finding.number("stored_torn_bits", stored).number("found_torn_bits", actual)
         }
     }
 }

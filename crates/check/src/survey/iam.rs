@@ -19,7 +19,7 @@ use super::claims::{Claim, Intervals};
 use super::maps::{Allocation, FileMap};
 use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
-use crate::finding::{Finding, Owner};
+use crate::finding::Finding;
 use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 use crate::spill::Sorter;
@@ -260,13 +260,13 @@ impl Follower<'_> {
     }
 
     fn report_damage(&mut self, fault: &IdentityFault, id: PageId, header: &PageHeader) {
-        self.findings.push(audit::identity_finding(fault, id, header, audit::named_owner(header, self.units, true)));
         match fault {
-            IdentityFault::Protection(_) => {
-                let owner = Owner::unknown(header.alloc_unit());
-                self.findings.push(Finding::new(&registry::IAM_UNREADABLE).owner(owner).page(id));
+            IdentityFault::Protection(fault) => self.findings.push(audit::unreadable_iam(fault, id)),
+            IdentityFault::PageId => {
+                let owner = audit::named_owner(header, self.units, true);
+                self.findings.push(audit::identity_finding(fault, id, header, owner));
+                self.report_invalid(id, header.page_type, None);
             }
-            IdentityFault::PageId => self.report_invalid(id, header.page_type, None),
         }
     }
 

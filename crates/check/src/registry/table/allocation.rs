@@ -63,7 +63,7 @@ checks! {
         must "The PFS byte of a page says what the IAM pages say: allocated, of a mixed extent, IAM page.",
         cause "A byte of the PFS page was changed, or the PFS page is stale (a lost write).",
         action SET_MAPS;
-    IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true listed BehindCause [rests_on_the_log, explained],
+    IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true [rests_on_nothing],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
         brief "IAM page {page} cannot be read",
         must "Every IAM page can be read and has a correct checksum.",
