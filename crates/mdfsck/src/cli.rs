@@ -5,6 +5,7 @@ mod examples;
 mod export;
 mod history;
 mod listener;
+pub(crate) mod manual;
 mod others;
 mod parts;
 mod recovery;
@@ -240,6 +241,10 @@ pub(crate) enum Command {
     Man {
         /// Command to document, such as check, lab new or lab-new; by default mdfsck itself
         command: Vec<String>,
+
+        /// Print the help of all commands as one Markdown page
+        #[arg(long, conflicts_with = "command")]
+        markdown: bool,
     },
 }
 
@@ -315,24 +320,6 @@ impl Command {
             _ => false,
         }
     }
-}
-
-/// `mdfsck man`. Pages refer to nested commands as `lab-new`.
-pub(crate) fn man(words: &[String]) -> Result<u8, Failure> {
-    // A manual page is the same for every build.
-    let mut root = Cli::command().long_version(None);
-    root.build();
-    let words: Vec<&str> = words.iter().flat_map(|word| word.split('-')).collect();
-    let (mut page, mut title) = (&root, "mdfsck".to_owned());
-    for name in &words {
-        let found = page.find_subcommand(name);
-        let missing = || Failure::usage(format!("{}: no such command; 'mdfsck --help' lists all", words.join(" ")));
-        page = found.ok_or_else(missing)?;
-        title = format!("{title}-{name}");
-    }
-    let page = clap_mangen::Man::new(page.clone()).title(title.to_uppercase()).source(format!("mdfsck {VERSION}"));
-    output::print(|out| page.render(out))?;
-    Ok(0)
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),
-        Command::Man { command } => cli::man(&command),
+        Command::Man { command, markdown } => cli::manual::run(&command, markdown),
     }
 }
 

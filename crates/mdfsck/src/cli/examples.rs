@@ -296,7 +296,8 @@ pub(super) const MAN_EXAMPLES: &str = "\
 Examples:
   mdfsck man | man -l -
   mdfsck man check > mdfsck-check.1
-  mdfsck man lab new > mdfsck-lab-new.1";
+  mdfsck man lab new > mdfsck-lab-new.1
+  mdfsck man --markdown > commands.md";
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Exit status (bits, they add):

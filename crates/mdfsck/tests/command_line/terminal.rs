@@ -16,7 +16,7 @@ pub(crate) fn with_terminal() -> Vec<(&'static str, Test)> {
         ("each cause at standard input has its own message", standard_input),
         ("a folder for temporary files is tried first", temp_dir),
         ("progress as lines: no line twice, plain words, percent", progress_lines),
-        ("the runs that the README shows print what it shows", readme_runs),
+        ("the runs that the README and running.md show print what is shown", shown_runs),
         ("a summary can be asked for where there is no terminal", summary_without_terminal),
     ];
     #[cfg(unix)]
@@ -24,8 +24,9 @@ pub(crate) fn with_terminal() -> Vec<(&'static str, Test)> {
     all
 }
 
-/// The README's runs over the demo's databases, the first on a terminal; the time of a run is not compared.
-fn readme_runs(folder: &Path) -> Result<(), Failed> {
+/// Runs over the demo's databases: that of the README on a terminal, that of docs/running.md in a pipe. The time of a run is not
+/// compared.
+fn shown_runs(folder: &Path) -> Result<(), Failed> {
     let without_time = |text: &str| -> String {
         let line = |line: &str| match line.split_once(" pages in ") {
             Some((start, _)) => format!("{start} pages\n"),
@@ -33,11 +34,9 @@ fn readme_runs(folder: &Path) -> Result<(), Failed> {
         };
         text.lines().map(line).collect()
     };
-    let readme = include_str!("../../../../README.md");
-    let (_, section) = readme.split_once("## A run").ok_or("no such section")?;
-    let (section, _) = section.split_once("\n## ").ok_or("no section behind it")?;
-    let shown: Vec<&str> = section.split("```").skip(1).step_by(2).collect();
-    let [terminal, piped] = shown[..] else { return Err("it should show two runs".into()) };
+    let block = |page: &'static str| page.split("```").skip(1).step_by(2).find(|block| block.contains("echo $?"));
+    let terminal = block(include_str!("../../../../README.md")).ok_or("README.md shows no run")?;
+    let piped = block(include_str!("../../../../docs/running.md")).ok_or("docs/running.md shows no run")?;
     made(folder, &["demo"])?;
     let terminal = terminal.replacen("$ mdfsck demo\n", "", 1);
     for (shown, more) in [(terminal.as_str(), &["--format", "summary"][..]), (piped, &[])] {
