@@ -11,16 +11,16 @@ use crate::json::{VERSION, line};
 use crate::log::lsn_text;
 use crate::text_table::{printable, wrap};
 
-/// Columns of the text.
+/// Width of the text, in columns.
 const COLUMNS: usize = 80;
 
-/// Pages that are named in a text.
+/// Most pages that a text names.
 const MOST_PAGES: usize = 12;
 
 /// Writes a plan for people: the situation, what is lost, then numbered steps.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     paragraph("", &plan.sentence, out)?;
     for (set, why) in &plan.rejected {
@@ -78,14 +78,14 @@ fn write_step(number: usize, step: &Step, out: &mut dyn io::Write) -> io::Result
     if let Some(command) = &step.command {
         writeln!(out, "   run     {}", printable(command))?;
     }
-    // Statements are not broken anew, so that they can be copied.
+    // Statements are not wrapped, so that they can be copied.
     for text in step.sql.iter().flat_map(|sql| sql.lines()) {
         writeln!(out, "{}", format!("     {}", printable(text)).trim_end())?;
     }
     Ok(())
 }
 
-/// A paragraph: `first` before its first line, as many blanks before the others.
+/// A paragraph: `first` starts its first line; the other lines are indented by its width.
 fn paragraph(first: &str, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
@@ -112,7 +112,7 @@ fn pages(pages: &[PageId]) -> String {
 /// Writes a plan as lines of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     let name = |page: &PageId| format!("{}:{}", page.file, page.page);
     for (number, step) in plan.steps.iter().enumerate() {
@@ -172,7 +172,7 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
 /// Writes the statements of a plan, with the reasons as comments.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     comment(&plan.sentence, out)?;
     comment(
@@ -208,17 +208,17 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is a statement in the text, not only comments.
+/// Whether the text has a statement, and not only comments.
 fn runs(sql: &str) -> bool {
     sql.lines().any(|line| !line.trim().is_empty() && !line.starts_with("--"))
 }
 
-/// A text as lines of comment.
+/// Writes a text as comment lines.
 fn comment(text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     wrap(&script_text(text), COLUMNS - 3).iter().try_for_each(|text| writeln!(out, "-- {text}"))
 }
 
-/// A text that no program which runs scripts takes for more than a comment: sqlcmd replaces variables there too.
+/// A text in which a script runner finds only a comment: sqlcmd replaces variables in comments too.
 fn script_text(text: &str) -> String {
     printable(text).replace(['\u{2028}', '\u{2029}'], " ").replace("$(", "$ (")
 }

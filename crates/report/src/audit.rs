@@ -12,10 +12,10 @@ use crate::log::lsn_text;
 use crate::text_table::printable;
 use crate::{View, not_verified};
 
-/// Writes what was found and compared as lines of JSON.
+/// Writes the findings, and what was compared, as lines of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) -> io::Result<()> {
     let names = Names::of(report);
     for found in &report.findings {
@@ -41,10 +41,10 @@ pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
     line(&lines::AuditLine::Summary(summary), out)
 }
 
-/// Writes it for people: a line per finding, and one with what was compared.
+/// Writes the audit for people: a line per finding, and one line that says what was compared.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_text(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) -> io::Result<()> {
     for found in &report.findings {
         let (number, state) = (found.check.msg, found.state);

@@ -12,7 +12,7 @@ use crate::text_table::TextTable;
 /// Writes the labels of `media` as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(media: &[BackupMedia], out: &mut dyn io::Write) -> io::Result<()> {
     for (number, media) in media.iter().enumerate() {
         if number > 0 {
@@ -40,7 +40,7 @@ pub fn write(media: &[BackupMedia], out: &mut dyn io::Write) -> io::Result<()> {
 /// Writes the labels of `media` as JSON, one object per file.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(media: &[BackupMedia], out: &mut dyn io::Write) -> io::Result<()> {
     media.iter().try_for_each(|media| crate::json::line(&line_of(media), out))
 }

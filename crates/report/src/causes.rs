@@ -1,12 +1,12 @@
-//! What was not verified, by its causes: what explains others comes first, and what only follows from it is counted.
+//! What was not verified, grouped by cause. Causes that explain others come first; their mere consequences are counted.
 
 use std::collections::BTreeMap;
 
 use check::registry::limits::{self, ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
-/// What was not verified: what is to be shown, and what only follows from a stripe that is missing. Where there are findings,
-/// damage may be the cause as well.
+/// The entries to show, and the entries that only follow from a missing stripe. If there are findings, an entry that
+/// damage may explain is shown as well.
 pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     let lacks_stripes = report.not_verified.iter().any(|entry| entry.limit == &limits::BACKUP_STRIPES);
     let is_shown = |limit: &Limit| {
@@ -15,17 +15,17 @@ pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     report.not_verified.iter().partition(|entry| is_shown(entry.limit))
 }
 
-/// The common cause of several places, in the order in which causes are listed.
+/// A cause that several places share. Causes sort in the order in which they are listed.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cause<'a> {
     rank: (bool, LimitKind, bool, usize),
-    /// Why.
+    /// Why the places were not verified.
     pub(crate) reason: &'a str,
-    /// The limit.
+    /// The limit in the registry.
     pub(crate) limit: &'static Limit,
 }
 
-/// The entries of each cause, in their order.
+/// The entries of each cause, in the order of the report.
 pub(crate) fn by_cause<'a>(
     entries: impl Iterator<Item = &'a NotVerified> + Clone,
 ) -> BTreeMap<Cause<'a>, Vec<&'a NotVerified>> {

@@ -15,25 +15,26 @@ use folder::Folder;
 pub use lines::write_json;
 pub use verified::Verified;
 
-/// Columns of the text.
+/// Width of the text, in columns.
 const COLUMNS: usize = 80;
 /// Characters of a date and the blank after it in `2020-05-12 13:30:00`.
 const DATE_CHARS: usize = 11;
 
-/// What is known about the backups of a database.
+/// A database with its backups, and what is known about them.
 pub struct Found<'a> {
     /// The backups.
     pub database: &'a DatabaseChains,
-    /// What came of verifying each chain, if that was done; or of the path to the moment of `at`, by itself.
+    /// The result of verifying each chain; with `at`, only that of the path to its point in time. Empty if nothing was
+    /// verified.
     pub verified: Vec<Verified>,
-    /// The moment that was asked for, and the path to it.
+    /// The point in time the user asked for, and the path to it.
     pub at: Option<(String, Moment)>,
-    /// Another path, if the one to the newest or asked moment turned out to be damaged.
+    /// Another path, if the path to the newest or requested point turned out to be damaged.
     pub detour: Option<Detour>,
 }
 
 impl Found<'_> {
-    /// The path to the moment that was asked for, or to the latest one, with what came of verifying it.
+    /// The path to the requested point in time, or to the latest one, and the result of verifying it.
     pub fn path(&self) -> (Option<&Chain>, Option<&Verified>) {
         match &self.at {
             Some((_, moment)) => (moment.chain.as_ref(), self.verified.first()),
@@ -41,7 +42,7 @@ impl Found<'_> {
         }
     }
 
-    /// The path to use: the shortest one, or the one round what is damaged. With what came of verifying it.
+    /// The path to use, which is the shortest one or the detour around damage, and the result of verifying it.
     pub fn usable_path(&self) -> (Option<&Chain>, Option<&Verified>) {
         match &self.detour {
             Some(detour) => (Some(&detour.chain), Some(&detour.verified)),
@@ -50,22 +51,22 @@ impl Found<'_> {
     }
 }
 
-/// A path round backups that are damaged.
+/// A path around damaged backups.
 pub struct Detour {
-    /// The sets that it avoids.
+    /// The sets that the path avoids.
     pub avoided: Vec<usize>,
     /// The path.
     pub chain: Chain,
-    /// Whether it has to stop at the moment that was asked for.
+    /// Whether the restore has to stop at the requested point in time.
     pub stops: bool,
-    /// What came of verifying it.
+    /// The result of verifying the path.
     pub verified: Verified,
 }
 
 /// Writes the chains of a database as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let database = found.database;
     writeln!(out, "database {} on {}", printable(&database.database), printable(&database.server))?;
@@ -76,7 +77,7 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     text.points(out)?;
     match found.verified.is_empty() {
         _ if database.chains.is_empty() => {}
-        // Without a path there is nothing that could be verified.
+        // Without a path, nothing could be verified.
         _ if found.usable_path().0.is_none() => writeln!(out, "  by their labels; pages were not read")?,
         true => writeln!(out, "  by their labels; pages were not read (--verify reads them)")?,
         false => writeln!(out, "  by their labels; the backups of each path below were read and checked")?,
@@ -98,7 +99,7 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     text.unused(out)
 }
 
-/// Writes a text in lines of at most 80 columns.
+/// Writes a text, wrapped at 80 columns.
 fn paragraph(indent: usize, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     for line in wrap(text, COLUMNS - indent) {
         writeln!(out, "{:indent$}{line}", "")?;
@@ -159,7 +160,7 @@ impl Text<'_> {
         paragraph(4, &detour.verified.text(), out)
     }
 
-    /// A path as its labels have it, unless it turned out to be damaged.
+    /// A path as the labels give it, even if a check found it damaged.
     fn chain(&self, chain: &Chain, verified: Option<&Verified>, out: &mut dyn io::Write) -> io::Result<()> {
         let until = printable(until(self.database, chain).unwrap_or("an unknown time"));
         match verified.is_none_or(Verified::is_usable) {
@@ -208,7 +209,7 @@ impl Text<'_> {
         self.detour(found.detour.as_ref(), out)
     }
 
-    /// What the newest chain does not need, together where it leads to moments without gap.
+    /// Sets that the newest chain does not need, grouped where their points in time follow without a gap.
     fn beside(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut rest = self.database.beside.as_slice();
         while let Some(first) = rest.first() {
@@ -233,7 +234,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// What no restore can use, by reason.
+    /// Sets that no restore can use, by reason.
     fn unused(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let database = self.database;
         let mut reasons: Vec<(String, Vec<&ChainSet>)> = Vec::new();
@@ -256,7 +257,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// A line per stripe.
+    /// Adds a line for each stripe, then one for each copy.
     fn row(&self, set: &ChainSet, table: &mut TextTable) {
         let config = &set.set.config;
         let marks = [(set.set.is_copy_only, "copy-only"), (set.set.is_encrypted, "encrypted")];
@@ -276,7 +277,7 @@ impl Text<'_> {
     }
 }
 
-/// Adds what a set leads to, if it follows without gap.
+/// Extends `span` by the points in time of the next set; false if there is a gap between them.
 fn join(span: &mut Option<Span>, next: &Beside) -> bool {
     match (span, &next.span) {
         (Some(span), Some(next)) if next.from <= span.to && span.from <= next.to => {
@@ -297,13 +298,13 @@ fn span_text(span: &Span) -> String {
     if span.from == span.to { span.from.clone() } else { format!("{} to {}", span.from, until_text(span)) }
 }
 
-/// The end of a span, without the date where it is that of its start.
+/// The end of a span, without the date if the span ends on the day it starts.
 fn until_text(span: &Span) -> &str {
     let is_same_day = span.from.get(..DATE_CHARS).is_some() && span.from.get(..DATE_CHARS) == span.to.get(..DATE_CHARS);
     span.to.get(DATE_CHARS..).filter(|_| is_same_day).unwrap_or(&span.to)
 }
 
-/// When the last step of a chain was finished.
+/// The finish time of the last step of a chain.
 fn until<'a>(database: &'a DatabaseChains, chain: &Chain) -> Option<&'a str> {
     let set = database.sets.get(*chain.steps.last()?)?;
     set.set.config.finished.as_deref()
@@ -318,7 +319,7 @@ fn missing_text(missing: Missing) -> String {
     }
 }
 
-/// Why no restore can use a set.
+/// The reason why no restore can use a set.
 fn unused_text(reason: Unused, set: &ChainSet) -> String {
     let kept = "the backup before it is missing";
     match reason {

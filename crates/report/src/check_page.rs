@@ -1,8 +1,8 @@
 //! The report of one check as a page: verdict, findings with their bytes, a map of the files, what was not verified, what to do,
 //! and curves of the run.
 //!
-//! One file that loads and sends nothing. What comes from a database goes into it as JSON, and its script shows it as text only:
-//! no name can become markup.
+//! The page is one file that loads and sends nothing. What comes from a database goes into it as JSON, and its script
+//! shows it as text only, so no name can become markup.
 
 mod bytes;
 mod findings;
@@ -21,25 +21,25 @@ use crate::html::{Budget, Curves, ELEMENTS, Escaped, MAP, head_of_script};
 use crate::summary::Commands;
 use bytes::PageBytesReader;
 
-/// A report, and what is said about it.
+/// A report, and what the page says beside it.
 pub struct CheckPage<'a> {
-    /// What was found. The map is there if [`check::Options::page_map`] was set.
+    /// The result of the check. It has the map if [`check::Options::page_map`] was set.
     pub report: &'a Report,
-    /// The catalog, for the names of owners.
+    /// The catalog, which has the names of owners.
     pub database: &'a Database,
-    /// The pages, of which some are shown as bytes.
+    /// The source of the pages, some of which are shown as bytes.
     pub source: &'a dyn PageSource,
     /// The whole command, without secrets.
     pub command_line: &'a str,
-    /// What the commands that show more are made of.
+    /// The parts of the commands that show more.
     pub commands: Commands<'a>,
-    /// Version of the program.
+    /// The version of the program.
     pub version: &'a str,
-    /// When the check began: UTC, `2026-11-21 22:00:00`.
+    /// The time at which the check began, in UTC: `2026-11-21 22:00:00`.
     pub started: &'a str,
 }
 
-/// All that the script shows.
+/// All data that the script shows.
 #[derive(Serialize)]
 struct Model<'a> {
     head: head::Head<'a>,
@@ -50,19 +50,19 @@ struct Model<'a> {
     phases: Vec<head::Phase>,
 }
 
-/// Bytes of text of a database in findings, in what was not verified and in the map. With the runs of a map, which are most of a
-/// page, it stays below 8 MB.
+/// Most bytes of text from a database in findings, in what was not verified and in the map. With the runs of a map,
+/// which are most of a page, the page stays below 8 MB.
 const TEXT_BYTES: [usize; 3] = [5 << 17, 1 << 18, 1 << 19];
-/// Width of the plot of a curve.
+/// Width of the plot of a curve, in pixels.
 const CURVE_WIDTH: f64 = 330.0;
-/// Moments that make a curve.
+/// Fewest samples that make a curve.
 const MIN_SAMPLES: usize = 4;
 
 impl CheckPage<'_> {
     /// Writes the page: a few megabytes at most, whatever the database.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let report = self.report;
         let mut reader = PageBytesReader::new(self.source);
@@ -89,7 +89,7 @@ impl CheckPage<'_> {
         out.write_all(b"</script>\n")
     }
 
-    /// The curves, in an element that the script puts in its place.
+    /// The curves, in an element that the script moves to its place.
     fn curves(&self) -> String {
         let statistics = &self.report.statistics;
         let phases: Vec<(&'static str, f64)> =

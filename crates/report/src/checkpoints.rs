@@ -11,98 +11,99 @@ use events::checkpoints::{Checkpoint, Totals, ms};
 use events::error_log::Flush;
 use events::{Clock, Moment};
 
-/// How long after the end of a checkpoint its line in the error log may be written: times there have hundredths of seconds.
+/// How long after the end of a checkpoint its line in the error log may be written. Times in the error log have
+/// hundredths of seconds.
 const LATE_TICKS: i64 = 1000 * Moment::MILLISECOND;
 
-/// How checkpoints are known.
+/// The source from which checkpoints are known.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Source {
-    /// By events.
+    /// Extended Events.
     Events,
-    /// By trace flag 3502 in the error log.
+    /// Lines of trace flag 3502 in the error log.
     ErrorLog,
-    /// By this transaction log.
+    /// This transaction log.
     Log(String),
 }
 
-/// The checkpoints of a database, by one source.
+/// The checkpoints of a database, from one source.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// How they are known.
+    /// The source of the checkpoints.
     pub source: Source,
-    /// Whose clock their times are of.
+    /// The clock of their times.
     pub clock: Clock,
-    /// Id of the database; `None` where only its log is known.
+    /// ID of the database; `None` if only its log is known.
     pub database_id: Option<u32>,
-    /// Its name, if a data file of it was given.
+    /// Name of the database, if one of its data files was given.
     pub database: Option<String>,
-    /// By begin; not empty.
+    /// Ordered by begin; never empty.
     pub checkpoints: Vec<Checkpoint>,
-    /// Changes to compare before and after, by time.
+    /// Points in time to compare before and after, in order.
     pub changes: Vec<Moment>,
 }
 
-/// What the boot page of a database says of its checkpoints.
+/// The settings and identity in the boot page of a database.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DatabaseTarget {
-    /// Its id on the server that wrote the file.
+    /// ID of the database on the server that wrote the file.
     pub database_id: u32,
-    /// Its name.
+    /// Name of the database.
     pub name: String,
-    /// Target recovery time; `None` if checkpoints are automatic.
+    /// Target recovery time in seconds; `None` if checkpoints are automatic.
     pub target_recovery_seconds: Option<u32>,
 }
 
-/// A slow checkpoint by the error log.
+/// A slow checkpoint that the error log reports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowCheckpoint {
-    /// What the log says.
+    /// The figures of the error log.
     pub flush: Flush,
-    /// Whose clock its time is of.
+    /// The clock of its time.
     pub clock: Clock,
 }
 
-/// What was read together.
+/// What was read from all files together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
-    /// Begins and ends.
+    /// Begin and end events.
     pub events: u64,
-    /// Begins without an end.
+    /// Begins that have no end.
     pub unpaired_begins: u64,
-    /// Ends without a begin.
+    /// Ends that have no begin.
     pub unpaired_ends: u64,
-    /// Begins and ends that were there more than once.
+    /// Begins and ends that were found more than once.
     pub repeated: u64,
-    /// Events of checkpoints without time or database.
+    /// Checkpoint events that have no time or no database.
     pub unusable: u64,
     /// Lines of error logs about checkpoints whose first line is missing.
     pub unclear_lines: u64,
-    /// Events that ring buffers say were dropped.
+    /// Events that ring buffers report as dropped.
     pub dropped_events: u64,
     /// Whether a ring buffer was truncated.
     pub truncated: bool,
-    /// Faults of files, and files that could not be read.
+    /// Faults in files, and files that could not be read.
     pub faults: u64,
 }
 
-/// All that the files say of checkpoints.
+/// Everything that the files say about checkpoints.
 #[derive(Clone, Default, Debug)]
 pub struct CheckpointReport {
-    /// By source, then by database.
+    /// Ordered by source, then by database.
     pub groups: Vec<Group>,
-    /// By clock, then by time.
+    /// Ordered by clock, then by time.
     pub flushes: Vec<SlowCheckpoint>,
-    /// By id.
+    /// Ordered by ID.
     pub databases: Vec<DatabaseTarget>,
-    /// Names of databases by id, as the master database lists them.
+    /// Names of databases by ID, as the master database lists them.
     pub names: BTreeMap<u32, String>,
-    /// What is wrong with the files.
+    /// Errors in the files.
     pub errors: Vec<String>,
     /// Totals.
     pub counts: Counts,
 }
 
-/// One side of a change: from its start to its end, and what began in it.
+/// One side of a change: its totals, from the change to the next one or the one before.
 struct Side {
     change: Moment,
     is_after: bool,
@@ -110,7 +111,7 @@ struct Side {
 }
 
 impl Group {
-    /// For each change what was before and what is after it, up to the changes before and after it.
+    /// For each change, the sides before and after it, each up to the neighboring change.
     fn sides(&self) -> impl Iterator<Item = Side> {
         let between = |from: Option<Moment>, to: Option<Moment>| {
             let inside = move |checkpoint: &&Checkpoint| {
@@ -140,7 +141,7 @@ impl Group {
 }
 
 impl CheckpointReport {
-    /// The checkpoint that a slow one is, by events of its database at its time.
+    /// The checkpoint that the error log reports as slow, found among the events of its database by its time.
     fn checkpoint_of(&self, slow: &SlowCheckpoint) -> Option<&Checkpoint> {
         let (at, database_id) = (slow.flush.at?, slow.flush.database_id?);
         let of_database = |group: &&Group| {
@@ -152,19 +153,19 @@ impl CheckpointReport {
         (at.0 <= found.ended.0.saturating_add(LATE_TICKS)).then_some(found)
     }
 
-    /// The name of a database, by its own files or the list of the master database.
+    /// The name of a database, from its own files or the list of the master database.
     pub fn database_name(&self, id: Option<u32>) -> Option<&str> {
         let own = self.databases.iter().find(|database| Some(database.database_id) == id);
         own.map(|database| &database.name).or_else(|| self.names.get(&id?)).map(String::as_str)
     }
 
-    /// Checkpoints whose begin and end are known.
+    /// The number of checkpoints whose begin and end are known.
     fn pairs(&self) -> u64 {
         self.groups.iter().map(|group| group.checkpoints.len() as u64).sum()
     }
 }
 
-/// A duration with four decimals: what 100 ns are of a millisecond.
+/// A duration in milliseconds, rounded to four decimals, which is the 100 ns of the clock.
 fn rounded(ms: f64) -> f64 {
     (ms * 1e4).round() / 1e4
 }

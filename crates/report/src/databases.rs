@@ -1,4 +1,5 @@
-//! Several databases that were checked one after another: a line for each, and one table of all at the end.
+//! The results for several databases that were checked one after another: a line for each, and a table of all at the
+//! end.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,21 +11,21 @@ use crate::json::databases as lines;
 use crate::json::lines::{self as check_lines, Line};
 use crate::text_table::{padded, printable, width};
 
-/// What came of the check of one database.
+/// The result of checking one database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Nothing is wrong, and all that was asked for was verified.
+    /// Nothing is wrong, and everything requested was verified.
     Sound,
     /// Corruption was found.
     NotSound,
     /// Nothing was found, but not everything could be verified.
     Incomplete,
-    /// It could not be checked.
+    /// The database could not be checked.
     NotChecked,
 }
 
 impl Verdict {
-    /// From the bits of the exit status of its check.
+    /// The verdict from two bits of the check's exit status.
     pub fn of(is_corrupt: bool, is_incomplete: bool) -> Self {
         match (is_corrupt, is_incomplete) {
             (true, _) => Self::NotSound,
@@ -33,7 +34,7 @@ impl Verdict {
         }
     }
 
-    /// As the table has it: what is wrong stands out.
+    /// The verdict as the table shows it; capitals mark problems.
     fn text(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -43,7 +44,7 @@ impl Verdict {
         }
     }
 
-    /// As JSON has it.
+    /// The verdict in JSON.
     fn name(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -53,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// The escape sequence of its color on a terminal.
+    /// The escape sequence for the verdict's color on a terminal.
     fn color(self) -> &'static str {
         match self {
             Self::Sound => "\x1b[32m",
@@ -63,54 +64,54 @@ impl Verdict {
     }
 }
 
-/// One database or restore of backups.
+/// One database, or one restore of backups.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Name of the database; empty if it is not known.
+    /// Name of the database; empty if unknown.
     pub database: String,
-    /// Its data files or backups.
+    /// The data files or backups given for it.
     pub paths: Vec<PathBuf>,
-    /// The sets of backups that were restored.
+    /// The backup sets that were restored.
     pub sets: Vec<UsedSet>,
-    /// What came of it.
+    /// The result of the check.
     pub verdict: Verdict,
     /// Allocation and consistency errors.
     pub errors: u64,
     /// Things that could not be verified.
     pub not_verified: u64,
-    /// Size of the data files; `None` if it is not known.
+    /// Size of the data files in bytes; `None` if unknown.
     pub bytes: Option<u64>,
-    /// Time of the check; `None` if there was none.
+    /// Duration of the check; `None` if it did not run.
     pub seconds: Option<f64>,
-    /// When CHECKDB last found it sound, in the local time of the server.
+    /// The last time CHECKDB found the database sound, in the server's local time.
     pub last_good_check: Option<String>,
-    /// Bits of the exit status.
+    /// Exit status of its check, as bits.
     pub status: u8,
-    /// Why it could not be checked.
+    /// Why the database could not be checked.
     pub error: Option<String>,
 }
 
 /// How the table is shown.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct TableView {
-    /// With the color of each verdict.
+    /// Whether each verdict is colored.
     pub is_colored: bool,
-    /// With how long each check took, which is another time in every run.
+    /// Whether the table shows how long each check took, which differs in every run.
     pub has_times: bool,
 }
 
-/// Columns of a terminal that the table takes at most.
+/// Most columns of a terminal that the table uses.
 const MOST_COLUMNS: usize = 80;
-/// Paths that are named of one database.
+/// Most paths named for one database.
 const NAMED_PATHS: usize = 3;
 
-/// The line before what the check of one of several databases prints.
+/// The line that precedes the results of one of several databases.
 pub fn heading(database: &str, paths: &[PathBuf], sets: &[UsedSet]) -> String {
     let kind = if sets.is_empty() { "Database" } else { "Backup of" };
     printable(&format!("{kind} '{database}': {}", files(paths, sets))).into_owned()
 }
 
-/// The files of a database, or the backup sets of it.
+/// The files of a database, or its backup sets.
 pub fn files(paths: &[PathBuf], sets: &[UsedSet]) -> String {
     if sets.is_empty() {
         return names(paths);
@@ -127,7 +128,7 @@ fn names(paths: &[PathBuf]) -> String {
 /// Writes the table as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(rows: &[Row], view: TableView, out: &mut dyn io::Write) -> io::Result<()> {
     let labels = labels(rows);
     let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, view)).collect();
@@ -156,7 +157,7 @@ pub fn write(rows: &[Row], view: TableView, out: &mut dyn io::Write) -> io::Resu
     let of_header = header.iter().enumerate().map(|(column, name)| aligned(column, name));
     writeln!(out, "{}", line(std::iter::once(padded("database", first)).chain(of_header).collect()))?;
     for ((row, label), cells) in rows.iter().zip(&labels).zip(&cells) {
-        // A name that is too long has a line of its own.
+        // A name that is too long is written on a line of its own.
         let start = if width(label) > first {
             writeln!(out, "{label}")?;
             padded("", first)
@@ -173,7 +174,7 @@ pub fn write(rows: &[Row], view: TableView, out: &mut dyn io::Write) -> io::Resu
     for (row, label) in rows.iter().zip(&labels) {
         match (&row.error, row.verdict) {
             (Some(error), _) => {
-                // A label that ends the path and an error that begins with it say the same.
+                // Drop the path from the error if the label already shows it.
                 let path = names(&row.paths);
                 let of_path = error.strip_prefix(&format!("{path}: ")).filter(|_| path.ends_with(label.as_str()));
                 let (named, why) =
@@ -205,7 +206,7 @@ fn cells(row: &Row, view: TableView) -> Vec<String> {
     cells
 }
 
-/// How many there are of each verdict.
+/// The number of databases with each verdict.
 fn totals(rows: &[Row]) -> String {
     let counts = [
         (Verdict::Sound, "sound"),
@@ -220,12 +221,12 @@ fn totals(rows: &[Row]) -> String {
     format!("{} databases and backups: {}", rows.len(), counted.join(", "))
 }
 
-/// What each row is called: by the database, or where several have that name, by its file, its set, its path.
+/// The label of each row: the first form that no other row shares, of its database, file, set and path.
 fn labels(rows: &[Row]) -> Vec<String> {
     let forms: Vec<Vec<String>> = rows.iter().map(forms).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for forms in &forms {
-        // A name may be that of another form of the same row.
+        // Two forms of one row may be equal, and must count once.
         let mut own: Vec<&str> = forms.iter().map(String::as_str).collect();
         own.sort_unstable();
         own.dedup();
@@ -250,7 +251,7 @@ fn forms(row: &Row) -> Vec<String> {
     forms
 }
 
-/// A size in the largest unit of which it has ten or more, rounded up.
+/// A size in the largest unit that gives at least ten, rounded up.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("TB", 40), ("GB", 30), ("MB", 20)];
     let (name, shift) = UNITS.into_iter().find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("MB", 20));
@@ -269,7 +270,7 @@ fn time(seconds: f64) -> String {
 /// Writes the table as one line of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(rows: &[Row], passed_over: &[PathBuf], status: u8, out: &mut dyn io::Write) -> io::Result<()> {
     let paths = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
     let rows = rows.iter().map(|row| lines::DatabaseRow {
@@ -289,10 +290,10 @@ pub fn write_json(rows: &[Row], passed_over: &[PathBuf], status: u8, out: &mut d
     crate::json::line(&Line::Databases(line), out)
 }
 
-/// Writes, for a database that could not be checked, the lines that stand for its results.
+/// Writes the lines that replace the results of a database that could not be checked.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_failure(paths: &[PathBuf], text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     let file = paths.first().map(|path| path.display().to_string());
     crate::json::line(&Line::Error(check_lines::ErrorText { file, ..check_lines::ErrorText::of(text) }), out)?;

@@ -1,4 +1,4 @@
-//! Rows as DBINFO and PAGE print them WITH TABLERESULTS: ParentObject, Object, Field, VALUE.
+//! Rows as DBCC DBINFO and PAGE print them WITH TABLERESULTS: ParentObject, Object, Field, VALUE.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use format::{Lsn, PageId};
 use crate::log::lsn_text;
 use crate::tableresults::io_error;
 
-/// Cells by column.
+/// The cells of a row, by column.
 pub(crate) type Row = [String; 4];
 
-/// Writes rows as CSV, with the names of the columns first.
+/// Writes rows as CSV, after a line with the names of the columns.
 pub(crate) fn write(rows: impl IntoIterator<Item = Row>, out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(["ParentObject", "Object", "Field", "VALUE"]).map_err(io_error)?;

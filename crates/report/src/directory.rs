@@ -1,5 +1,5 @@
-//! All that `mdfsck explain` knows: checks, messages of SQL Server, limits. Its list, its JSON, and what is near an
-//! unknown key.
+//! Everything that `mdfsck explain` knows: checks, messages of SQL Server, limits. Its list, its JSON, and suggestions
+//! for an unknown key.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,14 +13,14 @@ use crate::json::line;
 use crate::server_messages::{self, ServerMessage};
 use crate::text_table::{padded, width};
 
-/// Width of the list.
+/// Width of the list, in columns.
 const LIST_WIDTH: usize = 80;
-/// Keys that are offered instead of an unknown one.
+/// Most keys that are suggested for an unknown one.
 const OFFERED: usize = 5;
-/// Longer keys are compared by their start: the work is bounded.
+/// Most characters of a key that are compared; the rest is ignored, which bounds the work.
 const LONGEST_KEY: usize = 64;
 
-/// What a key stands for.
+/// The entries that a key stands for.
 #[derive(Debug, Default)]
 pub struct Entries {
     /// Checks with this id or number.
@@ -32,7 +32,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Those of a number (`8976`, `Msg 8976, Level 16`, `Error: 824`) or of an id, in any case.
+    /// The entries of a number (`8976`, `Msg 8976, Level 16`, `Error: 824`) or of an ID, in any case.
     pub fn find(key: &str) -> Self {
         match number_of(key) {
             Some(number) => Self {
@@ -51,12 +51,12 @@ impl Entries {
         }
     }
 
-    /// Whether the key stands for nothing.
+    /// Whether no entry was found.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty() && self.messages.is_empty() && self.limits.is_empty()
     }
 
-    /// Adds those of another key.
+    /// Adds the entries of another key.
     pub fn extend(&mut self, other: Self) {
         self.checks.extend(other.checks);
         self.messages.extend(other.messages);
@@ -66,7 +66,7 @@ impl Entries {
     /// Writes the explanations.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         crate::explain::write(&self.checks, out)?;
         if !self.checks.is_empty() && !self.messages.is_empty() {
@@ -80,10 +80,10 @@ impl Entries {
         crate::limits::write(&self.limits, out)
     }
 
-    /// Writes the explanations as JSON, one a line.
+    /// Writes the explanations as JSON, one per line.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
         for check in &self.checks {
             line(&ExplainLine::ExplainedCheck(explained_check(check)), out)?;
@@ -134,7 +134,7 @@ fn number_of(key: &str) -> Option<u16> {
     if behind.is_empty() || behind.starts_with([',', '.', ':', ' ']) { digits.parse().ok() } else { None }
 }
 
-/// A key in small letters without the word before its number.
+/// A key in lower case, without the word before its number.
 fn without_word(key: &str) -> &str {
     let rest = ["msg", "message", "error"].iter().find_map(|word| key.strip_prefix(word)).unwrap_or(key);
     rest.trim_start_matches([':', ' '])
@@ -145,7 +145,7 @@ fn digits(text: &str) -> String {
     text.chars().take_while(char::is_ascii_digit).collect()
 }
 
-/// All that can be explained: those with a number by number, then limits by id.
+/// Everything that can be explained: entries with a number by number, then limits by ID.
 fn listed() -> Vec<Listed> {
     let checks =
         registry::ALL.iter().map(|check| Listed { number: Some(check.msg), id: Some(check.id), title: fault(check) });
@@ -164,10 +164,10 @@ fn listed() -> Vec<Listed> {
     all
 }
 
-/// Writes the list of all that can be explained, a line each, cut to 80 columns.
+/// Writes the list of everything that can be explained, one per line, cut to 80 columns.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_list(out: &mut dyn io::Write) -> io::Result<()> {
     const NUMBER: usize = 5;
     for entry in listed() {
@@ -182,12 +182,12 @@ pub fn write_list(out: &mut dyn io::Write) -> io::Result<()> {
 /// Writes the list as JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_list_json(out: &mut dyn io::Write) -> io::Result<()> {
     listed().into_iter().try_for_each(|entry| line(&ExplainLine::Listed(entry), out))
 }
 
-/// `text`, or its first words and three dots, in at most `most` columns.
+/// `text`, or its start with three dots, in at most `most` columns.
 fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -196,7 +196,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{} ...", first.trim_end_matches([',', ':', ';']))
 }
 
-/// The numbers or ids nearest to one that is not known, the nearest first.
+/// The known numbers or IDs nearest to an unknown one, nearest first.
 pub fn near(key: &str) -> Vec<String> {
     let key: String = key.trim().to_ascii_lowercase().chars().take(LONGEST_KEY).collect();
     let behind_word = without_word(&key);
@@ -208,7 +208,8 @@ pub fn near(key: &str) -> Vec<String> {
     near
 }
 
-/// Numbers that begin with `digits` or that a slip of the finger makes of them; otherwise their neighbours.
+/// Known numbers one typing error away from `digits`, those that begin with `digits` first; if there are none, the
+/// neighbors.
 fn near_numbers(digits: &str) -> Vec<String> {
     let known: BTreeSet<u16> = listed().iter().filter_map(|entry| entry.number).collect();
     let number: u16 = digits.parse().unwrap_or(u16::MAX);
@@ -227,7 +228,7 @@ fn near_numbers(digits: &str) -> Vec<String> {
     near.iter().map(u16::to_string).collect()
 }
 
-/// Ids that contain `key`, then those that differ from it in a few letters.
+/// IDs that contain `key`, then those that differ from it in a few letters.
 fn near_ids(key: &str) -> Vec<String> {
     if key.is_empty() {
         return Vec::new();
@@ -246,10 +247,10 @@ fn near_ids(key: &str) -> Vec<String> {
     near.into_iter().map(|(_, id)| id.to_owned()).collect()
 }
 
-/// Letters to insert, delete, change, or swap with the next one, to make `right` of `left`.
+/// The number of letters to insert, delete, change, or swap with the next one to turn `left` into `right`.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
-    // The rows of the last two letters: a swap looks back two.
+    // The rows of the last two letters, because a swap refers to the row before the last.
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();
     let mut previous_letter = None;

@@ -1,4 +1,4 @@
-//! The line about a run that DBCC writes to the error log and the event log: 8957.
+//! Message 8957, the line about a run that DBCC writes to the error log and the event log.
 
 use check::registry::Class;
 use check::{ErrorCounts, Report, Scope};
@@ -8,7 +8,7 @@ use crate::message::{self, Message};
 use crate::not_verified;
 use crate::text_table::printable;
 
-/// What the line says of the statement besides what the report knows.
+/// Facts about the statement that the report does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement<'a> {
     /// Who ran it, `DOMAIN\user`.
@@ -19,7 +19,7 @@ pub struct Statement<'a> {
     pub data_purity: bool,
 }
 
-/// The line of a run; of CHECKTABLE one per table, as each is a statement.
+/// The line of a run. For CHECKTABLE there is one line per table, as each table is a statement.
 pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     let messages = match report.options.scope {
         Scope::Tables(_) => {
@@ -40,7 +40,8 @@ pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     messages.into_iter().map(|message| printable(&message.text).into_owned()).collect()
 }
 
-/// 8957. What ends it is the server's snapshot; here it is what keeps the errors from being the whole answer.
+/// Message 8957. The server's text ends with its snapshot; this one ends with what keeps the number of errors from
+/// being complete.
 pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<&str>, counts: ErrorCounts) -> Message {
     let options = &report.options;
     let with = [

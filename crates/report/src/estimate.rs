@@ -1,4 +1,4 @@
-//! What a run would need: CHECKDB's message 5281, and what else this program takes.
+//! The needs of a run: CHECKDB's message 5281, and the other needs of this program.
 
 use std::io;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use crate::message;
 use crate::text_table::printable;
 use crate::{Format, View, tableresults, windows};
 
-/// Windows that are to be planned.
+/// Windows of time to plan with.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
-    /// How long one is.
+    /// The length of a window.
     pub window: Duration,
-    /// Bytes per second in the last ones; `None` if that is not known.
+    /// Bytes per second in the last windows; `None` if unknown.
     pub rate: Option<f64>,
 }
 
 impl Windows {
-    /// How many a cycle takes, in a line.
+    /// A line with the number of windows that a cycle needs.
     pub fn text(self, estimate: Estimate) -> String {
         windows::cycle(estimate.read_bytes, self.rate, self.window)
     }
 }
 
-/// Writes an estimate. Only JSON has what [`needs`] says: the caller must report it elsewhere.
+/// Writes an estimate. Only JSON contains the text of [`needs`]; otherwise the caller must report it.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(
     (format, view): (Format, View),
     (estimate, windows): (Estimate, Option<Windows>),
@@ -69,7 +69,7 @@ pub fn write(
     }
 }
 
-/// What DBCC's line does not say, in one line.
+/// One line with the needs that DBCC's line does not mention.
 pub fn needs(estimate: Estimate) -> String {
     let Estimate { memory_bytes, minimum_memory_bytes, read_bytes, .. } = estimate;
     let [memory, least, read] = [memory_bytes, minimum_memory_bytes, read_bytes].map(kilobytes);

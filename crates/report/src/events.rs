@@ -9,13 +9,13 @@ use events::{Clock, Event, Value, unique_names};
 use crate::json::lines::{ErrorText, Named};
 use crate::json::{events as lines, line};
 
-/// Columns of a CSV file that are accepted: far more than a spreadsheet has.
+/// Most columns of a CSV file, far more than a spreadsheet has.
 const MAX_COLUMNS: usize = 20_000;
 
 /// Values with their names.
 type Values = [(Arc<str>, Value)];
 
-/// What was read together.
+/// What was read from all files together.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct EventTotals {
     /// Files that were read.
@@ -24,7 +24,7 @@ pub struct EventTotals {
     pub events: u64,
     /// Values that could not be decoded.
     pub undecoded: u64,
-    /// Faults of the files.
+    /// Faults in the files.
     pub faults: u64,
     /// Files that could not be read at all.
     pub unreadable: u64,
@@ -33,7 +33,7 @@ pub struct EventTotals {
 /// Writes an event as a line of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(file: &str, event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
     let (fields, actions) = (names(&event.fields), names(&event.actions));
     let value = lines::EventRecord {
@@ -50,15 +50,15 @@ pub fn write_json(file: &str, event: &Event, out: &mut dyn io::Write) -> io::Res
 /// Writes a fault as a line of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json_error(text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     line(&lines::EventLine::Error(ErrorText::of(text)), out)
 }
 
-/// Writes the last line of JSON.
+/// Writes the last line of JSON, which has the totals.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json_summary(totals: EventTotals, out: &mut dyn io::Write) -> io::Result<()> {
     let summary = lines::EventsSummary {
         files: totals.files,
@@ -87,7 +87,7 @@ fn json(value: &Value) -> lines::EventValue {
     }
 }
 
-/// The columns of events of several kinds: fields and actions in the order in which they first appear.
+/// The columns for events of several kinds: fields and actions in the order in which they first appear.
 #[derive(Debug, Default)]
 pub struct EventColumns {
     fields: NameList,
@@ -95,7 +95,7 @@ pub struct EventColumns {
 }
 
 impl EventColumns {
-    /// Adds the names of an event's values; `false` if they are more than a table can have.
+    /// Adds the names of an event's values. Returns `false` if there are more than a table can have.
     #[must_use]
     pub fn add(&mut self, event: &Event) -> bool {
         self.fields.add(&event.fields);
@@ -106,7 +106,7 @@ impl EventColumns {
     /// Writes the names of the columns as CSV.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_head(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let action = |name: &String| match self.fields.places.contains_key(name) {
             true => format!("{name} (action)"),
@@ -125,7 +125,7 @@ impl EventColumns {
     /// Writes an event as a line of CSV.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write(&self, event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
         let at = event.at.map(|at| at.iso(Clock::Utc)).unwrap_or_default();
         let mut cells = vec![at, event.name.to_string()];
@@ -135,7 +135,7 @@ impl EventColumns {
     }
 }
 
-/// What every line of CSV starts with.
+/// The first columns of every CSV line.
 const FIRST_COLUMNS: [&str; 2] = ["at", "event"];
 
 fn write_record(cells: &[String], out: &mut dyn io::Write) -> io::Result<()> {
@@ -144,7 +144,7 @@ fn write_record(cells: &[String], out: &mut dyn io::Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// Names in their order, each with its place.
+/// Names in order of their first appearance, each with its position.
 #[derive(Debug, Default)]
 struct NameList {
     names: Vec<String>,
@@ -161,7 +161,7 @@ impl NameList {
         }
     }
 
-    /// Appends a cell for each name; it is empty where an event has no such value.
+    /// Appends a cell for each name, which is empty if the event has no such value.
     fn cells(&self, values: &Values, cells: &mut Vec<String>) {
         let mut found = vec![String::new(); self.names.len()];
         for (name, (_, value)) in names(values).iter().zip(values) {

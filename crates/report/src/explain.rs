@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::text_table::{TextTable, wrap};
 
-/// Width of explanations.
+/// Width of explanations, in columns.
 const WIDTH: usize = 100;
 
 /// The start of docs/checks.md.
@@ -20,13 +20,13 @@ Each check has an id that is never reused, and the number and text of the messag
 damage. `<...>` stands for what a message inserts. All findings have level 16.
 ";
 
-/// What to do if the input is a backup: it cannot be repaired.
+/// The advice for a backup, which cannot be repaired.
 pub const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups; restore from the newest one that is sound.";
 
 /// Writes the explanations of `checks`, one after another.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(checks: &[&Check], out: &mut dyn io::Write) -> io::Result<()> {
     for (position, check) in checks.iter().enumerate() {
         if position > 0 {
@@ -51,7 +51,7 @@ pub fn write(checks: &[&Check], out: &mut dyn io::Write) -> io::Result<()> {
 /// Writes one line for each check.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_index(out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[0]);
     table.row(["msg", "id", "what must be true"]);
@@ -79,7 +79,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// Labels and texts of a check's facts.
+/// The labels and texts of a check's facts.
 fn facts(check: &Check) -> Vec<(&'static str, String)> {
     let counted = match check.class {
         Class::Allocation => "as an allocation error",
@@ -115,7 +115,7 @@ pub(crate) struct Explained {
     id: &'static str,
     number: u16,
     message: String,
-    /// What is wrong, of no place: the head of findings.
+    /// The fault without a place: the heading of findings.
     fault: String,
     invariant: &'static str,
     cause: &'static str,
@@ -136,7 +136,7 @@ impl Explained {
     }
 }
 
-/// What is wrong where a check fails, as a sentence without places: "A page is not as it was written".
+/// The fault when a check fails, as a sentence without places: "A page is not as it was written".
 pub(crate) fn fault(check: &Check) -> String {
     let mut text = check.brief.trim_end_matches(": {header_page}").to_owned();
     for (places, words) in [
@@ -168,7 +168,7 @@ pub(crate) fn fault(check: &Check) -> String {
     ] {
         text = text.replace(places, words);
     }
-    // "page {page}" is "a page".
+    // "page {page}" becomes "a page".
     let mut said: Vec<String> = Vec::new();
     for word in text.split(' ') {
         let place = word.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
@@ -183,7 +183,7 @@ pub(crate) fn fault(check: &Check) -> String {
     capitalised(&said.join(" "))
 }
 
-/// The message with readable placeholders instead of the template's.
+/// The message with readable placeholders in place of those in the template.
 pub(crate) fn message(check: &Check) -> String {
     let mut text = String::new();
     let mut rest = check.template;

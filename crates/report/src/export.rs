@@ -1,4 +1,4 @@
-//! What `mdfsck export` wrote.
+//! The results of `mdfsck export`.
 
 use std::io;
 
@@ -8,55 +8,55 @@ use crate::json::export as lines;
 use crate::json::{VERSION, line};
 use crate::text_table::{TextTable, printable};
 
-/// Pages that are listed for each table.
+/// Most pages that are listed for each table.
 pub const MOST_PAGES: usize = 1000;
-/// Pages that a person is shown for each table.
+/// Most pages that the text for people names for each table.
 const SHOWN_PAGES: usize = 3;
 const MEGABYTE: u64 = 1 << 20;
 
 /// A table, and the file with its rows.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// Its name with schema.
+    /// The table's name with its schema.
     pub object: String,
-    /// Object id.
+    /// The table's object ID.
     pub object_id: i32,
     /// The file's name, or why there is none.
     pub file: Result<String, String>,
     /// Rows in the file.
     pub rows: u64,
-    /// Rows in the second file.
+    /// Rows in the second file, of doubtful rows.
     pub doubtful: u64,
-    /// Rows in the third file.
+    /// Rows in the third file, of rows rebuilt from nonclustered indexes.
     pub rebuilt: u64,
-    /// Rows that are known to be lost.
+    /// Rows known to be lost.
     pub known_lost: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
     /// The order of the rows.
     pub order: String,
-    /// Columns that stand in no file.
+    /// Columns that no file contains, because they are computed.
     pub computed_columns: Vec<String>,
-    /// Values that stand as NULL and are not.
+    /// Values that could not be read, and are written as NULL.
     pub unreadable_values: u64,
-    /// The file that lists them.
+    /// The file that lists the unreadable values.
     pub unreadable_file: String,
-    /// Texts with U+FFFD.
+    /// Texts in which U+FFFD replaces what is not a character.
     pub altered_texts: u64,
-    /// Values as stored.
+    /// Values written as their stored bytes.
     pub values_as_stored: u64,
     /// Pages whose rows are not in the file.
     pub pages_left_out: u64,
-    /// Those of them that are in a file that was not given.
+    /// Those of `pages_left_out` that are in a file that was not given.
     pub pages_not_given: u64,
-    /// The first [`MOST_PAGES`] of them, and why.
+    /// The first [`MOST_PAGES`] pages left out, and why.
     pub left_out: Vec<(PageId, String)>,
     /// Records on sound pages that are not in the file.
     pub records_left_out: u64,
 }
 
 impl Exported {
-    /// Everything that the table has is in the file.
+    /// Whether everything that the table has is in the file.
     pub fn is_complete(&self) -> bool {
         self.file.is_ok() && self.pages_left_out == 0 && self.records_left_out == 0 && self.unreadable_values == 0
     }
@@ -65,7 +65,7 @@ impl Exported {
 /// A procedure, function, view or trigger.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Its name with schema.
+    /// The name with its schema.
     pub object: String,
     /// `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
     pub type_name: &'static str,
@@ -76,7 +76,7 @@ pub struct Definition {
 /// Writes the line of a table.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(table: &Exported, out: &mut dyn io::Write) -> io::Result<()> {
     let left_out = table.left_out.iter().take(MOST_PAGES);
     let left_out = left_out.map(|(page, why)| lines::PageLeftOut { page: address(*page), why: why.clone() });
@@ -110,7 +110,7 @@ fn address(page: PageId) -> String {
 /// Writes the lines of definitions.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_definitions_json(definitions: &[Definition], out: &mut dyn io::Write) -> io::Result<()> {
     definitions.iter().try_for_each(|definition| {
         let exported = lines::ExportedDefinition {
@@ -124,10 +124,10 @@ pub fn write_definitions_json(definitions: &[Definition], out: &mut dyn io::Writ
     })
 }
 
-/// Writes the last line.
+/// Writes the last line, which has the totals.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_summary_json(tables: &[Exported], is_complete: bool, out: &mut dyn io::Write) -> io::Result<()> {
     let written = || tables.iter().filter(|table| table.file.is_ok());
     let summary = lines::ExportSummary {
@@ -140,10 +140,10 @@ pub fn write_summary_json(tables: &[Exported], is_complete: bool, out: &mut dyn 
     line(&lines::ExportLine::Summary(summary), out)
 }
 
-/// Writes all for people: a line per table, what is missing, the totals.
+/// Writes the results for people: a line per table, what is missing, and the totals.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_text(
     tables: &[Exported],
     definitions: &[Definition],
@@ -176,7 +176,7 @@ pub fn write_text(
     writeln!(out, "{tables}, {}, {} MB{texts} in {}", count(rows, "row"), megabytes(bytes), printable(folder))
 }
 
-/// What the reader must know of a file.
+/// Remarks that a reader of the file must know.
 fn remarks(table: &Exported) -> Vec<String> {
     let mut remarks = Vec::new();
     if table.pages_left_out > 0 {
@@ -248,10 +248,10 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / MEGABYTE as f64)
 }
 
-/// Writes rows as an aligned table, at most `columns` wide where it is for a terminal. NULL stands as itself.
+/// Writes rows as an aligned table, at most `columns` wide if it is for a terminal. NULL is written as `NULL`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_rows(
     names: &[String],
     rows: &[Vec<Option<String>>],
@@ -274,7 +274,7 @@ pub fn write_rows(
     };
     let mut widths: Vec<usize> = (0..head.len()).map(most).collect();
     if let Some(columns) = columns {
-        // The widest give way first.
+        // The widest columns are narrowed first.
         let mut limit = MOST;
         let total = |widths: &[usize], limit: usize| widths.iter().map(|width| (*width).min(limit) + 2).sum::<usize>();
         while limit > LEAST && total(&widths, limit) > columns {
@@ -292,7 +292,7 @@ pub fn write_rows(
     Ok(())
 }
 
-/// The start of a text that is too wide, with an ellipsis.
+/// The start of a text that is too wide, followed by an ellipsis.
 fn cut(text: &str, columns: usize) -> String {
     use crate::text_table::width;
     if width(text) <= columns {

@@ -63,7 +63,7 @@ pub(crate) fn owner(object_id: i32, partition_id: u64, alloc_unit: u64) -> Owner
     Owner { object_id, index_id: 1, partition_id, alloc_unit: AllocUnitId(alloc_unit), kind: Some(UnitKind::InRow) }
 }
 
-/// A page that is not as written.
+/// A finding of a page that is not as it was written.
 pub(crate) fn page_io(owner: Owner, page: PageId, value: i64, against: i64) -> Finding {
     Finding::new(&registry::PAGE_IO)
         .owner(owner)

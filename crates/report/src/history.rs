@@ -93,7 +93,7 @@ impl Throughput {
 /// Writes a line per database: its state, and how old that is.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()> {
     if states.is_empty() {
         return writeln!(out, "No database was checked yet.");
@@ -151,7 +151,7 @@ fn on_server(name: &str, server: &str) -> String {
 /// Writes how old what was read and proven of each database is.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_coverage(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<()> {
     let shared = shared(all.iter().map(|one| one.database.as_str()));
     for (number, one) in all.iter().enumerate() {
@@ -188,7 +188,7 @@ pub fn write_coverage(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<(
 /// Writes a line per run, the newest first.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_runs(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[0, 5, 6, 7, 8]);
     table.row([
@@ -227,7 +227,7 @@ pub fn write_runs(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
 /// Writes findings, each with its life.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_findings(findings: &[FindingRow], out: &mut dyn io::Write) -> io::Result<()> {
     if findings.is_empty() {
         return writeln!(out, "No findings.");
@@ -260,7 +260,7 @@ pub fn write_findings(findings: &[FindingRow], out: &mut dyn io::Write) -> io::R
 /// Writes a line per heap or index with its growth.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_objects(objects: &[ObjectRow], out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[3, 4, 5, 6, 7]);
     let heads = ["database", "object", "index", "partition", "rows", "change", "pages", "change", "changed", "proven"];
@@ -289,7 +289,7 @@ pub fn write_objects(objects: &[ObjectRow], out: &mut dyn io::Write) -> io::Resu
 /// Writes what changed between two runs.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_difference(difference: &Difference, out: &mut dyn io::Write) -> io::Result<()> {
     let Difference { from, to, new, gone, open } = difference;
     let database = to.database.as_deref().unwrap_or_default();
@@ -317,7 +317,7 @@ pub fn write_difference(difference: &Difference, out: &mut dyn io::Write) -> io:
 /// Writes how fast runs were, and the baselines of `bench`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_baselines(
     throughput: &[Throughput],
     saved: &[history::baselines::Baseline],
@@ -353,7 +353,7 @@ pub fn write_baselines(
 /// Writes what was forgotten.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_forgotten(forgotten: Forgotten, out: &mut dyn io::Write) -> io::Result<()> {
     let runs = if forgotten.runs == 1 { "1 run".to_owned() } else { format!("{} runs", forgotten.runs) };
     match forgotten.databases {

@@ -68,7 +68,7 @@ impl Recovery {
 /// Writes what is known about the database as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(
     source: &dyn PageSource,
     database: &Database,
@@ -122,7 +122,7 @@ pub fn write(
 /// Writes what is known about the database as one JSON object.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(
     source: &dyn PageSource,
     database: &Database,
@@ -186,7 +186,7 @@ pub fn write_json(
 /// Writes what log files are that were given without data files: their size, and which command reads them.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_logs(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Result<()> {
     let mut facts = TextTable::new(&[]);
     for (path, bytes) in logs {
@@ -201,7 +201,7 @@ pub fn write_logs(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Result<
 /// The same, one JSON object per file.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_logs_json(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Result<()> {
     for (path, bytes) in logs {
         let value = lines::LogFileInfo { v: crate::json::VERSION, path: path.display().to_string(), bytes: *bytes };

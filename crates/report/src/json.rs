@@ -47,7 +47,7 @@ pub const VERSION: u32 = 1;
 /// Writes `report` to `out`. Objects are listed whatever `view` says of informational messages.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let listing = Listing::of(report);
     line(&Line::Run(run(report)), out)?;
@@ -95,7 +95,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
 /// Writes why a command failed, as the line that a program finds in place of results.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_failure(text: &str, status: u8, out: &mut dyn io::Write) -> io::Result<()> {
     line(&Line::Error(lines::ErrorText { v: Some(VERSION), status: Some(status), ..lines::ErrorText::of(text) }), out)
 }

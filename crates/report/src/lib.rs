@@ -1,9 +1,9 @@
 //! Output for people and programs: formats of a [`check::Report`], and listings of the catalog and the registry.
 //!
-//! Every format writes to any `io::Write` and decides nothing: order and wording are DBCC's, in one place each
+//! Every format writes to any `io::Write` and decides nothing. Order and wording are DBCC's, each defined in one place
 //! (`listing`, `message`).
 
-// The data shown may be damaged: no index into it is assumed valid.
+// The data may be damaged: no index read from it is assumed to be valid.
 #![warn(clippy::indexing_slicing)]
 
 pub mod advise;
@@ -60,12 +60,12 @@ pub use message::identity_behind;
 pub use tableresults::Columns;
 pub use text_table::{printable, steers};
 
-/// How a report is shown. Never affects what is counted.
+/// How a report is shown. It never changes what is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View {
     /// Leave out informational messages, as WITH NO_INFOMSGS.
     pub no_infomsgs: bool,
-    /// Leave out what was not verified too: it goes elsewhere.
+    /// Also leave out what was not verified, because the caller writes it elsewhere.
     pub findings_only: bool,
     /// Show at most this many findings.
     pub max_findings: Option<usize>,
@@ -85,7 +85,7 @@ pub enum Format {
 /// Writes `report` to `out`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     match format {
         Format::Text => text::write(report, view, out),
@@ -94,15 +94,15 @@ pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Writ
     }
 }
 
-/// Writes what was not verified, and notes, as they end the text of a run.
+/// Writes what was not verified and the notes, in the form that ends the text of a run.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_not_verified(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     not_verified::write(report, view, out)
 }
 
-/// Passes the first findings on and counts the rest.
+/// Passes the first findings on, up to the limit of a [`View`], and counts the rest.
 struct Gate {
     left: usize,
     hidden: usize,
@@ -113,7 +113,7 @@ impl Gate {
         Self { left: view.max_findings.unwrap_or(usize::MAX), hidden: 0 }
     }
 
-    /// The next findings, as far as they are shown.
+    /// The findings of the next group, up to what is left of the limit.
     fn pass<'a>(&mut self, report: &'a Report, group: &Group) -> impl Iterator<Item = Cow<'a, Finding>> + use<'a> {
         let shown = self.left.min(group.len());
         self.left -= shown;

@@ -23,7 +23,7 @@ worth knowing, and leave nothing unverified.
 /// Writes the explanations of `limits`, one after another.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(limits: &[&Limit], out: &mut dyn io::Write) -> io::Result<()> {
     for (position, limit) in limits.iter().enumerate() {
         if position > 0 {
@@ -45,7 +45,7 @@ pub fn write(limits: &[&Limit], out: &mut dyn io::Write) -> io::Result<()> {
 /// Writes one line for each limit.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_index(out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[]);
     table.row(["kind", "id", "why"]);

@@ -79,7 +79,7 @@ const RULES: [Rule; 7] = [
 /// Writes what the rules find as a table.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(database: &Database, out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[]);
     table.row(["rule", "where", "what"]);
@@ -113,7 +113,7 @@ pub fn write(database: &Database, out: &mut dyn io::Write) -> io::Result<()> {
 /// Writes one JSON object for each place.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(database: &Database, out: &mut dyn io::Write) -> io::Result<()> {
     for rule in &RULES {
         for place in (rule.find)(database) {

@@ -78,7 +78,7 @@ pub fn time_text(time: LogTime) -> Option<String> {
 /// Writes a transaction or checkpoint as a line of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_event(event: &Event, logins: &Logins, out: &mut dyn io::Write) -> io::Result<()> {
     match event {
         Event::Transaction(transaction) => {
@@ -91,7 +91,7 @@ pub fn write_event(event: &Event, logins: &Logins, out: &mut dyn io::Write) -> i
 /// Writes a record as a line of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_record(
     lsn: Lsn,
     record: &LogRecord<'_>,
@@ -138,7 +138,7 @@ pub const RECORD_HEAD: &str =
 /// Writes a record as a line of text.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_record_text(
     lsn: Lsn,
     record: &LogRecord<'_>,
@@ -246,7 +246,7 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> lines::LogCheckpoint {
 /// Writes of backups that hold no log, as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
     for set in log.sets() {
         let at = lsn_text(set.first_lsn.unwrap_or_default());
@@ -263,7 +263,7 @@ pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
 /// The same as JSON: the summary only.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_empty_json(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
     let summary = lines::LogSummary { end: "empty", complete: log.gaps().is_empty(), ..lines::LogSummary::default() };
     line(&lines::LogLine::Summary(summary), out)
@@ -365,7 +365,7 @@ impl LogReport<'_> {
     /// Writes what comes last as JSON: the VLFs and the totals. `fault` as [`Self::fault`] has it.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
         for (file, log) in self.log.files().iter().enumerate() {
             for vlf in &log.vlfs {

@@ -21,7 +21,7 @@ impl LogReport<'_> {
     /// Writes all of it for people.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_text(&self, out: &mut dyn io::Write) -> io::Result<()> {
         self.files(out)?;
         self.picture(out)?;

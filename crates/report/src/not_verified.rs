@@ -17,7 +17,7 @@ const WIDTH: usize = 110;
 /// unless informational messages are suppressed; nothing for a complete run without notes.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     if !report.complete() {
         writeln!(out)?;

@@ -97,7 +97,7 @@ impl<'a> PageDump<'a> {
     /// Writes the page as one JSON object, with the page as recovery would leave it if that differs.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_json(&self, recovered: Option<&RecoveredDump<'_>>, out: &mut dyn io::Write) -> io::Result<()> {
         let mut page = self.page_line();
         page.recovered = recovered.map(|RecoveredDump { dump, redone, undone }| {
@@ -115,7 +115,7 @@ impl<'a> PageDump<'a> {
     /// Writes the page as rows of DBCC PAGE WITH TABLERESULTS.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_tableresults(&self, owner: Option<PageOwner>, out: &mut dyn io::Write) -> io::Result<()> {
         crate::dbcc_rows::write(tableresults::rows(self, owner), out)
     }

@@ -51,7 +51,7 @@ pub struct StatusView<'a> {
 /// Writes a plan for people; `folder` is its name as it stands in a command.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_plan(plan: &PlanView<'_>, folder: &str, out: &mut dyn io::Write) -> io::Result<()> {
     let PlanView { database, tasks, bytes, .. } = *plan;
     let database = crate::text_table::printable(database);
@@ -71,7 +71,7 @@ pub fn write_plan(plan: &PlanView<'_>, folder: &str, out: &mut dyn io::Write) ->
 /// Writes it as JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_plan_json(plan: &PlanView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let PlanView { plan, folder, database, tasks, bytes } = *plan;
     line(&parts::PartsLine::Plan(parts::PlanMade { v: VERSION, plan, folder, database, tasks, bytes }), out)
@@ -80,7 +80,7 @@ pub fn write_plan_json(plan: &PlanView<'_>, out: &mut dyn io::Write) -> io::Resu
 /// Writes a further round, as JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_round_json(round: &RoundView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let RoundView { round, tasks, why, bytes } = *round;
     line(&parts::PartsLine::Round(parts::Round { v: VERSION, round, tasks, why, bytes }), out)
@@ -89,7 +89,7 @@ pub fn write_round_json(round: &RoundView<'_>, out: &mut dyn io::Write) -> io::R
 /// Writes how far a plan is, as JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_status_json(status: &StatusView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let StatusView { plan, database, round, tasks, done, missing, bytes } = *status;
     line(

@@ -100,7 +100,7 @@ const fn row(
 /// Writes the explanations of `messages`, one after another.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(messages: &[&ServerMessage], out: &mut dyn io::Write) -> io::Result<()> {
     for (position, message) in messages.iter().enumerate() {
         if position > 0 {

@@ -10,7 +10,7 @@ use crate::text_table::TextTable;
 /// Writes the table of phases.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     let statistics = &report.statistics;
     let mut table = TextTable::new(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
@@ -69,7 +69,7 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
 /// Writes measurements under their heads: four columns that identify them, figures, and a remark.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_figures(
     heads: &[&str],
     rows: impl Iterator<Item = Vec<String>>,
@@ -88,7 +88,7 @@ pub fn write_figures(
 /// Writes facts beside their names.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_facts(facts: Vec<(&str, String)>, out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[]);
     facts.into_iter().for_each(|(name, value)| table.row([name.to_owned(), value]));

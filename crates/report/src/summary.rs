@@ -45,7 +45,7 @@ pub struct Commands<'a> {
 /// Writes `report` to `out`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(
     report: &Report,
     view: View,
@@ -64,7 +64,7 @@ pub fn write(
 /// Writes the results of one of several databases without the commands that show more, and a blank line after them.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_verdict(report: &Report, view: View, style: Style, out: &mut dyn io::Write) -> io::Result<()> {
     let mut lines = Lines::new(style, out);
     head::write(report, &mut lines)?;

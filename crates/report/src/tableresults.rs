@@ -54,7 +54,7 @@ const INFORMATIONAL: u8 = 10;
 /// Writes `report` to `out`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(columns: Columns, report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let gate = Gate::new(view);
     let mut rows = Rows { report, gate, columns, csv: csv::Writer::from_writer(out) };

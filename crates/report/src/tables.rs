@@ -25,7 +25,7 @@ pub enum Order {
 /// Writes the objects as text; system objects only if `all`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[4, 5, 6, 7]);
     let heads = ["object", "index", "type", "properties", "partition", "rows", "pages", "MB", "key"];
@@ -94,7 +94,7 @@ fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io
 /// Writes one JSON object for each partition of a heap or index.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(database: &Database, all: bool, order: Order, out: &mut dyn io::Write) -> io::Result<()> {
     for entry in entries(database, all, order) {
         let rowset = entry.rowset;

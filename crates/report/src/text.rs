@@ -14,7 +14,7 @@ use crate::{Gate, View, not_verified, text_alloc, text_constraints};
 /// Writes `report` to `out`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let gate = Gate::new(view);
     let mut identities: BTreeMap<i32, Vec<&IdentityResult>> = BTreeMap::new();

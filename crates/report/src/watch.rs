@@ -65,7 +65,7 @@ const COLUMNS: [&str; 10] =
 /// Writes what comes before all lines.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_heading(format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
     if format != WatchFormat::Csv {
         return Ok(());
@@ -78,7 +78,7 @@ pub fn write_heading(format: WatchFormat, out: &mut dyn io::Write) -> io::Result
 /// Writes the line of a backup with this status.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
     let found = &item.found;
     match format {
@@ -145,7 +145,7 @@ pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io:
 /// Writes the promises that are broken.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_alarm(event: Event, raised: &Raised, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
     match format {
         WatchFormat::Json => {
@@ -198,7 +198,7 @@ impl Counts {
 /// Writes what comes after all lines.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_counts(counts: Counts, exit_status: u8, format: WatchFormat, out: &mut dyn io::Write) -> io::Result<()> {
     let Counts { sound, corrupt, unknown, skipped, waiting, ready } = counts;
     match format {

@@ -88,7 +88,7 @@ pub struct WindowView<'a> {
 /// Writes it for people.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     lines(view).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
@@ -201,7 +201,7 @@ fn age(now: i64, at: i64) -> u64 {
 /// Writes it as a line of JSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let name = |kept| match kept {
         Kept::Yes => "kept",

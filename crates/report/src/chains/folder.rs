@@ -1,10 +1,10 @@
-//! The folder that files share, so that it is printed once.
+//! The folder that all files of a database share, printed only once.
 
 use std::path::{Path, PathBuf};
 
 use source::backup::{ChainSet, DatabaseChains};
 
-/// The folder that all files of a database are in.
+/// The deepest folder that holds all files of a database; empty if there is none.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -15,16 +15,17 @@ impl Folder {
         for folder in folders {
             while !folder.starts_with(&common) && common.pop() {}
         }
-        // The root of a file system says nothing.
+        // Printing the root of a file system would say nothing.
         Self(if common.parent().is_none() { PathBuf::new() } else { common })
     }
 
-    /// Its name, unless it is the working folder or none.
+    /// The folder's name; `None` if it is the working folder, or if there is no common folder.
     pub(super) fn name(&self) -> Option<String> {
         (!self.0.as_os_str().is_empty()).then(|| self.0.display().to_string())
     }
 
-    /// The names of a set's files in it; where a file has several sets, the first with the number of the set.
+    /// The names of a set's files, relative to the folder. If a file has several sets, the first name gets the set's
+    /// number.
     pub(super) fn files(&self, set: &ChainSet) -> Vec<String> {
         let mut names: Vec<String> = set.paths.iter().map(|path| self.file(path)).collect();
         let number = (set.set.position > 1).then(|| format!(" (FILE = {})", set.set.position));

@@ -11,7 +11,7 @@ use crate::json::chains as lines;
 /// Writes the chains of a database as one JSON object.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     crate::json::line(&line_of(found), out)
 }

@@ -10,13 +10,14 @@ use source::storage::device;
 use super::{Found, until};
 use crate::text_table::printable;
 
-/// Log backups at the end that stop at the moment: labels have whole seconds, so that the last but one may hold it too.
+/// Log backups at the end that get STOPAT. Labels have whole seconds, so the last but one may contain the point in time
+/// too.
 const STOPPED: usize = 2;
 
-/// Writes the statements that restore a database to the latest point, or to the moment that was asked for.
+/// Writes the statements that restore a database to the latest or the requested point in time.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let database = found.database;
     let name = printable(&database.database);
@@ -67,7 +68,7 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let stop = found.at.as_ref().filter(|(_, moment)| stops(moment));
         statements(database, path, stop.map(|(time, _)| time.as_str()), out)?;
     }
-    // sqlcmd replaces variables everywhere, also in comments.
+    // sqlcmd replaces variables everywhere, even in comments.
     let unusable = unusable.or_else(|| has_variable(&text).then(|| format!("a name has {VARIABLE}")));
     match unusable {
         None => out.write_all(&text),
@@ -110,7 +111,7 @@ fn statements(database: &DatabaseChains, path: &Chain, stop: Option<&str>, out: 
     writeln!(out, "SET NOEXEC OFF;")
 }
 
-/// Files that no set before had, each as a comment that can be made an option.
+/// Writes a MOVE option, as a comment, for each file that no earlier set had.
 fn moves(set: &ChainSet, placed: &mut BTreeSet<(u16, String)>, out: &mut dyn io::Write) -> io::Result<()> {
     for file in set.set.files.iter().filter(|file| file.is_data || file.is_log) {
         if placed.insert((file.file_id, file.logical_name.clone())) {
@@ -122,7 +123,7 @@ fn moves(set: &ChainSet, placed: &mut BTreeSet<(u16, String)>, out: &mut dyn io:
     Ok(())
 }
 
-/// Why statements cannot be written: a name means something else to the programs that run them.
+/// The reason why statements cannot be written: the programs that run scripts would read a name differently.
 fn unquotable(database: &DatabaseChains, path: &Chain) -> Option<String> {
     let sets = path.steps.iter().filter_map(|&step| database.sets.get(step));
     let files: Vec<&PathBuf> = sets.flat_map(|set| &set.paths).collect();

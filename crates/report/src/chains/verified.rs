@@ -1,25 +1,25 @@
-//! What came of a restore in memory.
+//! The result of a restore in memory.
 
 use crate::text_table::printable;
 
-/// What came of a restore of a chain in memory, and of a check of the result.
+/// The result of restoring a chain in memory and checking the restored database.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Verified {
     /// Findings in the restored database, its backups and their log.
     pub errors: u64,
-    /// The first of them.
+    /// The text of the first finding.
     pub first_error: Option<String>,
-    /// What could not be verified, first of all; why the chain could not be restored.
+    /// The first thing that could not be verified, or why the chain could not be restored.
     pub reason: Option<String>,
-    /// Whether there is a restored database.
+    /// Whether the restore produced a database.
     pub is_restored: bool,
-    /// Its allocated pages.
+    /// Allocated pages of the restored database.
     pub pages: u64,
     /// Blocks of log in all backups of the chain, each verified.
     pub log_blocks: u64,
-    /// Pages that were made from the log.
+    /// Pages that redo and undo made from the log.
     pub recovered_pages: u64,
-    /// Transactions that were open at the end, and taken back.
+    /// Transactions that were open at the end, and were rolled back.
     pub transactions_undone: u64,
 }
 
@@ -34,7 +34,7 @@ impl Verified {
         }
     }
 
-    /// Whether the database can be restored by this path, and nothing is wrong with it as far as it was verified.
+    /// Whether this path restores the database, and its check found no errors.
     pub fn is_usable(&self) -> bool {
         matches!(self.state(), "sound" | "incomplete")
     }

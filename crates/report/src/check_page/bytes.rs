@@ -1,4 +1,4 @@
-//! The bytes of a page around the place of a finding.
+//! The bytes of a page around a finding.
 
 use std::fmt::Write;
 
@@ -8,22 +8,22 @@ use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use serde::Serialize;
 use source::PageSource;
 
-/// Bytes that are shown.
+/// Bytes shown for a finding.
 const SHOWN_BYTES: usize = 64;
-/// Pages that are read again, so that a page from far away is ready soon.
+/// Most pages that are read again, so that a page from slow storage is ready soon.
 const MOST_PAGES: usize = 256;
 
-/// Bytes of a page.
+/// Some bytes of a page.
 #[derive(Serialize)]
 pub(super) struct Bytes {
-    /// What they are.
+    /// The place of the bytes, as text: page and slot.
     what: String,
-    /// Where they begin on the page.
+    /// Offset of the first byte on the page.
     offset: usize,
     hex: String,
 }
 
-/// Reads pages again, each once in a row.
+/// Reads pages again; consecutive findings on the same page read it once.
 pub(super) struct PageBytesReader<'a> {
     source: &'a dyn PageSource,
     last: Option<(PageId, Option<Box<PageBytes>>)>,
@@ -35,7 +35,8 @@ impl<'a> PageBytesReader<'a> {
         Self { source, last: None, left: MOST_PAGES }
     }
 
-    /// The start of the finding's record, or of its page if it names no slot; `None` if it names no page that can be read.
+    /// The start of the finding's record, or of its page if the record cannot be located; `None` if no page that can be
+    /// read is named.
     pub(super) fn around(&mut self, finding: &Finding) -> Option<Bytes> {
         let at = finding.page.filter(|page| !page.is_none())?;
         let bytes = self.page(at)?;
@@ -63,7 +64,7 @@ impl<'a> PageBytesReader<'a> {
     }
 }
 
-/// Where the record of a slot begins, as far from the end as all bytes that are shown.
+/// Where the record of a slot begins, at most [`SHOWN_BYTES`] before the end of the page.
 fn record_offset(bytes: &PageBytes, slot: u16) -> Option<usize> {
     let mut plain = *bytes;
     undo_torn_bits(&mut plain);

@@ -1,4 +1,4 @@
-//! The findings of a page, by object and by message: the first of each are shown, all are counted.
+//! The findings, by object and by message. The first of each are shown, all are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,31 +11,31 @@ use crate::explain::Explained;
 use crate::html::Budget;
 use crate::summary::findings::{Place, damaged_pages, heading, is_consequence, names_of};
 
-/// Findings that are shown.
+/// Most findings that are shown.
 const MOST_FINDINGS: usize = 2000;
-/// Findings of one message and object that are shown.
+/// Most findings of one message and object that are shown.
 const MOST_OF_ONE: usize = 200;
-/// Objects and indexes with their messages.
+/// Most objects and indexes that are shown with their messages.
 const MOST_PLACES: usize = 500;
-/// Characters of a message.
+/// Most characters of a message.
 const MOST_CHARS: usize = 1200;
-/// Characters of the name of an object, and of what is wrong with it in a few words.
+/// Most characters of an object's name, and of a finding's short description.
 const NAME_CHARS: usize = 160;
-/// Messages of all places.
+/// Most messages of all places together.
 const MOST_MESSAGES: usize = 4000;
 
-/// All of them.
+/// All findings of a report.
 #[derive(Serialize)]
 pub(super) struct Findings {
-    /// How many there are.
+    /// The number of findings, shown or not.
     count: usize,
     places: Vec<Found>,
-    /// Places that are not among them.
+    /// The number of places that are not shown.
     more_places: usize,
     checks: Vec<Explained>,
 }
 
-/// What was found of an object or index.
+/// The findings in an object or index.
 #[derive(Default, Serialize)]
 struct Found {
     heading: String,
@@ -48,11 +48,11 @@ struct Found {
 /// The findings of one message in one place.
 #[derive(Serialize)]
 struct Message {
-    /// Position among the checks.
+    /// Index into [`Findings::checks`].
     check: usize,
-    /// They follow from damage elsewhere.
+    /// Whether these findings follow from damage elsewhere.
     follows: bool,
-    /// What the first of them is, in a few words.
+    /// A short description of the first finding; empty if the budget for text is used up.
     brief: String,
     count: u64,
     shown: Vec<Shown>,
@@ -65,7 +65,7 @@ struct Shown {
     bytes: Option<Bytes>,
 }
 
-/// The findings of a report, with as much text as there is room for.
+/// The findings of a report, with as much text as the budget allows.
 pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: &mut Budget) -> Findings {
     let damaged = damaged_pages(report);
     let names = names_of(report);
@@ -95,7 +95,7 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
                 continue;
             }
             messages_left -= 1;
-            // Without one, the page says what must be true.
+            // Without a short description, the page shows the fault that the check names.
             let brief = room.take(&finding.brief(&report.names()), NAME_CHARS).unwrap_or_default();
             found.messages.push(Message { check, follows, brief, count: 0, shown: Vec::new() });
         }
@@ -113,7 +113,8 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
     for place in &mut places {
         place.messages.sort_by_key(|message| message.follows);
     }
-    // What keeps the catalog from being read comes first; what only follows from damage elsewhere last.
+    // Findings that keep the catalog from being read come first; places with mere consequences of damage elsewhere come
+    // last.
     places.sort_by_key(|place| (!place.is_primitive, place.messages.iter().all(|message| message.follows)));
     let checks = checks.into_iter().map(Explained::of).collect();
     Findings { count: report.findings.len(), places, more_places: more.len(), checks }

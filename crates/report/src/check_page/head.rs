@@ -1,4 +1,4 @@
-//! The head of a page: verdict, figures, what was checked and how; and the commands that show more.
+//! The head of a page: the verdict, figures, what was checked and how, and the commands that show more.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use crate::summary::head::{level, next_commands, origin, scope, status_text, ver
 use crate::summary::lines::{Tone, counted, duration, grouped};
 use crate::summary::not_verified;
 
-/// Lines of each list of remarks, and files that are listed.
+/// Most lines in each list of remarks, and most files that are listed.
 const MOST_LINES: usize = 100;
-/// Characters of the command line.
+/// Most characters of the command line.
 const COMMAND_CHARS: usize = 4000;
 
 #[derive(Serialize)]
@@ -29,14 +29,14 @@ pub(super) struct Head<'a> {
     word: &'static str,
     verdict: String,
     cards: Vec<Card>,
-    /// What the reader must know about the input first.
+    /// Warnings about the input, which the reader must know before the results.
     warnings: Vec<String>,
     facts: Vec<(&'static str, String)>,
     version: &'a str,
     started: &'a str,
 }
 
-/// A figure at a glance.
+/// A figure to be read at a glance.
 #[derive(Serialize)]
 struct Card {
     what: &'static str,
@@ -44,14 +44,14 @@ struct Card {
     detail: String,
 }
 
-/// A command, and what it is for.
+/// A command, and its purpose.
 #[derive(Serialize)]
 pub(super) struct Command {
     command: String,
     what_for: &'static str,
 }
 
-/// What a phase cost.
+/// The cost of a phase.
 #[derive(Serialize)]
 pub(super) struct Phase {
     name: &'static str,
@@ -107,7 +107,7 @@ fn cards(report: &Report) -> Vec<Card> {
     cards
 }
 
-/// Bytes as people say them.
+/// A number of bytes in a unit that people use.
 fn size(bytes: f64) -> String {
     match bytes {
         bytes if bytes >= 1e12 => format!("{:.2} TB", bytes / 1e12),
@@ -165,7 +165,7 @@ fn facts(page: &CheckPage<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Commands to run next: those that a terminal shows, and what explains something that was not verified.
+/// Commands to run next: those that the terminal's summary shows, and one that explains something not verified.
 pub(super) fn commands(page: &CheckPage<'_>) -> Vec<Command> {
     let report = page.report;
     let (example, limit) = (findings::example(report), not_verified::first_limit(report));
@@ -180,7 +180,7 @@ pub(super) fn commands(page: &CheckPage<'_>) -> Vec<Command> {
     commands.into_iter().map(shown).collect()
 }
 
-/// What each phase cost.
+/// The cost of each phase.
 pub(super) fn phases(report: &Report) -> Vec<Phase> {
     let phase = |phase: &check::PhaseStatistics| Phase {
         name: check::phase_words(phase.name),

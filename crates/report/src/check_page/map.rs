@@ -14,24 +14,24 @@ use serde::Serialize;
 use crate::html::{Base64, Budget, push_number};
 use crate::summary::findings::{damaged_pages, is_consequence};
 
-/// Marks at most: where there would be more, one stands for 2, 4, 8 ... pages.
+/// Most marks. If there would be more, one mark covers 2, 4, 8 ... pages.
 const MAX_MARKS: usize = 1 << 16;
-/// Files that are drawn.
+/// Most files that are drawn.
 const MOST_FILES: usize = 1000;
-/// Characters of the name of an owner: there may be thousands.
+/// Most characters of an owner's name; there may be thousands of owners.
 const NAME_CHARS: usize = 80;
-/// Bytes of runs that are encoded at once.
+/// Bytes of runs that are encoded together.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// What the script needs in addition to the runs.
+/// The data that the script needs in addition to the runs.
 #[derive(Serialize)]
 pub(super) struct Map {
     files: Vec<File>,
-    /// Files that are not among them.
+    /// The number of files that are not drawn.
     more_files: usize,
     /// Names of tables and other objects.
     tables: Vec<String>,
-    /// Owners of extents, by their number from 1: table, and which of its indexes.
+    /// Owners of extents, numbered from 1: index into `tables`, and the name of the index.
     owners: Vec<(usize, String)>,
 }
 
@@ -42,11 +42,11 @@ struct File {
     pages: u32,
     /// Extents of a cell, as a power of two.
     cell_shift: u32,
-    /// The first of several pages that could not be read, and how many.
+    /// If several pages could not be read: the first of them, and how many.
     unread: Option<(u32, u64)>,
 }
 
-/// The files and the names of owners, as far as there is room for names.
+/// The files and the names of owners; names are shortened or left out when the budget is used up.
 pub(super) fn map(report: &Report, database: &Database, room: &mut Budget) -> Map {
     let empty = PageMap::default();
     let map = report.page_map.as_ref().unwrap_or(&empty);
@@ -93,10 +93,10 @@ fn index_name(database: &Database, owner: MapOwner, room: &mut Budget) -> String
     }
 }
 
-/// Writes runs and marks of the files that are drawn: deflated, as base64.
+/// Writes runs and marks of the files that are drawn, deflated and in base64.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub(super) fn write_runs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let Some(map) = &report.page_map else { return Ok(()) };
     let marks = Marks::of(report, map);
@@ -118,18 +118,19 @@ pub(super) fn write_runs(report: &Report, out: &mut dyn Write) -> io::Result<()>
     deflated.finish()?.finish()
 }
 
-/// Places of findings, and those that could not be verified, each a stretch of pages.
+/// Places of findings and of what could not be verified, each a range of pages.
 struct Marks {
-    /// File, stretch, and whether it is damaged.
+    /// File, number of the range, and whether it is damaged.
     places: BTreeSet<(u16, u32, bool)>,
-    /// Pages of a stretch, as a power of two.
+    /// Pages of a range, as a power of two.
     shift: u32,
 }
 
 impl Marks {
     fn of(report: &Report, map: &PageMap) -> Self {
         let mut marks = Self { places: BTreeSet::new(), shift: 0 };
-        // What only follows from other damage is said of pages that may be sound; without any other, it is all there is.
+        // Consequences of other damage name pages that may be sound, so they are marked only if there are no other
+        // findings.
         let damaged = damaged_pages(report);
         let causes = report.findings.iter().filter(|finding| !is_consequence(finding, &damaged));
         causes.filter_map(|finding| finding.page).for_each(|page| marks.add(page, true));

@@ -1,4 +1,4 @@
-//! What a page says of what was not verified, by its causes.
+//! What was not verified, by cause, as the page shows it.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::causes::{by_cause, split};
 use crate::html::{Budget, Cause, What};
 use crate::not_verified::{heading, headline, share};
 
-/// Causes that are shown.
+/// Most causes that are shown.
 const MOST_CAUSES: usize = 200;
-/// Places of one kind that are shown for a cause.
+/// Most places of one kind, and most kinds, that are shown for a cause.
 const MOST_PLACES: usize = 50;
-/// Characters of a name or reason.
+/// Most characters of a name or reason.
 const MOST_CHARS: usize = 200;
-/// Demoted findings that are shown for a cause.
+/// Most demoted findings that are shown for a cause.
 const MOST_DEMOTED: usize = 50;
 
 /// What was not verified, and notes.
@@ -30,7 +30,7 @@ pub(super) struct NotVerified {
     notes: Vec<Cause>,
 }
 
-/// What a report could not verify, with as much text as there is room for.
+/// What a report could not verify, with as much text as the budget allows.
 pub(super) fn not_verified(report: &Report, room: &mut Budget) -> NotVerified {
     let (entries, follows) = split(report);
     let mut demoted: BTreeMap<&Limit, (Vec<String>, u64)> = BTreeMap::new();
@@ -71,7 +71,7 @@ pub(super) fn not_verified(report: &Report, room: &mut Budget) -> NotVerified {
     }
 }
 
-/// A cause with its places, as long as there is room for them.
+/// A cause with its places, as many as the budget allows.
 fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], room: &mut Budget) -> Cause {
     let reason = room.take_or_cut(reason, MOST_CHARS);
     let mut what = Vec::new();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::*;
 use crate::fixture::{owner, page_io, report, rowset};
 
-/// No pages: what they hold is not shown.
+/// A source without pages: their bytes are not shown.
 struct NoPages;
 
 impl PageSource for NoPages {
@@ -40,7 +40,7 @@ fn page(report: &Report) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What stands between a tag with this id and the end of its element.
+/// The content of the element with this id.
 fn script<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(" id={id}>")).unwrap();
     rest.split_once("</script>").unwrap().0
@@ -139,12 +139,12 @@ fn runs_and_marks_are_those_of_the_map() {
     };
     report.page_map = Some(map);
     let page = page(&report);
-    // Two runs; marks of one page each: page 9, which is damaged, and page 70, which is not verified.
+    // Two runs, then marks of one page each: page 9 is damaged, page 70 is not verified.
     assert_eq!(runs(&page), [2, 1, 7, 300, 2 << 4 | 2, 0, 2, 9 << 1 | 1, 61 << 1]);
     let data = data(&page);
     assert_eq!(data["map"]["owners"], serde_json::json!([[0, "index ID 1"], [0, "index ID 2"]]));
     assert_eq!(data["map"]["files"][0]["pages"], 2408);
-    // Page 70 stands for 4,096.
+    // Page 70 is the first of 4,096 unread pages.
     assert_eq!(data["map"]["files"][0]["unread"], serde_json::json!([70, 4096]));
 }
 
@@ -166,7 +166,7 @@ fn marks_of_many_pages_become_stretches_and_none_is_lost() {
     assert_eq!(data["findings"]["places"][0]["messages"][0]["shown"].as_array().unwrap().len(), 200);
 }
 
-/// How much there is in a report.
+/// How much a report contains.
 struct Amount {
     pages: u32,
     files: u16,
@@ -175,15 +175,15 @@ struct Amount {
     not_verified: usize,
 }
 
-/// As much as can be: a database of 800 GB.
+/// The largest report that is possible: a database of 800 GB.
 const MOST: Amount = Amount { pages: 100_000_000, files: 2000, tables: 5000, findings: 100_000, not_verified: 20_000 };
 
-/// Characters that take the most bytes when they are escaped.
+/// The characters that need the most bytes when escaped.
 fn longest() -> String {
     "<\u{202e}名".repeat(1300)
 }
 
-/// A database in which no extent is like the next, as far as that can be.
+/// A database whose neighboring extents differ, as far as possible.
 fn irregular(amount: &Amount, name: &str) -> Report {
     let Amount { pages, files, tables, findings, not_verified } = *amount;
     let mut report = report(name, 5);
@@ -195,7 +195,7 @@ fn irregular(amount: &Amount, name: &str) -> Report {
     let states = MapState::ALL;
     let extents = u64::from(pages / 8);
     let most = extents.min(MAX_RUNS as u64);
-    // On average, all runs together have all extents.
+    // On average, the runs together cover all extents.
     let runs = (0..most).map(|_| MapRun {
         cells: 1 + next((2 * extents / most).saturating_sub(1).max(1)) as u32,
         owner: next(MAX_OWNERS as u64 + 2) as u16,
@@ -244,7 +244,7 @@ fn a_page_has_8_megabytes_at_most() {
     assert_eq!(data["map"]["more_files"], 2000 - files);
 }
 
-/// `benches/page_load.py` shows these pages to a browser: with `MDFSCK_PAGES` they are written into that folder.
+/// With `MDFSCK_PAGES` the pages are written into that folder, where `benches/page_load.py` loads them into a browser.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_of_large_databases_have_8_megabytes_at_most() {

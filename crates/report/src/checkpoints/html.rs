@@ -1,4 +1,4 @@
-//! Checkpoints as a page with charts: durations over time, checkpoints per hour, before and after a change.
+//! Checkpoints as a page with charts: durations over time, checkpoints per hour, and before and after a change.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use super::tables::{Table, heading, totals};
 use super::{CheckpointReport, Group, duration_ms};
 use crate::html::{axis, escape, head, short, with_contents};
 
-/// Databases that have charts, those with the longest checkpoints first; the table has all.
+/// Most databases that have charts, those with the longest checkpoints first; the table has all databases.
 const MAX_CHARTS: usize = 40;
-/// Days of a heat map, the last ones.
+/// Most days of a heat map; the last ones are shown.
 const MAX_DAYS: i64 = 92;
-/// Rows of the table of slow checkpoints.
+/// Most rows of the table of slow checkpoints.
 const MAX_SLOW: usize = 200;
-/// Size of the chart of durations: its columns, and the units of its height.
+/// Size of the chart of durations: its columns of pixels, and its height in units.
 const WIDTH: usize = 960;
 const HEIGHT: f64 = 150.0;
 /// Hours under one label of the heat map.
@@ -114,7 +114,7 @@ fn durations(group: &Group) -> String {
             );
         }
     }
-    // What is text stands beside the drawing: it is as large on a phone.
+    // Text is placed beside the drawing, so that it does not shrink on a phone.
     let caption = "Duration of checkpoints by when they began";
     format!(
         "<figure class=plot><figcaption>{caption}</figcaption><div class=y>{labels}</div>\
@@ -127,8 +127,8 @@ fn durations(group: &Group) -> String {
     )
 }
 
-/// Checkpoints per hour: a row for each day that has some, a column for each hour of the day between the first and the last that
-/// have some, darker where there were more.
+/// Checkpoints per hour: a row for each day with checkpoints, and a column for each hour of the day between the first
+/// and the last that have any. The more checkpoints, the darker the cell.
 fn heat_map(group: &Group) -> String {
     let hours = by_hour(&group.checkpoints);
     let (Some((first, _)), Some((last, _))) = (hours.first_key_value(), hours.last_key_value()) else {
@@ -223,10 +223,10 @@ mod tests {
     #[test]
     fn charts_have_what_they_show() {
         let html = report("Sales", &[(0, 10), (9000, 9200), (7_200_000, 7_200_050)]).html();
-        // Three columns of the chart, two hours of the heat map, a line for the change.
+        // Three columns of the chart, two hours of the heat map, and the line of the change.
         assert_eq!(html.matches("class=blue stroke-width=3").count(), 3);
         assert_eq!(html.matches("<i style='--n:").count(), 2);
-        // Hours 3 to 5 of one day, and nothing else.
+        // Only hours 3 to 5 of one day.
         assert_eq!((html.matches("<i></i>").count(), html.matches("<span class=day>").count()), (1, 1));
         assert_eq!(html.matches("<title>change: 2016-07-09 03:00:05.000").count(), 1);
         for text in [

@@ -12,10 +12,10 @@ use crate::json::line;
 use crate::json::lines::ErrorText;
 
 impl CheckpointReport {
-    /// Writes all of it as JSON lines.
+    /// Writes the whole report as JSON lines.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
         for database in &self.databases {
             let value = lines::DatabaseTarget {

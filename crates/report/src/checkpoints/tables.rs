@@ -1,11 +1,11 @@
-//! The tables that text and page share.
+//! The tables that the text and the page share.
 
 use events::Clock;
 use events::checkpoints::Totals;
 
 use super::{CheckpointReport, Group, Side, SlowCheckpoint, Source, duration_ms};
 
-/// Rows of cells under their heads.
+/// A table: the heads of its columns, and its rows of cells.
 pub(super) struct Table {
     pub(super) heads: &'static [&'static str],
     /// Columns that hold numbers.
@@ -13,7 +13,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What checkpoints of one source stand under.
+/// The heading of checkpoints from one source and clock.
 pub(super) fn heading(group: &Group) -> String {
     let source = match &group.source {
         Source::Events => "Checkpoints by events",
@@ -30,7 +30,7 @@ fn clock_words(clock: Clock) -> &'static str {
     }
 }
 
-/// Totals of databases.
+/// Totals of each database.
 pub(super) fn totals(groups: &[Group]) -> Table {
     let row = |group: &Group| {
         let totals = Totals::of(&group.checkpoints)?;
@@ -46,13 +46,13 @@ pub(super) fn totals(groups: &[Group]) -> Table {
 }
 
 impl CheckpointReport {
-    /// Groups of one source and clock.
+    /// The groups that share a source and a clock, with their heading.
     pub(super) fn sources(&self) -> impl Iterator<Item = (String, &[Group])> {
         let sources = self.groups.chunk_by(|one, next| heading(one) == heading(next));
         sources.filter_map(|groups| Some((heading(groups.first()?), groups)))
     }
 
-    /// Totals before and after changes.
+    /// Totals before and after each change.
     pub(super) fn change_table(&self) -> Table {
         let row = |group: &Group, side: &Side| {
             let [count, avg, max, total, per_hour] = figures(side.totals);
@@ -67,7 +67,7 @@ impl CheckpointReport {
         }
     }
 
-    /// The slowest `most` checkpoints of error logs with this clock, their title, and how many there are more.
+    /// The title and rows of the `most` slowest checkpoints in error logs with this clock, and how many were left out.
     pub(super) fn slow_table(&self, clock: Clock, most: usize) -> (String, Table, usize) {
         let mut slow: Vec<&SlowCheckpoint> = self.flushes.iter().filter(|slow| slow.clock == clock).collect();
         slow.sort_by_key(|slow| std::cmp::Reverse(slow.flush.ms));
@@ -96,7 +96,7 @@ impl CheckpointReport {
         ]
     }
 
-    /// What boot pages say.
+    /// The settings in boot pages.
     pub(super) fn target_table(&self) -> Table {
         let row = |database: &super::DatabaseTarget| {
             let kind = match database.target_recovery_seconds {

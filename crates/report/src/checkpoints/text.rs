@@ -8,14 +8,14 @@ use super::CheckpointReport;
 use super::tables::{Table, totals};
 use crate::text_table::TextTable;
 
-/// Slow checkpoints that are listed, the slowest first.
+/// Most slow checkpoints that are listed, the slowest first.
 const LISTED: usize = 20;
 
 impl CheckpointReport {
-    /// Writes all of it for people.
+    /// Writes the whole report for people.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write_text(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut sections = Sections { out, is_first: true };
         for (heading, groups) in self.sources() {

@@ -11,7 +11,7 @@ fn text<T: ToString>(value: Option<T>) -> String {
 /// Writes runs with the columns of the table CommandLog, which many servers have.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_runs_csv(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record([
@@ -69,7 +69,7 @@ pub fn write_runs_csv(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()
 /// Writes findings, one row each.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_findings_csv(findings: &[FindingRow], out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record([
@@ -130,7 +130,7 @@ pub fn write_findings_csv(findings: &[FindingRow], out: &mut dyn io::Write) -> i
 /// Writes heaps and indexes, one row each.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_objects_csv(objects: &[ObjectRow], out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record([

@@ -18,7 +18,7 @@ use crate::json::{VERSION, line};
 /// Writes a line per database.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_states_json(states: &[State], out: &mut dyn io::Write) -> io::Result<()> {
     states.iter().try_for_each(|State { run, state, open, coverage }| {
         let state = HistoryState {
@@ -42,7 +42,7 @@ pub fn write_states_json(states: &[State], out: &mut dyn io::Write) -> io::Resul
 /// Writes a line per database: how old what was read and proven is.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_coverage_json(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<()> {
     all.iter().try_for_each(|one| {
         let evidence =
@@ -83,7 +83,7 @@ pub fn write_coverage_json(all: &[Coverage], out: &mut dyn io::Write) -> io::Res
 /// Writes a line per run.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_runs_json(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
     runs.iter().try_for_each(|run| {
         let written = HistoryRun {
@@ -119,7 +119,7 @@ pub fn write_runs_json(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<(
 /// Writes a line per finding.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_findings_json(findings: &[FindingRow], out: &mut dyn io::Write) -> io::Result<()> {
     findings.iter().try_for_each(|found| {
         let finding = HistoryFinding {
@@ -156,7 +156,7 @@ pub fn write_findings_json(findings: &[FindingRow], out: &mut dyn io::Write) -> 
 /// Writes a line per heap or index.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_objects_json(objects: &[ObjectRow], out: &mut dyn io::Write) -> io::Result<()> {
     objects.iter().try_for_each(|object| {
         let written = HistoryObject {
@@ -181,7 +181,7 @@ pub fn write_objects_json(objects: &[ObjectRow], out: &mut dyn io::Write) -> io:
 /// Writes the findings that came and went between two runs, and how many there are.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_difference_json(difference: &Difference, out: &mut dyn io::Write) -> io::Result<()> {
     let Difference { from, to, new, gone, open } = difference;
     write_findings_json(new, out)?;
@@ -200,7 +200,7 @@ pub fn write_difference_json(difference: &Difference, out: &mut dyn io::Write) -
 /// Writes how fast runs were, and the baselines of `bench`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_baselines_json(all: &[Throughput], saved: &[Baseline], out: &mut dyn io::Write) -> io::Result<()> {
     for one in all {
         let throughput = HistoryThroughput {
@@ -223,7 +223,7 @@ pub fn write_baselines_json(all: &[Throughput], saved: &[Baseline], out: &mut dy
 /// Writes that a finding is known.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_acknowledged_json(key: i64, out: &mut dyn io::Write) -> io::Result<()> {
     line(&HistoryLine::Acknowledged(HistoryAcknowledged { key }), out)
 }
@@ -231,7 +231,7 @@ pub fn write_acknowledged_json(key: i64, out: &mut dyn io::Write) -> io::Result<
 /// Writes what was forgotten.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_forgotten_json(forgotten: Forgotten, out: &mut dyn io::Write) -> io::Result<()> {
     let Forgotten { databases, runs } = forgotten;
     line(&HistoryLine::Forgotten(HistoryForgotten { databases, runs }), out)

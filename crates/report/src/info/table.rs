@@ -71,7 +71,7 @@ impl Table {
     /// Writes the lines; nothing if there are fewer than two.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing to `out` fails.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         if self.databases.len() + self.sets.len() + self.refused.len() < 2 {
             return Ok(());
