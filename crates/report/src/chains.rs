@@ -160,7 +160,7 @@ impl Text<'_> {
         paragraph(4, &detour.verified.text(), out)
     }
 
-    /// A path as the labels give it, even if a check found it damaged.
+    /// A path as its labels give it; the first line says so if verifying it found damage.
     fn chain(&self, chain: &Chain, verified: Option<&Verified>, out: &mut dyn io::Write) -> io::Result<()> {
         let until = printable(until(self.database, chain).unwrap_or("an unknown time"));
         match verified.is_none_or(Verified::is_usable) {

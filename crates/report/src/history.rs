@@ -1,4 +1,4 @@
-//! What a history says, for people and programs: `mdfsck history`.
+//! The answers of a history, for people and programs: `mdfsck history`.
 
 mod csv;
 mod lines;
@@ -19,28 +19,28 @@ pub use lines::{
     write_forgotten_json, write_objects_json, write_runs_json, write_states_json,
 };
 
-/// Runs that are shown as text, the newest; programs get all.
+/// Most runs that the text shows, newest first; programs get all runs.
 const MOST_RUNS: usize = 100;
 
-/// What is known of a database.
+/// The state of a database.
 pub struct State {
-    /// Its last run.
+    /// The last run of the database.
     pub run: RunRow,
-    /// The state in one word, and why it is not better.
+    /// The state in one word, and the reason if it is not sound.
     pub state: DatabaseState,
-    /// Findings that are open.
+    /// The number of open findings.
     pub open: u64,
-    /// How old what was read and proven is.
+    /// The ages of reads and proofs.
     pub coverage: Coverage,
 }
 
-/// How fast the runs of a copy were.
+/// The throughput of the runs of a copy.
 pub struct Throughput {
     /// Name of the database.
     pub database: String,
     /// `files` or `backup`.
     pub source: String,
-    /// The machine that ran them.
+    /// The machine on which the runs were made.
     pub host: String,
     /// The DBCC command.
     pub command: String,
@@ -49,7 +49,7 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// The median.
+    /// The median, in bytes per second.
     pub fn median(&self) -> f64 {
         let at = |at: usize| self.rates.get(at).copied().unwrap_or_default();
         let half = self.rates.len() / 2;
@@ -64,7 +64,7 @@ impl Throughput {
         self.rates.last().copied().unwrap_or_default()
     }
 
-    /// How fast the runs of each copy were, by database.
+    /// The throughput of the runs of each copy, by database.
     pub fn of(runs: &[RunRow]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for run in runs.iter().filter(|run| run.seconds > 0.0 && run.bytes_read > 0) {
@@ -90,7 +90,7 @@ impl Throughput {
     }
 }
 
-/// Writes a line per database: its state, and how old that is.
+/// Writes a line per database with its state, its findings and the ages of its reads.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -128,7 +128,7 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
     Ok(())
 }
 
-/// The name of a database; if several have it, with server and files.
+/// The name of a database. If several databases share it, the server and files are added.
 fn full_name(run: &RunRow, shared: &BTreeSet<&str>) -> String {
     let name = run.database.as_deref().unwrap_or_default();
     match shared.contains(name) {
@@ -137,18 +137,18 @@ fn full_name(run: &RunRow, shared: &BTreeSet<&str>) -> String {
     }
 }
 
-/// The names that several databases have.
+/// The names that several databases share.
 fn shared<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     names.filter(|name| !seen.insert(*name)).collect()
 }
 
-/// The name of a database with its server, as `--database` takes it.
+/// The name of a database with its server, in the form that `--database` accepts.
 fn on_server(name: &str, server: &str) -> String {
     if server.is_empty() { name.to_owned() } else { format!("{name} on {server}") }
 }
 
-/// Writes how old what was read and proven of each database is.
+/// Writes the ages of the oldest reads and proofs of each database.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -224,7 +224,7 @@ pub fn write_runs(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
     }
 }
 
-/// Writes findings, each with its life.
+/// Writes findings, each with its life: when it was seen and looked for, and who acknowledged it.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -286,7 +286,7 @@ pub fn write_objects(objects: &[ObjectRow], out: &mut dyn io::Write) -> io::Resu
     table.write(0, out)
 }
 
-/// Writes what changed between two runs.
+/// Writes the differences between two runs.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -314,7 +314,7 @@ pub fn write_difference(difference: &Difference, out: &mut dyn io::Write) -> io:
     Ok(())
 }
 
-/// Writes how fast runs were, and the baselines of `bench`.
+/// Writes the throughput of runs, and the baselines of `bench`.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -350,7 +350,7 @@ pub fn write_baselines(
     Ok(())
 }
 
-/// Writes what was forgotten.
+/// Writes how many databases and runs were forgotten.
 ///
 /// # Errors
 /// If writing to `out` fails.

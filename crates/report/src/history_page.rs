@@ -1,7 +1,8 @@
 //! A history as pages: the estate, worst first; a database with the age of its last reads, its findings and runs; a run.
 //!
-//! Either one file that loads and sends nothing, with as many databases as fit; or separate pages for a server, which sends style
-//! and script separately. What comes from a history goes into a page as JSON, and the script shows it only as text.
+//! The result is either one file that loads and sends nothing, with as many databases as fit, or separate pages for a
+//! server, which sends style and script separately. What comes from a history goes into a page as JSON, and the script
+//! shows it only as text.
 
 mod details;
 mod estate;
@@ -22,31 +23,31 @@ use live::Running;
 
 /// Pages of a history.
 pub struct HistoryPages<'a> {
-    /// The history.
+    /// The history that the pages show.
     pub history: &'a History,
-    /// Name of its file.
+    /// Name of the history's file.
     pub file: &'a str,
     /// Version of the program.
     pub version: &'a str,
-    /// When the page is made: UTC, in the form of the history's times.
+    /// The time at which the page is made, in UTC and in the form of the history's times.
     pub now: &'a str,
-    /// This machine: of its processes it is known whether they are still there.
+    /// The name of this machine: only here can a check's process be looked up, to see whether it still runs.
     pub host: &'a str,
 }
 
-/// What a page is about, and how it can be used.
+/// The head of a page: what it is about, and what its user can do.
 #[derive(Serialize)]
 struct Head<'a> {
     file: String,
     version: &'a str,
     now: &'a str,
-    /// Whether a server sends it: then links lead to other pages.
+    /// Whether a server sends the page. If so, links lead to other pages.
     is_live: bool,
     /// Whether findings can be acknowledged.
     can_acknowledge: bool,
 }
 
-/// A database, and its checks that are under way.
+/// A database, and its checks that are running.
 #[derive(Serialize)]
 struct WithRunning {
     #[serde(flatten)]
@@ -54,15 +55,15 @@ struct WithRunning {
     running: Vec<Running>,
 }
 
-/// The most bytes of a page.
+/// Most bytes of a page.
 const MOST_BYTES: usize = 8_000_000;
-/// Checks of one database that are under way and shown.
+/// Most running checks of one database that are shown.
 const MOST_RUNNING: u32 = 3;
-/// The most bytes of the estate's rows.
+/// Most bytes of the estate's rows.
 const ROW_BYTES: usize = 3_000_000;
 /// Bytes reserved for the end of a page.
 const END_BYTES: usize = 100_000;
-/// Names of what a server sends besides its pages.
+/// Names of the files that a server sends in addition to its pages.
 const STYLE_NAME: &str = "/style.css";
 const SCRIPT_NAME: &str = "/script.js";
 /// The elements that the script fills.
@@ -89,7 +90,7 @@ fn scripts() -> [&'static str; 5] {
 }
 
 impl HistoryPages<'_> {
-    /// One file: either the estate with the details of as many databases as fit, the worst first; or one database.
+    /// One file: either the estate with the details of as many databases as fit, worst first, or one database.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -119,7 +120,7 @@ impl HistoryPages<'_> {
                 {
                     push(&mut one, &format!("{separator}\"{id}\":"), &details);
                 }
-                // The worst come first: after the first database that does not fit, none of the rest is added.
+                // The worst come first. After the first database that does not fit, no more are added.
                 if one.is_empty() || out.len() + one.len() > room {
                     left_out += 1;
                     continue;
@@ -171,7 +172,7 @@ impl HistoryPages<'_> {
         })
     }
 
-    /// The page of a check that is under way, for a server; `None` if none has this number.
+    /// The page of a running check, for a server; `None` if no check has this number.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -186,7 +187,7 @@ impl HistoryPages<'_> {
         Head { file: shown_to(self.file, 200), version: self.version, now: self.now, is_live, can_acknowledge }
     }
 
-    /// `charts` are those that the script puts into their places.
+    /// A page for a server. `charts` are the charts that the script moves to their places.
     fn served(&self, name: &str, model: &impl Serialize, charts: &str, can_acknowledge: bool) -> Vec<u8> {
         let start = head_of_served("mdfsck", STYLE_NAME, Some(SCRIPT_NAME));
         let mut out = format!("{start}{BODY}{charts}<script type=application/json id=data>").into_bytes();
@@ -222,14 +223,14 @@ pub fn plain(title: &str, back: &str, about: &[&str], text: &str) -> Vec<u8> {
 fn push(out: &mut Vec<u8>, before: &str, value: &impl Serialize) {
     out.extend_from_slice(before.as_bytes());
     let start = out.len();
-    // Numbers and strings are written to memory: this cannot fail.
+    // Numbers and strings are written to memory, which cannot fail.
     if serde_json::to_writer(Escaped(out), value).is_err() {
         out.truncate(start);
         out.extend_from_slice(b"null");
     }
 }
 
-/// A time of a history in the form of a page.
+/// A time of the history in the form that pages show.
 fn date(text: &str) -> String {
     shown_to(text, 20)
 }

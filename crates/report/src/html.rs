@@ -1,4 +1,5 @@
-//! What pages with charts share: one file each that needs nothing from the network, and that fits a phone and a dark screen.
+//! The common parts of pages with charts: each is one file that needs nothing from the network, and fits a phone and a
+//! dark screen.
 
 mod cause;
 mod curves;
@@ -12,7 +13,7 @@ pub use curves::Curves;
 pub(crate) use encode::{Base64, Escaped, push_number};
 pub(crate) use text::{Budget, shown, shown_to};
 
-/// The style sheet: colors have names, which a dark screen gives other values.
+/// The style sheet. Colors have names, and a dark screen gives them other values.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1d2733;--soft:#5a6673;--line:#e3e8ee;--card:#f4f7fa;--page:#fff;\
 --blue:#0072b2;--green:#00805c;--red:#c2500a;--then:#9aa5b1}\
@@ -62,16 +63,17 @@ pub fn head(title: &str) -> String {
     format!("{}<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>", start(""))
 }
 
-/// Colors and forms of pages with a script, in addition to those of all pages.
+/// Colors and layout of pages with a script, in addition to those of all pages.
 const SCRIPTED: &str = include_str!("html/page.css");
-/// What the scripts of pages share: elements made of text, lists, tables, sizes.
+/// The elements that scripts of several pages use: elements made of text, lists, tables, sizes.
 pub(crate) const ELEMENTS: &str = include_str!("html/elements.js");
-/// Maps of files, for scripts.
+/// The script that draws maps of files.
 pub(crate) const MAP: &str = include_str!("html/map.js");
 
-/// The start of a page with a script: what it may do, and its style beside that of all pages. Its title is up to the script.
+/// The start of a page with a script: its content policy, and `style` in addition to the style of all pages. The script
+/// sets the title.
 pub(crate) fn head_of_script(style: &str) -> String {
-    // Nothing is loaded and nothing sent, whatever names say.
+    // The page loads and sends nothing, whatever names contain.
     const POLICY: &str = "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; \
                           script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\
                           <meta name=referrer content=no-referrer>";
@@ -88,7 +90,7 @@ pub(crate) fn head_of_served(title: &str, style: &str, script: Option<&str>) -> 
     )
 }
 
-/// The style sheet of such a page.
+/// The style sheet of a page that a server sends.
 pub(crate) fn style_of_served(style: &str) -> String {
     format!("{STYLE}{SCRIPTED}{style}")
 }
@@ -100,8 +102,8 @@ fn start(policy: &str) -> String {
     )
 }
 
-/// A table that scrolls where it is wider than the page. On a narrow screen each row is a list, in which a cell has the name of its
-/// column beside it.
+/// A table that scrolls if it is wider than the page. On a narrow screen each row becomes a list, in which each cell
+/// follows the name of its column.
 pub fn table<'h>(
     heads: impl IntoIterator<Item = &'h str>,
     rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
@@ -128,7 +130,7 @@ pub fn table<'h>(
     html + "</table></div>"
 }
 
-/// The sections of a page without a script, after links to them. Each begins with a heading, `<h2>`.
+/// The sections of a page without a script, after a list of links to them. Each section begins with an `<h2>` heading.
 pub fn with_contents(sections: &str) -> String {
     let mut parts = sections.split("<h2>");
     let mut html = parts.next().unwrap_or_default().to_owned();
@@ -144,7 +146,7 @@ pub fn with_contents(sections: &str) -> String {
     html + &rest
 }
 
-/// A chart under its caption. It is as wide as the page has room for.
+/// A chart under its caption, as wide as the page allows.
 pub fn figure(caption: &str, width: f64, height: f64, content: &str) -> String {
     format!(
         "<figure><figcaption>{0}</figcaption><svg viewBox='0 0 {width:.0} {height:.0}' role=img aria-label='{0}'>{content}</svg></figure>",
@@ -152,13 +154,13 @@ pub fn figure(caption: &str, width: f64, height: f64, content: &str) -> String {
     )
 }
 
-/// The steps of an axis from zero that has room for `most`: their distance, and the end of the axis.
+/// The steps of an axis from zero that includes `most`: their distance, and the end of the axis.
 pub fn axis(most: f64, steps: f64) -> (f64, f64) {
     let step = tick(most / steps);
     (step, (most / step).ceil() * step)
 }
 
-/// Text as HTML shows it, in an attribute too.
+/// Text escaped for HTML, also for use in an attribute.
 pub fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;").replace('\'', "&#39;")
@@ -170,7 +172,7 @@ fn tick(least: f64) -> f64 {
     [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|tick| *tick >= least).unwrap_or(10.0 * power)
 }
 
-/// A number with as many digits as a chart has room for.
+/// A number with as many digits as fit into a chart.
 pub fn short(value: f64) -> String {
     match value {
         value if value == 0.0 || value >= 100.0 => format!("{value:.0}"),

@@ -17,34 +17,35 @@ use crate::log::lsn_text;
 use crate::text_table::TextTable;
 pub use table::Table;
 
-/// A log file named by the catalog or by a data file's name.
+/// A log file named by the catalog or derived from a data file's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogFile {
     /// Its name.
     pub name: String,
-    /// Its path; `None` if it is not beside the data files.
+    /// Path of the file; `None` if it is not beside the data files.
     pub path: Option<PathBuf>,
 }
 
-/// Whether the files lack what is in the log, as far as boot page and headers of the log say.
+/// Whether the files lack changes that are in the log, as far as the boot page and the headers of the log show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// Shut down in order: the files hold everything.
+    /// The database was shut down in order: the files contain everything.
     No,
-    /// Not shut down in order.
+    /// The database was not shut down in order.
     Yes,
-    /// Marked as shut down in order, but the log goes on after the last checkpoint: the files may have been copied while in use.
+    /// The boot page says shut down in order, but the log continues after the last checkpoint: the files may have been
+    /// copied while in use.
     Perhaps,
 }
 
-/// What recovery would need.
+/// The need for recovery.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovery {
     /// Whether there is something to recover.
     pub need: Need,
-    /// From where records are redone.
+    /// The LSN from which records are redone.
     pub from: Lsn,
-    /// Why the log cannot be used; `None` if nothing speaks against it.
+    /// Why the log cannot be used; `None` if no problem is known.
     pub problem: Option<String>,
 }
 
@@ -183,7 +184,7 @@ pub fn write_json(
     crate::json::line(&value, out)
 }
 
-/// Writes what log files are that were given without data files: their size, and which command reads them.
+/// Writes what is known of log files that were given without data files: their size, and the command that reads them.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -198,7 +199,7 @@ pub fn write_logs(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Result<
     facts.write(0, out)
 }
 
-/// The same, one JSON object per file.
+/// Writes the same as [`write_logs`], as one JSON object per file.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -268,7 +269,7 @@ pub(crate) fn page_verify(boot: &Boot) -> &'static str {
     }
 }
 
-/// Unusual features of the database, and how often each occurs; without system tables.
+/// Unusual features of the database, and how often each occurs, not counting system tables.
 fn features(database: &Database) -> Vec<(&'static str, usize)> {
     let is_user = |object_id: i32| {
         let code = database.objects.get(&object_id).map(|object| object.type_code.as_str());
@@ -311,7 +312,7 @@ fn filegroup_name(database: &Database, file: &DataFile) -> Option<String> {
     found.or_else(|| (file.filegroup == 1).then(|| "PRIMARY".to_owned()))
 }
 
-/// Its name in the header; where that has none, as in old files, its name in the catalog.
+/// The file's name in its header, or in the catalog if the header has none, as in old files.
 fn logical_name(database: &Database, file: &DataFile) -> String {
     let row = || database.files.iter().find(|row| row.file_type == 0 && row.file_id == file.file_id);
     if file.logical_name.is_empty() {

@@ -1,7 +1,7 @@
 //! One JSON object per line: run, objects, findings, errors, what was not verified, statistics, summary.
 //!
-//! Readers must ignore unknown keys and kinds. 64-bit ids are strings, because many readers keep numbers as doubles.
-//! Only the last two lines, statistics and summary, hold what may differ from run to run (times, memory).
+//! Readers must ignore unknown keys and kinds. 64-bit IDs are strings, because many readers keep numbers as doubles.
+//! Only the last two lines, statistics and summary, contain values that may differ from run to run (times, memory).
 
 pub(crate) mod advise;
 pub(crate) mod audit;
@@ -41,10 +41,10 @@ use crate::listing::Listing;
 use crate::{Gate, View, statistics};
 use lines::Line;
 
-/// Version of the lines; it changes when a key changes its meaning.
+/// Version of the lines. It is raised when a key changes its meaning.
 pub const VERSION: u32 = 1;
 
-/// Writes `report` to `out`. Objects are listed whatever `view` says of informational messages.
+/// Writes `report` to `out`. Objects are listed even if `view` suppresses informational messages.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -92,7 +92,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     line(&Line::Summary(summary(report, &listing, &gate)), out)
 }
 
-/// Writes why a command failed, as the line that a program finds in place of results.
+/// Writes why a command failed, as the line that a program gets in place of results.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -106,7 +106,7 @@ pub(crate) fn line(value: &impl Serialize, out: &mut dyn io::Write) -> io::Resul
     writeln!(out)
 }
 
-/// Names of the objects and indexes of a report, by id.
+/// Names of the objects and indexes of a report, by ID.
 pub(crate) struct Names<'a> {
     objects: BTreeMap<i32, String>,
     indexes: BTreeMap<(i32, i32), &'a str>,

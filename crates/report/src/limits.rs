@@ -7,7 +7,7 @@ use check::registry::limits::{ALL, Limit, LimitKind};
 
 use crate::text_table::{TextTable, wrap};
 
-/// Width of explanations.
+/// Width of explanations, in columns.
 const WIDTH: usize = 100;
 
 /// The start of docs/limits.md.
@@ -78,7 +78,7 @@ fn facts(limit: &Limit) -> [(&'static str, String); 3] {
     [("what", limit.what.to_owned()), ("why", reason(limit)), ("what to do", limit.action.to_owned())]
 }
 
-/// The reason with a readable placeholder instead of each `{}`.
+/// The reason, with a readable placeholder in place of each `{}`.
 pub(crate) fn reason(limit: &Limit) -> String {
     match limit.reason {
         "{}" => "two values disagree, or one is not known: the report names them".to_owned(),

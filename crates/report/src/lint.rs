@@ -1,4 +1,4 @@
-//! Schema features that make DBCC CHECKDB slow, or hide damage from it: `mdfsck lint`, for those who still run it.
+//! Schema features that make DBCC CHECKDB slow, or hide damage from it: `mdfsck lint`, for users who still run CHECKDB.
 //!
 //! A rule is one row of `RULES` and one function over the catalog. The reasons come from Microsoft's documentation of
 //! DBCC CHECKDB and of its trace flags, and from published measurements (RhinoDBA's course notes, KB 2634571).
@@ -14,18 +14,18 @@ use crate::text_table::TextTable;
 /// A rule of the lint.
 struct Rule {
     id: &'static str,
-    /// Why it costs.
+    /// Why the feature costs time, or hides damage.
     reason: &'static str,
-    /// What to do.
+    /// What a user can do about it.
     remedy: &'static str,
     find: fn(&Database) -> Vec<Place>,
 }
 
-/// Where a rule applies.
+/// A place to which a rule applies.
 struct Place {
     /// Object, index or "database".
     scope: String,
-    /// What was seen there.
+    /// What the rule found in this place.
     seen: String,
 }
 
@@ -131,7 +131,7 @@ pub fn write_json(database: &Database, out: &mut dyn io::Write) -> io::Result<()
     Ok(())
 }
 
-/// Indexes of user tables that have rows, by object and index.
+/// Indexes of user tables that contain rows, by object and index.
 fn indexes(database: &Database) -> impl Iterator<Item = &Index> {
     let mut indexes: Vec<&Index> =
         database.indexes.values().filter(|index| !database.is_system_table(index.object_id)).collect();
@@ -199,7 +199,7 @@ fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Ve
     objects
 }
 
-/// A table below 1 GB delays no check.
+/// Smaller tables than 1 GB do not delay a check.
 const HUGE_PAGES: i64 = 1 << 17;
 const INDEXES_PER_BATCH: usize = 512;
 

@@ -20,7 +20,7 @@ pub(crate) struct Listing<'a> {
 /// One object.
 pub(crate) struct ObjectListing<'a> {
     pub(crate) id: i32,
-    /// Its rowsets in scope; none for an object that only findings name.
+    /// The rowsets in scope; empty for an object that only findings name.
     pub(crate) rowsets: Vec<&'a RowsetCounts>,
     pub(crate) findings: Group,
 }
@@ -48,7 +48,7 @@ impl<'a> Listing<'a> {
 }
 
 impl ObjectListing<'_> {
-    /// The name in messages.
+    /// The name that messages use.
     pub(crate) fn name(&self) -> String {
         match self.rowsets.first() {
             Some(rowset) if !rowset.name.is_empty() => rowset.display_name(),
@@ -56,7 +56,7 @@ impl ObjectListing<'_> {
         }
     }
 
-    /// Schema and name, dbo included; `None` if the catalog does not say.
+    /// Schema and name, dbo included; `None` if the catalog does not have them.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         self.rowsets
             .first()
@@ -64,8 +64,9 @@ impl ObjectListing<'_> {
             .map(|rowset| format!("{}.{}", rowset.schema, rowset.name))
     }
 
-    /// The line that ends an object's messages: its rows and pages, or that it was skipped; `None` for an object
-    /// without heap or clustered index, and for one with pages in a file that was not given: nobody counted those.
+    /// The line that ends an object's messages: its rows and pages, or that it was skipped. `None` for an object
+    /// without heap or clustered index, and for one with pages in a file that was not given, because its rows could not
+    /// be counted.
     pub(crate) fn counted(&self, name: &str) -> Option<Message> {
         if self.rowsets.iter().any(|rowset| rowset.memory_optimized) {
             return Some(message::memory_optimized(self.id, name));
@@ -73,7 +74,8 @@ impl ObjectListing<'_> {
         self.rows_and_pages().map(|counted| message::rows_in_pages(counted, name))
     }
 
-    /// Rows and in-row data pages of the heap or clustered index, over all partitions; `None` for an object without.
+    /// Rows and in-row data pages of the heap or clustered index, over all partitions; `None` if the object has
+    /// neither.
     fn rows_and_pages(&self) -> Option<(u64, u64)> {
         let mut base = self.rowsets.iter().filter(|rowset| rowset.index_id <= 1).peekable();
         base.peek().filter(|_| !self.rowsets.iter().any(|rowset| rowset.index_id <= 1 && rowset.lacks_file))?;

@@ -1,4 +1,4 @@
-//! What a transaction log holds: `mdfsck log`.
+//! The contents of a transaction log: `mdfsck log`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,9 +17,9 @@ pub use crate::log_hold::{Held, Hold};
 use crate::log_rows::{Replaced, RowChanges, RowImage};
 use crate::text_table::printable;
 
-/// Steps of the log over time at most.
+/// Most steps of the log over time.
 const MOST_STEPS: usize = 14;
-/// Security identifier of sa, on every server.
+/// Security identifier of sa, which is the same on every server.
 const SA: [u8; 1] = [1];
 
 /// A log that was read to its end.
@@ -27,19 +27,19 @@ const SA: [u8; 1] = [1];
 pub struct LogReport<'a> {
     /// The log.
     pub log: &'a Log,
-    /// Where it ends, and why.
+    /// The end of the log, and the reason why it ends there.
     pub end: End,
-    /// What its records say together.
+    /// The sums over the records, with the last checkpoint.
     pub history: &'a History,
-    /// What stands out.
+    /// Sums over checkpoints and transactions, with the longest and largest of them.
     pub totals: &'a Totals,
-    /// Transactions that had not ended, oldest first.
+    /// Transactions that are open at the end of the log, oldest first.
     pub open: &'a [Transaction],
     /// Blocks by position in the log's run of VLFs.
     pub blocks: &'a [u64],
     /// Bytes of damaged blocks before the first one that could be read.
     pub lost_bytes: u64,
-    /// How much was written when.
+    /// Log bytes, records and transactions in each step of time.
     pub rate: &'a Rate,
     /// The boot page of the database; `None` without its data files.
     pub boot: Option<&'a Boot>,
@@ -131,7 +131,7 @@ fn unit(change: PageChange) -> format::AllocUnitId {
     format::AllocUnitId::from_header(change.index_id, change.object_id)
 }
 
-/// The head of the records as text, and each of them: [`write_record_text`].
+/// The head of the table of records; [`write_record_text`] writes its lines.
 pub const RECORD_HEAD: &str =
     "LSN                     operation         context  transaction    page:slot               bytes  unit or name";
 
@@ -243,7 +243,7 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> lines::LogCheckpoint {
     }
 }
 
-/// Writes of backups that hold no log, as text.
+/// Writes as text that these backups contain no log.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -260,7 +260,7 @@ pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The same as JSON: the summary only.
+/// Writes the same as [`write_empty_text`] as JSON: only the summary.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -270,8 +270,8 @@ pub fn write_empty_json(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
 }
 
 impl LogReport<'_> {
-    /// From where a recovery would need this log: where the last checkpoint says to redo from, or where the oldest
-    /// transaction began that had not ended. `None` if no checkpoint ended in it.
+    /// The LSN from which recovery would need this log: the redo start of the last checkpoint, or the begin of the
+    /// oldest open transaction if that is earlier. `None` if no checkpoint ended in the log.
     pub fn needed_from(&self) -> Option<Lsn> {
         let redo = self.history.last_checkpoint()?.redo?;
         Some(self.open.iter().filter_map(|transaction| transaction.begin).fold(redo, Lsn::min))
@@ -282,7 +282,7 @@ impl LogReport<'_> {
         (needed.vlf..=self.end.at.vlf.sequence).contains(&placed.vlf.sequence)
     }
 
-    /// Blocks of the log in a VLF, and whether a recovery would need it.
+    /// The number of log blocks in a VLF, and whether recovery would need it.
     pub(crate) fn use_of(&self, file: usize, offset: u64) -> (u64, bool) {
         let run = self.log.run();
         match run.iter().position(|placed| placed.file == file && placed.vlf.offset == offset) {
@@ -294,12 +294,12 @@ impl LogReport<'_> {
         }
     }
 
-    /// How much was written when: the length of a step in seconds, and what is in each.
+    /// The log over time: the length of a step in seconds, and the contents of each step.
     pub(crate) fn steps(&self) -> (i64, Vec<(LogTime, Step)>) {
         self.rate.steps(MOST_STEPS)
     }
 
-    /// Why the log ends, and how many blocks follow that are no part of it.
+    /// The reason why the log ends, and the number of blocks that follow and are not part of it.
     pub(crate) fn end_words(&self) -> (&'static str, u64) {
         match self.end.reason {
             EndReason::Written => ("written", 0),
@@ -308,7 +308,7 @@ impl LogReport<'_> {
         }
     }
 
-    /// In one sentence that the log is damaged, or that records could not be read; `None` if neither is so.
+    /// A sentence that says that the log is damaged, or that records could not be read; `None` if neither is the case.
     pub fn fault(&self) -> Option<String> {
         let path =
             || self.log.files().get(self.end.at.file).map(|file| file.path.display().to_string()).unwrap_or_default();
@@ -362,7 +362,7 @@ impl LogReport<'_> {
         }
     }
 
-    /// Writes what comes last as JSON: the VLFs and the totals. `fault` as [`Self::fault`] has it.
+    /// Writes the last lines as JSON: the VLFs and the totals. `fault` is the result of [`Self::fault`].
     ///
     /// # Errors
     /// If writing to `out` fails.

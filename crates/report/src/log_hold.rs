@@ -6,21 +6,21 @@ use log::Transaction;
 
 use crate::log::LogReport;
 
-/// What holds a log back.
+/// The reason why log is still needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// Only the virtual log file that is written to is needed.
+    /// Only the virtual log file in use is needed.
     Nothing,
-    /// Recovery would redo from there.
+    /// Recovery would redo from this LSN.
     Checkpoint,
-    /// It was not backed up.
+    /// The log from this LSN on was not backed up.
     LogBackup,
-    /// A transaction is open that began there.
+    /// An open transaction began at this LSN.
     ActiveTransaction,
 }
 
 impl Hold {
-    /// SQL Server's name.
+    /// The name in `log_reuse_wait_desc`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "NOTHING",
@@ -31,27 +31,27 @@ impl Hold {
     }
 }
 
-/// From where a log is still needed, and why.
+/// The LSN from which the log is still needed, and the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
     /// The oldest record that is needed.
     pub from: Lsn,
-    /// Why.
+    /// The reason why it is needed.
     pub by: Hold,
-    /// Bytes of log from there on.
+    /// Bytes of log from this record to the end.
     pub bytes: u64,
 }
 
-/// From where log has not been backed up: with the full or bulk-logged recovery model, once there is a full backup. `None` if no
-/// log backup is waited for.
+/// The LSN from which log has not been backed up, under the full or bulk-logged recovery model once there is a full
+/// backup. `None` if the log need not wait for a log backup.
 fn not_backed_up_from(boot: &Boot) -> Option<Lsn> {
     let is_kept = !boot.is_simple_recovery() && boot.log_backup_chain_origin != Lsn::default();
     is_kept.then(|| boot.log_backup_lsn.max(boot.log_backup_chain_origin))
 }
 
 impl LogReport<'_> {
-    /// What holds the log back, as far as the log and the boot page say; `None` if no checkpoint ended in the log. Whether
-    /// replication or change data capture still needs it is not known.
+    /// The reason why log is still needed, as far as the log and the boot page show; `None` if no checkpoint ended in
+    /// the log. They do not show whether replication or change data capture still needs it.
     pub fn held(&self) -> Option<Held> {
         let redo = self.history.last_checkpoint()?.redo?;
         let oldest = self.oldest_open().and_then(|transaction| transaction.begin);
@@ -66,7 +66,7 @@ impl LogReport<'_> {
         Some(Held { from, by, bytes: self.bytes_from(from) })
     }
 
-    /// The open transaction that began first.
+    /// The oldest open transaction.
     pub(crate) fn oldest_open(&self) -> Option<&Transaction> {
         self.open.iter().filter(|transaction| transaction.begin.is_some()).min_by_key(|transaction| transaction.begin)
     }

@@ -8,20 +8,20 @@ use format::record::{Record, RecordKind};
 
 use crate::columns;
 
-/// Contexts of records on rows: heap, clustered index, leaf of another index, index above its leaves, ghosts.
+/// Contexts of records on rows: heap, clustered index, leaf of another index, index above its leaves, and ghosts.
 const ROWS: [u8; 5] = [1, 2, 3, INTERIOR, 19];
 const INTERIOR: u8 = 4;
 
-/// What a record does to rows of a table or index, as far as the record and the catalog prove it.
+/// The changes of a record to rows of a table or index, as far as the record and the catalog prove them.
 #[derive(Debug)]
 pub struct RowChanges {
     /// The table.
     pub object: String,
     /// The index; empty for a heap.
     pub index: String,
-    /// Rows that it inserts or deletes.
+    /// Rows that the record inserts or deletes.
     pub rows: Vec<RowImage>,
-    /// Bytes of a row that it replaces.
+    /// Bytes of a row that the record replaces.
     pub pieces: Vec<Replaced>,
 }
 
@@ -30,22 +30,23 @@ pub struct RowChanges {
 pub struct RowImage {
     /// `insert` or `delete`.
     pub action: &'static str,
-    /// Names and values of its columns; empty if the row does not fit what the catalog says.
+    /// Names and values of its columns; empty if the row does not fit the catalog.
     pub columns: Vec<(String, String)>,
 }
 
 /// Bytes of a row that are replaced.
 #[derive(Debug)]
 pub struct Replaced {
-    /// Where they start in the row.
+    /// Offset of the bytes in the row.
     pub offset: u16,
-    /// The column that they are the whole of; empty otherwise.
+    /// The column whose whole value the bytes are; empty otherwise.
     pub column: String,
-    /// The column that they are part of; empty if they are all of one, or if the catalog does not prove it.
+    /// The column that contains the bytes; empty if they are a whole value, or if the catalog does not prove which
+    /// column it is.
     pub part_of: String,
-    /// Its value before; otherwise the bytes in hexadecimal.
+    /// The column's value before the change; without a column, the bytes in hexadecimal.
     pub before: String,
-    /// Its value after; otherwise the bytes in hexadecimal.
+    /// The column's value after the change; without a column, the bytes in hexadecimal.
     pub after: String,
 }
 
@@ -55,7 +56,7 @@ pub fn rowset_of<'d>(database: &'d Database, place: &PageChange) -> Option<&'d R
     database.rowset_of(unit)
 }
 
-/// What a record does to rows; `None` if it changes none, or if the catalog does not know their table.
+/// The changes of a record to rows; `None` if it changes none, or if the catalog does not know their table.
 pub fn row_changes(database: &Database, record: &LogRecord<'_>) -> Option<RowChanges> {
     let place = record.on_page().filter(|_| ROWS.contains(&record.context()))?;
     let rowset = rowset_of(database, &place)?;
@@ -76,7 +77,7 @@ pub fn row_changes(database: &Database, record: &LogRecord<'_>) -> Option<RowCha
     Some(RowChanges { object: database.object_name(rowset.object_id), index, rows, pieces })
 }
 
-/// The columns of a row that lies in the log.
+/// The columns of a row that the log contains.
 fn columns_of(database: &Database, rowset: &Rowset, level: Level, bytes: &[u8]) -> Vec<(String, String)> {
     let is_plain = rowset.expansion.is_none() && !rowset.is_row_compressed();
     let Some(status) = bytes.first().filter(|_| is_plain) else { return Vec::new() };
@@ -94,7 +95,7 @@ fn columns_of(database: &Database, rowset: &Rowset, level: Level, bytes: &[u8]) 
     }
 }
 
-/// A piece, as the value of a column if it is all of one with a fixed place.
+/// A piece of a row, as the value of a column if it covers a whole fixed-length column.
 fn replaced(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_>) -> Replaced {
     let is_plain = rowset.expansion.is_none() && !rowset.is_row_compressed();
     let is_it = |column: &&catalog::RowsetColumn| {
@@ -127,7 +128,7 @@ fn replaced(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_
     }
 }
 
-/// The column with a fixed place that a piece lies in.
+/// The name of the fixed-length column that contains a piece.
 fn fixed_column(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_>) -> Option<String> {
     let length = piece.before.len().max(piece.after.len());
     let holds = |column: &&catalog::RowsetColumn| {

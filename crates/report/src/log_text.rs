@@ -1,4 +1,4 @@
-//! What a transaction log holds, for people.
+//! The contents of a transaction log, for people.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::log::{LogReport, login_text, lsn_text, state, time_text};
 use crate::log_hold::{Held, Hold};
 use crate::text_table::{TextTable, printable};
 
-/// Letters of the picture of the VLFs per line.
+/// Characters per line in the picture of the VLFs.
 const PICTURE_WIDTH: usize = 96;
-/// Letters of the longest bar.
+/// Characters of the longest bar.
 const BAR_WIDTH: u64 = 32;
 const KB: u64 = 1024;
-/// Letters of a time to the minute: `2024-03-01 00:10`.
+/// Characters of a time to the minute: `2024-03-01 00:10`.
 const MINUTE: usize = 16;
 
 impl LogReport<'_> {
-    /// Writes all of it for people.
+    /// Writes the whole log for people.
     ///
     /// # Errors
     /// If writing to `out` fails.
@@ -53,12 +53,12 @@ impl LogReport<'_> {
         Ok(())
     }
 
-    /// The VLFs of each file, one letter each, or one for several.
+    /// The VLFs of each file, one character each, or one for several.
     fn picture(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out, "\nVirtual log files: # needed for recovery, + log that is no longer needed, . free")?;
         for (number, file) in self.log.files().iter().enumerate() {
             let letters: Vec<char> = file.vlfs.iter().map(|vlf| self.letter(number, vlf.offset)).collect();
-            // One letter for several VLFs shows the one that matters most.
+            // A character for several VLFs shows the most important one.
             let together = letters.len().div_ceil(10 * PICTURE_WIDTH).max(1);
             let shown: Vec<char> = letters
                 .chunks(together)
@@ -135,7 +135,7 @@ impl LogReport<'_> {
         table.write(0, out)
     }
 
-    /// What holds the log back, and how much log that is.
+    /// The reason why log is still needed, and how much of it.
     fn held_words(&self, held: Held) -> String {
         let why = match held.by {
             Hold::Nothing => "only the virtual log file that is written to is needed".to_owned(),
@@ -176,7 +176,7 @@ impl LogReport<'_> {
         Ok(())
     }
 
-    /// How much was written when, a line per step.
+    /// The log over time, a line per step.
     fn rate(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let (seconds, steps) = self.steps();
         if steps.is_empty() {
@@ -244,7 +244,7 @@ fn checkpoint_table<'c>(of: impl IntoIterator<Item = &'c Checkpoint>, out: &mut 
     table.write(2, out)
 }
 
-/// A length of time in the largest unit that divides it.
+/// A duration in the largest unit that divides it.
 fn length_text(seconds: i64) -> String {
     const UNITS: [(i64, &str); 3] = [(86_400, "day"), (3600, "hour"), (60, "minute")];
     let unit = UNITS.iter().find(|(unit, _)| seconds % unit == 0);
@@ -252,7 +252,7 @@ fn length_text(seconds: i64) -> String {
     if count == 1 { name.to_owned() } else { format!("{count} {name}s") }
 }
 
-/// A size in KB, or from 1 MB on in MB.
+/// A size in KB, or in MB from 1 MB on.
 fn size(bytes: u64) -> String {
     if bytes < 1 << 20 { format!("{} KB", bytes.div_ceil(KB)) } else { format!("{} MB", megabytes(bytes)) }
 }

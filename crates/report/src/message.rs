@@ -31,7 +31,7 @@ pub(crate) fn broker_count(kind: &BrokerCount) -> Message {
     message(8997, format!("Service Broker Msg {}, State 1: {} analyzed: {}.", kind.number, kind.name, kind.count))
 }
 
-/// A finding's message: number, state and text. CHECKCATALOG prints directly what CHECKDB wraps in 8992.
+/// A finding's message: number, state and text. CHECKCATALOG prints directly the messages that CHECKDB wraps in 8992.
 pub(crate) fn of_finding(report: &Report, finding: &Finding) -> (u16, u8, String) {
     let text = finding.text(&report.names());
     let whole = (finding.check.msg, finding.state);
@@ -50,12 +50,12 @@ fn unwrapped(text: &str) -> Option<((u16, u8), &str)> {
     Some(((number.parse().ok()?, state.parse().ok()?), inner))
 }
 
-/// Rows and pages seen.
+/// The rows and pages that the check counted.
 pub(crate) fn rows_in_pages((rows, pages): (u64, u64), object: &str) -> Message {
     message(2593, format!("There are {rows} rows in {pages} pages for object \"{object}\"."))
 }
 
-/// A table that is not in the data files.
+/// A memory-optimized table, whose rows are not in the data files.
 pub(crate) fn memory_optimized(object_id: i32, object: &str) -> Message {
     let text = format!(
         "Object ID {object_id} (object '{object}'): The operation is not supported with memory optimized tables. This object \
@@ -69,17 +69,17 @@ fn found(command: &str, counts: ErrorCounts, rest: &str) -> String {
     format!("{command} found {allocation} allocation errors and {consistency} consistency errors {rest}.")
 }
 
-/// Summary of what belongs to no object.
+/// Summary of the findings that belong to no object.
 pub(crate) fn found_unattributed(command: &str, counts: ErrorCounts) -> Message {
     message(8954, found(command, counts, "not associated with any single object"))
 }
 
-/// Summary of an object.
+/// Summary of the findings in an object.
 pub(crate) fn found_in_table(command: &str, counts: ErrorCounts, object: &str, object_id: i32) -> Message {
     message(8990, found(command, counts, &format!("in table '{object}' (object ID {object_id})")))
 }
 
-/// Summary of the database.
+/// Summary of the findings in the database.
 pub(crate) fn found_in_database(report: &Report) -> Message {
     let command = report.options.scope.command();
     message(8989, found(command, report.counts(), &format!("in database '{}'", report.database.name)))
@@ -93,7 +93,7 @@ pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>)
     Some(message(8958, text))
 }
 
-/// What stands in the brackets of the statement: the database, or the table of it, and NOINDEX.
+/// The argument in parentheses of the statement: the database or a table of it, and NOINDEX.
 pub(crate) fn target(report: &Report, table: Option<&str>) -> String {
     let Options { scope, no_index, .. } = &report.options;
     let database = &report.database.name;
@@ -104,7 +104,8 @@ pub(crate) fn target(report: &Report, table: Option<&str>) -> String {
     }
 }
 
-/// What a run would need. SQL Server keeps its facts in tempdb; here that is the space for temporary files.
+/// The estimated space for a run. SQL Server stores its facts in tempdb; here the number is the space for temporary
+/// files.
 pub(crate) fn estimated(command: &str, database: &str, kilobytes: u64) -> Message {
     message(5281, format!("Estimated TEMPDB space (in KB) needed for {command} on database {database} = {kilobytes}."))
 }
@@ -128,7 +129,7 @@ pub fn identity_behind(result: &IdentityResult) -> String {
     )
 }
 
-/// How many constraints were proven to hold; `None` if not requested.
+/// The number of constraints proven to hold; `None` if they were not requested.
 pub(crate) fn constraints(report: &Report) -> Option<String> {
     let all = &report.beyond.constraints;
     let verified = |kind: &str| {
@@ -144,8 +145,8 @@ pub(crate) fn constraints(report: &Report) -> Option<String> {
     })
 }
 
-/// The warning that system tables were updated by hand: 3859, which does not count as an error. `None` if they were not, or if
-/// the run does not check the catalog.
+/// Warning 3859: system tables were updated by hand. It does not count as an error. `None` if they were not updated, or
+/// if the run does not check the catalog.
 pub(crate) fn catalog_updated(report: &Report) -> Option<Message> {
     let Options { scope, physical_only, .. } = &report.options;
     let database = &report.database;
@@ -159,8 +160,8 @@ pub(crate) fn catalog_updated(report: &Report) -> Option<Message> {
     })
 }
 
-/// That facts were lost because temporary files failed: 8921. It is no finding: what it left unverified is listed, and the failure
-/// is reported on stderr.
+/// Message 8921: facts were lost because temporary files failed. It is no finding, because what it left unverified is
+/// listed, and the failure is reported on stderr.
 pub(crate) fn facts_lost(report: &Report) -> Option<Message> {
     let is_lost = report.not_verified.iter().any(|entry| entry.limit.id == limits::TREE_KEY_BOUNDS_LOST.id);
     let text = "Check terminated. A failure was detected while collecting facts. Possibly tempdb out of space or a system table \

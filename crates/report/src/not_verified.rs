@@ -1,4 +1,4 @@
-//! What was requested and could not be verified, in every format. And notes, which are merely worth knowing.
+//! What was requested and could not be verified, in every format; and notes, which are merely worth knowing.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::{View, message};
 const WIDTH: usize = 110;
 
 /// Writes the blocks that end the text of a run: what was not verified, with the findings that it demotes, and notes
-/// unless informational messages are suppressed; nothing for a complete run without notes.
+/// unless informational messages are suppressed. A complete run without notes has no blocks.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -53,7 +53,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     Ok(())
 }
 
-/// One line with the share of countable things that was verified; `None` if rows were not examined.
+/// One line that says how many rows, column values and indexes were verified; `None` if rows were not examined.
 pub fn share(report: &Report) -> Option<String> {
     let statistics = &report.statistics;
     let values = statistics.column_values_checked + statistics.column_values_not_verified;
@@ -84,10 +84,10 @@ pub fn headline(report: &Report) -> String {
     format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
 }
 
-/// What a limit is listed under: its kind, in words.
+/// The heading under which a limit is listed: its kind, in words.
 pub(crate) fn heading(limit: &Limit) -> &'static str {
     match limit.kind {
-        // All of it was given, and not all of it read yet.
+        // Nothing is missing; some ranges have not been read yet.
         _ if limit == &limits::WINDOW_OPEN => "Because the window ended",
         LimitKind::Damaged => "Because of damage or contradictions",
         LimitKind::Unreadable => "Because reads failed",
@@ -108,7 +108,7 @@ fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn i
     Ok(())
 }
 
-/// What is not verified, and where: the places of one kind in one paragraph.
+/// Writes what was not verified, and where: a paragraph for the places of one kind.
 fn write_places(entries: &[&NotVerified], out: &mut dyn io::Write) -> io::Result<()> {
     for of_one_kind in entries.chunk_by(|a, b| a.what == b.what) {
         let Some(first) = of_one_kind.first() else { continue };

@@ -39,7 +39,7 @@ pub fn write_states_json(states: &[State], out: &mut dyn io::Write) -> io::Resul
     })
 }
 
-/// Writes a line per database: how old what was read and proven is.
+/// Writes a line per database with the ages of its oldest reads and proofs.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -178,7 +178,7 @@ pub fn write_objects_json(objects: &[ObjectRow], out: &mut dyn io::Write) -> io:
     })
 }
 
-/// Writes the findings that came and went between two runs, and how many there are.
+/// Writes the findings that appeared and disappeared between two runs, and how many there are.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -197,7 +197,7 @@ pub fn write_difference_json(difference: &Difference, out: &mut dyn io::Write) -
     line(&HistoryLine::Difference(difference), out)
 }
 
-/// Writes how fast runs were, and the baselines of `bench`.
+/// Writes the throughput of runs, and the baselines of `bench`.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -220,7 +220,7 @@ pub fn write_baselines_json(all: &[Throughput], saved: &[Baseline], out: &mut dy
     })
 }
 
-/// Writes that a finding is known.
+/// Writes a line that says that a finding is acknowledged.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -228,7 +228,7 @@ pub fn write_acknowledged_json(key: i64, out: &mut dyn io::Write) -> io::Result<
     line(&HistoryLine::Acknowledged(HistoryAcknowledged { key }), out)
 }
 
-/// Writes what was forgotten.
+/// Writes how many runs and findings were forgotten.
 ///
 /// # Errors
 /// If writing to `out` fails.

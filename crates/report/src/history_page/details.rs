@@ -1,4 +1,5 @@
-//! A database: when its pages were read last, its findings, its runs, what its last run could not verify.
+//! The details of a database: when its pages were last read, its findings, its runs, and what its last run could not
+//! verify.
 
 use history::state::DatabaseState;
 use history::{History, Result};
@@ -10,25 +11,25 @@ use super::ranges::{self, File};
 use super::run::{NotVerified, Run, not_verified};
 use crate::html::{Budget, shown_to};
 
-/// How much of a database fits into a page.
+/// How much of a database a page shows.
 pub(super) struct Limits {
     findings: u32,
     runs: u32,
     ranges: usize,
-    /// Bytes of text of the database.
+    /// Most bytes of text from the database.
     text_bytes: usize,
 }
 
 impl Limits {
-    /// On a page of its own.
+    /// The limits for a page with one database.
     pub(super) const ONE: Self = Self { findings: 2000, runs: 400, ranges: 20_000, text_bytes: 2 << 20 };
-    /// On a page with other databases.
+    /// The limits for a page with several databases.
     pub(super) const MANY: Self = Self { findings: 300, runs: 60, ranges: 2000, text_bytes: 1 << 18 };
 }
 
-/// Copies that are listed.
+/// Most copies that are listed.
 const MOST_SOURCES: u32 = 50;
-/// Runs of the trend.
+/// Most runs in the trend.
 const TREND_RUNS: u32 = 120;
 
 #[derive(Serialize)]
@@ -59,7 +60,7 @@ impl Details {
     }
 }
 
-/// The details of a database; `state` if that is already known. `None` if no database has this number.
+/// The details of a database; `state` is given if the caller already knows it. `None` if no database has this number.
 pub(super) fn details(
     history: &History,
     (id, state): (i64, Option<DatabaseState>),

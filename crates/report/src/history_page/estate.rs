@@ -11,59 +11,61 @@ use super::date;
 use super::live::{self, Running};
 use crate::html::shown_to;
 
-/// Runs of a trend.
+/// Most runs in a trend.
 const TREND_RUNS: u32 = 30;
-/// Checks that are under way.
+/// Most running checks that are shown.
 const MOST_RUNNING: u32 = 100;
-/// Runs that failed.
+/// Most failed runs that are shown.
 const MOST_FAILED: u32 = 20;
-/// Characters of a name.
+/// Most characters of a name.
 pub(super) const NAME_CHARS: usize = 128;
-/// Characters of an error, of paths and of other texts of a run.
+/// Most characters of an error, of paths and of other texts of a run.
 pub(super) const TEXT_CHARS: usize = 400;
 
-/// All of it.
+/// The whole estate.
 #[derive(Serialize)]
 pub(super) struct Estate {
     sound: u64,
     corrupt: u64,
     unknown: u64,
     rows: Vec<Row>,
-    /// Databases that are not among the rows.
+    /// The number of databases that are not among the rows.
     more: u64,
-    /// The newest runs that failed.
+    /// The newest failed runs.
     failed: Vec<Failed>,
-    /// Checks that are under way.
+    /// Running checks.
     running: Vec<Running>,
 }
 
-/// A database.
+/// The row of a database.
 #[derive(Serialize)]
 pub(super) struct Row {
     pub(super) id: i64,
     pub(super) name: String,
     family: String,
-    /// Where it was seen first: the machine, or the server of a backup, and the files; and in how many more places.
+    /// The first place where the database was seen: the machine, or the server of a backup, with the files; and the
+    /// number of other places.
     server: String,
     path: String,
     more_places: u64,
-    /// `sound`, `corrupt` or `unknown`; why it is unknown; and which copy that is about, if there are several.
+    /// `sound`, `corrupt` or `unknown`; the reason if it is unknown; and the copy that this is about, if there are
+    /// several.
     state: &'static str,
     why: Option<String>,
     copy: Option<String>,
-    /// When its last run began.
+    /// The start of its last run.
     last_run: Option<String>,
     pages: u64,
     new: u64,
     confirmed: u64,
     acknowledged: u64,
-    /// When the page in use whose last read is oldest was read; `None` if one was never read.
+    /// When the least recently read page in use was read; `None` if one was never read.
     oldest_read: Option<String>,
     never_read: u64,
-    /// When the relation whose proof is oldest was proven; `None` if one was never proven.
+    /// When the relation with the oldest proof was proven; `None` if one was never proven.
     oldest_closed: Option<String>,
     relations: u64,
-    /// Findings of the last runs; -1 for an incomplete run that found nothing.
+    /// Numbers of findings in the last runs; -1 for an incomplete run that found nothing.
     trend: Vec<i64>,
     under_way: Option<UnderWay>,
 }
@@ -72,11 +74,11 @@ pub(super) struct Row {
 struct UnderWay {
     host: String,
     started: String,
-    /// Seconds that the window may take, and the ranges and bytes done so far.
+    /// Length of the window in seconds, and the ranges and bytes done so far.
     window: Option<(f64, u64, u64)>,
 }
 
-/// A run that failed.
+/// A failed run.
 #[derive(Serialize)]
 struct Failed {
     id: i64,
@@ -86,7 +88,8 @@ struct Failed {
     error: String,
 }
 
-/// The rows of a filter that fit into `bytes`, the worst first, each with its state, and how many databases are in each state.
+/// The rows of a filter that fit into `bytes`, worst first, each with its state, and the number of databases in each
+/// state.
 pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(Vec<(Row, DatabaseState)>, States)> {
     let (mut rows, mut left) = (Vec::new(), bytes);
     let states = history.estate(filter, TREND_RUNS, |row| {
@@ -104,7 +107,7 @@ pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(
 }
 
 impl Estate {
-    /// The rows, and what is seen from the machine `host`.
+    /// The estate with these rows, as the machine `host` sees it.
     pub(super) fn new((history, host): (&History, &str), rows: Vec<Row>, states: States) -> Result<Self> {
         let States { sound, corrupt, unknown } = states;
         let more = (sound + corrupt + unknown).saturating_sub(rows.len() as u64);

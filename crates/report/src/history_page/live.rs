@@ -1,4 +1,4 @@
-//! A check that is under way: how far it is, its curves, and which pages are done.
+//! A running check: its progress, its curves, and which pages are done.
 
 use std::fmt::Write;
 
@@ -14,23 +14,24 @@ use crate::html::{Curves, shown_to};
 /// Width of a curve, in the units of its text.
 const CURVE_WIDTH: f64 = 420.0;
 
-/// A check that is under way, or was killed.
+/// A check that is running, or was killed.
 #[derive(Serialize)]
 pub(super) struct Running {
     id: i64,
-    /// Number of its database, if the history has it.
+    /// Number of the database, if the history has it.
     database: Option<i64>,
     name: String,
     host: String,
     pid: u32,
     paths: String,
     started: String,
-    /// When it was last seen.
+    /// The last time the check reported.
     seen: String,
     is_stopped: bool,
-    /// Seconds that it has taken so far.
+    /// Seconds from the start to the last report.
     seconds: f64,
-    /// What it does, since which of these seconds, and how many pages of how many are done; 0 of 0 if their number is not known.
+    /// The current phase, how many seconds it has run, and how many of its pages are done; 0 of 0 if their number is
+    /// unknown.
     phase: &'static str,
     phase_seconds: f64,
     done: u64,
@@ -40,7 +41,7 @@ pub(super) struct Running {
     files: Vec<File>,
 }
 
-/// What it uses now.
+/// What the check currently uses.
 #[derive(Serialize)]
 struct Now {
     bytes_per_second: f64,
@@ -50,16 +51,16 @@ struct Now {
     bytes: u64,
 }
 
-/// Which pages of a file are done.
+/// The pages of a file, and which of them are done.
 #[derive(Serialize)]
 struct File {
     id: u16,
     pages: u64,
-    /// Stretches, one after another from page 0: the number of pages, and 2 if they are done, 1 if some of them are, 0 if none is.
+    /// Consecutive ranges from page 0: the number of pages, and 2 if all of them are done, 1 if some are, 0 if none is.
     ranges: Vec<(u64, u8)>,
 }
 
-/// The checks that are asked for, as seen from the machine `host`, and their charts.
+/// The checks that `which` selects, as the machine `host` sees them, and their charts.
 pub(super) fn checks(history: &History, which: Which<'_>, (host, most): (&str, u32)) -> Result<(Vec<Running>, String)> {
     let found = history.running_checks(which, host, most)?;
     let mut charts = String::new();
@@ -83,7 +84,7 @@ fn curves(check: &RunningCheck) -> String {
         .html()
 }
 
-/// Seconds until it was last seen.
+/// Seconds from the start to the last sample.
 fn seconds(check: &RunningCheck) -> f64 {
     check.course.samples.last().map_or(0.0, |last| last.seconds)
 }
@@ -115,7 +116,7 @@ impl Running {
 }
 
 impl Now {
-    /// Over the last few samples, so that the figures are steady.
+    /// Rates over the last few samples, so that the figures are steady.
     fn of(samples: &[Sample]) -> Option<Self> {
         const STEPS: usize = 5;
         let last = samples.last()?;
@@ -178,7 +179,7 @@ mod tests {
         let now = Now::of(&samples).unwrap();
         assert!((now.bytes_per_second - 1000.0).abs() < 1e-6 && (now.processors.unwrap() - 1.5).abs() < 1e-6);
         assert_eq!((now.memory, now.spilled, now.bytes), (Some(20), 3, 10_000));
-        // Until there are enough of them, since the start.
+        // With too few samples, the rates are those since the start.
         assert!((Now::of(&samples[..2]).unwrap().processors.unwrap() - 1.5).abs() < 1e-6);
     }
 }

@@ -1,4 +1,4 @@
-//! When the ranges of each file were read last.
+//! The ranges of each file, and when they were last read.
 
 use history::{History, Result, time};
 use serde::Serialize;
@@ -8,19 +8,19 @@ use serde::Serialize;
 pub(super) struct File {
     id: u16,
     pages: u64,
-    /// Stretches, one after another from page 0: the number of pages, and when they were last read in seconds since 1970; -1 if
-    /// never, -2 if none of their pages is in use.
+    /// Consecutive ranges from page 0: the number of pages, and when they were last read, in seconds since 1970; -1 if
+    /// never, -2 if none of the pages is in use.
     ranges: Vec<(u64, i64)>,
 }
 
 const NEVER: i64 = -1;
 const UNUSED: i64 = -2;
 
-/// Files that are shown.
+/// Most files that are shown.
 const MOST_FILES: usize = 500;
 
-/// The ranges of the files of a database, and how many more files there are. Where there are more than `most` ranges, two are
-/// merged into one with the older date.
+/// The ranges of a database's files, and how many more files there are. If there are more than `most` ranges, pairs are
+/// merged into one range with the older date.
 pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Vec<File>, u64)> {
     let mut files: Vec<File> = Vec::new();
     let (mut count, mut more, mut last) = (0, 0, None);
@@ -43,7 +43,7 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
             Some(at) => time::seconds(at).unwrap_or(NEVER),
             None => NEVER,
         };
-        // Nothing is known of pages between two ranges.
+        // The history does not know the pages between two ranges.
         if first > file.pages {
             count += file.push(first - file.pages, NEVER);
         }
@@ -57,7 +57,7 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
 }
 
 impl File {
-    /// Appends a stretch; returns how many stretches that adds.
+    /// Appends a range; returns 1, or 0 if it extends the last one.
     fn push(&mut self, pages: u64, read_at: i64) -> usize {
         self.pages += pages;
         match self.ranges.last_mut() {

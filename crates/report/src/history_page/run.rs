@@ -14,13 +14,13 @@ use super::findings::{Findings, findings};
 use crate::html::{Budget, Cause, What, shown_to};
 use crate::not_verified::heading;
 
-/// The most entries of what was not verified that are read, causes that are shown, and places per cause.
+/// Most entries of what was not verified that are read, most causes that are shown, and most places per cause.
 const MOST_ENTRIES: u32 = 1000;
 const MOST_CAUSES: usize = 100;
 const MOST_PLACES: usize = 50;
-/// Characters of a place or reason.
+/// Most characters of a place or reason.
 const PLACE_CHARS: usize = 200;
-/// The most new and gone findings that are shown, and bytes of their text.
+/// Most new and gone findings that are shown, and most bytes of their text.
 const MOST_CHANGES: u32 = 1000;
 const CHANGE_BYTES: usize = 1 << 20;
 
@@ -79,15 +79,15 @@ impl Run {
 /// What a run could not verify.
 #[derive(Default, Serialize)]
 pub(super) struct NotVerified {
-    /// Entries.
+    /// The number of entries.
     count: u64,
     causes: Vec<Cause>,
     more_causes: usize,
-    /// Entries that belong to none of the causes shown.
+    /// The number of entries that belong to none of the causes shown.
     more: u64,
 }
 
-/// What a run could not verify, by cause, with as much text as fits.
+/// What a run could not verify, by cause, with as much text as the budget allows.
 pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -> Result<NotVerified> {
     let rows = history.not_verified(run.id, MOST_ENTRIES)?;
     let mut causes: BTreeMap<(&str, &str), Vec<&NotVerifiedRow>> = BTreeMap::new();
@@ -107,12 +107,12 @@ pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -
         })
         .collect();
     shown.sort_by_key(|cause| cause.kind);
-    // The history keeps the first of very many entries, and the count of all.
+    // If there are very many entries, the history keeps only the first, and the count of all.
     let count = run.not_verified.max(rows.len() as u64);
     Ok(NotVerified { count, causes: shown, more_causes, more: count.saturating_sub(covered) })
 }
 
-/// A cause, and how many entries it shows or counts.
+/// A cause, and the number of entries that it shows or counts.
 fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget) -> (Cause, usize) {
     let limit = Limit::find(id);
     let (mut what, mut covered) = (Vec::new(), 0);
@@ -140,10 +140,10 @@ fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget
     (cause, covered)
 }
 
-/// A run with all that belongs to it.
+/// A run with its details.
 #[derive(Serialize)]
 pub(super) struct WholeRun {
-    /// Number and name of its database.
+    /// Number and name of the run's database.
     database: Option<(i64, String)>,
     run: Run,
     /// Findings that appeared in this run, and those that disappeared.

@@ -1,10 +1,10 @@
-//! Why something was not verified, as a page shows it.
+//! The reason why something was not verified, as a page shows it.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-/// Why something was not verified.
+/// A reason why something was not verified.
 #[derive(Serialize)]
 pub(crate) struct Cause {
     pub(crate) kind: &'static str,
@@ -15,7 +15,7 @@ pub(crate) struct Cause {
     pub(crate) what: Vec<What>,
     /// The number of dependent places that are not listed.
     pub(crate) follows: usize,
-    /// Findings that may have this cause.
+    /// Findings that were demoted because this may be their cause.
     pub(crate) demoted: Vec<String>,
     pub(crate) more_demoted: u64,
 }

@@ -1,4 +1,4 @@
-//! What a run did over time: throughput, processors in use, memory, and bytes in temporary files.
+//! A run over time: throughput, processors in use, memory, and bytes in temporary files.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use super::{axis, escape, figure, short};
 
 /// A run over time.
 pub struct Curves<'a> {
-    /// Totals at moments of the run.
+    /// Totals at points in time during the run.
     pub samples: &'a [Sample],
-    /// How long it took.
+    /// Duration of the run in seconds.
     pub seconds: f64,
-    /// Its phases with their seconds, one after another.
+    /// The phases in order, with the duration of each in seconds.
     pub phases: &'a [(&'static str, f64)],
-    /// Bytes of memory that it might use.
+    /// Bytes of memory that the run may use.
     pub granted: Option<u64>,
     /// Width of the plot, in the units of its text.
     pub width: f64,
@@ -22,27 +22,27 @@ pub struct Curves<'a> {
 
 /// Height of the plot.
 const HEIGHT: f64 = 80.0;
-/// Room for numbers on the left.
+/// Space for numbers at the left edge.
 const LEFT: f64 = 42.0;
 const MEGABYTE: f64 = (1 << 20) as f64;
 
-/// What one curve shows.
+/// One curve.
 struct Curve<'c> {
     caption: &'c str,
     points: Vec<(f64, f64)>,
-    /// A level that is not to be exceeded.
+    /// A level that the curve must not exceed.
     limit: Option<f64>,
 }
 
 impl Curves<'_> {
-    /// A small chart for each. A system that does not report processor time or memory has fewer.
+    /// A small chart for each curve. A system that does not report processor time or memory has fewer of them.
     pub fn html(&self) -> String {
         let rate = |value: &dyn Fn(&Sample) -> Option<f64>| -> Vec<(f64, f64)> {
             let mut last = (0.0, 0.0);
             let mut points = Vec::new();
             for sample in self.samples {
                 let Some(value) = value(sample) else { return Vec::new() };
-                // Nothing was read or used before the start.
+                // All totals are zero at the start.
                 let slope = (value - last.1) / (sample.seconds - last.0).max(1e-9);
                 if points.is_empty() {
                     points.push((0.0, slope));
@@ -118,7 +118,7 @@ impl Curves<'_> {
         figure(curve.caption, LEFT + self.width + 10.0, HEIGHT + 30.0, &svg)
     }
 
-    /// Every second phase has a background of its own; each has its name as a tooltip.
+    /// Every second phase has a background of its own, and each has its name as a tooltip.
     fn bands(&self) -> String {
         let (mut svg, mut start) = (String::new(), 0.0);
         for (at, (name, seconds)) in self.phases.iter().enumerate() {

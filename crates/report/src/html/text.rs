@@ -1,16 +1,17 @@
-//! Text of a database as a page shows it.
+//! Text from a database as a page shows it.
 
 use crate::text_table::steers;
 
-/// Characters of a name or a message that are shown.
+/// Most characters of a name or a message that are shown.
 pub(crate) const MOST_CHARS: usize = 400;
 
-/// `text` with control characters and those that change the direction of text escaped, cut after some hundred characters.
+/// `text` with control characters and those that change the direction of text escaped, cut after [`MOST_CHARS`]
+/// characters.
 pub(crate) fn shown(text: &str) -> String {
     shown_to(text, MOST_CHARS)
 }
 
-/// The same, cut after `most` characters.
+/// `text` escaped as by [`shown`], cut after `most` characters.
 pub(crate) fn shown_to(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -26,7 +27,8 @@ pub(crate) fn shown_to(text: &str, most: usize) -> String {
     shown
 }
 
-/// Bytes of text of a database that a part of a page may still hold, as they stand there: no name can make a page large.
+/// The bytes of database text that a part of a page may still contain, counted as JSON, so that no name can make a page
+/// large.
 pub(crate) struct Budget {
     left: usize,
 }
@@ -36,8 +38,8 @@ impl Budget {
         Self { left: bytes }
     }
 
-    /// The first `most` characters of `text`, as [`shown_to`] has them; `None` if there is no room, and then there is none for
-    /// anything else.
+    /// The first `most` characters of `text`, as [`shown_to`] escapes them; `None` if they exceed the budget, which is
+    /// then used up.
     pub(crate) fn take(&mut self, text: &str, most: usize) -> Option<String> {
         let shown = shown_to(text, most);
         let left = self.left.checked_sub(bytes_in_json(&shown));
@@ -45,7 +47,7 @@ impl Budget {
         left.map(|_| shown)
     }
 
-    /// The same, or `…`.
+    /// As [`Self::take`], but `…` if the text exceeds the budget.
     pub(crate) fn take_or_cut(&mut self, text: &str, most: usize) -> String {
         self.take(text, most).unwrap_or_else(|| "…".to_owned())
     }
@@ -55,7 +57,7 @@ impl Budget {
     }
 }
 
-/// Bytes of shown text as a string of the JSON of a page, with what separates it from the next.
+/// The length of shown text as a JSON string in a page, with the comma after it.
 fn bytes_in_json(shown: &str) -> usize {
     let bytes = |c: char| match c {
         '<' => "\\u003c".len(),

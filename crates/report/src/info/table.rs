@@ -1,4 +1,4 @@
-//! A line for each of several databases and backup sets: what `mdfsck info` ends with.
+//! A line for each of several databases and backup sets: the table that ends the output of `mdfsck info`.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use source::backup::BackupMedia;
 use crate::databases::size;
 use crate::text_table::TextTable;
 
-/// Columns of a terminal that a table takes, where its names allow.
+/// Most columns of a terminal that a table uses, if its names allow it.
 const MOST_COLUMNS: usize = 80;
 
 /// The lines of several databases and backups.
@@ -63,7 +63,7 @@ impl Table {
         }
     }
 
-    /// Adds what cannot be shown, and why.
+    /// Adds a line for an input that cannot be shown, with the reason.
     pub fn refused(&mut self, why: &str) {
         self.refused.push(why.to_owned());
     }
@@ -115,7 +115,7 @@ fn state(database: &Database, is_clean: bool) -> &'static str {
     }
 }
 
-/// The day of a moment.
+/// The date in a timestamp.
 fn day(moment: Option<&str>, none: &str) -> String {
     moment.map_or(none, |moment| moment.get(..10).unwrap_or(moment)).to_owned()
 }

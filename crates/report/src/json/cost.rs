@@ -1,4 +1,4 @@
-//! What a run cost, in JSON. All of it differs from run to run.
+//! The cost of a run, in JSON. Every value differs from run to run.
 
 use serde::Serialize;
 

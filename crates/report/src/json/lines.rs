@@ -491,7 +491,7 @@ pub(crate) struct Estimate<'a> {
     pub(crate) cycle_windows: Option<u64>,
 }
 
-/// Values by name, written as one object in this order.
+/// Values by name, written as one object in the order of the list.
 pub(crate) struct Named<'a, T>(pub(crate) Vec<(&'a str, T)>);
 
 impl<T: Serialize> Serialize for Named<'_, T> {
