@@ -1,7 +1,7 @@
 //! One page, field by field: what DBCC PAGE shows, with names, places and raw bytes.
 //!
-//! Driven by the catalog of fields ([`format::fields`]). Every byte of a record is shown: bytes that no field describes
-//! are shown raw. Only the page's protection is verified, and whether each record can be parsed.
+//! The catalog of fields ([`format::fields`]) drives it. Every byte of a record is shown; bytes that no field describes
+//! are shown raw. It verifies only the page's protection, and whether each record can be parsed.
 
 mod allocation;
 mod header;
@@ -29,18 +29,18 @@ use crate::json::lines::Line;
 use crate::json::page;
 use crate::log::lsn_text;
 
-/// A page to be shown, and what is known about it.
+/// A page to show, and what is known about it.
 #[derive(Clone, Copy)]
 pub struct PageDump<'a> {
-    /// Its address.
+    /// The page's address.
     pub at: PageId,
-    /// Its bytes as read, protection in place.
+    /// The page's bytes as read, with the protection in place.
     pub bytes: &'a PageBytes,
-    /// What the allocation maps say.
+    /// The states of the page in the allocation maps.
     pub allocation: Option<&'a Allocation>,
     /// Whether an index page is a leaf; if unknown, level 0 counts as leaf.
     pub leaf: Option<bool>,
-    /// Column values by name.
+    /// A decoder of column values, by name.
     pub columns: Option<&'a Columns<'a>>,
 }
 
@@ -49,9 +49,9 @@ pub struct PageDump<'a> {
 pub struct RecoveredDump<'a> {
     /// The page.
     pub dump: PageDump<'a>,
-    /// Log records that the page lacked and that were applied.
+    /// Log records that were missing on the page, and were applied.
     pub redone: u32,
-    /// Changes of transactions that had not ended, taken back.
+    /// Changes of open transactions that were rolled back.
     pub undone: u32,
 }
 

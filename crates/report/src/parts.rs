@@ -1,54 +1,54 @@
-//! What `mdfsck plan` says.
+//! The output of `mdfsck plan`.
 
 use std::io;
 
 use crate::json::{VERSION, line, parts};
 
-/// A plan that was made.
+/// A plan that was written.
 pub struct PlanView<'a> {
-    /// Its id.
+    /// The plan's ID.
     pub plan: &'a str,
-    /// Its folder.
+    /// The plan's folder.
     pub folder: &'a str,
     /// Name of the database.
     pub database: &'a str,
-    /// How many tasks it has.
+    /// The number of tasks.
     pub tasks: u32,
-    /// Bytes that these read.
+    /// Bytes that the tasks read.
     pub bytes: u64,
 }
 
 /// A further round of a plan.
 pub struct RoundView<'a> {
-    /// Its number, from 1 on.
+    /// Number of the round, from 1 on.
     pub round: u32,
-    /// How many tasks it has.
+    /// The number of tasks.
     pub tasks: u32,
-    /// What these look for.
+    /// The purpose of the tasks.
     pub why: &'a str,
-    /// Bytes that they read.
+    /// Bytes that the tasks read.
     pub bytes: u64,
 }
 
-/// How far a plan is.
+/// The progress of a plan.
 pub struct StatusView<'a> {
-    /// Its id.
+    /// The plan's ID.
     pub plan: &'a str,
     /// Name of the database.
     pub database: &'a str,
-    /// Its first round with missing parts, or else its newest; 0 is that of its own tasks.
+    /// The first round with missing parts, or the newest if none is missing; 0 is the round of the plan's own tasks.
     pub round: u32,
-    /// How many tasks that has.
+    /// The number of tasks in that round.
     pub tasks: u32,
     /// Tasks that have a part.
     pub done: u32,
-    /// Tasks that have none.
+    /// Tasks that have no part.
     pub missing: &'a [u32],
     /// Bytes of the parts.
     pub bytes: u64,
 }
 
-/// Writes a plan for people; `folder` is its name as it stands in a command.
+/// Writes a plan for people; `folder` is quoted as a command needs it.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -68,7 +68,7 @@ pub fn write_plan(plan: &PlanView<'_>, folder: &str, out: &mut dyn io::Write) ->
     writeln!(out, "mdfsck merge {folder}       then: the results")
 }
 
-/// Writes it as JSON.
+/// Writes a plan as JSON.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -77,7 +77,7 @@ pub fn write_plan_json(plan: &PlanView<'_>, out: &mut dyn io::Write) -> io::Resu
     line(&parts::PartsLine::Plan(parts::PlanMade { v: VERSION, plan, folder, database, tasks, bytes }), out)
 }
 
-/// Writes a further round, as JSON.
+/// Writes a further round as JSON.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -86,7 +86,7 @@ pub fn write_round_json(round: &RoundView<'_>, out: &mut dyn io::Write) -> io::R
     line(&parts::PartsLine::Round(parts::Round { v: VERSION, round, tasks, why, bytes }), out)
 }
 
-/// Writes how far a plan is, as JSON.
+/// Writes the progress of a plan as JSON.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -1,5 +1,5 @@
-//! Messages of SQL Server that no check gives, for people: what they mean, what to look at, what to do. A file for each family
-//! has them by number.
+//! Messages of SQL Server that no check reports, for people: the meaning, what to look at, and what to do. Each family
+//! has its own file, ordered by number.
 
 use std::fmt::Write as _;
 use std::io;
@@ -35,26 +35,26 @@ Generated from `crates/report/src/server_messages` by `mdfsck explain --all --me
 Messages that a DBA meets in the error log, in the output of DBCC, or from RESTORE. The page docs/checks.md has those of the checks.
 ";
 
-/// Width of explanations.
+/// Width of explanations, in columns.
 const WIDTH: usize = 100;
 
 /// A message of SQL Server.
 #[derive(Debug)]
 pub struct ServerMessage {
-    /// Its number.
+    /// The message's number.
     pub number: u16,
-    /// What it is about, in a few words.
+    /// The subject, in a few words.
     pub title: &'static str,
-    /// What it means.
+    /// The meaning.
     pub meaning: &'static str,
-    /// What to look at.
+    /// Where a user should look.
     pub look_at: &'static str,
-    /// What to do.
+    /// The advised action.
     pub action: &'static str,
 }
 
 impl ServerMessage {
-    /// The row of a number.
+    /// The message with this number.
     pub fn find(number: u16) -> Option<&'static Self> {
         rows().find(|message| message.number == number)
     }
@@ -80,7 +80,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// All of them, by number.
+/// All messages, by number.
 pub fn all() -> Vec<&'static ServerMessage> {
     let mut all: Vec<&ServerMessage> = rows().collect();
     all.sort_by_key(|message| message.number);

@@ -1,4 +1,4 @@
-//! What a run cost, as a table for people and as JSON.
+//! The cost of a run, as a table for people and as JSON.
 
 use std::io;
 
@@ -77,7 +77,7 @@ pub fn write_figures(
 ) -> io::Result<()> {
     let mut table = TextTable::new(&[1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
     let rows: Vec<Vec<String>> = rows.collect();
-    // Without any remark, there is no column for it.
+    // If no row has a remark, the table has no column for remarks.
     let has_remarks = rows.iter().any(|row| row.last().is_some_and(|remark| !remark.is_empty()));
     let shown = heads.len() - usize::from(!has_remarks);
     table.row(heads.iter().take(shown).copied());
@@ -85,7 +85,7 @@ pub fn write_figures(
     table.write(0, out)
 }
 
-/// Writes facts beside their names.
+/// Writes facts, each after its name.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -95,7 +95,7 @@ pub fn write_facts(facts: Vec<(&str, String)>, out: &mut dyn io::Write) -> io::R
     table.write(0, out)
 }
 
-/// The same, with the series, as a JSON line.
+/// The cost of the run with its series of samples, as a JSON line.
 pub(crate) fn line(report: &Report) -> cost::Statistics {
     let statistics = &report.statistics;
     let phase = |phase: &check::PhaseStatistics| cost::PhaseCost {

@@ -1,5 +1,5 @@
-//! A report as a person at a terminal wants it: the verdict, causes before consequences with the names of objects, what to do,
-//! what was not verified by its causes, and the commands that show more.
+//! A report for a person at a terminal: the verdict, causes before consequences with the names of objects, what to do,
+//! what was not verified by cause, and the commands that show more.
 //!
 //! Programs and scripts get the other formats; this one may change.
 
@@ -17,26 +17,26 @@ use check::Report;
 use crate::View;
 use lines::Lines;
 
-/// Findings that are shown unless the view says otherwise.
+/// Findings that are shown if the view sets no limit.
 const MOST_FINDINGS: usize = 20;
 
-/// What a summary may look like.
+/// The layout of a summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
-    /// Columns of a line.
+    /// Width of a line, in columns.
     pub columns: usize,
     /// Whether the verdict has a color.
     pub has_color: bool,
 }
 
-/// What stands in the commands that a summary ends with.
+/// The parts of the commands that end a summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Commands<'a> {
-    /// The paths that were checked, as they stand in a command.
+    /// The paths that were checked, quoted as a command needs them.
     pub paths: &'a str,
-    /// What printed the results: `check`, or `merge`.
+    /// The command that printed the results: `check` or `merge`.
     pub command: &'a str,
-    /// Its options and paths, without its format.
+    /// The command's options and paths, without its format.
     pub arguments: &'a str,
     /// The exit status.
     pub status: u8,
@@ -61,7 +61,7 @@ pub fn write(
     head::write_end(report, commands, (example.as_ref(), limit), &mut lines)
 }
 
-/// Writes the results of one of several databases without the commands that show more, and a blank line after them.
+/// Writes the results of one of several databases, without the commands that show more, followed by an empty line.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -1,7 +1,7 @@
 //! CSV with the rows and columns of DBCC's WITH TABLERESULTS (docs/format/checkdb.md#tableresults). NULL is an empty cell.
 //!
-//! Lines without a row in DBCC's result have none here: headings, the minimum repair level and the last line. What was
-//! not verified has none either, so the caller must report it elsewhere.
+//! Lines that have no row in DBCC's result have none here: headings, the minimum repair level and the last line. What
+//! was not verified has no row either, so the caller must report it elsewhere.
 
 use std::borrow::Cow;
 use std::io;
@@ -45,10 +45,10 @@ impl Columns {
     }
 }
 
-/// Messages that name a page's parent as their reference.
+/// Messages whose reference is the page's parent.
 const NAME_PARENT: [u16; 2] = [8976, 8980];
 
-/// Level of summaries and counts.
+/// The level of summaries and counts.
 const INFORMATIONAL: u8 = 10;
 
 /// Writes `report` to `out`.
@@ -63,7 +63,7 @@ pub fn write(columns: Columns, report: &Report, view: View, out: &mut dyn io::Wr
     rows.csv.flush()
 }
 
-/// Writes rows for informational messages that belong to no object.
+/// Writes a row for each of these informational messages, which belong to no object.
 pub(crate) fn write_messages(columns: Columns, messages: &[Message], out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(columns.names()).map_err(io_error)?;
@@ -118,7 +118,7 @@ impl Rows<'_> {
         self.findings(&listing.unattributed)?;
         let is_checkcatalog = report.options.scope == Scope::Catalog;
         match message::catalog_updated(report) {
-            // CHECKCATALOG prints it as information.
+            // CHECKCATALOG prints the warning as information.
             Some(warning) if is_checkcatalog && !view.no_infomsgs => self.summary(&warning, 0)?,
             Some(warning) if !is_checkcatalog => self.row(&Row { level: LEVEL, ..informational(&warning, 0) })?,
             _ => {}
@@ -157,7 +157,7 @@ impl Rows<'_> {
     }
 
     fn findings(&mut self, group: &Group) -> io::Result<()> {
-        // 8928 gets the parent from the message that says so of the same page, which follows it.
+        // The row of 8928 has the parent that another message of the same page names, which comes after it.
         let mut waiting: Vec<Cow<'_, Finding>> = Vec::new();
         for finding in self.gate.pass(self.report, group) {
             if finding.page.is_none() {
@@ -174,7 +174,7 @@ impl Rows<'_> {
         self.page_of_findings(&waiting)
     }
 
-    /// The findings of one page and owner.
+    /// Writes the findings of one page and owner.
     fn page_of_findings(&mut self, findings: &[Cow<'_, Finding>]) -> io::Result<()> {
         let names_parent = |finding: &&Cow<'_, Finding>| NAME_PARENT.contains(&finding.check.msg);
         let parent = findings.iter().find(names_parent).map(|finding| (finding.ref_page, finding.ref_slot));
@@ -223,7 +223,7 @@ impl Rows<'_> {
     }
 }
 
-/// What differs from row to row; the other columns are constant.
+/// The cells that differ from row to row; the other columns are constant.
 struct Row<'a> {
     error: u16,
     level: u8,
@@ -234,7 +234,7 @@ struct Row<'a> {
     index_id: i32,
     partition_id: i64,
     alloc_unit: AllocUnitId,
-    /// RidDbId and RefDbId.
+    /// The value of RidDbId and RefDbId.
     row_database: u16,
     page: PageId,
     slot: u16,
@@ -250,7 +250,7 @@ impl Row<'_> {
             self.level.to_string(),
             self.state.to_string(),
             text(self.text),
-            // NULL.
+            // An empty cell is NULL.
             text(self.repair.unwrap_or_default()),
             text("0"),
             database.to_string(),

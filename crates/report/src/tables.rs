@@ -16,9 +16,9 @@ use crate::text_table::{TextTable, printable};
 pub enum Order {
     /// By name, index and partition.
     Name,
-    /// The most pages first.
+    /// By size, the most pages first.
     Size,
-    /// The most rows first.
+    /// By rows, the most rows first.
     Rows,
 }
 
@@ -44,7 +44,7 @@ pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Wri
             entry.key().join(", "),
         ]);
     }
-    // Rows of a nonclustered index are those of its table.
+    // Rows of nonclustered indexes are not added, because they are rows of the table.
     let rows = listed.iter().filter(|entry| entry.rowset.index_id <= 1).map(|entry| entry.rowset.rows);
     let pages = listed.iter().map(Entry::used_pages).fold(0, i64::saturating_add);
     let rows = rows.fold(0, i64::saturating_add).to_string();
@@ -58,7 +58,7 @@ pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Wri
     write_expressions(database, &listed, out)
 }
 
-/// The size of pages, with one digit after the point.
+/// The size of pages in MB, with one decimal.
 fn megabytes(pages: i64) -> String {
     format!("{:.1}", pages as f64 * PAGE_BYTES as f64 / f64::from(1 << 20))
 }
@@ -78,7 +78,7 @@ fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io
                 let index = database.indexes.get(&(expression.object_id, expression.sub_id));
                 ("filter of index", index.map_or_else(|| expression.sub_id.to_string(), |index| index.name.clone()))
             }
-            // An object by itself.
+            // A CHECK constraint is an object by itself.
             ExpressionKind::Check => continue,
         };
         let text = expression.text.as_deref().unwrap_or("(stored off the row)");
@@ -132,7 +132,7 @@ pub fn write_json(database: &Database, all: bool, order: Order, out: &mut dyn io
     Ok(())
 }
 
-/// A partition of a heap or index, with what the catalog says about it.
+/// A partition of a heap or index, with its object and index in the catalog.
 struct Entry<'a> {
     database: &'a Database,
     rowset: &'a Rowset,
@@ -156,7 +156,7 @@ fn entries(database: &Database, all: bool, order: Order) -> Vec<Entry<'_>> {
         let Rowset { object_id, index_id, partition, .. } = *entry.rowset;
         (entry.object_name(), object_id, index_id, partition)
     });
-    // What is equal stays in the order of names.
+    // Entries that are equal stay ordered by name.
     match order {
         Order::Name => {}
         Order::Size => entries.sort_by_cached_key(|entry| Reverse(entry.used_pages())),
@@ -212,7 +212,7 @@ impl Entry<'_> {
         properties
     }
 
-    /// Key columns in order, `desc` if descending; included ones last, in parentheses.
+    /// Key columns in order, with `desc` if descending; then included columns in parentheses.
     fn key(&self) -> Vec<String> {
         let Rowset { object_id, index_id, .. } = *self.rowset;
         let columns = self.database.index_columns.get(&(object_id, index_id)).map(Vec::as_slice).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whole reports in every format. Cases are those of docs/format/cases.md, published output of real servers.
+//! Whole reports in every format. Cases are those of docs/format/cases.md, which has published output of real servers.
 
 mod commands;
 mod forms;
@@ -145,7 +145,7 @@ fn what_follows_from_a_missing_stripe_is_one_line_of_text_and_all_of_json() {
     assert!(stripes < other && text.contains("depends on these pages: 2 more (--format json lists all)"), "{text}");
     assert!(!text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");
     assert_eq!(shown(Format::Json, &report, QUIET).matches("\"kind\":\"not_verified\"").count(), 4);
-    // Damage may be the cause where there are findings.
+    // If there are findings, damage may be the cause.
     report.findings = case_16().findings;
     let text = shown(Format::Text, &report, QUIET);
     assert!(text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");

@@ -1,4 +1,4 @@
-//! DBCC's own lines in DBCC's order, so that what parses them goes on working (docs/format/checkdb.md#order-of-lines).
+//! DBCC's own lines in DBCC's order, so that existing parsers keep working (docs/format/checkdb.md#order-of-lines).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,7 +28,7 @@ struct Text<'a> {
     report: &'a Report,
     view: View,
     gate: Gate,
-    /// By table.
+    /// Results of identity columns, by table.
     identities: BTreeMap<i32, Vec<&'a IdentityResult>>,
     out: &'a mut dyn io::Write,
 }
@@ -62,7 +62,7 @@ impl Text<'_> {
         for object in &listing.objects {
             self.object(object)?;
             if is_checktable {
-                // CHECKTABLE checks one table a statement: each has a repair level of its own.
+                // Each statement of CHECKTABLE checks one table, so each table has its own repair level.
                 let level = object.findings.repair.max(listing.unattributed.repair);
                 self.repair_level(level, object.qualified_name().as_deref())?;
             }
@@ -113,7 +113,7 @@ impl Text<'_> {
         }
     }
 
-    /// Whether objects are listed that have no findings: PHYSICAL_ONLY leaves them out.
+    /// Whether objects without findings are listed; PHYSICAL_ONLY and NO_INFOMSGS leave them out.
     fn prints_objects(&self) -> bool {
         !self.view.no_infomsgs && !self.report.options.physical_only
     }
@@ -143,7 +143,8 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// The identity columns of an object; those that stand wrong even without informational messages.
+    /// Writes the identity columns of an object. Values that rows already exceed are written even without informational
+    /// messages.
     fn identities(&mut self, object_id: i32) -> io::Result<()> {
         for result in self.identities.remove(&object_id).unwrap_or_default() {
             self.info(&message::identity(result))?;

@@ -7,10 +7,10 @@ use check::{FileTotals, Report, UnitFileTotals};
 use crate::listing::ObjectListing;
 use crate::text_table::printable;
 
-/// 7922.
+/// The text of message 7922.
 const SEPARATOR: &str = "***************************************************************";
 
-/// Writes the section of one object: 7922, 7923, 7924 and 7925 for each unit, 7927.
+/// Writes the section of one object: 7922, 7923, then 7924 and 7925 for each unit, then 7927.
 pub(crate) fn write_object(object: &ObjectListing<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(out, "{SEPARATOR}")?;
     writeln!(out, "Table {}                Object ID {}.", printable(&object.name()), object.id)?;
@@ -32,7 +32,7 @@ pub(crate) fn write_object(object: &ObjectListing<'_>, out: &mut dyn io::Write) 
     writeln!(out, "Total number of extents is {extents}.")
 }
 
-/// Writes the totals: 7920; 2538 and 8915 for each file, 8916 or 8917 for each unit in it; 2539, 8918.
+/// Writes the totals: 7920; for each file 2538 and 8915, and 8916 or 8917 for each unit in it; 2539, 8918.
 pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(out, "{SEPARATOR}")?;
     let entries = report.rowsets.len();

@@ -5,7 +5,7 @@ use std::io;
 
 use unicode_width::UnicodeWidthStr;
 
-/// `text` with control characters escaped: names come from the files that are checked, and must not steer a terminal or
+/// `text` with control characters escaped. Names come from the files that are checked, and must not steer a terminal or
 /// break a line.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().any(steers) {
@@ -16,18 +16,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character steers a terminal, or changes the direction of the text around it: a name could pass for another.
+/// Whether a character steers a terminal, or changes the direction of text, which could make one name look like
+/// another.
 pub fn steers(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns
 }
 
-/// The columns that `text` takes on a terminal: two for a CJK character, none for a combining mark.
+/// The columns that `text` occupies on a terminal: two for a CJK character, none for a combining mark.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// `text` with blanks after it up to `columns`.
+/// `text`, padded with spaces to `columns`.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{text}{:blanks$}", "")
@@ -49,7 +50,7 @@ impl TextTable {
         self.rows.push(cells.into_iter().map(|cell| printable(&cell.into()).into_owned()).collect());
     }
 
-    /// Writes the rows, each after `indent` blanks, columns two blanks apart.
+    /// Writes the rows, each indented by `indent` spaces, with two spaces between columns.
     pub(crate) fn write(&self, indent: usize, out: &mut dyn io::Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let widest = |column: usize| {
@@ -71,8 +72,8 @@ impl TextTable {
         Ok(())
     }
 
-    /// The same within so many columns: where a line would be longer, the last cell of each row, a name that cannot be broken,
-    /// has a line of its own.
+    /// Writes the rows within `most` columns. If a line would be longer, the last cell of every row, a name that cannot
+    /// be broken, is written on a line of its own.
     pub(crate) fn write_within(&self, indent: usize, most: usize, out: &mut dyn io::Write) -> io::Result<()> {
         let mut text = Vec::new();
         self.write(indent, &mut text)?;
@@ -93,7 +94,7 @@ impl TextTable {
     }
 }
 
-/// `text` broken at blanks into lines of at most `most` columns, where words allow.
+/// `text` wrapped at spaces into lines of at most `most` columns; a longer word is not broken.
 pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -151,7 +152,8 @@ mod tests {
     fn columns_align_by_what_names_take_on_a_terminal() {
         let mut table = TextTable::new(&[]);
         table.row(["name", "pages"]);
-        // Six columns in three characters; four in five, as the dots are above the letter before.
+        // The first text has three characters and six columns; the second has five characters and four columns, as its
+        // dots are combining marks.
         table.row(["\u{6ce8}\u{6587}\u{8868}", "1"]);
         table.row(["Cafe\u{301}", "2"]);
         let mut out = Vec::new();

@@ -12,15 +12,15 @@ use crate::text_table::{padded, printable};
 /// The status of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// Nothing was found, and everything was verified.
+    /// The check found nothing, and verified everything.
     Sound,
-    /// Corruption was found.
+    /// The check found corruption.
     Corrupt,
-    /// It could not be verified in full, could not be read, or is still not whole after `--patience`.
+    /// The backup could not be fully verified, could not be read, or is still incomplete after `--patience`.
     Unknown,
-    /// It was left out.
+    /// The backup was left out.
     Skipped,
-    /// It is not whole yet, which is no reason to worry so far.
+    /// The backup is not complete yet, which is no reason to worry so far.
     Waiting,
 }
 
@@ -62,7 +62,7 @@ pub enum WatchFormat {
 const COLUMNS: [&str; 10] =
     ["Server", "Database", "Backup", "Type", "Start", "End", "Status", "Findings", "NotVerified", "Message"];
 
-/// Writes what comes before all lines.
+/// Writes the heading before all lines.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -142,7 +142,7 @@ pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io:
     }
 }
 
-/// Writes the promises that are broken.
+/// Writes an alarm about broken promises, or its end.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -165,7 +165,7 @@ pub fn write_alarm(event: Event, raised: &Raised, format: WatchFormat, out: &mut
     }
 }
 
-/// Counts of lines, and of remaining backups.
+/// Counts of lines by status, and of the remaining backups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Backups that are sound.
@@ -176,9 +176,9 @@ pub struct Counts {
     pub unknown: u64,
     /// Backups that were left out.
     pub skipped: u64,
-    /// Backups that are not whole yet.
+    /// Backups that are not complete yet.
     pub waiting: u64,
-    /// Backups that are to be checked, but not now.
+    /// Backups to be checked later.
     pub ready: u64,
 }
 
@@ -195,7 +195,7 @@ impl Counts {
     }
 }
 
-/// Writes what comes after all lines.
+/// Writes the counts after all lines.
 ///
 /// # Errors
 /// If writing to `out` fails.

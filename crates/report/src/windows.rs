@@ -1,4 +1,4 @@
-//! What a window of time got done, and the two promises: every page was read, every relation was proven.
+//! The results of a window of time, and the two promises: every page was read, every relation was proven.
 
 use std::io;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use crate::history::{minute, span_text};
 use crate::json::{self, VERSION, line};
 use crate::summary::lines::counted;
 
-/// What a window got done.
+/// The work done in a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
-    /// How long it took.
+    /// Time that was used.
     pub used: Duration,
-    /// The time that it was allowed.
+    /// Time that was allowed.
     pub allowed: Duration,
-    /// Ranges that it read.
+    /// Ranges that were read.
     pub ranges: u64,
-    /// Their bytes.
+    /// Bytes of these ranges.
     pub bytes: u64,
-    /// The moment whose state the image is.
+    /// The time of the database state that the image shows.
     pub taken_at: &'a str,
-    /// Bytes of the image that are read by now.
+    /// Bytes of the image read so far, in all windows.
     pub done_bytes: u64,
-    /// Bytes of the image.
+    /// Size of the image in bytes.
     pub all_bytes: u64,
-    /// Whether the next window can go on with this image.
+    /// Whether the next window can continue with this image, because the files do not change.
     pub is_fixed: bool,
-    /// Whether it was ended early by a signal.
+    /// Whether a signal ended the window early.
     pub is_interrupted: bool,
 }
 
@@ -52,40 +52,40 @@ impl Done<'_> {
     }
 }
 
-/// What a run changed of the findings that are known.
+/// How the findings of a run differ from the known ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Changed {
-    /// Findings that were not there before.
+    /// Findings that were not known before.
     pub new: u64,
-    /// Those that are still there.
+    /// Known findings that are still there.
     pub confirmed: u64,
-    /// Those that are gone.
+    /// Known findings that are gone.
     pub gone: u64,
 }
 
-/// What is said after a window, or where only a promise is asked for.
+/// The report after a window, or of a promise alone.
 pub struct WindowView<'a> {
     /// Name of the database.
     pub database: &'a str,
-    /// What the window got done; `None` if there was none.
+    /// The work done in the window; `None` if there was no window.
     pub done: Option<Done<'a>>,
-    /// How windows follow each other.
+    /// The bytes that a window reads, and the interval between windows.
     pub rhythm: Rhythm,
-    /// What is known now.
+    /// What the history knows now.
     pub known: &'a Known,
-    /// The span of the promises, if there are any.
+    /// The span that was promised, if any.
     pub within: Option<Duration>,
     /// Whether every page was read within the span.
     pub read: Kept,
-    /// Whether every relation was proven within the span; `None` if relations were not to be compared.
+    /// Whether every relation was proven within the span; `None` if relations are not compared.
     pub closed: Option<Kept>,
-    /// What became of the findings.
+    /// The changes in the findings.
     pub changed: Changed,
-    /// Now, in seconds since 1970.
+    /// The current time, in seconds since 1970.
     pub now: i64,
 }
 
-/// Writes it for people.
+/// Writes the report for people.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -93,7 +93,7 @@ pub fn write(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     lines(view).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// The lines for people.
+/// The lines of the report for people.
 pub fn lines(view: &WindowView<'_>) -> Vec<String> {
     let mut lines: Vec<String> = view.done.iter().map(|done| window(done, view)).collect();
     lines.push(read(view));
@@ -103,11 +103,11 @@ pub fn lines(view: &WindowView<'_>) -> Vec<String> {
     lines
 }
 
-/// What is said of the promises that are not kept.
+/// Lines about the promises that are not kept.
 pub fn broken(view: &WindowView<'_>) -> Vec<String> {
     let read = (!view.read.is_kept()).then(|| read(view));
     let closed = view.closed.filter(|kept| !kept.is_kept()).map(|kept| closed(view, kept));
-    // For people, these lines are aligned.
+    // The lines for people are aligned with blanks after the colon; here they are not.
     read.into_iter().chain(closed).map(|line| line.replacen(":   ", ": ", 1)).collect()
 }
 
@@ -117,7 +117,7 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
-        // If no relations are compared, no image is closed.
+        // If no relations are compared, an image is never closed.
         (0, _) if view.closed.is_none() => "all of it is read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {
@@ -164,7 +164,7 @@ fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     format!("Closed: {said}.{}", verdict(view, kept))
 }
 
-/// What is to be said of a promise that is not kept.
+/// A sentence about a promise that is not kept; empty if it is kept.
 fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
     let Some(within) = view.within else { return String::new() };
     let promised = span_text(within.as_secs());
@@ -189,7 +189,7 @@ fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
     }
 }
 
-/// The range in use that was read longest ago, and when.
+/// The range in use that was least recently read, and when.
 fn oldest<'v>(view: &'v WindowView<'_>) -> Option<(&'v Range, i64)> {
     view.in_use().filter_map(|range| Some((range, range.read_at?))).min_by_key(|(range, at)| (*at, range.id))
 }
@@ -198,7 +198,7 @@ fn age(now: i64, at: i64) -> u64 {
     now.saturating_sub(at).max(0).unsigned_abs()
 }
 
-/// Writes it as a line of JSON.
+/// Writes the report as a line of JSON.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -247,7 +247,7 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
     line(&json::lines::Line::Window(window), out)
 }
 
-/// How many windows a cycle takes, in a line.
+/// A line with the number of windows that a cycle needs.
 pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
     let every = short(window);
     match rate {
@@ -283,7 +283,7 @@ fn date(seconds: i64) -> String {
     time::text_of_seconds(seconds).chars().take(10).collect()
 }
 
-/// An age, rounded up: what is printed is enough.
+/// An age, rounded up: a promise of the printed span would be kept.
 fn aged(seconds: u64) -> String {
     let (unit, one, many) = match seconds {
         0..=7200 => (60, "minute", "minutes"),

@@ -33,7 +33,7 @@ enum AnyLine {
     Chains(chains::Chains<'static>),
 }
 
-/// Types whose variants are lines, with the command that writes them where it is not a check.
+/// Types whose variants are lines, with the command that writes them if that is not a check.
 const KINDS_OF_LINES: [(&str, &str); 11] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
@@ -82,7 +82,7 @@ fn tables(schema: &Value) -> String {
             named.push((name_of(line), format!("`{}`{of}", line["properties"]["kind"]["const"].as_str().unwrap())));
         }
     }
-    // An error is the same line everywhere.
+    // The line of an error is the same for every command.
     named.retain(|(name, title)| *name != "ErrorText" || !title.contains("mdfsck"));
     for name in ["Media", "Chains"] {
         let kind = &types[name]["properties"]["kind"]["enum"][0];
@@ -125,7 +125,7 @@ fn type_of(field: &Value) -> String {
     if field["$ref"].is_string() {
         let name = name_of(field);
         return match name {
-            // Also a line of its own.
+            // A page is also a line of its own.
             "Page" => "[Page](#line-page)".to_owned(),
             "Evidence" => "number, string or [Owner](#owner)".to_owned(),
             "EventValue" => "number, string or boolean".to_owned(),
@@ -147,7 +147,7 @@ fn type_of(field: &Value) -> String {
     }
 }
 
-/// Compares a file of docs with what the types make of it, or writes it.
+/// Compares a file in docs with the text generated from the types, or writes the file.
 fn compare(name: &str, expected: &str) {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(name);
     if env::var_os("MDFSCK_WRITE_DOCS").is_some() {
@@ -175,7 +175,7 @@ fn the_published_tables_are_those_of_the_types() {
 
 #[test]
 fn every_type_of_the_lines_has_a_name_of_its_own() {
-    // Two types of one name would get a number in the schema.
+    // If two types had the same name, the schema would append a number.
     let schema = schema();
     let types: &Map<String, Value> = schema["$defs"].as_object().unwrap();
     let numbered: Vec<_> = types.keys().filter(|name| name.ends_with(|last: char| last.is_ascii_digit())).collect();

@@ -1,27 +1,27 @@
-//! What the allocation maps say about one page.
+//! The states of one page in the allocation maps.
 
 use format::PageId;
 use format::allocation::PfsByte;
 
-/// What the allocation maps say about a page. Every part is optional: a map may be unreadable.
+/// The states of a page in the allocation maps. Every part is optional, because a map may be unreadable.
 #[derive(Clone, Default, Debug)]
 pub struct Allocation {
-    /// The PFS page that describes it, and its byte.
+    /// The PFS page that describes the page, and its byte.
     pub pfs: Option<(PageId, u8)>,
     /// The GAM page, and the extent's bit: set = free.
     pub gam: Option<(PageId, bool)>,
-    /// The SGAM page, and the bit: set = mixed with room.
+    /// The SGAM page, and the extent's bit: set = mixed with free pages.
     pub sgam: Option<(PageId, bool)>,
-    /// The differential map, and the bit: set = changed.
+    /// The differential map, and the extent's bit: set = changed.
     pub diff: Option<(PageId, bool)>,
-    /// The minimally logged map, and the bit: set = minimally logged.
+    /// The minimally logged map, and the extent's bit: set = minimally logged.
     pub ml: Option<(PageId, bool)>,
-    /// A description of its owner.
+    /// A description of the page's owner.
     pub owner: Option<String>,
 }
 
 impl Allocation {
-    /// Each map, its page, and what it says.
+    /// For each map: its name, its page, and the state of the page in it.
     pub(super) fn states(&self) -> Vec<(&'static str, PageId, String)> {
         let mut states = Vec::new();
         if let Some((map, byte)) = self.pfs {

@@ -9,7 +9,7 @@ use super::lines::line;
 use super::parsed::Parsed;
 use super::rows;
 
-/// Where the page lies in its file.
+/// Offset of the page in its file, in bytes.
 pub(super) fn file_offset(at: PageId) -> u64 {
     u64::from(at.page) * PAGE_BYTES as u64
 }

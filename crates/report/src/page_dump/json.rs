@@ -66,7 +66,7 @@ pub(super) fn record(parsed: &Parsed, record: RecordView<'_>) -> lines::Record {
     }
 }
 
-/// The runs of an allocation page, none for other pages.
+/// The runs of an allocation page; empty for other pages.
 pub(super) fn map(parsed: &Parsed, at: PageId) -> Vec<lines::MapRun> {
     let (_, runs) = runs_of(parsed, at);
     let file = file_of(parsed, at);
@@ -80,14 +80,14 @@ pub(super) fn map(parsed: &Parsed, at: PageId) -> Vec<lines::MapRun> {
     runs.collect()
 }
 
-/// What the allocation maps say about the page.
+/// The states of the page in the allocation maps.
 pub(super) fn allocation(allocation: &Allocation) -> lines::Allocation<'_> {
     let states = allocation.states().into_iter();
     let maps = states.map(|(map, page, state)| lines::MapState { map, page: page.to_string(), state });
     lines::Allocation { owner: allocation.owner.as_deref(), maps: maps.collect() }
 }
 
-/// Whether the page is as written.
+/// Whether the page is as it was written.
 pub(super) fn protection(bytes: &PageBytes) -> lines::Protection {
     let hex = |word: u32| Some(format!("0x{word:08X}"));
     let right = |kind| lines::Protection {

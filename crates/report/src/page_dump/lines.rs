@@ -13,7 +13,7 @@ const LINE: usize = 16;
 
 /// One line, without trailing spaces.
 pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Values of rows may hold what steers a terminal.
+    // Values of rows may contain characters that steer a terminal.
     let text = text.to_string();
     let rest = text.trim_start_matches('\n');
     out.extend(std::iter::repeat_n('\n', text.len() - rest.len()));
@@ -22,7 +22,7 @@ pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.push('\n');
 }
 
-/// The whole page.
+/// The whole page, as a hex dump.
 pub(super) fn hex_page(page: &PageBytes) -> String {
     let mut out = String::new();
     for at in (0..PAGE_BYTES).step_by(LINE) {
@@ -31,7 +31,7 @@ pub(super) fn hex_page(page: &PageBytes) -> String {
     out
 }
 
-/// The first `most` bytes of `range`, [`LINE`] per line; an asterisk for lines equal to the one before.
+/// The first `most` bytes of `range`, [`LINE`] per line. An asterisk replaces lines equal to the one before.
 pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range: Range<usize>, most: usize) {
     let bytes = page.get(range.clone()).unwrap_or_default();
     let shown = bytes.get(..most).unwrap_or(bytes);
@@ -39,7 +39,7 @@ pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range:
     for (number, chunk) in shown.chunks(LINE).enumerate() {
         let previous = number.checked_sub(1).and_then(|previous| shown.chunks(LINE).nth(previous));
         if previous == Some(chunk) {
-            // Like hexdump.
+            // As in `hexdump`.
             if !repeated {
                 line(out, format_args!("{indent}*"));
             }

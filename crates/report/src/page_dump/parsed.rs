@@ -1,4 +1,4 @@
-//! The page as its fields.
+//! The page, parsed into its fields.
 
 use std::ops::Range;
 
@@ -14,13 +14,13 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// Without `leaf` a page of level 0 counts as leaf.
+    /// If `leaf` is unknown, a page of level 0 counts as a leaf.
     pub(super) fn new(bytes: &PageBytes, leaf: Option<bool>) -> Self {
         let mut page = *bytes;
         undo_torn_bits(&mut page);
         let header = Page::new(&page).header();
         if header.is_encrypted() {
-            // What follows the header is ciphertext: slots and records are unknown.
+            // The bytes after the header are ciphertext, so slots and records are unknown.
             let mut fields = instances_of(&page, true);
             fields.retain(|found| found.field.structure == Structure::PageHeader);
             return Self { fields, spaces: Vec::new(), page };

@@ -1,4 +1,4 @@
-//! Whether the page is as written.
+//! Whether the page is as it was written.
 
 use format::PageBytes;
 use format::protection::{Protection, ProtectionFault, stored_word, verify};
@@ -10,7 +10,7 @@ pub(super) fn write(out: &mut String, bytes: &PageBytes) {
     line(out, format_args!("Protection      {}", text(bytes)));
 }
 
-/// Sectors whose bits differ from the pattern of the torn word.
+/// Numbers of the sectors whose bits differ from the pattern of the torn word.
 pub(super) fn torn_sectors(stored: u32, actual: u32) -> Vec<u32> {
     (1..16).filter(|sector| actual >> (2 * sector) & 3 != stored & 3).collect()
 }

@@ -17,26 +17,26 @@ use crate::text_table::{padded, width};
 pub struct ColumnValue {
     /// Name of the column.
     pub name: String,
-    /// Its type as a table definition would write it.
+    /// The column's type, as a table definition would write it.
     pub type_name: String,
-    /// Its range, from the start of the record; empty if it is not stored.
+    /// The value's range, from the start of the record; empty if the value is not stored.
     pub bytes: Range<usize>,
-    /// Its value as text.
+    /// The value as text.
     pub value: String,
 }
 
-/// Decodes the columns of the record in a slot, given the bytes the record may take. An empty list: unknown.
+/// Decodes the columns of the record in a slot, given the bytes that the record may use. An empty list means unknown.
 pub type Columns<'a> = dyn Fn(u16, &[u8]) -> Vec<ColumnValue> + 'a;
 
 /// One record of the page.
 pub(super) struct RecordView<'a> {
     pub(super) space: &'a RecordSpace,
     pub(super) fields: &'a [FieldInstance],
-    /// A description of the record.
+    /// A description of the record's kind.
     pub(super) kind: String,
-    /// Its length in bytes, if known.
+    /// The record's length in bytes, if known.
     pub(super) length: Option<usize>,
-    /// Why it cannot be parsed.
+    /// Why the record cannot be parsed.
     pub(super) fault: Option<RecordFault>,
     pub(super) columns: Vec<ColumnValue>,
 }
@@ -144,7 +144,7 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, record: &RecordView<'_>) 
     }
 }
 
-/// The fields of a record and the bytes between them, by place.
+/// The fields of a record and the bytes between them, in order of their place.
 fn rows_of(parsed: &Parsed, record: &RecordView<'_>) -> Vec<Row> {
     let start = record.space.bytes.start;
     let own = record.fields.first().map(|found| found.field.structure);
@@ -162,7 +162,7 @@ fn rows_of(parsed: &Parsed, record: &RecordView<'_>) -> Vec<Row> {
             }
         }
         inside = Some(structure);
-        // Columns shown by name need not be shown as bytes.
+        // Columns shown by name are not shown as bytes again.
         if !record.columns.is_empty() {
             row.below = None;
         }

@@ -10,22 +10,22 @@ use crate::text_table::{padded, width};
 
 /// Bytes shown beside a field; longer fields continue below.
 const BESIDE: usize = 10;
-/// Bytes shown beside a longer field.
+/// Bytes of a longer field that are shown beside it.
 const EXCERPT: usize = 6;
-/// Bytes shown of a long field or of undescribed bytes.
+/// Most bytes shown of a long field, or of undescribed bytes.
 const BELOW: usize = 128;
 
 /// A line about a field, or about bytes that no field describes.
 pub(super) struct Row {
     pub(super) bytes: Range<usize>,
-    /// From the start of the record.
+    /// Offset from the start of the record.
     relative: usize,
     pub(super) name: String,
     value: String,
     label: &'static str,
     /// A structure inside the record that begins here.
     pub(super) heading: Option<&'static str>,
-    /// Bytes to be shown in full.
+    /// Bytes to show in full below the line.
     pub(super) below: Option<Range<usize>>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn of_gap(parsed: &Parsed, gap: Range<usize>, start: usize) -> Row {
     }
 }
 
-/// Offset on the page and in the structure, raw bytes, name, value, plain name.
+/// Writes rows: offset on the page and in the structure, raw bytes, name, value, plain name.
 pub(super) fn write(out: &mut String, parsed: &Parsed, rows: &[Row]) {
     const VALUE_CHARS: usize = 40;
     let widest = |text: fn(&Row) -> &str, most: usize| {

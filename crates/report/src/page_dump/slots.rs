@@ -9,7 +9,7 @@ use format::slots::MAX_SLOTS;
 use super::lines::line;
 use super::parsed::Parsed;
 
-/// Each slot's record offset, according to the slot array.
+/// The record offset of each slot, according to the slot array.
 pub(super) fn offsets(parsed: &Parsed) -> impl Iterator<Item = Option<u16>> {
     parsed.fields_of(Structure::SlotArray).map(|found| u16_at(parsed.slice(&found.bytes), 0))
 }

@@ -1,6 +1,6 @@
 //! The page as DBCC PAGE prints it WITH TABLERESULTS: header, allocation, records, their bytes and columns.
 //!
-//! What the server prints of its memory (BUFFER:) has no rows here.
+//! The server's structures in memory (BUFFER:) have no rows here.
 
 use format::PageId;
 use format::record::{RecordKind, status};
@@ -15,14 +15,14 @@ const HEADER: &str = "PAGE HEADER:";
 const DUMP_LINE: usize = 20;
 const DUMP_GROUP: usize = 4;
 
-/// The ids behind a page's allocation unit, which DBCC PAGE prints as metadata.
+/// The IDs to which a page's allocation unit belongs, which DBCC PAGE prints as metadata.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageOwner {
-    /// Object.
+    /// Object ID.
     pub object_id: i32,
-    /// Index.
+    /// Index ID.
     pub index_id: i32,
-    /// Rowset.
+    /// Partition ID, which is the rowset's.
     pub partition_id: u64,
 }
 
@@ -76,7 +76,7 @@ fn header(parsed: &Parsed, owner: Option<PageOwner>) -> Vec<Row> {
         ("m_ghostRecCnt", header.ghost_count.get().to_string()),
     ];
     let torn = header.torn_bits.get().cast_signed().to_string();
-    // The server prints where in memory; here it is where in the page.
+    // The server prints an address in memory; this is the offset on the page.
     let object = format!("Page @0x{:016X}", 0);
     fields.into_iter().chain([("m_tornBits", torn)]).map(|(name, value)| row(HEADER, &object, name, value)).collect()
 }

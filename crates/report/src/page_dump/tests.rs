@@ -184,7 +184,7 @@ fn real_pages_are_described_completely() {
             assert!(!text.contains("The header says"), "{at}");
             let json = json_of(&dump);
             let kind = json["type"].as_u64().unwrap();
-            // The boot record has unknown parts, LOB nodes have unused places.
+            // The boot record has unknown parts, and LOB nodes have unused slots.
             if (kind == 1 || kind == 2) && number != 32 {
                 assert!(!text.contains("undescribed"), "{at}");
             }

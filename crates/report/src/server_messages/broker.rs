@@ -1,4 +1,4 @@
-//! Service Broker.
+//! Messages of Service Broker.
 
 use super::advice::{AFTER_REPAIR, NOTHING, REPAIRED};
 use super::{ServerMessage, row};
@@ -9,7 +9,7 @@ const BROKER_MEND: &str = "Restore if messages matter; otherwise end the convers
                            REPAIR_ALLOW_DATA_LOSS drops what has lost its counterpart.";
 const BROKER_COUNT: &str = "The figure; it is 0 or small where Service Broker is not in use.";
 
-/// By number.
+/// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(9605, "conversation priorities analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
     row(9667, "services analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),

@@ -1,4 +1,4 @@
-//! The catalog, as CHECKCATALOG and CHECKDB see it.
+//! Messages about the catalog from CHECKCATALOG and CHECKDB.
 
 use super::{ServerMessage, row};
 
@@ -7,7 +7,7 @@ const CATALOG_ROWS: &str = "The object whose id the message names, and whether s
 const CATALOG_MEND: &str = "No repair exists for the catalog: restore, or create a new database and copy objects and data into it. \
                             'mdfsck check --catalog' shows the same lines inside message 8992.";
 
-/// By number.
+/// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         3851,

@@ -1,4 +1,4 @@
-//! Columnstore indexes.
+//! Messages about columnstore indexes.
 
 use super::{ServerMessage, row};
 
@@ -10,7 +10,7 @@ const COLUMNSTORE_NONCLUSTERED: &str = "Drop the index and create it again: its 
 const COLUMNSTORE_CHECK: &str =
     "Run DBCC CHECKDB to see which index it is; rebuild a nonclustered one, restore a clustered one.";
 
-/// By number.
+/// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         5283,

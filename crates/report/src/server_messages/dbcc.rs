@@ -1,4 +1,4 @@
-//! What DBCC says besides findings: results, counts, and why it did not check something.
+//! Messages of DBCC that are not findings: results, counts, and why something was not checked.
 
 use super::advice::{CHECK_WHOLE, NOTHING, RUN_AGAIN};
 use super::{ServerMessage, row};
@@ -6,7 +6,7 @@ use super::{ServerMessage, row};
 const COUNTS: &str = "The figures; 'mdfsck tables' shows those of the catalog.";
 const FREE_SPACE: &str = "Free space on the volumes of the database and of tempdb, and the error log at that moment.";
 
-/// By number.
+/// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         2501,

@@ -1,9 +1,9 @@
-//! Errors of the engine, of backup and restore, and of recovery: what a DBA meets before any check.
+//! Errors of the engine, of backup and restore, and of recovery, which a DBA meets before any check.
 
 use super::advice::CHECK_WHOLE;
 use super::{ServerMessage, row};
 
-/// By number.
+/// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         601,

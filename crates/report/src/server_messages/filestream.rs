@@ -1,4 +1,4 @@
-//! FILESTREAM and FileTables: files and folders that do not match the database.
+//! Messages about FILESTREAM and FileTables: files and folders that do not match the database.
 
 use super::advice::{AFTER_REPAIR, REPAIRED, RUN_AGAIN};
 use super::{ServerMessage, row};
@@ -8,7 +8,7 @@ const FILESTREAM_LOOK: &str = "The folder of the FILESTREAM container: was a fil
 const FILESTREAM_REPAIR: &str = "Bring the container back from the same backup as the database. REPAIR_ALLOW_DATA_LOSS deletes what does not match.";
 const FILESTREAM_RESTORE: &str = "Put the container back as it was, or restore database and container from one backup.";
 
-/// By number.
+/// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7903,

@@ -1,4 +1,4 @@
-//! What repair did, and what it could not do.
+//! Messages about repair: its results, and errors that it could not repair.
 
 use super::advice::{AFTER_REPAIR, REPAIRED};
 use super::{ServerMessage, row};
@@ -6,7 +6,7 @@ use super::{ServerMessage, row};
 const REPAIR_NOT_DONE: &str = "The messages before it: they name the damage that repair could not mend.";
 const RESTORE_INSTEAD: &str = "Restore from the newest sound backup; 'mdfsck chain --verify' shows which one that is.";
 
-/// By number.
+/// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         2516,

@@ -1,4 +1,4 @@
-//! The findings of a summary: by object and index, causes before consequences, a line each, and what to do.
+//! The findings of a summary: by object and index, causes before consequences, a line each, and what to do about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,13 +10,13 @@ use format::PageId;
 use super::lines::{Lines, counted};
 use crate::explain::IN_A_BACKUP;
 
-/// Damaged pages that are kept in mind to tell causes from consequences: more make no difference to a reader.
+/// Most damaged pages that are remembered to separate consequences from causes; a reader would not notice more.
 const MOST_PAGES: usize = 100_000;
 
-/// An object and one of its indexes; `None` for findings of no single object.
+/// An object and one of its indexes; `None` for findings that belong to no single object.
 pub(crate) type Place = Option<(i32, i32)>;
 
-/// Writes the findings, `most` lines of them. Returns the first cause, as the one to explain.
+/// Writes the findings, `most` lines of them. Returns the first cause, which the commands explain.
 pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::Result<Option<Finding>> {
     if report.findings.is_empty() {
         return Ok(None);
@@ -75,7 +75,7 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
     Ok(example)
 }
 
-/// The finding that the commands after a report are about: the first cause of the place that comes first.
+/// The finding for the commands after a report: the first cause of the first place.
 pub(crate) fn example(report: &Report) -> Option<Finding> {
     example_of(&by_place(report, &damaged_pages(report), 1))
 }
@@ -85,7 +85,7 @@ fn example_of(places: &[(Place, Found)]) -> Option<Finding> {
     found.causes.first().cloned().or_else(|| found.first.clone())
 }
 
-/// What was found in one place.
+/// The findings in one place.
 #[derive(Default)]
 struct Found {
     /// The first causes.
@@ -94,7 +94,7 @@ struct Found {
     consequences: u64,
     /// The first finding, if it is a consequence.
     first: Option<Finding>,
-    /// All of it is mended by a rebuild.
+    /// Whether a rebuild repairs all of these findings.
     is_rebuilt: bool,
 }
 
@@ -104,7 +104,7 @@ impl Found {
     }
 }
 
-/// Pages that are damaged by themselves: what other pages say of them follows from that.
+/// Pages that are damaged themselves. Findings of other pages that refer to them are consequences.
 pub(crate) fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
     let is_by_itself = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::Log);
     let of_pages = report.findings.iter().filter(|finding| is_by_itself(finding.check.phase));
@@ -137,13 +137,13 @@ fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Pl
         }
     }
     let mut places: Vec<(Place, Found)> = places.into_iter().collect();
-    // What keeps the catalog from being read comes first; where there are only consequences, the causes elsewhere do.
+    // Places whose findings keep the catalog from being read come first. Places with only consequences come last.
     let is_primitive = |found: &Found| found.causes.iter().any(|finding| finding.check.phase == Phase::Primitive);
     places.sort_by_key(|(_, found)| (!is_primitive(found), found.cause_count == 0));
     places
 }
 
-/// The rowsets by object and index; the first partition has the names.
+/// The rowsets by object and index; names come from the first partition.
 pub(crate) fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
     let mut names = BTreeMap::new();
     for rowset in &report.rowsets {
@@ -171,7 +171,7 @@ pub(crate) fn heading(place: Place, names: &BTreeMap<(i32, i32), &RowsetCounts>)
     }
 }
 
-/// What to do about a place: for a nonclustered index that a rebuild mends no more than that.
+/// What to do about a place. If a rebuild repairs all findings in a nonclustered index, that is the only remedy.
 fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     const REBUILD: &str = "No data is lost: disable the index, then rebuild it (without disabling, the rebuild may read the \
                            damaged index).";
@@ -186,7 +186,7 @@ fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     let mut remedies: Vec<&'static str> = Vec::new();
     for finding in &found.causes {
         let action = finding.check.action;
-        // "See the messages of the previous page" says nothing beside what these say.
+        // "See the messages of the previous page" adds nothing to another remedy.
         let says_more = remedies.is_empty() || !action.starts_with("See ");
         if says_more && !remedies.contains(&action) && remedies.len() < MOST_REMEDIES {
             remedies.push(action);
@@ -198,5 +198,5 @@ fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     remedies
 }
 
-/// Different remedies for one place that are of use to a reader.
+/// Most different remedies for one place; more would not help a reader.
 const MOST_REMEDIES: usize = 2;

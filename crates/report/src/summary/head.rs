@@ -1,4 +1,4 @@
-//! How a summary begins and ends: what was checked, the verdict, repair level, and commands that show more.
+//! The beginning and end of a summary: what was checked, the verdict, repair level, and commands that show more.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,10 +13,10 @@ use super::lines::{Lines, Tone, counted, duration, grouped};
 use crate::message;
 use crate::text_table::width;
 
-/// Names that are longer have a line of their own.
+/// Names longer than this are written on a line of their own.
 const MOST_NAME_COLUMNS: usize = 20;
 
-/// What was checked, and the verdict.
+/// Writes what was checked, and the verdict.
 pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     let name = report.database.name.as_str();
     match width(name) <= MOST_NAME_COLUMNS {
@@ -35,7 +35,7 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.toned(Some(tone), &format!("{word}   "), &text)
 }
 
-/// Where the pages come from.
+/// The origin of the pages.
 pub(crate) fn origin(report: &Report) -> String {
     let database = &report.database;
     let mut parts = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn origin(report: &Report) -> String {
     parts.join(", ")
 }
 
-/// How much was looked at.
+/// The amount that was checked.
 fn amount(report: &Report) -> String {
     let statistics = &report.statistics;
     let tables: BTreeSet<i32> =
@@ -86,7 +86,7 @@ fn amount(report: &Report) -> String {
     }
 }
 
-/// What the options left out, if anything.
+/// The parts of the check that options left out, if any.
 pub(crate) fn scope(report: &Report) -> Option<String> {
     let options = &report.options;
     let command = (options.scope != Scope::Database).then(|| options.scope.command());
@@ -146,7 +146,7 @@ pub(crate) fn verdict(report: &Report) -> (Tone, &'static str, String) {
     (Tone::Bad, "NOT SOUND", format!("{errors}{tables}{failed}"))
 }
 
-/// What was asked for beyond CHECKDB.
+/// Writes the results of checks beyond CHECKDB that were requested.
 pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     let identities = &report.beyond.identities;
     let behind: Vec<String> =
@@ -173,7 +173,7 @@ pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result
     Ok(())
 }
 
-/// Repair level, exit status and commands. `example` is the finding to explain.
+/// Writes repair level, exit status and commands. `example` is the finding to explain.
 pub(super) fn write_end(
     report: &Report,
     commands: Commands<'_>,
@@ -199,7 +199,7 @@ pub(super) fn write_end(
     Ok(())
 }
 
-/// The commands to run next, each with what it is for: the same on a terminal and on a page.
+/// The commands to run next, each with its purpose; the same on a terminal and on a page.
 pub(crate) fn next_commands(
     report: &Report,
     commands: Commands<'_>,
@@ -238,7 +238,7 @@ pub(crate) fn level(report: &Report) -> &'static str {
     }
 }
 
-/// Whether the backup came from standard input: only the check can be repeated.
+/// Whether the backup came from standard input. If so, only the check can be repeated.
 fn is_pipe(paths: &str) -> bool {
     paths.split(' ').any(|path| path == "-")
 }

@@ -1,4 +1,4 @@
-//! Lines that fit the terminal.
+//! Lines that fit the width of the terminal.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use super::Style;
 use crate::text_table::{padded, printable, width, wrap};
 
-/// What a verdict says by its color.
+/// The meaning of a verdict's color.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tone {
     Good,
@@ -15,7 +15,7 @@ pub(crate) enum Tone {
     Doubtful,
 }
 
-/// Where the lines go.
+/// Writes lines of the terminal's width.
 pub(super) struct Lines<'a> {
     style: Style,
     out: &'a mut dyn io::Write,
@@ -30,12 +30,13 @@ impl<'a> Lines<'a> {
         writeln!(self.out)
     }
 
-    /// A paragraph: `first` before its first line, as many blanks before the others. Control characters are escaped.
+    /// Writes a paragraph: `first` starts its first line, and the others are indented by its width. Control characters
+    /// are escaped.
     pub(super) fn paragraph(&mut self, first: &str, text: &str) -> io::Result<()> {
         self.toned(None, first, text)
     }
 
-    /// The same with its first words in a color.
+    /// Writes a paragraph as [`Self::paragraph`] does, with `first` in a color.
     pub(super) fn toned(&mut self, tone: Option<Tone>, first: &str, text: &str) -> io::Result<()> {
         let (first, text) = (printable(first), printable(text));
         let margin = width(&first);
@@ -62,7 +63,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// What is in the first of many places, in at most `most` lines, and how many more there are.
+    /// Writes a text and the first of many places, in at most `most` lines, and how many more places there are.
     pub(super) fn places(&mut self, margin: &str, what: &str, places: &[String], most: usize) -> io::Result<()> {
         let room = self.style.columns.saturating_sub(width(margin));
         let mut text = what.to_owned();
@@ -80,8 +81,7 @@ impl<'a> Lines<'a> {
         self.paragraph(margin, &text)
     }
 
-    /// A command on a line of its own: it is not broken, so that it can be copied. What it is for stands beside it where there
-    /// is room.
+    /// Writes a command on a line of its own, not wrapped, so that it can be copied. Its purpose follows if it fits.
     pub(super) fn command(&mut self, command: &str, what_for: &str) -> io::Result<()> {
         let command = padded(&printable(command), COMMAND_COLUMNS);
         let line = format!("  {command}  {what_for}");
@@ -90,7 +90,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Columns for commands.
+/// Width of the column of commands.
 const COMMAND_COLUMNS: usize = 50;
 
 /// `1,234,567`.
@@ -111,7 +111,7 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
-/// A time as people say it.
+/// A duration in units that people use.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {

@@ -1,4 +1,4 @@
-//! What a summary says of what was not verified: one paragraph for each cause, the places cut short.
+//! What was not verified, as a summary shows it: one paragraph for each cause, with few places.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,16 +9,16 @@ use check::{Finding, NotVerified, Report};
 use super::lines::{Lines, counted, grouped};
 use crate::causes::{by_cause, split};
 
-/// Causes that are shown.
+/// Most causes that are shown.
 const MOST_CAUSES: usize = 8;
-/// Lines of places for each kind of thing.
+/// Most lines of places for each kind.
 const MOST_LINES: usize = 2;
-/// Demoted findings that are shown for each cause.
+/// Most demoted findings that are shown for each cause.
 const MOST_DEMOTED: usize = 5;
 
-/// The causes, each limit once: what differs in their reasons is of single places.
+/// Writes the causes, one for each limit even if the reasons of its entries differ.
 ///
-/// Returns the first of them.
+/// Returns the limit of the first cause.
 pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<Option<&'static Limit>> {
     if report.not_verified.is_empty() {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<Option
     Ok(causes.first().map(|(limit, _)| *limit))
 }
 
-/// The limit that the commands after a report are about if there are no findings.
+/// The limit for the commands after a report that has no findings.
 pub(crate) fn first_limit(report: &Report) -> Option<&'static Limit> {
     by_cause(split(report).0.into_iter()).keys().next().map(|cause| cause.limit)
 }
@@ -80,7 +80,8 @@ fn write_cause(
     Ok(())
 }
 
-/// Why: of what is missing as the warning says it, otherwise as the entries say it if they agree.
+/// The reason: the text of the warning if something is missing, otherwise that of the entries if they agree, or the
+/// limit's.
 fn reason(report: &Report, limit: &'static Limit, entries: &[&NotVerified]) -> String {
     let warning = report.warnings.iter().find(|warning| limit.is_root() && warning.id == limit.id);
     let first = entries.first().map(|entry| entry.reason.as_str()).unwrap_or_default();
@@ -91,7 +92,7 @@ fn reason(report: &Report, limit: &'static Limit, entries: &[&NotVerified]) -> S
     }
 }
 
-/// A finding that is no proof, with its object.
+/// A short description of a demoted finding, with its object.
 fn in_few_words(report: &Report, finding: &Finding) -> String {
     let object = finding.object_id().and_then(|id| report.rowsets.iter().find(|rowset| rowset.object_id == id));
     let object = object.map(|rowset| format!("{}.{}: ", rowset.schema, rowset.name)).unwrap_or_default();

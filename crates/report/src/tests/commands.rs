@@ -1,4 +1,4 @@
-//! Which lines each command prints for a sound database, and where options change them.
+//! The lines that each command prints for a sound database, and where options change them.
 
 use check::registry::{self, Check};
 use check::{FileTotals, Finding, Report, RowsetCounts, Scope, UnitFileTotals};

@@ -1,6 +1,6 @@
 //! Every message to the letter: against the texts of `sys.messages`, and against lines that servers printed.
 //!
-//! Texts are those of SQL Server 2022. Lines of older forms are listed with the reason in [`OTHER_FORMS`].
+//! Texts are those of SQL Server 2022. Lines of older forms are listed in [`OTHER_FORMS`], with the reason.
 
 mod pattern;
 
@@ -17,14 +17,14 @@ use crate::errorlog::{self, Statement};
 use crate::fixture::{report, service_broker};
 use crate::message::{self, Message};
 
-/// Number and text of `sys.messages`, of each message that the registry or a report has. 8928 has two blanks where servers
+/// Number and text in `sys.messages` of each message of the registry or of a report. 8928 has two spaces where servers
 /// print two.
 const SYS_MESSAGES: &str = include_str!("wording/sys_messages.tsv");
 
 /// Case, number and text of lines that servers printed, one for each form of a message in a case (docs/format/cases.md).
 const PRINTED: &str = include_str!("wording/printed.tsv");
 
-/// Lines of cases that this program would not print so, and why.
+/// Lines of cases that this program would print in another form, with the reason.
 const OTHER_FORMS: &[(&str, u16, &str)] = &[
     ("02", 8965, "the last is cut off where it was posted"),
     ("03", 8928, "broken into two lines where it was posted"),
@@ -50,7 +50,7 @@ const OTHER_FORMS: &[(&str, u16, &str)] = &[
     ("38", 2570, "documentation with placeholders for values"),
 ];
 
-/// Messages of which pages that show them print two blanks as one.
+/// A message whose two spaces are shown as one on the pages that quote it.
 const TWO_BLANKS: u16 = 8928;
 
 #[test]
@@ -66,7 +66,7 @@ fn every_template_is_the_text_of_sys_messages() {
         match server_text(number) {
             Some(server) if is_of(server, text) => {}
             Some(server) => wrong.push(format!("{}\n  server {server}\n  here   {text}\n", check.id)),
-            // CHECKDB has no message for what it does not look at.
+            // CHECKDB has no message for what it does not check.
             None => assert!(
                 matches!(check.phase, Phase::Constraint | Phase::Log | Phase::Container),
                 "{}: no text of {number}",
@@ -80,10 +80,10 @@ fn every_template_is_the_text_of_sys_messages() {
 #[test]
 fn every_informational_message_is_the_text_of_sys_messages() {
     for Message { number, text } in informational() {
-        // CHECKIDENT's line is one of several rows of sys.messages.
+        // The line of CHECKIDENT is one of several rows in `sys.messages`.
         if number != 7998 {
             let server = server_text(number).unwrap();
-            // Where nothing follows the elapsed time of 8957, no blank does.
+            // If no text follows the elapsed time of 8957, no space does.
             let is_server = is_of(server, &text) || number == 8957 && is_of(server, &format!("{text} "));
             assert!(is_server, "{number}\n  server {server}\n  here   {text}");
         }
@@ -105,7 +105,7 @@ fn lines_that_servers_printed_come_from_the_templates() {
     assert!(forms.len() > 25, "{forms:?}");
 }
 
-/// The collected transcripts, where they are at hand.
+/// Covers the collected transcripts, if they are available.
 #[test]
 fn all_lines_of_all_cases_come_from_the_templates() {
     let Some(folder) = cases() else { return };
@@ -133,7 +133,7 @@ fn all_lines_of_all_cases_come_from_the_templates() {
     assert_eq!(listed, needed, "each other form must be met");
 }
 
-/// Whether a text of `sys.messages` with some values is `text`.
+/// Whether some values make `text` of a text in `sys.messages`.
 fn is_of(server: &str, text: &str) -> bool {
     let fits = |kind: &str, value: &str| match kind {
         "S_PGID" => page(value).is_some(),
@@ -159,7 +159,7 @@ fn assert_produced(case: &str, number: u16, text: &str) {
     assert!(is_produced(number, text), "case {case}, message {number}: {text}");
 }
 
-/// Whether a check with this number, or an informational message, makes exactly this text of some values.
+/// Whether a check with this number, or an informational message, can produce exactly this text.
 fn is_produced(number: u16, text: &str) -> bool {
     let of_check = |check: &&Check| check.msg == number && made_of(check, text).as_deref() == Some(text);
     let doubled = text.replace("processed. See", "processed.  See");
@@ -168,7 +168,7 @@ fn is_produced(number: u16, text: &str) -> bool {
         || informational().iter().any(|message| message.number == number && is_alike(&message.text, text))
 }
 
-/// What a check's template makes of the values in `text`.
+/// The text that a check's template produces from the values in `text`.
 fn made_of(check: &Check, text: &str) -> Option<String> {
     let pieces = pattern::of_template(check.template);
     let values = pattern::values(&pieces, text, &|name, value| fits(name, value))?;
@@ -208,7 +208,7 @@ fn made_of(check: &Check, text: &str) -> Option<String> {
     Some(finding.text(&Names { database, database_id, command }))
 }
 
-/// Whether a place of a template may hold `value`.
+/// Whether a placeholder of a template may have this value.
 fn fits(name: &str, value: &str) -> bool {
     match name {
         "owner" | "owner_lower" | "owner_au" | "owner_short" | "purity_owner" => owner_of(value).is_some(),
@@ -226,7 +226,7 @@ fn is_page(name: &str) -> bool {
     name == "page" || name.ends_with("_page") || name.ends_with("_prev")
 }
 
-/// A finding of `check` with a value for each place.
+/// A finding of `check` with a value for each placeholder.
 fn sample(check: &'static Check) -> Finding {
     let at = PageId::new(1, 7);
     let mut finding = Finding::new(check).owner(some_owner()).at(at, 3).ref_at(at, 4);
@@ -255,19 +255,19 @@ fn names(command: &str) -> Names<'_> {
     Names { database: "Shop", database_id: 5, command }
 }
 
-/// The same check, for as long as the program runs.
+/// The check in the registry, which has a static lifetime.
 fn find(check: &Check) -> &'static Check {
     registry::ALL.iter().copied().find(|other| *other == check).unwrap()
 }
 
-/// The name as the template has it.
+/// The name in the check's template, which has a static lifetime.
 fn static_name(check: &Check, name: &str) -> &'static str {
     let template = find(check).template;
     let start = template.find(&format!("{{{name}")).map_or(0, |at| at + 1);
     &template[start..start + name.len()]
 }
 
-/// `(1:153)`; the page is printed signed.
+/// `(1:153)`; servers print the page number as signed.
 fn page(text: &str) -> Option<PageId> {
     let (file, page) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(':')?;
     Some(PageId::new(file.parse().ok()?, page.parse::<i32>().ok()?.cast_unsigned()))
@@ -281,7 +281,7 @@ fn kind(text: &str) -> Option<UnitKind> {
     [UnitKind::InRow, UnitKind::Lob, UnitKind::Overflow].into_iter().find(|kind| kind.message_name() == text)
 }
 
-/// An owner in any of the wordings.
+/// An owner, in any of the wordings.
 fn owner_of(text: &str) -> Option<Owner> {
     let wordings = [
         "bject ID {}, index ID {}, partition ID {}, alloc unit ID {} (type {})",
@@ -308,7 +308,7 @@ fn owner_of(text: &str) -> Option<Owner> {
     .filter(|_| kind.is_some() || kind_name == "Unknown")
 }
 
-/// Each informational message, with a value for each place.
+/// Each informational message, with a value for each placeholder.
 fn informational() -> Vec<Message> {
     let mut report = report("Shop", 5);
     let counts = ErrorCounts { allocation: 1, consistency: 2 };
@@ -344,7 +344,7 @@ fn informational() -> Vec<Message> {
     all
 }
 
-/// Whether two texts differ in nothing but numbers, quoted names, the command, and the name in 8958.
+/// Whether two texts differ only in numbers, quoted names, the command, and the name in 8958.
 fn is_alike(ours: &str, printed: &str) -> bool {
     let shape = |text: &str| {
         let mut shape = String::new();
@@ -369,13 +369,13 @@ fn is_alike(ours: &str, printed: &str) -> bool {
     shape(ours) == shape(printed)
 }
 
-/// The folder of the collected transcripts.
+/// The folder of the collected transcripts, if there is one.
 fn cases() -> Option<PathBuf> {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     above.map(|folder| folder.join("shared/reference/cases")).find(|folder| folder.is_dir())
 }
 
-/// The messages with a number in a transcript, and the lines that have none because their level is 10.
+/// The numbered messages in a transcript, and the lines without a number, which have level 10.
 fn messages_of(case: &str) -> Vec<(u16, String)> {
     let (_, output) = case.split_once("---- verbatim output").unwrap();
     let mut lines = output.lines().skip(1).map(str::trim_end).filter(|line| !line.is_empty()).peekable();
@@ -395,7 +395,7 @@ fn messages_of(case: &str) -> Vec<(u16, String)> {
     found
 }
 
-/// `Msg 8928, Level 16, State 1, Line 1`, in any language, and what stands behind it.
+/// The number in `Msg 8928, Level 16, State 1, Line 1`, in any language, and the text after it.
 fn header(line: &str) -> Option<(u16, &str)> {
     let line = line.strip_prefix("Server: ").unwrap_or(line);
     let rest = ["Msg ", "\u{6d88}\u{606f} "].iter().find_map(|start| line.strip_prefix(start))?;
@@ -405,7 +405,7 @@ fn header(line: &str) -> Option<(u16, &str)> {
     Some((number.parse().ok()?, behind))
 }
 
-/// A row of TABLERESULTS: number, level, state, and what stands behind them.
+/// A row of TABLERESULTS: its number, and the text after number, level and state.
 fn row(line: &str) -> Option<(u16, &str)> {
     let mut rest = line;
     let mut next = || {
@@ -417,7 +417,7 @@ fn row(line: &str) -> Option<(u16, &str)> {
     Some((number, rest))
 }
 
-/// The number of a line of level 10 that a summary or a count has.
+/// The message number of a level 10 line, if it is a summary or a count.
 fn number_of_informational(line: &str) -> Option<u16> {
     let starts = [
         ("DBCC results for '", 2536),

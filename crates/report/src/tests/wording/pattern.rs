@@ -1,11 +1,11 @@
-//! Texts with places in them, matched against whole lines.
+//! Texts with placeholders, matched against whole lines.
 
 /// A piece of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Piece<'a> {
     /// These characters.
     Literal(&'a str),
-    /// The value of the place with this name.
+    /// A value, for the placeholder with this name.
     Place(&'a str),
 }
 
@@ -22,7 +22,7 @@ pub(super) fn of_template(template: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The pieces of a text of `sys.messages`: `Page %S_PGID, slot %d`. Flags and widths are part of a place.
+/// The pieces of a text of `sys.messages`: `Page %S_PGID, slot %d`. Flags and widths belong to the placeholder.
 pub(super) fn of_server(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -38,7 +38,7 @@ pub(super) fn of_server(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The values of the places, if `text` is what the pieces make of values that fit.
+/// The values of the placeholders, if the pieces match all of `text` with values that fit.
 pub(super) fn values<'p, 't>(
     pieces: &[Piece<'p>],
     text: &'t str,
