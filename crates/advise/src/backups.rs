@@ -1,4 +1,4 @@
-//! Which backups have sound copies of pages: the newest chain whose copies of just those pages were read and found sound.
+//! Backups with sound copies of pages: the newest chain whose copies of just these pages were read and found sound.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,35 +8,35 @@ use format::{Lsn, PageId};
 use source::PageSource;
 use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
 
-/// Chains that are tried before it is given up: each is opened and the pages are read from it.
+/// Most chains that are tried. Each is opened, and the pages are read from it.
 const MOST_TRIES: usize = 64;
 
 /// The backups that may have copies of pages.
 #[derive(Debug, Default)]
 pub struct Backups {
-    /// The sets found, by database.
+    /// The backup sets found, by database.
     pub databases: Vec<DatabaseChains>,
-    /// Memory that the places of pages in a backup may take, in bytes; `None` for the default.
+    /// Most memory for the positions of pages in a backup, in bytes; `None` for the default.
     pub memory_bytes: Option<u64>,
 }
 
-/// What the search for copies gave.
+/// The result of a search for copies.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     /// The newest backups with sound copies of all pages.
     pub(crate) usable: Option<Usable>,
-    /// Sets that were looked at and are of no use, the newest first.
+    /// Sets that were examined and cannot be used, newest first.
     pub(crate) rejected: Vec<Rejected>,
-    /// Whether any set is of this database.
+    /// Whether any set belongs to this database.
     pub(crate) has_any: bool,
 }
 
 /// A set without usable copies.
 #[derive(Debug)]
 pub(crate) struct Rejected {
-    /// Its files.
+    /// The files of the set.
     pub(crate) set: String,
-    /// Why.
+    /// The reason.
     pub(crate) why: String,
 }
 
@@ -45,16 +45,16 @@ pub(crate) struct Rejected {
 pub(crate) struct Usable {
     /// A full backup, its last differential and the log backups after them.
     pub(crate) steps: Vec<ChainSet>,
-    /// Copies that were read, those of the differential too.
+    /// The number of copies that were read, including those of the differential.
     pub(crate) copies: usize,
-    /// A page that the full backup does not have, only its differential.
+    /// A page that is in the differential, but not in the full backup.
     pub(crate) only_later: Option<PageId>,
     /// Log that is missing before later log backups: from LSN, to LSN.
     pub(crate) gap: Option<(Lsn, Lsn)>,
 }
 
 impl Usable {
-    /// The log ends before this.
+    /// The end of the log: the LSN after its last record.
     pub(crate) fn reaches(&self) -> Option<Lsn> {
         self.steps.last()?.set.config.last_lsn
     }
@@ -64,20 +64,20 @@ impl Usable {
         self.steps.iter().filter(move |set| set.set.kind == kind)
     }
 
-    /// The files, in the order of their use.
+    /// The files, in the order in which a restore uses them.
     pub(crate) fn files(&self) -> Vec<String> {
         let paths = self.steps.iter().flat_map(|set| &set.paths);
         paths.map(|path| path.display().to_string()).collect()
     }
 
-    /// When the last set was finished, by its label.
+    /// The finish time of the last set, by its label.
     pub(crate) fn finished(&self) -> Option<&str> {
         self.steps.last()?.set.config.finished.as_deref()
     }
 }
 
-/// Finds the newest backups of the database whose copies of `pages` are sound. Only these pages are read, and what the places
-/// of extents in the backup are found by.
+/// Finds the newest backups of the database whose copies of `pages` are sound. It reads only these pages, and the
+/// structures that locate extents in the backup.
 pub(crate) fn search(
     backups: &Backups,
     source: &dyn PageSource,
@@ -121,7 +121,7 @@ pub(crate) fn search(
             }
             Err((step, why)) => {
                 search.rejected.extend(rest.sets.get(step).map(|set| Rejected { set: name(set), why }));
-                // A set that is not excluded would be tried again.
+                // Only a set that is newly excluded changes the next try.
                 if !damaged.insert(step) {
                     break;
                 }
@@ -131,7 +131,8 @@ pub(crate) fn search(
     search
 }
 
-/// The sets of the database: those whose label has the id that its files have; by name, where the files have none.
+/// The sets of the database: those whose label has the ID of its files, or its name if the files or the labels have no
+/// ID.
 fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Database) -> Option<&'a DatabaseChains> {
     let ids: BTreeSet<[u8; 16]> = source.files().iter().filter_map(|file| file.binding_guid).collect();
     let name = database.boot.as_ref().map(|boot| boot.name.as_str()).unwrap_or_default();
@@ -147,8 +148,8 @@ fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Dat
     })
 }
 
-/// Reads the copies of `pages` in the full backup of a chain, and in its differential. Returns how many there are, and a page
-/// that only the differential has; or which set is of no use, and why.
+/// Reads the copies of `pages` in the full backup of a chain and in its differential. Returns the number of copies and
+/// a page that only the differential has, or the index of a set that cannot be used, with the reason.
 fn copies(
     backups: &Backups,
     rest: &DatabaseChains,
@@ -171,9 +172,9 @@ fn copies(
     Ok((copies, only_later))
 }
 
-/// Why copies in some sets are of no use.
+/// The reason why the copies in some sets cannot be used.
 enum Unusable {
-    /// There is none of this page.
+    /// The sets have no copy of this page.
     NoCopy(PageId),
     /// Another reason.
     For(String),
@@ -194,7 +195,7 @@ fn sound_copies(
         let Some(copy) = restore.pages.read_page(page) else {
             return Err(Unusable::NoCopy(page));
         };
-        // A place that no extent of the backup fills reads as zeros.
+        // A page in an extent that the backup does not contain reads as zeros.
         if copy.iter().all(|byte| *byte == 0) {
             return Err(Unusable::NoCopy(page));
         }

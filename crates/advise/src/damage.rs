@@ -1,4 +1,4 @@
-//! What the findings say is damaged, sorted by what settles it.
+//! The damage that findings report, sorted by what repairs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,110 +12,110 @@ use source::{DataFile, PageSource};
 use crate::lost_extents;
 use crate::maps::{self, WrongMaps};
 
-/// Tables without which no other table can be found: their pages cannot be restored one by one, nor those of the lists of
-/// files.
+/// Tables without which no other table can be found. Their pages cannot be restored one by one, nor can those of the
+/// lists of files.
 const CRITICAL_TABLES: [i32; 9] = [3, 4, 5, 7, 8, 13, 15, 23, 24];
 
-/// Rows that are named one by one.
+/// Most rows that are named one by one.
 const MOST_ROWS: usize = 50;
 
-/// Type of an indexed view, which has what its tables have.
+/// Type of an indexed view, which can be rebuilt from its tables.
 const VIEW: &str = "V";
 
-/// The id of 8998: it follows from a damaged map, and names the first page of the interval, which is not damaged.
+/// The ID of 8998. It follows from a damaged map, and names the first page of the interval, which is not damaged.
 const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
 
-/// The id of 2576: of an IAM page that nothing names, (0:0) is the page that should be before it.
+/// The ID of 2576. For an IAM page that no page names, (0:0) is reported as the page before it.
 const IAM_UNNAMED: &str = "iam.prev-unseen";
 
-/// The id of 8964.
+/// The ID of 8964.
 const LOB_UNREFERENCED: &str = "lob.unreferenced";
 
-/// The id of 8905.
+/// The ID of 8905.
 const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
 
 /// A finding that something is missing or does not fit, and the pages that it names.
 type Missing = (&'static str, [Option<PageId>; 2]);
 
-/// Pages named as missing that are looked at.
+/// Most missing pages of a table that are examined.
 const MOST_MISSING: usize = 4096;
 
-/// The ids of findings.
+/// The IDs of findings.
 pub(crate) type Ids = BTreeSet<&'static str>;
 
 /// Everything that is damaged.
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
-    /// Counts in the catalog, by object.
+    /// Wrong counts in the catalog, by object.
     pub(crate) counts: BTreeMap<i32, Ids>,
-    /// Nonclustered indexes.
+    /// Damaged nonclustered indexes.
     pub(crate) indexes: BTreeMap<(i32, i32), Ids>,
-    /// Rows that an index misses, and rows that only it has.
+    /// The numbers of rows that an index lacks, and of rows that only the index has.
     pub(crate) index_rows: BTreeMap<(i32, i32), [u64; 2]>,
-    /// Rows with impossible values, or that violate constraints, by table and what is wrong.
+    /// Rows with impossible values, or rows that violate constraints, by table and fault.
     pub(crate) rows: BTreeMap<(i32, RowFault), WrongRows>,
-    /// Heaps, clustered indexes and off-row data.
+    /// Damaged heaps, clustered indexes and off-row data, by table.
     pub(crate) tables: BTreeMap<i32, TableDamage>,
-    /// Fixed pages: headers, boot pages and allocation maps.
+    /// Damaged fixed pages: headers, boot pages and allocation maps.
     pub(crate) fixed: BTreeMap<PageId, Ids>,
-    /// The catalog: system tables, or rows of them that contradict each other.
+    /// Damage of the catalog: in system tables, or in rows of them that contradict each other.
     pub(crate) catalog: CatalogDamage,
     /// Allocation maps that are wrong about sound pages.
     pub(crate) maps: WrongMaps,
-    /// Extents and pages that are allocated and belong to nothing, or to nothing in the catalog.
+    /// Extents and pages that are allocated, but have no owner, or none that the catalog knows.
     pub(crate) unowned: CatalogDamage,
-    /// The extents among them.
+    /// The extents in [`Self::unowned`].
     unowned_extents: BTreeSet<PageId>,
-    /// Intervals of which a map is damaged.
+    /// IDs of findings about intervals whose map is damaged.
     unchecked_intervals: Ids,
-    /// The container of a backup.
+    /// IDs of findings about the container of a backup.
     pub(crate) container: Ids,
-    /// Anything else, which only a restore settles.
+    /// Any other damage, which only a restore repairs.
     pub(crate) other: CatalogDamage,
     /// Files that end before the length in their header.
     pub(crate) cut_files: BTreeSet<u16>,
-    /// Pages of which only some findings name an owner.
+    /// Pages for which only some findings name an owner.
     nameless: BTreeMap<PageId, Ids>,
-    /// Pages of nonclustered indexes.
+    /// The index of each damaged page of a nonclustered index.
     index_pages: BTreeMap<PageId, (i32, i32)>,
 }
 
-/// Damage that belongs to no table of a user.
+/// Damage that does not belong to a user table.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogDamage {
     pub(crate) ids: Ids,
     /// Pages that are damaged.
     pub(crate) pages: BTreeSet<PageId>,
-    /// Pages among them of which a restore by page is not possible.
+    /// Whether one of these pages cannot be restored by itself.
     pub(crate) critical: bool,
-    /// Some of it is not on any page that is known.
+    /// Whether some of the damage is on no known page.
     pub(crate) is_logical: bool,
 }
 
-/// What is wrong with a row.
+/// The fault of a row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum RowFault {
-    /// A value that the column's type does not have.
+    /// A value that is not valid for the column's type.
     Purity {
         /// The column.
         column: String,
     },
     /// NULL in a NOT NULL column, or a computed value that is wrong.
     Column,
-    /// In the wrong partition.
+    /// The row is in the wrong partition.
     Partition,
-    /// A constraint is violated.
+    /// The row violates a constraint.
     Constraint {
-        /// Its name.
+        /// Name of the constraint.
         name: String,
     },
 }
 
-/// Rows with one fault.
+/// Rows with the same fault.
 #[derive(Debug, Default)]
 pub(crate) struct WrongRows {
     pub(crate) ids: Ids,
-    /// The first of them.
+    /// Addresses of the first of these rows.
     pub(crate) records: BTreeSet<RecordId>,
     pub(crate) count: u64,
 }
@@ -124,25 +124,26 @@ pub(crate) struct WrongRows {
 #[derive(Debug, Default)]
 pub(crate) struct TableDamage {
     pub(crate) ids: Ids,
-    /// Pages of which rows or values are lost: their content is damaged.
+    /// Pages that lost rows or values, because their content is damaged.
     pub(crate) pages: BTreeSet<PageId>,
-    /// Links between sound pages, keys out of order: a rebuild settles it.
+    /// Whether links between sound pages are wrong or keys are out of order, which a rebuild repairs.
     pub(crate) is_in_structure: bool,
-    /// Maps that do not say what the table has: IAM chains, free space, owners of extents.
+    /// Whether maps are wrong about the table's pages: IAM chains, free space, owners of extents.
     pub(crate) is_in_allocation: bool,
-    /// IAM pages that a chain of the table misses, of rows that are found by keys all the same.
+    /// IAM pages that are missing from a chain of the table, although keys lead to the rows.
     unseen_maps: BTreeSet<PageId>,
-    /// IAM pages, among [`Self::pages`], that are damaged or have lost extents: without them, rows or values are not found.
+    /// IAM pages among [`Self::pages`] that are damaged or have lost extents. Without them, rows or values are not
+    /// found.
     pub(crate) needed_maps: BTreeSet<PageId>,
-    /// Off-row values without damaged pages: the rows or fragments concerned.
+    /// Pages of rows or fragments whose references to off-row values or forwarded rows are wrong.
     pub(crate) values: BTreeSet<PageId>,
-    /// Ids of the partitions that findings name.
+    /// IDs of the partitions that findings name.
     pub(crate) rowsets: BTreeSet<u64>,
-    /// Pages that only follow from others.
+    /// Pages whose findings only follow from other damage.
     consequences: BTreeSet<PageId>,
-    /// Pages with keys in the wrong order: a rebuild keeps the rows as they are, a copy has them as they were.
+    /// Pages with keys in the wrong order. A rebuild keeps the wrong keys; a copy in a backup has the right ones.
     pub(crate) keys: BTreeSet<PageId>,
-    /// What its pages and values miss.
+    /// Findings about what the table's pages and values miss.
     missing: BTreeSet<Missing>,
 }
 
@@ -153,7 +154,7 @@ impl Damage {
         let cut_files = source.files().iter().filter(is_cut).map(|file| file.file_id).collect();
         let mut damage = Self { cut_files, ..Self::default() };
         report.findings.iter().for_each(|finding| damage.add(&finding, database));
-        // A pointer that is wrong may lead anywhere.
+        // A wrong pointer may lead anywhere.
         damage.tables.values_mut().for_each(|table| {
             table.values.retain(|page| !page.is_none() && source.contains(*page));
             table.needed_maps.retain(|page| source.contains(*page));
@@ -166,13 +167,13 @@ impl Damage {
         damage
     }
 
-    /// Extents that belong to nothing, but whose pages are those of a table: an IAM page has lost them.
+    /// Handles extents without owner whose pages belong to a table: an IAM page has lost them.
     fn find_lost_extents(&mut self, source: &dyn PageSource, database: &Database) {
         let unowned = std::mem::take(&mut self.unowned_extents);
         for (object_id, lost) in lost_extents::of(source, database, &unowned) {
             let table = self.tables.entry(object_id).or_default();
             table.ids.insert(EXTENT_UNOWNED);
-            // The rows are there, and what is off them misses nothing.
+            // Links lead to these rows, so their off-row values have not lost their rows.
             if lost.has_keys {
                 table.is_in_allocation = true;
                 table.values.clear();
@@ -188,7 +189,7 @@ impl Damage {
         }
     }
 
-    /// Pages that a table misses because PFS calls them free: they are there, and so are their rows and values.
+    /// Handles pages that a table misses because PFS calls them free. They exist, and so do their rows and values.
     fn find_free_marks(&mut self, source: &dyn PageSource, database: &Database) {
         let maps = &mut self.maps;
         self.tables.retain(|&object_id, table| {
@@ -199,7 +200,7 @@ impl Damage {
             if free.is_empty() {
                 return true;
             }
-            // Values off the row are referenced by rows on these pages.
+            // Rows on these pages refer to the off-row values that seem unreferenced.
             let explains = |(id, pages): &&Missing| {
                 *id == LOB_UNREFERENCED || pages.iter().flatten().any(|page| free.contains(page))
             };
@@ -214,7 +215,7 @@ impl Damage {
         });
     }
 
-    /// Where indexes have rows that a heap does not have: pages of the heap that PFS calls free have them.
+    /// Handles heaps whose indexes have more rows than they do: the rows are on pages of the heap that PFS calls free.
     fn find_free_heap_pages(&mut self, source: &dyn PageSource, database: &Database) {
         let has_more = |(_, [missing, surplus]): &(&(i32, i32), &[u64; 2])| surplus > missing;
         let lacking: BTreeSet<i32> =
@@ -229,7 +230,7 @@ impl Damage {
         }
     }
 
-    /// Once all findings are sorted: what follows from others.
+    /// Finds consequences, after all findings are sorted.
     pub(crate) fn settle(&mut self) {
         self.settle_nameless();
         if let ids @ [_, ..] = std::mem::take(&mut self.unchecked_intervals).into_iter().collect::<Vec<_>>().as_slice()
@@ -244,7 +245,7 @@ impl Damage {
         }
         for table in self.tables.values_mut() {
             table.settle(&self.unowned.pages);
-            // Damage without a place: no page of it can be restored, and no rebuild is sure to settle it.
+            // If the damage has no place, no page can be restored for it, and a rebuild may not repair it.
             if !table.loses_data() && !table.is_in_structure && !table.is_in_allocation {
                 self.other.ids.extend(&table.ids);
                 self.other.is_logical = true;
@@ -252,7 +253,7 @@ impl Damage {
         }
     }
 
-    /// A page whose header names nothing belongs to what the maps say, if another finding about it says so.
+    /// Assigns a page whose header names no owner to the table or index for which another finding names it.
     fn settle_nameless(&mut self) {
         for (page, ids) in std::mem::take(&mut self.nameless) {
             let lacks = |table: &&mut TableDamage| table.pages.contains(&page) || table.unseen_maps.contains(&page);
@@ -268,7 +269,7 @@ impl Damage {
         }
     }
 
-    /// Sorts one finding.
+    /// Sorts a finding.
     pub(crate) fn add(&mut self, finding: &Finding, database: &Database) {
         let check = finding.check;
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
@@ -319,7 +320,7 @@ impl Damage {
             return;
         }
         if is_of_catalog && !is_columnstore {
-            // What is wrong with the catalog's own rows names the object that they are about.
+            // A finding about the catalog's own rows names the object that they describe.
             self.catalog.add(finding);
             self.catalog.is_logical = true;
             return;
@@ -356,7 +357,7 @@ impl Damage {
         self.tables.entry(object_id).or_default().add(finding);
     }
 
-    /// Whether there is nothing.
+    /// Whether there is no damage.
     pub(crate) fn is_empty(&self) -> bool {
         self.counts.is_empty()
             && self.indexes.is_empty()
@@ -368,7 +369,7 @@ impl Damage {
             && [&self.catalog, &self.unowned, &self.other].iter().all(|kind| kind.ids.is_empty())
     }
 
-    /// Pages whose content only a restore, or a loss, settles: those of tables and of system tables, fixed pages and maps.
+    /// Pages whose content only a restore brings back: pages of tables and of system tables, fixed pages and maps.
     pub(crate) fn pages(&self) -> BTreeSet<PageId> {
         let tables = self.tables.values().flat_map(|table| table.pages.iter().chain(&table.values));
         let system = self.catalog.pages.iter().chain(&self.other.pages).chain(&self.maps.maps);
@@ -376,12 +377,12 @@ impl Damage {
     }
 }
 
-/// Whether an index of this type is built anew from its table alone.
+/// Whether an index of this type can be rebuilt from its table alone.
 fn is_rebuilt(kind: Option<IndexType>) -> bool {
     matches!(kind, Some(IndexType::Nonclustered | IndexType::NonclusteredColumnstore))
 }
 
-/// Whether a finding says that its page is damaged, not what it lacks or what refers to it.
+/// Whether a finding says that its page is damaged, and not that it lacks something or that others refer to it.
 fn is_about_page(finding: &Finding) -> bool {
     matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
@@ -426,11 +427,11 @@ impl TableDamage {
         }
         let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
         if matches!(check.id, "key.order" | "key.duplicate" | "tree.high-key" | "tree.low-key") {
-            // The parent has the range of a page: where the two disagree, either may be wrong.
+            // The parent has the key range of a page. If the two disagree, either may be wrong.
             self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
         }
         match check.phase {
-            // Rows without keys, and values off the row, are found by IAM pages alone: a rebuild finds no more than these name.
+            // Only IAM pages lead to rows without keys and to off-row values. A rebuild finds no more than they name.
             Phase::Allocation if check.id.starts_with("iam.") && !finding.owner.is_some_and(has_keys) => {
                 self.is_in_allocation = true;
                 let maps = [page, finding.ref_page].into_iter().flatten();
@@ -448,7 +449,7 @@ impl TableDamage {
                 "iam.invalid" => self.is_in_allocation = true,
                 "page.unseen" | "page.of-other-unit" => self.pages.extend(page),
                 "heap.forward-mismatch" | "heap.forward-shared" | "heap.stub-without-row" | "heap.row-without-stub" => {
-                    // Nothing says which of the two is wrong.
+                    // Either of the two may be wrong.
                     self.values.extend(page.into_iter().chain(finding.ref_page));
                 }
                 _ if check.listed == ReportOrder::ByPage && check.repair == Repair::AllowDataLoss => {
@@ -464,9 +465,9 @@ impl TableDamage {
         }
     }
 
-    /// Where pages are damaged, what their neighbors and values miss follows from it.
+    /// Removes consequences: if pages are damaged, what their neighbors and values miss follows from it.
     fn settle(&mut self, unowned: &BTreeSet<PageId>) {
-        // What its pages miss is there, and no map says whose it is.
+        // The pages that these pages miss exist, in extents for which no map names an owner.
         let extent = |page: &PageId| PageId::new(page.file, page.page / EXTENT_PAGES * EXTENT_PAGES);
         self.is_in_allocation |= self.consequences.iter().any(|page| unowned.contains(&extent(page)));
         if !self.pages.is_empty() {
@@ -475,7 +476,7 @@ impl TableDamage {
         }
     }
 
-    /// Takes pages with keys in the wrong order for damaged ones.
+    /// Treats pages with keys in the wrong order as damaged, so that they are restored.
     pub(crate) fn restore_keys(&mut self) {
         if !self.keys.is_empty() {
             self.pages.append(&mut self.keys);

@@ -1,4 +1,4 @@
-//! The condition that selects one row: by the table's key, or by its place in a heap.
+//! The condition that selects one row: by the table's key, or by its address in a heap.
 
 use catalog::{Database, Level, RowsetColumn, Stored, column_status};
 use format::record::{Record, RecordKind};
@@ -9,8 +9,8 @@ use source::PageSource;
 
 use crate::statements::is_plain;
 
-/// `[OrderID] = 17 AND [Line] = 2`; for a heap, an unreadable key or types whose text is no literal, the row's address, which
-/// holds as long as no row moves.
+/// `[OrderID] = 17 AND [Line] = 2`. For a heap, an unreadable key or a type without exact literal it is the row's
+/// address, which is valid as long as no row moves.
 pub(crate) fn condition(
     source: &dyn PageSource,
     database: &Database,
@@ -21,7 +21,7 @@ pub(crate) fn condition(
     by_key(source, database, script, object_id, at).unwrap_or_else(|| by_place(at))
 }
 
-/// `%%physloc%%` is page, file and slot, low bytes first.
+/// The value of `%%physloc%%` is page, file and slot, low bytes first.
 fn by_place(at: RecordId) -> String {
     let bytes = [&at.page.page.to_le_bytes()[..], &at.page.file.to_le_bytes(), &at.slot.to_le_bytes()].concat();
     let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
@@ -36,7 +36,7 @@ fn by_key(
     at: RecordId,
 ) -> Option<String> {
     let rowset = database.table_rowsets(object_id).find(|rowset| rowset.index_id == 1)?;
-    // Compressed rows have another form.
+    // Compressed rows have another layout.
     if rowset.is_row_compressed() {
         return None;
     }
@@ -46,7 +46,7 @@ fn by_key(
         return None;
     }
     let mut keys: Vec<&RowsetColumn> = rowset.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
-    // Rows of a key that is not unique differ in a column without a name.
+    // A key that is not unique has a uniquifier, which is a column without a name.
     if keys.is_empty() || keys.iter().any(|column| column.status & column_status::UNIQUIFIER != 0) {
         return None;
     }
@@ -62,8 +62,7 @@ fn by_key(
     Some(keys.iter().map(term).collect::<Option<Vec<_>>>()?.join(" AND "))
 }
 
-/// A value as a literal; `None` for types of which none is exact, and for texts of which a program that runs scripts might take
-/// a part for something else.
+/// A value as a literal; `None` for types without an exact literal, and for texts that a script runner might misread.
 fn literal(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
     exact(info, bytes, bit).filter(|literal| is_plain(literal))
 }
@@ -79,7 +78,7 @@ fn exact(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
         | xtype::DECIMAL
         | xtype::NUMERIC => text(),
         xtype::NCHAR | xtype::NVARCHAR => script::quote_text(&String::from_utf16(&units(bytes)).ok()?),
-        // Other bytes depend on the code page.
+        // The meaning of other bytes depends on the code page.
         xtype::CHAR | xtype::VARCHAR if bytes.is_ascii() => {
             format!("'{}'", String::from_utf8_lossy(bytes).replace('\'', "''"))
         }

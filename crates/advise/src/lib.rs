@@ -1,9 +1,9 @@
-//! What damage has cost, and the cheapest way back: from the findings of a check to an ordered plan.
+//! The cost of damage, and the cheapest way to recover: from the findings of a check to an ordered plan.
 //!
-//! [`plan`] sorts the findings by what settles them (`damage`), asks the backups for copies of the damaged pages
-//! ([`backups`]), and puts the steps in order, the cheapest first. Nothing is run: a plan is for a person to review.
+//! [`plan`] sorts the findings by what repairs them (`damage`), looks for copies of the damaged pages in the backups
+//! ([`backups`]), and puts the steps in order, cheapest first. It runs nothing: a person reviews the plan.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; a comment there names it.
 #![warn(clippy::indexing_slicing)]
 
 pub mod backups;

@@ -1,4 +1,4 @@
-//! What is lost with damaged pages, as far as the rest of the database shows.
+//! The rows lost with damaged pages, as far as the rest of the database shows them.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use source::PageSource;
 
 use crate::step::LossSummary;
 
-/// What the loss of these pages costs a table. Empty if they hold no rows of it, such as pages of off-row values.
+/// The rows that a table loses with these pages. Empty if the pages have no rows of the table, such as
+/// pages of off-row values.
 pub(crate) fn of_table(
     source: &dyn PageSource,
     database: &Database,
@@ -22,7 +23,7 @@ pub(crate) fn of_table(
     losses(source, database, &table, &pages, None).iter().map(|loss| summary(&table, loss)).collect()
 }
 
-/// The table with its columns, for those that have names.
+/// The table with its columns; `None` if the catalog does not have it.
 fn table(database: &Database, object_id: i32) -> Option<Table> {
     let object = database.objects.get(&object_id)?;
     let rowsets = database.rowsets.iter().enumerate();

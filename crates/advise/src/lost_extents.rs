@@ -1,5 +1,5 @@
-//! Extents that no map gives to anything, although their pages name a table: the IAM page that covers them has lost them. Rows
-//! that are in the order of a key are found by links all the same; those of heaps, and off-row data, are not.
+//! Extents that no map assigns to an owner, although their pages name a table: the IAM page that covers them has lost
+//! them. Links still lead to rows in key order, but not to rows of heaps and to off-row data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, IamHeader};
 use format::{Page, PageId};
 use source::PageSource;
 
-/// Extents whose pages are looked at.
+/// Most extents whose pages are read.
 const MOST_EXTENTS: usize = 4096;
-/// IAM pages of a unit that are looked at.
+/// Most IAM pages of a unit that are read.
 const MOST_IAM_PAGES: usize = 4096;
 
-/// What a table has lost.
+/// The extents that a table has lost.
 #[derive(Debug, Default)]
 pub(crate) struct LostExtents {
-    /// The IAM pages without which rows or values are not found, each with the extents that it lost.
+    /// The IAM pages that lost extents without which rows or values are not found, and these extents.
     pub(crate) maps: BTreeMap<PageId, BTreeSet<PageId>>,
-    /// Some extents have rows in the order of the key.
+    /// Whether some of the extents have rows in key order.
     pub(crate) has_keys: bool,
 }
 
@@ -55,7 +55,7 @@ fn unit_of<'d>(source: &dyn PageSource, database: &'d Database, page: PageId) ->
     database.units.get(database.unit_index(Page::new(&bytes).header().alloc_unit())?)
 }
 
-/// The IAM page of a unit whose interval holds an extent.
+/// The IAM page of a unit whose interval contains an extent.
 fn covering(source: &dyn PageSource, unit: &AllocUnit, extent: PageId) -> Option<PageId> {
     let mut at = unit.first_iam;
     for _ in 0..MOST_IAM_PAGES {

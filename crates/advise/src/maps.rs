@@ -1,5 +1,6 @@
-//! Allocation maps that are wrong about sound pages: which of them, and whose pages these are. No page of data is damaged with them,
-//! but a server that trusts a wrong map takes pages of live rows for free ones: nothing is to be written until they are right.
+//! Allocation maps that are wrong about sound pages: which maps, and which objects own the pages. No data page is
+//! damaged, but a server that trusts a wrong map may reuse pages of live rows. Nothing must be written until the maps
+//! are right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,35 +12,35 @@ use source::PageSource;
 
 use crate::damage::Ids;
 
-/// Places that are looked at.
+/// Most places that are examined.
 const MOST_PLACES: usize = 4096;
 
-/// IAM pages of a unit that are looked at.
+/// Most IAM pages of a unit that are read.
 const MOST_MAPS: usize = 4096;
 
-/// Maps that are wrong.
+/// Maps that are wrong, and the objects concerned.
 #[derive(Debug, Default)]
 pub(crate) struct WrongMaps {
     pub(crate) ids: Ids,
     /// GAM, SGAM, PFS and IAM pages that are wrong.
     pub(crate) maps: BTreeSet<PageId>,
-    /// The objects that have pages there, by the headers of these.
+    /// The objects that own the pages, by the headers of these pages.
     pub(crate) objects: BTreeSet<i32>,
-    /// Two objects claim the same pages: to drop or to rebuild one of them frees pages of the other.
+    /// Whether two objects claim the same pages. If so, dropping or rebuilding one of them frees pages of the other.
     pub(crate) is_shared: bool,
-    /// Tables that miss pages because PFS calls them free, and the findings that say so.
+    /// Tables that miss pages because PFS calls them free.
     pub(crate) called_free: BTreeSet<i32>,
     pub(crate) ids_of_missing: Ids,
-    /// What is claimed more than once, with the maps that claim it.
+    /// Extents that several maps claim, with these maps.
     claims: BTreeMap<PageId, BTreeSet<PageId>>,
-    /// Pages with wrong marks in a PFS page.
+    /// Pages whose marks in a PFS page are wrong.
     marks: BTreeSet<PageId>,
-    /// Single pages that two units have, with these.
+    /// Single pages that two units claim, with these units.
     singles: BTreeMap<PageId, BTreeSet<AllocUnitId>>,
 }
 
 impl WrongMaps {
-    /// Takes a finding that says that a map is wrong about pages; false if it says something else.
+    /// Adds a finding that says a map is wrong about pages. Returns false for any other finding.
     pub(crate) fn take(&mut self, finding: &Finding) -> bool {
         let Some(page) = finding.page else { return false };
         let named = |name: &str| match finding.value(name) {
@@ -59,7 +60,7 @@ impl WrongMaps {
                 let owners = finding.owner.into_iter().chain(owner_of(finding)).map(|owner| owner.alloc_unit);
                 self.singles.entry(page).or_default().extend(owners);
             }
-            // To drop one of the two objects frees the pages of the other.
+            // Dropping one of the two objects frees the pages of the other.
             "iam.other-unit" if finding.owner.is_some_and(|owner| owner.index_id > 0) => {
                 self.is_shared = true;
                 self.maps.extend([Some(page), finding.ref_page].into_iter().flatten().filter(|page| !page.is_none()));
@@ -72,7 +73,7 @@ impl WrongMaps {
         true
     }
 
-    /// Pages of a table that PFS calls free, and the findings that follow from it.
+    /// Adds pages of a table that PFS calls free, and the findings that follow from it.
     pub(crate) fn mark(&mut self, object_id: i32, pages: BTreeSet<PageId>, ids: &Ids) {
         self.marks.extend(pages);
         self.called_free.insert(object_id);
@@ -80,7 +81,7 @@ impl WrongMaps {
         self.ids_of_missing.extend(ids);
     }
 
-    /// Once all findings are there: the headers of the pages say which map is wrong.
+    /// Decides which maps are wrong, by the headers of the pages, after all findings are added.
     pub(crate) fn settle(&mut self, source: &dyn PageSource, database: &Database) {
         let look = Look { source, database };
         let mut misled = BTreeSet::new();
@@ -94,15 +95,15 @@ impl WrongMaps {
             self.is_shared |= right.len() + wrong.len() > 1;
             self.objects.extend(wrong.iter().filter_map(|map| look.object(look.unit(*map)?)));
             misled.extend(wrong.iter().map(|_| extent));
-            // Where the pages are those of a unit that claims them, what says that they are free, or mixed, is wrong.
+            // If the pages belong to a unit that claims them, a map that calls them free or mixed is wrong.
             match fixed.as_slice() {
-                // No unit claims them as a whole: they are mixed if pages of them are in use, else free.
+                // If no unit claims the extent, it is mixed if some of its pages are in use, and free otherwise.
                 [gam, sgam] if right.is_empty() => drop(self.maps.insert(if owners.is_empty() { *sgam } else { *gam })),
                 _ if !right.is_empty() || wrong.is_empty() => self.maps.extend(fixed),
                 _ => {}
             }
             self.maps.extend(wrong);
-            // What two units have pages in is wrong for one of them: nothing says for which.
+            // If two units have pages in the extent, one of their maps is wrong, and nothing shows which.
             if right.len() > 1 {
                 self.maps.extend(right);
             }
@@ -110,7 +111,7 @@ impl WrongMaps {
         for (number, page) in std::mem::take(&mut self.marks).into_iter().enumerate() {
             let unit = (number < MOST_PLACES).then(|| look.unit(page)).flatten();
             self.objects.extend(unit.and_then(|unit| look.object(unit)));
-            // Where an IAM page is wrong, the marks are right.
+            // If an IAM page is wrong about the extent, the marks are right.
             if !misled.contains(&first_of_extent(page)) {
                 self.maps.insert(PageId::new(page.file, pfs_page_of(page.page)));
             }
@@ -133,13 +134,13 @@ fn owner_of(finding: &Finding) -> Option<Owner> {
     }
 }
 
-/// Whether `page` is a sound page of the object that its PFS page calls free.
+/// Whether `page` is a sound page of the object, and its PFS page calls it free.
 pub(crate) fn is_called_free(source: &dyn PageSource, database: &Database, page: PageId, object_id: i32) -> bool {
     let look = Look { source, database };
     !look.is_in_use(page) && look.unit(page).and_then(|unit| look.object(unit)) == Some(object_id)
 }
 
-/// The data pages of a heap that its IAM pages list and PFS calls free, with rows on them.
+/// The data pages of a heap that have rows and are listed in its IAM pages, but that PFS calls free.
 pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_id: i32) -> BTreeSet<PageId> {
     let look = Look { source, database };
     let units =
@@ -166,7 +167,7 @@ pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_i
     pages
 }
 
-/// What pages say.
+/// Reads what pages and maps say.
 #[derive(Clone, Copy)]
 struct Look<'a> {
     source: &'a dyn PageSource,
@@ -192,7 +193,7 @@ impl Look<'_> {
         Some(self.database.rowset_of(unit)?.object_id)
     }
 
-    /// The IAM pages of a unit, with what they list.
+    /// The IAM pages of a unit, with their headers and bytes.
     fn chain(self, unit: AllocUnitId) -> Vec<(PageId, IamHeader, Box<PageBytes>)> {
         let unit = self.database.unit_index(unit).and_then(|at| self.database.units.get(at));
         let (mut chain, mut at) = (Vec::new(), unit.map_or(PageId::NONE, |unit| unit.first_iam));
@@ -205,13 +206,13 @@ impl Look<'_> {
         chain
     }
 
-    /// The IAM pages of a unit that list a single page.
+    /// The IAM pages of a unit that list a page as a single page.
     fn maps_with(self, unit: AllocUnitId, page: PageId) -> Vec<PageId> {
         let chain = self.chain(unit);
         chain.into_iter().filter(|(_, header, _)| header.slots.contains(&page)).map(|(at, ..)| at).collect()
     }
 
-    /// Whether PFS says so.
+    /// Whether PFS marks the page as allocated.
     fn is_in_use(self, page: PageId) -> bool {
         let first = page.page / format::allocation::PFS_PAGES * format::allocation::PFS_PAGES;
         let map = self.sound(PageId::new(page.file, pfs_page_of(page.page)));
@@ -219,7 +220,7 @@ impl Look<'_> {
         byte.is_some_and(|byte| PfsByte(byte).is_allocated())
     }
 
-    /// The units that have pages in use in an extent.
+    /// The units that have allocated pages in an extent.
     fn owners(self, extent: PageId) -> BTreeSet<AllocUnitId> {
         let pages = (extent.page..extent.page.saturating_add(EXTENT_PAGES)).map(|page| PageId::new(extent.file, page));
         pages.filter(|page| self.is_in_use(*page)).filter_map(|page| self.unit(page)).collect()

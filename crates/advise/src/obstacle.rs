@@ -1,4 +1,4 @@
-//! Whether pages can be restored one by one, and if not, why.
+//! The reason why pages cannot be restored one by one, if there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +10,25 @@ use format::{Lsn, PageId};
 use crate::backups::Usable;
 use crate::damage::Damage;
 
-/// The most pages that one sequence of RESTORE takes into one file.
+/// Most pages of a file that one RESTORE sequence accepts.
 pub(crate) const MOST_PAGES: usize = 1000;
 
-/// What the database's log is kept for.
+/// How long the database keeps its log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Model {
-    /// Its log is given up at checkpoints, or its log backups have no start.
+    /// Checkpoints truncate the log, or there is no full backup with which log backups could begin.
     Simple,
-    /// Its log is kept for log backups: full or bulk-logged.
+    /// The log is kept for log backups, under the full or bulk-logged model.
     Full {
-        /// Log up to here was backed up.
+        /// The end of the log that was backed up.
         backed_up: Lsn,
-        /// Bulk-logged: the log may lack what bulk operations wrote.
+        /// Whether the model is bulk-logged, in which the log may lack the changes of bulk operations.
         is_bulk_logged: bool,
     },
 }
 
 impl Model {
-    /// That of a database; without a boot page nothing can be promised.
+    /// The model of a database; [`Self::Simple`] if its boot page cannot be read.
     pub(crate) fn of(database: &Database) -> Self {
         match &database.boot {
             Some(boot) if !boot.is_simple_recovery() && boot.log_backup_chain_origin != Lsn::default() => {
@@ -38,12 +38,12 @@ impl Model {
         }
     }
 
-    /// Whether the log from these backups to the present is there, as far as labels and boot page say.
+    /// Whether the log from these backups to the present exists, as far as labels and boot page show.
     pub(crate) fn has_whole_log(self, usable: &Usable) -> bool {
         matches!(self, Self::Full { backed_up, .. } if missing_log(usable, backed_up).is_none())
     }
 
-    /// What the model adds to the risk of a restore that needs the log.
+    /// A risk that the model adds to a restore that needs the log; empty if there is none.
     pub(crate) fn risk(self) -> &'static str {
         match self {
             Self::Full { is_bulk_logged: true, .. } => {
@@ -55,7 +55,7 @@ impl Model {
     }
 }
 
-/// Why pages cannot be restored one by one; `None` if they can.
+/// The reason why pages cannot be restored one by one; `None` if they can.
 pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, usable: &Usable) -> Option<String> {
     let fixed = pages.iter().find_map(|page| Some((page, FixedPage::at(*page)?)));
     if let Some((page, fixed)) = fixed {
@@ -88,7 +88,7 @@ pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, 
     }
 }
 
-/// The log between the last backup given and the log that the database still has, if it is missing.
+/// Describes the log that is missing between the last backup given and the log that the database still has.
 fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     if let Some((from, to)) = usable.gap {
         return Some(format!("log backups are missing: from LSN {} to {}", lsn(from), lsn(to)));
@@ -104,7 +104,7 @@ fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     }
 }
 
-/// An LSN as texts have it.
+/// An LSN as it is written in texts.
 pub(crate) fn lsn(lsn: Lsn) -> String {
     format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
 }
@@ -127,7 +127,7 @@ mod tests {
 
     const ORDERS: i32 = 1000;
 
-    /// Why these pages of a table cannot be restored one by one.
+    /// The reason why these pages of a table cannot be restored one by one.
     fn why(pages: impl IntoIterator<Item = PageId>, model: Model) -> String {
         let pages: BTreeSet<PageId> = pages.into_iter().collect();
         let mut damage = Damage::default();

@@ -1,4 +1,4 @@
-//! The input is a backup: which older one is clean, and what to run on the source.
+//! The plan if the input is a backup: which older backup is clean, and what to run on the source.
 
 use crate::backups::{self, Search};
 use crate::damage::Damage;

@@ -1,4 +1,5 @@
-//! The part of a database that a restore by file or filegroup takes: less than all of it, with everything that is damaged.
+//! The part of a database that a restore by file or filegroup covers: all damaged pages, but less than the whole
+//! database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +13,13 @@ use crate::plan::Request;
 /// The primary file, and the primary filegroup.
 const PRIMARY: u16 = 1;
 
-/// Files and filegroups.
+/// Files and filegroups to restore.
 pub(crate) struct Part {
-    /// In words: `the file Data2`.
+    /// Their names in words: `the file Data2`.
     pub(crate) name: String,
-    /// `FILE = N'Data2'`, `FILEGROUP = N'Archive'`.
+    /// Their clauses in RESTORE: `FILE = N'Data2'`, `FILEGROUP = N'Archive'`.
     pub(crate) clauses: Vec<String>,
-    /// Whether the primary filegroup is among it: then no edition restores it online.
+    /// Whether a file of the primary filegroup is included. If so, no edition restores it online.
     pub(crate) is_primary: bool,
 }
 
@@ -28,8 +29,8 @@ struct File {
     name: String,
 }
 
-/// The files that hold all damaged pages; `None` if only the whole database settles it: all files are damaged, the catalog is,
-/// or a page without which the database does not start.
+/// The files that contain all damaged pages. `None` if only a restore of the whole database helps: all files are
+/// damaged, or the catalog, or a page without which the database does not start.
 pub(crate) fn part(request: &Request<'_>, damage: &Damage, pages: &BTreeSet<PageId>) -> Option<Part> {
     if !damage.catalog.ids.is_empty() || damage.other.is_logical {
         return None;
@@ -67,7 +68,7 @@ pub(crate) fn part(request: &Request<'_>, damage: &Damage, pages: &BTreeSet<Page
     Some(Part { name: names.join(" and "), clauses, is_primary })
 }
 
-/// The data files by id, with the names that the catalog has for them, else those in their headers.
+/// The data files by ID, with their names from the catalog, or from their headers if it has none.
 fn files(request: &Request<'_>) -> BTreeMap<u16, File> {
     const DATA: u8 = 0;
     let given = request.source.files().iter();

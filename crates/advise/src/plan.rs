@@ -1,4 +1,4 @@
-//! The plan: which steps, in which order.
+//! The plan: its steps and their order.
 
 use std::collections::BTreeSet;
 
@@ -14,20 +14,20 @@ use crate::obstacle::{Model, obstacle};
 use crate::step::{LossSummary, Step};
 use crate::{of_backup, repairs, restore, unverified};
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// What the check found.
+    /// The report of the check.
     pub report: &'a Report,
     /// The pages that were checked.
     pub source: &'a dyn PageSource,
-    /// Their catalog.
+    /// The catalog of the database.
     pub database: &'a Database,
-    /// Definitions of its objects.
+    /// Writes definitions of the database's objects.
     pub script: Script<'a>,
-    /// The backups that were given; `None` without any.
+    /// The backups given; `None` if none were given.
     pub backups: Option<&'a Backups>,
-    /// The paths of the database, as they stand in commands.
+    /// The paths of the database, quoted as a command needs them.
     pub paths: &'a str,
 }
 
@@ -38,11 +38,11 @@ pub enum Situation {
     Sound,
     /// Nothing was found, but not everything could be verified.
     Unverified,
-    /// Something is damaged, and no row is lost with it.
+    /// Something is damaged, but no row is lost.
     NoLoss,
     /// Data is damaged, and backups have sound copies of it.
     InBackup,
-    /// Data is damaged, and nothing that was given has it.
+    /// Data is damaged, and no backup given has sound copies of it.
     Loss,
     /// The input is a backup, and is damaged.
     OfBackup,
@@ -62,18 +62,18 @@ impl Situation {
     }
 }
 
-/// What to do, in order.
+/// The steps to recover, in order.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The state of the database.
     pub situation: Situation,
-    /// The same in one sentence.
+    /// The state in one sentence.
     pub sentence: String,
-    /// The steps, the cheapest first.
+    /// The steps, cheapest first.
     pub steps: Vec<Step>,
-    /// What is lost if nothing else has it.
+    /// The rows that are lost if no other source has them.
     pub losses: Vec<LossSummary>,
-    /// Backups that were looked at and are of no use: which, and why.
+    /// Backups that were examined and cannot be used: their files, and the reason.
     pub rejected: Vec<(String, String)>,
 }
 
@@ -84,7 +84,8 @@ pub fn plan(request: &Request<'_>) -> Plan {
     of_damage(request, &damage)
 }
 
-/// Pages with keys in the wrong order are restored, if that loses nothing: a rebuild keeps a key that is wrong.
+/// Treats pages with keys in the wrong order as damaged if a page restore loses nothing: a rebuild would keep a wrong
+/// key.
 fn prefer_copies(request: &Request<'_>, damage: &mut Damage) {
     let Some(backups) = request.backups.filter(|_| request.source.backup().is_none()) else { return };
     let keys: BTreeSet<PageId> = damage.tables.values().flat_map(|table| &table.keys).copied().collect();
@@ -99,7 +100,7 @@ fn prefer_copies(request: &Request<'_>, damage: &mut Damage) {
     }
 }
 
-/// The plan that settles this damage.
+/// The plan that repairs this damage.
 pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
     let (mut inspect, again) = unverified::steps(request.report, request.paths);
     let name = &request.report.database.name;
@@ -127,7 +128,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
         steps.append(&mut inspect);
     }
     match restored.covers_everything {
-        // The restore settles what else is wrong.
+        // The restore repairs all other damage too.
         true => steps.extend(restored.steps),
         false => {
             let (before, after) = repairs::steps(request, damage);
@@ -147,7 +148,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
     Plan { situation, sentence: sentence(name, damage, situation, request), steps, losses: restored.losses, rejected }
 }
 
-/// Whether something is damaged that only a copy brings back.
+/// Whether something is damaged that only a copy can bring back.
 pub(crate) fn needs_restore(damage: &Damage) -> bool {
     let in_tables = damage.tables.values().any(|table| table.loses_data());
     let elsewhere = [&damage.catalog, &damage.other].iter().any(|kind| !kind.ids.is_empty());

@@ -11,10 +11,11 @@ use crate::plan::{Request, needs_restore};
 use crate::statements::{self, BY_HAND, are_plain, commented, is_plain};
 use crate::step::{Action, Step};
 
-/// The id of 8927.
+/// The ID of 8927.
 const GHOST_COUNT: &str = "page.ghost-count";
 
-/// The steps before tables are restored, and those after: indexes of damaged tables are rebuilt from what was restored.
+/// The steps before tables are restored, and the steps after it. Indexes of damaged tables are rebuilt after it, from
+/// the restored rows.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<Step>) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     before.extend(update_usage(request, damage));
@@ -53,19 +54,19 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
             before.push(rebuild_table(request, object_id, table));
         }
     }
-    // What is built anew takes extents that wrong maps call free, and frees those that they give to it; and where something is to be
-    // restored, rows that a rebuild needs may be out of reach.
+    // A rebuild may use extents that wrong maps call free, and may free extents that they assign to it; and before a
+    // restore, rows that a rebuild needs may be unreadable. So these steps come after the restore.
     if !damage.maps.ids.is_empty() || needs_restore(damage) {
         after.splice(0..0, before.drain(..));
     }
-    // What seems to belong to nothing may be what a table misses: last of all.
+    // Pages that seem to have no owner may be pages that a table misses, so they are freed last.
     if !damage.unowned.ids.is_empty() {
         after.extend(unowned(request, damage));
     }
     (before, after)
 }
 
-/// The name of an object in texts: with its schema.
+/// The schema and name of an object, for texts.
 pub(crate) fn object_name(request: &Request<'_>, object_id: i32) -> String {
     match request.database.objects.get(&object_id) {
         Some(object) => format!("{}.{}", request.database.schema_name(object), object.name),
@@ -73,7 +74,7 @@ pub(crate) fn object_name(request: &Request<'_>, object_id: i32) -> String {
     }
 }
 
-/// `USE [Orders];`
+/// `USE [Orders];`, or a comment if the name is not plain text.
 pub(crate) fn use_database(request: &Request<'_>) -> String {
     let name = &request.report.database.name;
     statements::database(name).map_or_else(
@@ -148,7 +149,8 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     step
 }
 
-/// An index has rows that its table does not have: of rows that the table has lost, it may have the last copy.
+/// Saves the rows that an index has and its table does not, because the table may have lost them and the index may have
+/// the last copy.
 fn save_index_rows(request: &Request<'_>, rebuild: &Step, ids: &Ids, more: u64) -> Step {
     let (object, index) = (rebuild.object.clone().unwrap_or_default(), rebuild.index.clone().unwrap_or_default());
     let rows = if more == 1 { "1 row".to_owned() } else { format!("{more} rows") };
@@ -277,7 +279,7 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
     step
 }
 
-/// `None` if a name in them is not plain text.
+/// The statements of a rebuild; `None` if a name in them is not plain text.
 fn rebuild_statements(
     request: &Request<'_>,
     object_id: i32,
@@ -287,7 +289,8 @@ fn rebuild_statements(
     let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id))?;
     let name = statements::database(&request.report.database.name)?;
     let rebuild = match request.database.indexes.get(&(object_id, 1)) {
-        // Only the clustered index: the others stay as they are, so that the check afterwards compares the rows with them.
+        // Rebuild only the clustered index. The other indexes stay as they are, so that the check afterwards compares
+        // the rows with them.
         Some(index) => format!("ALTER INDEX {} ON {table} REBUILD", quote(&index.name)),
         None => format!("ALTER TABLE {table} REBUILD"),
     };
@@ -308,13 +311,13 @@ fn rebuild_statements(
     Some(sql)
 }
 
-/// What a rebuild or a repair is to be compared with.
+/// The number of rows in this check, to compare with after a rebuild or a repair.
 pub(crate) fn rows_counted(request: &Request<'_>, object_id: i32) -> String {
     let of_table = request.report.rowsets.iter().filter(|rowset| rowset.object_id == object_id && rowset.index_id <= 1);
     format!("This check counted {} rows.", of_table.map(|rowset| rowset.rows).sum::<u64>())
 }
 
-/// The partitions that are damaged, by number; none if the table has one, or if findings do not say which.
+/// The damaged partitions by number; empty if the table has only one, or if findings do not say which.
 fn partitions(request: &Request<'_>, object_id: i32, damage: &TableDamage) -> Vec<i32> {
     let rowsets: Vec<_> = request.database.table_rowsets(object_id).collect();
     if rowsets.len() < 2 {
@@ -325,12 +328,12 @@ fn partitions(request: &Request<'_>, object_id: i32, damage: &TableDamage) -> Ve
     numbers.unwrap_or_default().into_iter().collect()
 }
 
-/// An argument of a command, in quotes where it needs them.
+/// An argument of a command, quoted if necessary.
 pub(crate) fn argument(text: &str) -> String {
     source::argument(std::path::Path::new(text))
 }
 
-/// A table in a command: by name where every shell takes it as it is, else by its id.
+/// A table as an argument: its name if no shell changes it, otherwise its ID.
 pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
     let is_usual =
         |name: &str| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || "_ #@-".contains(char));
@@ -342,7 +345,7 @@ pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
     }
 }
 
-/// Extents and pages that are allocated and belong to nothing.
+/// Steps for extents and pages that are allocated and have no owner.
 fn unowned(request: &Request<'_>, damage: &Damage) -> [Step; 2] {
     let pages: Vec<PageId> = damage.unowned.pages.iter().copied().collect();
     let mut look = Step::new(Action::Export, "Look what is on pages that belong to nothing");

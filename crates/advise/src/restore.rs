@@ -1,4 +1,4 @@
-//! Steps that take data back from backups: pages, files, or the database.
+//! Steps that restore data from backups: pages, files, or the database.
 
 use std::collections::BTreeSet;
 
@@ -17,25 +17,25 @@ use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore
 use crate::step::{Action, LossSummary, Step};
 use crate::without_backup::{export, without_backup};
 
-/// What a restore does, or what there is without one.
+/// The steps of a restore, or those without a backup.
 #[derive(Default)]
 pub(crate) struct Restored {
     pub(crate) steps: Vec<Step>,
     pub(crate) losses: Vec<LossSummary>,
-    /// All other findings are settled too.
+    /// Whether the steps also repair all other damage.
     pub(crate) covers_everything: bool,
-    /// Backups have what is damaged.
+    /// Whether backups have sound copies of the damaged pages.
     pub(crate) is_in_backup: bool,
 }
 
-/// The steps that settle what only a copy, or a loss, settles.
+/// The steps for damage that only a copy, or a loss of data, settles.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, model: Model) -> Restored {
     let pages = damage.pages();
     let is_nowhere = [&damage.catalog.ids, &damage.other.ids, &damage.maps.ids].iter().all(|ids| ids.is_empty());
     if pages.is_empty() && is_nowhere {
         return Restored::default();
     }
-    // Wrong maps lose nothing: neither does what mends them.
+    // If only maps are wrong, no row is lost, so a restore must not lose any.
     let loses_nothing = |usable: &&Usable| needs_restore(damage) || model.has_whole_log(usable);
     let Some(usable) = search.usable.as_ref().filter(loses_nothing) else {
         return match needs_restore(damage) {
@@ -63,7 +63,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
     restored
 }
 
-/// All ids that damaged pages rest on.
+/// The IDs of all findings that need a restore.
 pub(crate) fn ids(damage: &Damage) -> BTreeSet<&'static str> {
     let tables = damage.tables.values().filter(|table| table.loses_data()).flat_map(|table| &table.ids);
     let fixed = damage.fixed.values().flatten();
@@ -78,7 +78,7 @@ pub(crate) fn all_ids(damage: &Damage) -> BTreeSet<&'static str> {
     rest.chain(ids(damage)).collect()
 }
 
-/// The table, if just one has lost data.
+/// The table, if only one has lost data.
 pub(crate) fn only_object(request: &Request<'_>, damage: &Damage) -> Option<String> {
     let mut damaged = damage.tables.iter().filter(|(_, table)| table.loses_data());
     match (damaged.next(), damaged.next()) {
@@ -87,7 +87,7 @@ pub(crate) fn only_object(request: &Request<'_>, damage: &Damage) -> Option<Stri
     }
 }
 
-/// The backups that a step rests on: what was read of them, and what only their labels say.
+/// Fills in the backups on which a step is based: what was read of them, and what only their labels say.
 pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.from = usable.files();
     step.lsn = usable.reaches();
@@ -104,7 +104,7 @@ pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.by_labels = Some(format!("{rest}. 'mdfsck chain --verify' on the folder of the backups reads all of them."));
 }
 
-/// What was read, in words.
+/// A sentence about the copies that were read; `None` if none was.
 fn proof(usable: &Usable) -> Option<String> {
     let full = usable.of_kind(SetKind::Full).next();
     let finished = full.and_then(|full| full.set.config.finished.as_deref()).unwrap_or("an unknown time");
@@ -126,7 +126,7 @@ fn log_brings(usable: &Usable) -> String {
     }
 }
 
-/// The start of every restore: the tail of the log.
+/// The first statements of every restore that needs the tail of the log.
 fn tail(name: &str, file: &str) -> Vec<String> {
     vec![
         "USE [master];".to_owned(),
@@ -139,7 +139,7 @@ fn tail(name: &str, file: &str) -> Vec<String> {
     ]
 }
 
-/// The end of every restore with the tail of the log.
+/// The last statements of every restore with the tail of the log.
 fn recovery(quoted: &str, name: &str, tail_file: &str) -> Vec<String> {
     vec![
         format!("RESTORE LOG {quoted} FROM DISK = {tail_file}\n    WITH NORECOVERY;"),
@@ -284,7 +284,7 @@ fn database_restore(
         };
         for set in &usable.steps {
             let statement = restore(&quoted, set)?;
-            // The files are in the way, and are to be replaced.
+            // REPLACE is needed because the files exist.
             sql.push(match set.set.kind {
                 SetKind::Full if !has_whole_log => statement.replace(" NORECOVERY;", " REPLACE, NORECOVERY;"),
                 _ => statement,

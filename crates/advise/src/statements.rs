@@ -1,5 +1,5 @@
-//! Pieces of statements that several steps use. A name from a file that a program which runs scripts might take for something
-//! else is not written into a statement at all.
+//! Parts of statements that several steps use. A name from a file that a script runner might misread is not written
+//! into any statement.
 
 use std::path::Path;
 
@@ -11,30 +11,30 @@ use source::storage;
 
 use crate::plan::Request;
 
-/// What stands in the place of statements that cannot be written.
+/// Replaces statements that cannot be written.
 pub(crate) const BY_HAND: &str = "-- A name or path is not plain text: write the statements by hand.";
 
-/// Names that are tried for the tail of the log.
+/// Most file names that are tried for the tail of the log.
 const MOST_TAILS: u32 = 100;
 
-/// The name of a database in a statement; `None` if the programs that run scripts would change it.
+/// The name of a database in a statement; `None` if a script runner would change it.
 pub(crate) fn database(name: &str) -> Option<String> {
     is_plain(name).then(|| quote(name))
 }
 
-/// Whether no program that runs scripts takes a part of the text for something else: `$(` is a variable of sqlcmd, and a line
-/// may be a command of it, such as GO.
+/// Whether every script runner passes the text on as it is: `$(` is a variable of sqlcmd, and a line may be a command,
+/// such as GO.
 pub(crate) fn is_plain(text: &str) -> bool {
     !text.contains("$(") && !text.chars().any(ends_line)
 }
 
-/// Whether a program may begin a new line, or do anything else but print, at this character.
+/// Whether a program may begin a new line at this character, or do something other than print it.
 fn ends_line(char: char) -> bool {
     char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether all names that statements about an object use are plain text: its own, its schema's, those of its columns,
-/// indexes and constraints, and of what refers to it.
+/// Whether all names in statements about an object are plain text: those of the object, its schema, columns, indexes
+/// and constraints, and of objects that refer to it.
 pub(crate) fn are_plain(request: &Request<'_>, object_id: i32) -> bool {
     let database = request.database;
     let is_plain_object = |object_id: i32| {
@@ -63,7 +63,7 @@ pub(crate) fn commented(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// `1:57, 1:202`, as RESTORE takes them.
+/// `1:57, 1:202`, in the form that RESTORE expects.
 pub(crate) fn page_list(pages: &[PageId]) -> String {
     let texts: Vec<String> = pages.iter().map(|page| format!("{}:{}", page.file, page.page)).collect();
     texts.join(", ")
@@ -81,7 +81,7 @@ fn device(path: &Path) -> Option<String> {
     is_plain(&place).then(|| format!("{device} = {}", quote_text(&place)))
 }
 
-/// The full path of a file as a text.
+/// The full path of a file as a text literal; `None` if it is not plain text.
 fn disk(path: &Path) -> Option<String> {
     let (_, place) = storage::device(path)?;
     is_plain(&place).then(|| quote_text(&place))
@@ -93,10 +93,10 @@ pub(crate) fn restore(database: &str, set: &ChainSet) -> Option<String> {
     Some(format!("RESTORE {what} {database}{}", from(set)?))
 }
 
-/// A place for the tail of the log, beside the last backup: a file that is not there yet.
+/// A file for the tail of the log, in the folder of the last backup, under a name that does not exist yet.
 pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     let folder = steps.last().and_then(|set| set.paths.first()).and_then(|path| path.parent());
-    // The tail goes to a disk.
+    // The tail is written to disk, so a folder in object storage is not used.
     let folder = folder.filter(|folder| storage::url(folder).is_none());
     let plain: String = name.chars().map(|char| if char.is_alphanumeric() { char } else { '_' }).collect();
     let file = |number: u32| {
@@ -107,7 +107,7 @@ pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     free.and_then(|path| disk(&path)).unwrap_or_else(|| quote_text("tail.trn"))
 }
 
-/// A check of the whole database, after all that changes it.
+/// A check of the whole database, after everything that changes it.
 pub(crate) fn check_again(name: &str) -> String {
     format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name))
 }

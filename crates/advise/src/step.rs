@@ -4,28 +4,28 @@ use std::collections::BTreeSet;
 
 use format::{Lsn, PageId};
 
-/// What a step does.
+/// The kind of a step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Action {
-    /// Something is to be looked at before anything is changed.
+    /// Look at something before anything is changed.
     Inspect,
     /// DBCC UPDATEUSAGE.
     UpdateUsage,
-    /// A nonclustered index is disabled and rebuilt.
+    /// Disable and rebuild a nonclustered index.
     RebuildIndex,
-    /// Rows are corrected with UPDATE.
+    /// Correct rows with UPDATE.
     UpdateRows,
-    /// A table is rebuilt from its own rows.
+    /// Rebuild a table from its own rows.
     RebuildTable,
-    /// Pages are restored.
+    /// Restore pages.
     RestorePages,
-    /// A file is restored.
+    /// Restore a file.
     RestoreFile,
-    /// The database is restored.
+    /// Restore the database.
     RestoreDatabase,
-    /// Rows are saved with `mdfsck export`.
+    /// Save rows with `mdfsck export`.
     Export,
-    /// REPAIR_ALLOW_DATA_LOSS.
+    /// Run REPAIR_ALLOW_DATA_LOSS.
     RepairAllowDataLoss,
 }
 
@@ -47,38 +47,38 @@ impl Action {
     }
 }
 
-/// A step.
+/// A step of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// What it does.
+    /// The kind of the step.
     pub action: Action,
-    /// What it does, in a few words: `Rebuild the index IX_Orders_Date of dbo.Orders`.
+    /// The title: `Rebuild the index IX_Orders_Date of dbo.Orders`.
     pub title: String,
-    /// The object, by schema and name; `None` if it is about more than one.
+    /// The object, by schema and name; `None` if the step is about several.
     pub object: Option<String>,
     /// The index.
     pub index: Option<String>,
-    /// Pages that it puts right, ascending.
+    /// Pages that the step repairs, ascending.
     pub pages: Vec<PageId>,
-    /// The backup files that it needs, in the order of their use.
+    /// The backup files that the step needs, in the order in which it uses them.
     pub from: Vec<String>,
-    /// How far the backups reach.
+    /// The LSN that the backups reach.
     pub lsn: Option<Lsn>,
-    /// Why it helps.
+    /// Why the step helps.
     pub reason: String,
-    /// What can go wrong, and what it costs.
+    /// Its risk and cost.
     pub risk: String,
-    /// What it cannot bring back.
+    /// Data that the step cannot bring back.
     pub cannot_restore: Option<String>,
-    /// What was read that proves it.
+    /// What was read that proves the reason.
     pub proven: Option<String>,
-    /// What it rests on that only labels of backups say.
+    /// Assumptions that only backup labels support.
     pub by_labels: Option<String>,
     /// Statements, one text per statement or comment; never run by mdfsck.
     pub sql: Vec<String>,
-    /// A command of mdfsck.
+    /// A command of mdfsck for this step.
     pub command: Option<String>,
-    /// Ids of the findings, or limits, that it rests on.
+    /// IDs of the findings, or limits, that require this step.
     pub rests_on: BTreeSet<&'static str>,
 }
 
@@ -105,7 +105,7 @@ impl Step {
     }
 }
 
-/// What is lost with pages of a table, if no backup has them.
+/// The rows lost with pages of a table, if no backup has them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LossSummary {
     /// The table, by schema and name.
@@ -114,13 +114,13 @@ pub struct LossSummary {
     pub pages: Vec<PageId>,
     /// The least number of rows that were on them.
     pub least_rows: u64,
-    /// The greatest number; `None` if nothing limits it.
+    /// The greatest number of rows; `None` if nothing limits it.
     pub most_rows: Option<u64>,
-    /// The key after which, or with which, the lost rows begin; `None` for a heap, or the first key there may be.
+    /// The key after which, or with which, the lost rows begin; `None` for a heap, or if no key limits them.
     pub first_key: Option<String>,
-    /// The key before which, or with which, they end.
+    /// The key before which, or with which, the lost rows end.
     pub last_key: Option<String>,
-    /// In words, what is known of which rows they are.
+    /// A description of the lost rows.
     pub which: String,
     /// Columns of the lost rows that other indexes have: column, index.
     pub recoverable: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What was not verified: something to look at, never a reason to repair.
+//! Steps for what was not verified: something to look at, never a reason to repair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use check::registry::limits::{Limit, LimitKind};
 
 use crate::step::{Action, Step};
 
-/// Places of a limit that are named.
+/// Most places of a limit that are named.
 const MOST_NAMED: usize = 3;
 
-/// What follows from damage is one step behind all others, as the findings say what is damaged.
+/// The step for things not verified because of damage. It comes last, because the findings describe the damage.
 fn again(entries: usize, paths: &str) -> Step {
     let mut step = Step::new(Action::Inspect, "Check again");
     let things = if entries == 1 { "1 thing" } else { &format!("{entries} things") };
@@ -21,12 +21,13 @@ fn again(entries: usize, paths: &str) -> Step {
     step
 }
 
-/// A step for each reason why something was not verified, the weightiest first; and the last step of all, for what follows from
-/// damage.
+/// A step for each reason why something was not verified, most important first; and a last step for things not verified
+/// because of damage.
 pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
     let mut by_limit: BTreeMap<(bool, LimitKind, &'static str), (&'static Limit, Vec<String>)> = BTreeMap::new();
     let entries = report.not_verified.iter().filter(|entry| !report.is_allowed(entry.limit));
-    // A part of the input that is missing is why the rest is not verified: the step that names it comes first, and is enough.
+    // If a part of the input is missing, the rest is not verified because of it, so only the step that names the part
+    // is needed. It comes first.
     let has_root = entries.clone().any(|entry| entry.limit.is_root());
     let follows = |limit: &Limit| {
         has_root && limit.may_follow() && (limit.kind != LimitKind::Damaged || report.findings.is_empty())
@@ -88,8 +89,8 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
     (steps, follow.map(|(entries, ids)| Step { rests_on: ids, ..again(entries, paths) }))
 }
 
-/// Whether pages could not be judged because the log, a file or the pages themselves are missing: what is found may then be
-/// incomplete.
+/// Whether pages could not be judged because the log, a file or the pages themselves are missing. If so, the findings
+/// may be incomplete.
 pub(crate) fn is_partly_unseen(report: &Report) -> bool {
     let weighty = |kind| matches!(kind, LimitKind::NotGiven | LimitKind::Unreadable | LimitKind::InFlight);
     report.not_verified.iter().any(|entry| weighty(entry.limit.kind) && !report.is_allowed(entry.limit))

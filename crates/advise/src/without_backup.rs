@@ -1,4 +1,4 @@
-//! Without a backup of use: what is saved, and what a repair deletes.
+//! Steps without a usable backup: what is saved, and what a repair deletes.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::restore::{Restored, all_ids, ids, only_object};
 use crate::statements::{self, BY_HAND, check_again};
 use crate::step::{Action, Step};
 
-/// What can be saved before anything is changed.
+/// A step that saves everything readable before anything is changed.
 pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step {
     let mut step = Step::new(Action::Export, "Save what can be read");
     let tables: Vec<String> = damage
@@ -23,7 +23,7 @@ pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step 
         .filter(|(_, table)| table.loses_data())
         .map(|(&object_id, _)| format!(" --table {}", table_argument(request, object_id)))
         .collect();
-    // Where more than tables is damaged, all are saved.
+    // If more than tables is damaged, all tables are saved.
     let is_all = !damage.catalog.ids.is_empty() || !damage.fixed.is_empty() || !damage.other.ids.is_empty();
     let tables = if is_all { String::new() } else { tables.concat() };
     step.object = only_object(request, damage).filter(|_| !is_all);
@@ -37,7 +37,7 @@ pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step 
     step
 }
 
-/// Neither a page, nor a file, nor the database can be restored from what was given.
+/// The steps if neither a page, nor a file, nor the database can be restored from the backups given.
 pub(crate) fn without_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> Restored {
     let mut restored = Restored::default();
     for (&object_id, table) in &damage.tables {
@@ -133,7 +133,7 @@ fn repair_statements(name: &str) -> Option<Vec<String>> {
     ])
 }
 
-/// No repair exists for the catalog, headers and allocation maps.
+/// The step for the catalog, headers and allocation maps, for which no repair exists.
 fn new_database(request: &Request<'_>, damage: &Damage) -> Step {
     let mut step = Step::new(Action::Export, "Build a new database from what was saved");
     step.reason = "No repair exists for the catalog, file headers, boot pages and allocation maps.".to_owned();
