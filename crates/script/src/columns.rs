@@ -19,7 +19,7 @@ mod status {
     pub(super) const PERIOD_END: u32 = 0x2000_0000;
 }
 
-/// The highest type id that is built in, and the one alias type that every database has.
+/// The highest ID of a built-in type, and the ID of the one alias type that every database has.
 const LAST_BUILT_IN: i32 = 255;
 const SYSNAME: i32 = 256;
 
@@ -41,7 +41,7 @@ impl Script<'_> {
         if has(status::FILESTREAM) {
             text.push_str(" FILESTREAM");
         }
-        // A column of an alias type has the collation of the type.
+        // A column of an alias type has the collation of its type.
         if column.user_type <= SYSNAME
             && let Some(collation) = self.collation(facts)
         {
@@ -85,18 +85,18 @@ impl Script<'_> {
         };
         let is_persisted = column.status & status::PERSISTED != 0;
         let persisted = if is_persisted { " PERSISTED" } else { "" };
-        // Only a persisted column can be declared so; for others the engine infers it.
+        // Only a persisted column can be declared NOT NULL; for others the engine infers it.
         let not_null = if is_persisted && column.is_not_null() { " NOT NULL" } else { "" };
         format!("{name} AS {text}{persisted}{not_null}")
     }
 
-    /// The type as it is declared.
+    /// The type as a declaration names it.
     pub(crate) fn type_of(&self, column: &TableColumn, facts: &ColumnFacts) -> String {
         match column.user_type {
             user_type::HIERARCHYID => "hierarchyid".to_owned(),
             user_type::GEOMETRY => "geometry".to_owned(),
             user_type::GEOGRAPHY => "geography".to_owned(),
-            // A header of 8 bytes, and 4 bytes for each dimension.
+            // A vector has a header of 8 bytes, then 4 bytes for each dimension.
             user_type::VECTOR => format!("vector({})", facts.info.length.saturating_sub(8) / 4),
             SYSNAME => "sysname".to_owned(),
             ..=LAST_BUILT_IN => self.built_in(facts),
@@ -126,7 +126,8 @@ impl Script<'_> {
         }
     }
 
-    /// `COLLATE name` for a column of text; a comment where the name of a collation that is not the database's is not known.
+    /// `COLLATE name` for a column of text. If a collation differs from the database's and its name is unknown, a
+    /// comment.
     fn collation(&self, facts: &ColumnFacts) -> Option<String> {
         const TEXTS: [u8; 6] = [xtype::CHAR, xtype::VARCHAR, xtype::NCHAR, xtype::NVARCHAR, xtype::TEXT, xtype::NTEXT];
         if !TEXTS.contains(&facts.info.xtype) || facts.collation == CollationId(0) {
@@ -142,7 +143,7 @@ impl Script<'_> {
         }
     }
 
-    /// The default of a column, by the name of its constraint.
+    /// The default of a column, with the name of its constraint.
     fn default(&self, facts: &ColumnFacts, column: &str) -> Option<String> {
         if facts.default_id == 0 {
             return None;
@@ -168,7 +169,7 @@ impl Script<'_> {
     }
 }
 
-/// The length that a declaration shows, in bytes: fixed types have none.
+/// The length in bytes that a declaration may show; for a type of fixed length, the length of its values.
 fn declared_length(info: TypeInfo) -> u16 {
     format::types::fixed_length(info).unwrap_or(info.length)
 }

@@ -1,21 +1,22 @@
-//! Text constants and batches that no program takes for something else.
+//! Text constants and batches that a script runner passes on unchanged.
 //!
-//! sqlcmd, osql and SSMS cut a script into batches at lines with `GO`, obey lines such as `:r FILE`, `!!dir` and `exit`, and sqlcmd
-//! replaces `$(name)`, some of them without regard to quotes, brackets and comments. The server itself joins two lines of a constant
-//! if a backslash ends the first. A constant is therefore put together from parts wherever it would hold one of these.
+//! sqlcmd, osql and SSMS cut a script into batches at lines with `GO`, obey lines such as `:r FILE`, `!!dir` and
+//! `exit`, and sqlcmd replaces `$(name)`. Some of them do so even within quotes, brackets and comments. The server
+//! itself joins two lines of a constant if a backslash ends the first. A constant that would contain one of these is
+//! therefore concatenated from parts.
 
 use format::bytes::plain_start;
 
-/// Words that are a command at the start of a line.
+/// Words that are commands at the start of a line.
 const COMMANDS: [&[u8]; 5] = [b"go", b"reset", b"ed", b"quit", b"exit"];
-/// Letters of the longest.
+/// Letters of the longest command.
 const LONGEST: usize = 5;
 /// Ends a part of a constant and begins the next one.
 const BETWEEN: &[u8] = b"'+N'";
-/// A character that no program which runs scripts is known to pass on.
+/// A NUL, which no script runner is known to pass on.
 const NUL: &[u8] = b"'+NCHAR(0)+N'";
 
-/// Writes what stands between `N'` and `'`, with quotes doubled. It takes UTF-8 in pieces of any length.
+/// Writes the text between `N'` and `'`, with quotes doubled. It accepts UTF-8 in pieces of any length.
 ///
 /// ```
 /// let (mut constant, mut out) = (script::Constant::default(), b"N'".to_vec());
@@ -26,14 +27,14 @@ const NUL: &[u8] = b"'+NCHAR(0)+N'";
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Constant {
-    /// Nothing but blanks stands on the line so far.
+    /// The line contains only blanks so far.
     at_line_start: bool,
-    /// The letters that the line begins with, as long as they may be a command.
+    /// The first letters of the line, as long as they may be a command.
     word: [u8; LONGEST],
     letters: usize,
     last: u8,
     is_split: bool,
-    /// A part of the text would be taken for something else.
+    /// A script runner would not pass a part of the text on unchanged.
     has_command: bool,
 }
 
@@ -54,7 +55,7 @@ impl Constant {
         }
     }
 
-    /// Writes what changes nothing, whatever stands before it, and returns what follows.
+    /// Writes the bytes that need no change, whatever precedes them, and returns the rest.
     fn write_plain<'t>(&mut self, out: &mut Vec<u8>, text: &'t [u8]) -> &'t [u8] {
         let (plain, after) = text.split_at_checked(plain_start(text, changes)).unwrap_or((&[], text));
         out.extend_from_slice(plain);
@@ -62,19 +63,19 @@ impl Constant {
         after
     }
 
-    /// Writes what was held back at the end of the text.
+    /// Writes the letters held back at the end of the text.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if self.letters > 0 {
             self.release(out, b'\'');
         }
     }
 
-    /// Whether the constant is an expression of several parts.
+    /// Whether the constant is an expression that concatenates several parts.
     pub fn is_split(&self) -> bool {
         self.is_split
     }
 
-    /// Holds back a letter that a command may begin with.
+    /// Holds back a letter at the start of a line, which may begin a command. Returns `false` for other bytes.
     fn hold(&mut self, byte: u8) -> bool {
         let Some(place) = self.word.get_mut(self.letters).filter(|_| byte.is_ascii_alphabetic()) else { return false };
         *place = byte;
@@ -82,7 +83,7 @@ impl Constant {
         true
     }
 
-    /// Writes the letters at the start of a line, before `next`.
+    /// Writes the letters held back at the start of a line, before `next`.
     fn release(&mut self, out: &mut Vec<u8>, next: u8) {
         let word = self.word;
         let word = word.get(..self.letters).unwrap_or_default();
@@ -125,13 +126,13 @@ impl Constant {
     }
 }
 
-/// Whether a program may begin a new line after this byte of UTF-8. The last bytes of U+0085, U+2028 and U+2029 end other
-/// characters too: there a part too many does no harm.
+/// Whether a program may begin a new line after this byte of UTF-8. U+0085, U+2028 and U+2029 share their last bytes
+/// with other characters; after those, an unnecessary part does no harm.
 fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0x0B | 0x0C | 0x85 | 0xA8 | 0xA9)
 }
 
-/// Whether a byte in the middle of a line may need more than to be written; all that end a line do.
+/// Whether a byte in the middle of a line may have to be changed. Every byte that ends a line counts as one.
 fn changes(byte: u8) -> bool {
     let is_control = byte <= b'\r' && byte != b'\t';
     is_control | (byte == b'\'') | (byte == b'(') | (byte == 0x85) | (byte & 0xFE == 0xA8)
@@ -141,7 +142,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'#' | b'$')
 }
 
-/// Whether a program that runs scripts takes no part of the text for something else, wherever it stands in a statement.
+/// Whether a script runner passes the whole text on unchanged, wherever it is in a statement.
 ///
 /// ```
 /// assert!(script::is_plain("CREATE VIEW [a]\nAS SELECT 1 AS [going]"));
@@ -154,8 +155,8 @@ pub fn is_plain(text: &str) -> bool {
     !constant.has_command
 }
 
-/// A statement as a batch of its own, with the `GO` that ends it. One that would not arrive as it is goes to the server within
-/// `EXEC`, which makes no difference to what it does.
+/// A statement as a batch of its own, with the `GO` that ends it. A statement that a script runner would change is
+/// executed with `EXEC`, which does not change its effect.
 ///
 /// ```
 /// assert_eq!(script::batch("DROP VIEW [a];\n"), "DROP VIEW [a];\nGO\n");
@@ -171,13 +172,13 @@ pub fn batch(statement: &str) -> String {
     constant.add(&mut out, statement.as_bytes());
     constant.finish(&mut out);
     out.extend_from_slice(EXECUTED.as_bytes());
-    // Only whole characters were written.
+    // The output consists of whole characters.
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Begins a batch whose statement is a constant.
+/// The start of a batch whose statement is a constant.
 pub const EXECUTE: &str = "EXEC (N'";
-/// Ends it.
+/// The end of such a batch.
 pub const EXECUTED: &str = "');\nGO\n";
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl Script<'_> {
         self.constraints(object_id, |constraint| constraint.kind == ConstraintKind::Check)
     }
 
-    /// The FOREIGN KEY constraints of a table: to be added when all tables are there.
+    /// The FOREIGN KEY constraints of a table, to be added after all tables are created.
     pub fn foreign_keys(&self, object_id: i32) -> Vec<String> {
         self.constraints(object_id, |constraint| constraint.kind != ConstraintKind::Check)
     }
@@ -35,7 +35,7 @@ impl Script<'_> {
         self.database.constraints.iter().filter(of).filter_map(|constraint| self.add_constraint(constraint)).collect()
     }
 
-    /// `ALTER TABLE ... ADD CONSTRAINT` of a CHECK or FOREIGN KEY constraint, disabled again if it was.
+    /// `ALTER TABLE ... ADD CONSTRAINT` of a CHECK or FOREIGN KEY constraint. A disabled constraint is disabled again.
     pub fn add_constraint(&self, constraint: &Constraint) -> Option<String> {
         let (table, name) = (self.table_name(constraint.table_id)?, quote(&constraint.name));
         let check = if constraint.is_trusted() { "CHECK" } else { "NOCHECK" };
@@ -78,7 +78,7 @@ impl Script<'_> {
         Some(text)
     }
 
-    /// Statements that enable the foreign keys that refer to a table again, trusted where they were.
+    /// Statements that enable the foreign keys that refer to a table again. Those that were trusted are checked.
     pub(crate) fn enable_referring_keys(&self, object_id: i32) -> String {
         let refers = |constraint: &&Constraint| match constraint.kind {
             ConstraintKind::ForeignKey { referenced_id, .. } => referenced_id == object_id && constraint.is_enabled(),

@@ -1,4 +1,4 @@
-//! What definitions need of the catalog beyond what every check reads.
+//! Facts of the catalog that only definitions need, beyond those that every check reads.
 
 use std::collections::BTreeMap;
 
@@ -10,57 +10,59 @@ use source::PageSource;
 
 use crate::modules::is_module;
 
-/// Longest text of an object that is read; the engine takes batches of 64 kB to some MB.
+/// Most bytes of an object's text that are read. The engine accepts batches of 64 kB to some MB.
 const MAX_TEXT_BYTES: usize = 16 << 20;
-/// Texts that are kept have at most so many bytes together. Those of modules, which may be any number, are read when they are written.
+/// Most bytes of all texts that are kept. Texts of modules, which may have any number, are read only when they are
+/// written.
 const MAX_KEPT_BYTES: usize = 32 << 20;
 
-/// What definitions need of the catalog beyond [`Database`].
+/// Facts of the catalog that definitions need beyond [`Database`].
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    /// Columns by table and column id.
+    /// Columns by table and column ID.
     pub columns: BTreeMap<(i32, u32), ColumnFacts>,
-    /// Indexes by table and index id.
+    /// Indexes by table and index ID.
     pub indexes: BTreeMap<(i32, i32), IndexFacts>,
-    /// Place of an index column in the key by table, index and position in sysiscols; 0 if it is not part of it.
+    /// Ordinal of an index column in the key, by table, index and position in sysiscols; 0 if the column is not part of
+    /// the key.
     pub key_ordinals: BTreeMap<(i32, i32, u32), u8>,
-    /// Texts by class, object and sub id: see [`Self::text`].
+    /// Texts by class, object and sub ID; see [`Self::text`].
     texts: BTreeMap<Key, ModuleText>,
-    /// Types by id.
+    /// Types by ID.
     pub types: BTreeMap<i32, UserType>,
-    /// XML schema collections by id.
+    /// XML schema collections by ID.
     pub xml_schemas: BTreeMap<i32, UserType>,
-    /// Filegroups and partition schemes by id.
+    /// Filegroups and partition schemes by ID.
     pub data_spaces: BTreeMap<i32, String>,
     /// sysschobjs.status by object.
     pub object_status: BTreeMap<i32, u32>,
-    /// Base tables that could not be read to their end, by name: what rests on them may be missing.
+    /// Names of base tables that could not be read to their end. Definitions that depend on them may be incomplete.
     pub incomplete: Vec<&'static str>,
 }
 
-/// A column as it is declared (docs/format/catalog.md#syscolpars).
+/// A column as its table declares it (docs/format/catalog.md#syscolpars).
 #[derive(Clone, Debug, Default)]
 pub struct ColumnFacts {
     /// Type, with length in bytes (0 for the max types), precision and scale.
     pub info: TypeInfo,
-    /// Collation of a text.
+    /// Collation, if the column holds text.
     pub collation: CollationId,
-    /// The default constraint or bound default; 0 without.
+    /// Object ID of the default constraint or bound default; 0 if there is none.
     pub default_id: i32,
-    /// The bound rule; 0 without.
+    /// Object ID of the bound rule; 0 if there is none.
     pub rule_id: i32,
-    /// The XML schema collection; 0 without.
+    /// ID of the XML schema collection; 0 if there is none.
     pub xml_schema_id: i32,
 }
 
-/// An index beyond [`catalog::Index`].
+/// Facts of an index beyond [`catalog::Index`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexFacts {
     /// FILLFACTOR; 0 for the server's default.
     pub fill_factor: u8,
 }
 
-/// A type of sysscalartypes, or what else a schema holds beside objects.
+/// A type in sysscalartypes, or another named member of a schema that is not an object.
 #[derive(Clone, Debug, Default)]
 pub struct UserType {
     /// Schema id.
@@ -74,9 +76,9 @@ pub struct UserType {
 pub enum ModuleText {
     /// The text.
     Text(String),
-    /// It is there, and no text: what `WITH ENCRYPTION` leaves.
+    /// The catalog has a value that is not text, as `WITH ENCRYPTION` leaves it.
     Encrypted,
-    /// It could not be read.
+    /// The text could not be read.
     Unreadable,
 }
 
@@ -107,14 +109,14 @@ const SYSOBJVALUES: i32 = 60;
 const SYSCLSOBJS: i32 = 64;
 const SYSNSOBJS: i32 = 44;
 
-/// Class, object and sub id of a text.
+/// Class, object and sub ID of a text.
 type Key = (u8, i32, i32);
 
-/// Gets the values of a row of a base table, by the columns that were asked for.
+/// Receives the requested columns of a row of a base table.
 type Visit<'a, D> = dyn FnMut(&mut D, &[Option<&[u8]>]) + 'a;
 
 impl Definitions {
-    /// Reads them. What cannot be read is missing; [`Self::incomplete`] names its tables.
+    /// Reads the facts. Those that cannot be read are missing, and [`Self::incomplete`] names their tables.
     pub fn load(source: &dyn PageSource, database: &Database) -> Self {
         let mut found = Self::default();
         found.load_columns(source, database);
@@ -124,14 +126,15 @@ impl Definitions {
         found
     }
 
-    /// The text of a default or CHECK constraint (class 1, sub id 0 or 1), of a computed column or of an index's filter.
+    /// The text of a default or CHECK constraint (class 1, sub ID 0 or 1), of a computed column or of an index's
+    /// filter.
     pub(crate) fn text(&self, class: u8, object_id: i32, sub_id: i32) -> Option<&ModuleText> {
         self.texts.get(&(class, object_id, sub_id))
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Estimated memory of the facts, in bytes.
     pub fn bytes(&self) -> u64 {
-        // A node of a map has room for eleven entries, and is half full at least.
+        // A node of a map holds eleven entries, and is at least half full.
         let of_entries = |count: usize, bytes: usize| 2 * (count * bytes) as u64;
         let texts: usize = self.texts.values().filter_map(ModuleText::text).map(str::len).sum();
         of_entries(self.columns.len(), size_of::<((i32, u32), ColumnFacts)>())
@@ -148,7 +151,7 @@ impl Definitions {
         [1, 0].into_iter().find_map(|sub_id| self.text(class::MODULE, object_id, sub_id))
     }
 
-    /// Replaces all texts with this one.
+    /// Replaces every text.
     #[cfg(test)]
     pub(crate) fn spoil(&mut self, text: &str) {
         self.texts.values_mut().for_each(|spoiled| *spoiled = ModuleText::Text(text.to_owned()));
@@ -194,7 +197,7 @@ impl Definitions {
             let length = value(length) as u16;
             let info = TypeInfo {
                 xtype: value(xtype) as u8,
-                // -1 for the max types.
+                // -1 in the catalog marks the max types.
                 length: if length == u16::MAX { 0 } else { length },
                 precision: value(precision) as u8,
                 scale: value(scale) as u8,
@@ -281,15 +284,15 @@ impl Definitions {
     }
 }
 
-/// Calls `each` with the text of one module after another, by object id.
+/// Calls `each` with the text of each module, one at a time, ordered by object ID.
 pub(crate) fn each_module_text(source: &dyn PageSource, database: &Database, each: &mut dyn FnMut(i32, ModuleText)) {
-    // A text has sub id 0 or 1; a numbered procedure has others beside it.
+    // A module's text has sub ID 0 or 1; a numbered procedure has further texts with other IDs.
     let is_wanted =
         |(kind, object, sub_id): Key| kind == class::MODULE && matches!(sub_id, 0 | 1) && is_module(database, object);
     each_text(source, database, &is_wanted, &mut |(_, object, _), text| each(object, text));
 }
 
-/// Calls `each` with the texts that are wanted, one at a time; false if not all of the base table could be read.
+/// Calls `each` with each wanted text, one at a time. Returns `false` if the base table could not be read to its end.
 fn each_text(
     source: &dyn PageSource,
     database: &Database,
@@ -326,8 +329,8 @@ fn int(bytes: Option<&[u8]>) -> i32 {
     (value(bytes) as u32).cast_signed()
 }
 
-/// A text by its encoding (docs/format/expressions.md#encoding). One byte per character is in the database's code page; only
-/// ASCII is the same in all of them.
+/// Decodes a text by its encoding (docs/format/expressions.md#encoding). A text of one byte per character is in the
+/// database's code page, and only its ASCII is the same in all of them.
 fn decode(bytes: &[u8], encoding: Option<u8>) -> ModuleText {
     match encoding {
         Some(1) => ModuleText::Text(utf16(bytes)),

@@ -1,9 +1,10 @@
-//! Expressions of the catalog within statements: they end where they should.
+//! Expressions of the catalog within statements, which must not end the statement.
 
 use crate::names;
 
-/// The text in parentheses that nothing in it closes: a condition, a default, the expression of a column. `None` if a string, name,
-/// comment or parenthesis in it has no end, or there is one too many: a part of it could become a statement of its own.
+/// The text of a condition, a default or a computed column in parentheses that nothing in the text closes. `None` if a
+/// string, name, comment or parenthesis in it has no end, or if it has a semicolon, a NUL or a closing parenthesis too many:
+/// a part of it could become a statement of its own.
 pub(crate) fn enclosed(text: &str) -> Option<String> {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -12,7 +13,7 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
     }
     let (mut at, mut depth, mut is_one) = (0, 0_usize, true);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        // What follows the parenthesis that the text begins with.
+        // The text must not continue after its first parenthesis is closed.
         is_one &= at == 0 || depth > 0;
         at += match *rest.as_bytes() {
             [b'\'', ..] => delimited(rest, '\'')?,
@@ -41,7 +42,7 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
     }
 }
 
-/// Bytes up to the closing character. One that is doubled ends a part, and the next one begins there.
+/// Length up to the closing character, in bytes. A doubled character does not close the text.
 pub(crate) fn delimited(text: &str, close: char) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -53,7 +54,7 @@ pub(crate) fn delimited(text: &str, close: char) -> Option<usize> {
     }
 }
 
-/// Bytes of a comment that ends with its line; `None` if programs may not agree where that is.
+/// Length of a comment that ends with its line, in bytes; `None` if programs may not agree where the line ends.
 pub(crate) fn line_comment(text: &str) -> Option<usize> {
     let end = text.find('\n')?;
     let line = text.get(..end)?;
@@ -61,7 +62,7 @@ pub(crate) fn line_comment(text: &str) -> Option<usize> {
     (!line.contains(names::is_line_break)).then_some(end + 1)
 }
 
-/// Bytes of a comment, which may hold others.
+/// Length of a comment, which may contain comments, in bytes.
 pub(crate) fn comment(text: &str) -> Option<usize> {
     let (mut at, mut depth) = (0, 0_usize);
     loop {

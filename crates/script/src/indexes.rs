@@ -16,13 +16,13 @@ mod status {
 }
 
 impl Script<'_> {
-    /// Whether an index belongs to a PRIMARY KEY or UNIQUE constraint: it is made by ALTER TABLE.
+    /// Whether an index belongs to a PRIMARY KEY or UNIQUE constraint, which ALTER TABLE creates.
     pub fn is_constraint(&self, object_id: i32, index_id: i32) -> bool {
         self.index(object_id, index_id).is_some_and(is_key)
     }
 
-    /// `CREATE INDEX` of an index that belongs to no constraint, [`Self::add_key`] of one that does. What cannot be written is
-    /// a comment. `None` for a heap and for what is not in the catalog.
+    /// `CREATE INDEX` of an index that belongs to no constraint; [`Self::add_key`] of an index that does. Parts that
+    /// cannot be written become comments. `None` for a heap and for an index that is not in the catalog.
     pub fn create_index(&self, object_id: i32, index_id: i32) -> Option<String> {
         let index = self.index(object_id, index_id)?;
         if is_key(index) {
@@ -79,11 +79,12 @@ impl Script<'_> {
         ))
     }
 
-    /// `ALTER INDEX ... DISABLE` and `REBUILD`: the engine then builds the index from the table and not from its own pages.
-    /// A disabled primary key or unique constraint disables the foreign keys that refer to it; they are enabled again.
+    /// `ALTER INDEX ... DISABLE` and `REBUILD`, so that the engine builds the index from the table and not from the
+    /// index's own pages. Disabling a primary key or unique constraint disables the foreign keys that refer to it; they
+    /// are enabled again.
     ///
-    /// Of an indexed view, disabling the clustered index gives up its pages and disables the others; all are built again from
-    /// the tables.
+    /// Disabling the clustered index of an indexed view frees its pages and disables the view's other indexes; all are
+    /// rebuilt from the tables.
     pub fn rebuild_index(&self, object_id: i32, index_id: i32) -> Option<String> {
         let index = self.index(object_id, index_id).filter(|index| index.index_id > 0)?;
         let (table, name) = (self.table_name(object_id)?, quote(&index.name));
@@ -108,7 +109,7 @@ impl Script<'_> {
         self.database.indexes.get(&(object_id, index_id))
     }
 
-    /// `[a] ASC, [b] DESC`; `None` if the catalog does not say.
+    /// `[a] ASC, [b] DESC`; `None` if the catalog does not have the columns.
     pub(crate) fn key_columns(&self, index: &Index) -> Option<String> {
         let columns = self.database.index_columns.get(&(index.object_id, index.index_id))?;
         let ordinal = |position: u32| {
@@ -153,7 +154,7 @@ impl Script<'_> {
         }
     }
 
-    /// `WITH (...)`; nothing where all options are the defaults.
+    /// `WITH (...)`; empty if all options have their defaults.
     fn options(&self, index: &Index) -> String {
         let has = |bit: u32| index.status & bit != 0;
         let mut options = Vec::new();
@@ -186,7 +187,7 @@ impl Script<'_> {
         self.data_space(index.object_id, index.index_id, &self.rowsets(index))
     }
 
-    /// A comment on bits of unknown meaning.
+    /// Comments on status bits of unknown meaning, and on an index that was disabled.
     fn doubts(&self, index: &Index) -> String {
         const KNOWN: u32 = 0x2_27FF;
         let unknown = index.status & !KNOWN;

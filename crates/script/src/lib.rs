@@ -1,9 +1,9 @@
 //! T-SQL that defines the objects of a database, from its catalog.
 //!
-//! [`Definitions`] has what only definitions need of the catalog; [`Script`] writes statements from both. What the catalog
-//! does not give stands in the script as a comment: nothing is guessed.
+//! [`Definitions`] has the facts of the catalog that only definitions need; [`Script`] writes statements from both.
+//! Where the catalog lacks a fact, the script has a comment: nothing is guessed.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; a comment there names it.
 #![warn(clippy::indexing_slicing)]
 
 mod columns;
@@ -29,7 +29,7 @@ use catalog::Database;
 
 use expression::enclosed;
 
-/// Writes statements for the objects of a database. Each ends with a line break and has no `GO` behind it.
+/// Writes statements for the objects of a database. Each ends with a line break, without `GO`.
 #[derive(Clone, Copy, Debug)]
 pub struct Script<'a> {
     database: &'a Database,
@@ -54,12 +54,13 @@ impl<'a> Script<'a> {
         columns.iter().find(|column| column.id == column_id).map(|column| quote(&column.name))
     }
 
-    /// The text of an expression or condition in parentheses; `None` if it could not be read, or could end its statement.
+    /// The text of an expression or condition in parentheses; `None` if it could not be read, or if it could end its
+    /// statement.
     fn expression(&self, text: Option<&ModuleText>) -> Option<String> {
         enclosed(text?.text()?)
     }
 
-    /// The filegroup with this id; `None` if its name is not known.
+    /// The quoted name of the filegroup with this ID; `None` if it is not known.
     fn filegroup(&self, id: u16) -> Option<String> {
         const PRIMARY: u16 = 1;
         let known = self.database.filegroups.iter().find(|group| group.id == id).map(|group| quote(&group.name));

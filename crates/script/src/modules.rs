@@ -11,7 +11,7 @@ use crate::definitions::{ModuleText, each_module_text};
 /// A procedure, function, view or trigger.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
-    /// Object id.
+    /// Object ID.
     pub object_id: i32,
     /// Schema.
     pub schema: String,
@@ -19,7 +19,7 @@ pub struct Module {
     pub name: String,
     /// `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
     pub kind: &'static str,
-    /// Its text, from CREATE on.
+    /// The text of its definition, as it was typed.
     pub text: ModuleText,
 }
 
@@ -27,16 +27,16 @@ pub struct Module {
 const SYSTEM_SCHEMAS: [i32; 2] = [3, 4];
 
 impl Script<'_> {
-    /// Ids of the procedures, functions, views and triggers of the database.
+    /// Object IDs of the procedures, functions, views and triggers of the database.
     pub fn modules(&self) -> Vec<i32> {
         self.database.objects.values().filter(|object| kind_of(object).is_some()).map(|object| object.id).collect()
     }
 
-    /// Calls `each` with one procedure, function, view or trigger after another, in the order of the catalog: their texts together
-    /// have any size. Each comes once; those whose text is nowhere come last.
+    /// Calls `each` once with every procedure, function, view and trigger, in the order of the catalog. Only one text is in
+    /// memory, because all of them may have any size together. Modules whose text was not found come last, as unreadable.
     ///
     /// # Errors
-    /// What `each` returns.
+    /// If `each` fails.
     pub fn each_module<E>(
         &self,
         source: &dyn PageSource,
@@ -82,8 +82,8 @@ fn kind(type_code: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a text defines a module: behind blanks and comments it begins with CREATE and the kind of module. What WITH ENCRYPTION
-/// leaves is no text, and no other statement is one that may be run.
+/// Whether a text defines a module: after blanks and comments it begins with CREATE or ALTER and the kind of module.
+/// Bytes that WITH ENCRYPTION left are no text, and no other statement may be run.
 fn defines(text: &str) -> bool {
     const KINDS: [&str; 5] = ["PROC", "PROCEDURE", "FUNCTION", "VIEW", "TRIGGER"];
     let mut rest = text;
@@ -102,7 +102,7 @@ fn defines(text: &str) -> bool {
     begins && is_next(&KINDS) && !text.contains('\0')
 }
 
-/// The word after blanks and comments, and what follows it.
+/// The first word after blanks and comments, and the text after the word.
 fn next_word(text: &str) -> Option<(&str, &str)> {
     let mut rest = text;
     loop {

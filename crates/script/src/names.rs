@@ -1,6 +1,7 @@
 //! Names, texts and comments in T-SQL.
 
-/// A name in brackets, as `QUOTENAME` writes it. No name of a server has a NUL; one of a damaged catalog has U+FFFD there.
+/// A name in brackets, as `QUOTENAME` writes it. Servers allow no NUL in a name; in a name from a damaged catalog it
+/// becomes U+FFFD.
 ///
 /// ```
 /// assert_eq!(script::quote("odd]name"), "[odd]]name]");
@@ -18,12 +19,12 @@ pub fn quote_text(text: &str) -> String {
     format!("N'{}'", text.replace('\'', "''"))
 }
 
-/// Whether some programs begin a new line at this character, besides the line feed.
+/// Whether some programs begin a new line at this character. The line feed, at which all do, is not included.
 pub(crate) fn is_line_break(char: char) -> bool {
     matches!(char, '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// A comment that no name from a file can end, on one line.
+/// A comment on one line, which no name from a file can end.
 ///
 /// ```
 /// assert_eq!(script::comment("a */ DROP TABLE"), "/* a * / DROP TABLE */");

@@ -5,7 +5,7 @@ use catalog::{Rowset, UnitKind};
 use crate::{Script, comment, quote};
 
 impl Script<'_> {
-    /// `CREATE TABLE` with columns and defaults, without keys, checks and indexes: those follow as statements of their own.
+    /// `CREATE TABLE` with columns and defaults, without keys, checks and indexes, which are separate statements.
     /// `None` for an object that has no columns in the catalog.
     pub fn create_table(&self, object_id: i32) -> Option<String> {
         let name = self.table_name(object_id)?;
@@ -51,7 +51,7 @@ impl Script<'_> {
         {
             text.push_str(&format!(" TEXTIMAGE_ON {filegroup}"));
         }
-        // Of a table with a clustered index this stands with the index.
+        // If the table has a clustered index, the index's statement has the compression.
         if rowsets.iter().all(|rowset| rowset.index_id == 0)
             && let Some(compression) = compression(&rowsets)
         {
@@ -60,7 +60,7 @@ impl Script<'_> {
         text
     }
 
-    /// ` ON [PRIMARY]`, or ` ON [scheme]([column])` of what is partitioned.
+    /// ` ON [PRIMARY]`, or ` ON [scheme]([column])` of a partitioned table or index.
     pub(crate) fn data_space(&self, object_id: i32, index_id: i32, rowsets: &[&Rowset]) -> String {
         if let Some(partitioned) = self.database.partitioned.get(&(object_id, index_id)) {
             let scheme = self.definitions.data_spaces.get(&partitioned.scheme_id).map(|name| quote(name));
@@ -83,7 +83,7 @@ impl Script<'_> {
     }
 }
 
-/// `DATA_COMPRESSION = PAGE`, for each partition where they differ; `None` without compression.
+/// `DATA_COMPRESSION = PAGE`, repeated for each partition if they differ; `None` if no partition is compressed.
 pub(crate) fn compression(rowsets: &[&Rowset]) -> Option<String> {
     let name = |rowset: &&Rowset| match rowset.compression {
         0 => Some("NONE"),

@@ -10,7 +10,7 @@ fn full(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)
 }
 
-/// The catalog of a database in `target/corpus`; `None`, said, where it is not at hand.
+/// The catalog of a database in `target/corpus`. If the file is missing, prints a line and returns `None`.
 fn load(path: &str) -> Option<(Database, Definitions)> {
     let path = full(path);
     if !path.exists() {
@@ -155,7 +155,7 @@ fn no_name_or_text_of_the_catalog_becomes_a_statement_of_its_own() {
         let batch = batch(&statement);
         assert_eq!(batch.lines().filter(|line| line.trim() == "GO").count(), 1, "{batch}");
         assert!(batch.ends_with("\nGO\n") && !batch.contains("$(") && !batch.contains("DROP TABLE [b] --"), "{batch}");
-        // What is left when brackets, strings and comments are taken away.
+        // Outside of brackets, strings and comments, parentheses must match.
         assert!(expression::enclosed(&statement.replace(';', " ")).is_some(), "{statement}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a table needs to be there: what is created before it, and what must exist.
+//! Objects that the statements of a table need: those created before it, and those that must exist.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,24 @@ use crate::definitions::ColumnFacts;
 use crate::expression::delimited;
 use crate::{Script, quote, quote_text};
 
-/// The highest type id that is not a database's own: built-in types, and the alias type sysname.
+/// The highest type ID that every database has: built-in types, and the alias type sysname.
 const LAST_OF_SERVER: i32 = 256;
 /// A bit of syscolpars.status (docs/format/catalog.md#syscolpars).
 const FILESTREAM: u32 = 0x20;
 
-/// What the statements of a table need.
+/// Objects that the statements of a table need.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Needs {
-    /// Statements that create schemas and alias types where they are missing.
+    /// Statements that create missing schemas and alias types.
     pub created: String,
-    /// What must exist, each with its kind: `filegroup [Archive]`.
+    /// Objects that must exist, each with its kind: `filegroup [Archive]`.
     pub must_exist: BTreeSet<String>,
-    /// What the statements do without, each with its kind.
+    /// Objects that the statements leave out, each with its kind.
     pub left_out: BTreeSet<String>,
 }
 
 impl Script<'_> {
-    /// What CREATE TABLE, keys, indexes and checks of a table need to be there.
+    /// The objects that CREATE TABLE, keys, indexes and checks of a table need.
     pub fn needs(&self, object_id: i32) -> Needs {
         let mut needs = Needs::default();
         let mut types = BTreeSet::new();
@@ -53,7 +53,7 @@ impl Script<'_> {
         needs
     }
 
-    /// A statement that creates the schema of an object where it is missing; empty for dbo.
+    /// A statement that creates the schema of an object if it is missing; empty for dbo.
     pub fn schema(&self, object_id: i32) -> String {
         self.schema_of(object_id).filter(|schema| *schema != "dbo").map_or_else(String::new, create_schema)
     }
@@ -62,7 +62,7 @@ impl Script<'_> {
         self.definitions.columns.get(&(object_id, column.id))
     }
 
-    /// An alias type is made, and a CLR type must be there.
+    /// Adds a statement that creates an alias type, or a CLR type as one that must exist.
     fn of_type(
         &self,
         column: &TableColumn,
@@ -84,7 +84,7 @@ impl Script<'_> {
         }
     }
 
-    /// Filegroups and partition schemes of the table and its indexes.
+    /// Adds filegroups and partition schemes of the table and its indexes.
     fn of_spaces(&self, object_id: i32, must_exist: &mut BTreeSet<String>) {
         for rowset in self.database.rowsets_of(object_id) {
             let partitioned = self.database.partitioned.get(&(object_id, rowset.index_id));
@@ -102,7 +102,7 @@ impl Script<'_> {
         }
     }
 
-    /// Functions and sequences that defaults, computed columns, checks and filters name.
+    /// Adds functions and sequences that defaults, computed columns, checks and filters name.
     fn of_expressions(&self, object_id: i32, must_exist: &mut BTreeSet<String>) {
         let mut text = self.create_table(object_id).unwrap_or_default();
         text.extend(self.indexes(object_id).into_iter().chain(self.checks(object_id)));
@@ -146,13 +146,13 @@ fn columns_of_types<'s>(script: &'s Script<'_>, object_id: i32) -> impl Iterator
     types.filter_map(|found| script.database.schemas.get(&found.schema_id).map(String::as_str))
 }
 
-/// A batch may hold nothing before CREATE SCHEMA, so it has one of its own.
+/// CREATE SCHEMA must be the first statement of its batch, so EXEC gives it a batch of its own.
 fn create_schema(schema: &str) -> String {
     let create = quote_text(&format!("CREATE SCHEMA {}", quote(schema)));
     format!("IF SCHEMA_ID({}) IS NULL EXEC ({create});\n", quote_text(schema))
 }
 
-/// The names of two parts in a text, as the server writes them in expressions: `[dbo].[next]`.
+/// Two-part names in a text, as the server writes them in expressions: `[dbo].[next]`.
 fn names_in(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut at = 0;
