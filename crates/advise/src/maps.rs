@@ -167,7 +167,7 @@ pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_i
     pages
 }
 
-/// Reads what pages and maps say.
+/// Looks up the owners and states of pages in their headers and maps.
 #[derive(Clone, Copy)]
 struct Look<'a> {
     source: &'a dyn PageSource,

@@ -70,7 +70,7 @@ pub struct Step {
     pub risk: String,
     /// Data that the step cannot bring back.
     pub cannot_restore: Option<String>,
-    /// What was read that proves the reason.
+    /// The reads of this check that prove the reason.
     pub proven: Option<String>,
     /// Assumptions that only backup labels support.
     pub by_labels: Option<String>,

@@ -63,7 +63,7 @@ pub struct SlowCheckpoint {
     pub clock: Clock,
 }
 
-/// What was read from all files together.
+/// Totals over all files.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Begin and end events.

@@ -40,8 +40,7 @@ pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     messages.into_iter().map(|message| printable(&message.text).into_owned()).collect()
 }
 
-/// Message 8957. The server's text ends with its snapshot; this one ends with what keeps the number of errors from
-/// being complete.
+/// Message 8957. The server's text ends with its snapshot; this one ends with the reasons why errors may be missing.
 pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<&str>, counts: ErrorCounts) -> Message {
     let options = &report.options;
     let with = [

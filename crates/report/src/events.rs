@@ -15,7 +15,7 @@ const MAX_COLUMNS: usize = 20_000;
 /// Values with their names.
 type Values = [(Arc<str>, Value)];
 
-/// What was read from all files together.
+/// Totals over all files.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct EventTotals {
     /// Files that were read.

@@ -41,7 +41,7 @@ pub struct Exported {
     pub unreadable_values: u64,
     /// The file that lists the unreadable values.
     pub unreadable_file: String,
-    /// Texts in which U+FFFD replaces what is not a character.
+    /// Texts in which U+FFFD replaces bytes that are no character.
     pub altered_texts: u64,
     /// Values written as their stored bytes.
     pub values_as_stored: u64,

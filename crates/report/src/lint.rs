@@ -16,7 +16,7 @@ struct Rule {
     id: &'static str,
     /// Why the feature costs time, or hides damage.
     reason: &'static str,
-    /// What a user can do about it.
+    /// Advice for the user.
     remedy: &'static str,
     find: fn(&Database) -> Vec<Place>,
 }
@@ -25,7 +25,7 @@ struct Rule {
 struct Place {
     /// Object, index or "database".
     scope: String,
-    /// What the rule found in this place.
+    /// The facts that the rule found there.
     seen: String,
 }
 

@@ -1,4 +1,4 @@
-//! What keeps a log from being reused, in the words of `log_reuse_wait_desc`.
+//! The reason why a log cannot be reused, in the words of `log_reuse_wait_desc`.
 
 use catalog::Boot;
 use format::Lsn;

@@ -1,4 +1,4 @@
-//! One page, field by field: what DBCC PAGE shows, with names, places and raw bytes.
+//! One page, field by field, as DBCC PAGE shows it, with names, places and raw bytes.
 //!
 //! The catalog of fields ([`format::fields`]) drives it. Every byte of a record is shown; bytes that no field describes
 //! are shown raw. It verifies only the page's protection, and whether each record can be parsed.

@@ -71,7 +71,7 @@ pub struct WindowView<'a> {
     pub done: Option<Done<'a>>,
     /// The bytes that a window reads, and the interval between windows.
     pub rhythm: Rhythm,
-    /// What the history knows now.
+    /// The ranges, windows and relations of the database that the history knows.
     pub known: &'a Known,
     /// The span that was promised, if any.
     pub within: Option<Duration>,

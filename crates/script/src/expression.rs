@@ -3,8 +3,8 @@
 use crate::names;
 
 /// The text of a condition, a default or a computed column in parentheses that nothing in the text closes. `None` if a
-/// string, name, comment or parenthesis in it has no end, or if it has a semicolon, a NUL or a closing parenthesis too many:
-/// a part of it could become a statement of its own.
+/// string, name, comment or parenthesis in it has no end, or if it has a semicolon, a NUL or a closing parenthesis too
+/// many: a part of it could become a statement of its own.
 pub(crate) fn enclosed(text: &str) -> Option<String> {
     let text = text.trim();
     let bytes = text.as_bytes();

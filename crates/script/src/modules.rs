@@ -32,8 +32,8 @@ impl Script<'_> {
         self.database.objects.values().filter(|object| kind_of(object).is_some()).map(|object| object.id).collect()
     }
 
-    /// Calls `each` once with every procedure, function, view and trigger, in the order of the catalog. Only one text is in
-    /// memory, because all of them may have any size together. Modules whose text was not found come last, as unreadable.
+    /// Calls `each` once with every procedure, function, view and trigger, in the order of the catalog. Only one text is
+    /// in memory, because together they may have any size. Modules whose text was not found come last, as unreadable.
     ///
     /// # Errors
     /// If `each` fails.

@@ -46,7 +46,7 @@ struct File {
     unread: Option<(u32, u64)>,
 }
 
-/// The files and the names of owners; names are shortened or left out when the budget is used up.
+/// The files and the names of owners. Once the budget is used up, names become an ellipsis.
 pub(super) fn map(report: &Report, database: &Database, room: &mut Budget) -> Map {
     let empty = PageMap::default();
     let map = report.page_map.as_ref().unwrap_or(&empty);

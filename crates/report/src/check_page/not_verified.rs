@@ -19,7 +19,7 @@ const MOST_CHARS: usize = 200;
 /// Most demoted findings that are shown for a cause.
 const MOST_DEMOTED: usize = 50;
 
-/// What was not verified, and notes.
+/// The things that were not verified, and notes.
 #[derive(Serialize)]
 pub(super) struct NotVerified {
     /// `None` for a complete run.
@@ -30,7 +30,7 @@ pub(super) struct NotVerified {
     notes: Vec<Cause>,
 }
 
-/// What a report could not verify, with as much text as the budget allows.
+/// The things that a report could not verify, with as much text as the budget allows.
 pub(super) fn not_verified(report: &Report, room: &mut Budget) -> NotVerified {
     let (entries, follows) = split(report);
     let mut demoted: BTreeMap<&Limit, (Vec<String>, u64)> = BTreeMap::new();

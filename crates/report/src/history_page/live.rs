@@ -41,7 +41,7 @@ pub(super) struct Running {
     files: Vec<File>,
 }
 
-/// What the check currently uses.
+/// The resources that a check currently uses.
 #[derive(Serialize)]
 struct Now {
     bytes_per_second: f64,

@@ -76,7 +76,7 @@ impl Run {
     }
 }
 
-/// What a run could not verify.
+/// The entries that a run could not verify.
 #[derive(Default, Serialize)]
 pub(super) struct NotVerified {
     /// The number of entries.
@@ -87,7 +87,7 @@ pub(super) struct NotVerified {
     more: u64,
 }
 
-/// What a run could not verify, by cause, with as much text as the budget allows.
+/// The entries that a run could not verify, by cause, with as much text as the budget allows.
 pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -> Result<NotVerified> {
     let rows = history.not_verified(run.id, MOST_ENTRIES)?;
     let mut causes: BTreeMap<(&str, &str), Vec<&NotVerifiedRow>> = BTreeMap::new();

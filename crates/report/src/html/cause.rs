@@ -20,7 +20,7 @@ pub(crate) struct Cause {
     pub(crate) more_demoted: u64,
 }
 
-/// What was not verified, and where.
+/// Things of one kind that were not verified, with their places.
 #[derive(Serialize)]
 pub(crate) struct What {
     pub(crate) what: String,

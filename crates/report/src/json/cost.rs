@@ -1,4 +1,4 @@
-//! The cost of a run, in JSON. Every value differs from run to run.
+//! The cost of a run, in JSON. The values differ from run to run.
 
 use serde::Serialize;
 

@@ -66,7 +66,7 @@ fn every_template_is_the_text_of_sys_messages() {
         match server_text(number) {
             Some(server) if is_of(server, text) => {}
             Some(server) => wrong.push(format!("{}\n  server {server}\n  here   {text}\n", check.id)),
-            // CHECKDB has no message for what it does not check.
+            // CHECKDB has no messages for rules that it does not check.
             None => assert!(
                 matches!(check.phase, Phase::Constraint | Phase::Log | Phase::Container),
                 "{}: no text of {number}",
