@@ -53,7 +53,7 @@ struct Model<'a> {
 /// Most bytes of text from a database in findings, in what was not verified and in the map. With the runs of a map,
 /// which are most of a page, the page stays below 8 MB.
 const TEXT_BYTES: [usize; 3] = [5 << 17, 1 << 18, 1 << 19];
-/// Width of the plot of a curve, in pixels.
+/// Width of the plot of a curve, in the units of its text.
 const CURVE_WIDTH: f64 = 330.0;
 /// Fewest samples that make a curve.
 const MIN_SAMPLES: usize = 4;
