@@ -1,4 +1,4 @@
-//! What a compressed row costs: `cargo bench -p mdfsck-format --bench expand`.
+//! The cost of expanding a compressed row: `cargo bench -p mdfsck-format --bench expand`.
 
 #![expect(clippy::expect_used, reason = "what it measures must work")]
 
@@ -33,7 +33,7 @@ fn expansion() -> Expansion {
 
 const COLUMNS: usize = 9;
 
-/// A row of them under ROW compression.
+/// A row with these columns under ROW compression.
 fn row() -> Vec<u8> {
     let mut row = vec![0x21, 9, 0x34, 0x13, 0x28, 0x42, 0x0A];
     row.extend([0x83, 0x04, 0x01, 0x83, 0x05, 0x83, 0x06]);
@@ -84,7 +84,7 @@ fn the_same_row_uncompressed(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| Record::data(black_box(&plain)).map(|record| record.bytes().len()));
 }
 
-/// The records of a page, and the columns that they have.
+/// The records of a page, and their columns.
 fn page(
     kinds: &[(u8, u16)],
     values: impl Fn(usize, usize) -> Vec<u8>,
@@ -127,13 +127,13 @@ fn record(values: &[Vec<u8>]) -> Vec<u8> {
     record
 }
 
-/// A number that looks drawn.
+/// A pseudo-random number.
 fn drawn(row: usize, column: usize) -> u64 {
     let mixed = ((row * 64 + column) as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33
 }
 
-/// A biased number, as short as possible.
+/// A biased integer in as few bytes as possible.
 fn integer(value: u64) -> Vec<u8> {
     let length = (1..8).find(|length| value < 1 << (8 * length - 1)).unwrap_or(8);
     (value + (1 << (8 * length - 1))).to_be_bytes()[8 - length..].to_vec()
@@ -198,7 +198,7 @@ fn together_payments(bencher: Bencher<'_, '_>) {
     expand_together(bencher, page(&PAYMENTS, payment));
 }
 
-/// Thirty columns, that begin in few ways.
+/// Thirty columns, with few different heads.
 #[divan::bench]
 fn together_thirty_columns(bencher: Bencher<'_, '_>) {
     let kinds: Vec<_> = PAYMENTS.iter().copied().chain((6..30).map(|_| (xtype::INT, 4))).collect();
@@ -206,7 +206,7 @@ fn together_thirty_columns(bencher: Bencher<'_, '_>) {
     expand_together(bencher, page(&kinds, value));
 }
 
-/// Thirty columns, each record beginning in its own way.
+/// Thirty columns, each record with a different head.
 #[divan::bench]
 fn together_thirty_columns_unlike(bencher: Bencher<'_, '_>) {
     let kinds: Vec<_> = PAYMENTS.iter().copied().chain((6..30).map(|_| (xtype::INT, 4))).collect();

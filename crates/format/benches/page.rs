@@ -1,4 +1,4 @@
-//! What a page costs, and a row of it: `cargo bench -p mdfsck-format --bench page`.
+//! The cost of a page, and of a row on it: `cargo bench -p mdfsck-format --bench page`.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use format::{PAGE_BYTES, Page, PageBytes};
 /// Lines of orders: two numbers of eight bytes, five of four, a text of 10 to 34 bytes.
 const FIXED_END: u16 = 40;
 
-/// A page full of rows, and how many they are.
+/// A page full of rows, and their number.
 fn full_page() -> (PageBytes, u16) {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, 1);
@@ -46,7 +46,7 @@ fn full_page() -> (PageBytes, u16) {
     (page, rows)
 }
 
-/// A page in memory of its own, ready to be looked at.
+/// A page in its own memory, ready to be read.
 struct Bench {
     page: PageBytes,
     rows: ItemsCount,

@@ -11,7 +11,7 @@ pub const EXTENT_PAGES: u32 = 8;
 pub const PFS_PAGES: u32 = 8088;
 /// Extents one GAM, SGAM, differential, minimally logged or IAM page describes.
 pub const INTERVAL_EXTENTS: u32 = 63_904;
-/// Pages one such page describes.
+/// Pages that such a map page describes.
 pub const INTERVAL_PAGES: u32 = INTERVAL_EXTENTS * EXTENT_PAGES;
 /// Length of the bitmap on such a page.
 pub const BITMAP_BYTES: usize = INTERVAL_EXTENTS as usize / 8;
@@ -139,12 +139,12 @@ pub fn is_fixed_extent(extent: u32) -> bool {
     extent.is_multiple_of(INTERVAL_EXTENTS)
 }
 
-/// What PFS says of one page.
+/// The PFS byte of one page.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PfsByte(pub u8);
 
 impl PfsByte {
-    /// Bits that say what the page is: IAM, mixed, allocated.
+    /// Bits of the kind of page: IAM, mixed, allocated.
     pub const TYPE_MASK: u8 = 0x70;
     /// A page of a dedicated extent.
     pub const DEDICATED: u8 = 0x40;
@@ -174,7 +174,7 @@ impl PfsByte {
         self.0 & 0x08 != 0
     }
 
-    /// The bits under [`Self::TYPE_MASK`].
+    /// The bits of [`Self::TYPE_MASK`].
     pub fn type_bits(self) -> u8 {
         self.0 & Self::TYPE_MASK
     }
@@ -213,7 +213,8 @@ impl PfsByte {
     }
 }
 
-/// The PFS bytes of a PFS page: one per page, from the first page of its interval. `None` if the record is not there.
+/// The PFS bytes of a PFS page: one per page, from the first page of its interval. `None` if the record is missing or
+/// too short.
 pub fn pfs_bytes(page: Page<'_>) -> Option<&[u8; PFS_PAGES as usize]> {
     page.slot_bytes(0)?.get(const { offset(Structure::Pfs, "pfs", PFS_PAGES) }..)?.first_chunk()
 }

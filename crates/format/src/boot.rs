@@ -38,20 +38,22 @@ const fn at(name: &str, bytes: u32) -> usize {
 /// The shortest record that holds every field read here; 2005 has 732 bytes.
 pub const MIN_RECORD_BYTES: usize = at("dbi_engineBuild", 4) + 4;
 
-/// SQL Server 2012.
+/// The internal version from which the boot page has dbi_DirtyPageLSN: SQL Server 2012.
 const FIRST_WITH_DIRTY_PAGE_LSN: u16 = 706;
 
 const NAME_BYTES: usize = 256;
 const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 
-/// Marks a boot page, torn bits undone, as that of a database that was shut down in order: the clean shutdown bit, and `end`
-/// as last checkpoint and as start of redo, so that no page is newer. Returns whether it could. The page must be sealed again.
+/// Marks a boot page, torn bits undone, as that of a database that was shut down cleanly: sets the clean shutdown bit,
+/// and `end` as last checkpoint and start of redo, so that no page is newer. Returns false if the record is too short
+/// or missing. The caller must seal the page again.
 pub fn shut_down(page: &mut PageBytes, end: Lsn) -> bool {
     set(page, |status| status | status::CLEAN_SHUTDOWN, end, end)
 }
 
-/// Marks a boot page, torn bits undone, as that of a database in use: no clean shutdown bit, this last checkpoint, and redo from
-/// `redo_from`, which versions before 2012 cannot name. Returns whether it could. The page must be sealed again.
+/// Marks a boot page, torn bits undone, as that of a database in use: clears the clean shutdown bit, sets the last
+/// checkpoint and the start of redo, which versions before 2012 do not store. Returns false if the record is too short
+/// or missing. The caller must seal the page again.
 pub fn in_use(page: &mut PageBytes, checkpoint: Lsn, redo_from: Lsn) -> bool {
     set(page, |status| status & !status::CLEAN_SHUTDOWN, checkpoint, redo_from)
 }
@@ -120,8 +122,8 @@ impl<'a> Boot<'a> {
         self.u32(const { at("dbi_status", 4) })
     }
 
-    /// The database's name, as long as the boot page says: a longer name that it had before stays behind it. Where that is no
-    /// length of a name, it ends with its padding.
+    /// The name of the database, cut to the length that the boot page stores, because the rest of a longer earlier name
+    /// may follow it. If the stored length is impossible, the name ends where its padding begins.
     pub fn name(&self) -> String {
         let length = self.u32(const { at("dbi_dbname length", 4) }) as usize;
         let is_length = length.is_multiple_of(2) && (2..=NAME_BYTES).contains(&length);
@@ -160,8 +162,8 @@ impl<'a> Boot<'a> {
         self.lsn(const { at("dbi_logBackupChainOrigin", 10) })
     }
 
-    /// Where redo starts: the last checkpoint, or the older LSN that databases from 2012 on name where a page that was changed
-    /// before it had not been written yet (docs/format/log.md#where-redo-starts).
+    /// Where redo starts: the last checkpoint, or the older LSN that databases from 2012 on store if a page changed
+    /// before the checkpoint had not been written yet (docs/format/log.md#where-redo-starts).
     pub fn redo_lsn(&self) -> Lsn {
         let checkpoint = self.checkpoint_lsn();
         let oldest = self.lsn(const { at("dbi_DirtyPageLSN", 10) });
@@ -205,14 +207,14 @@ impl<'a> Boot<'a> {
         self.datetime(const { at("dbi_modDate", 8) })
     }
 
-    /// The target recovery time in seconds, by which indirect checkpoints go; `None` if checkpoints are automatic.
+    /// The target recovery time in seconds of indirect checkpoints; `None` if checkpoints are automatic.
     pub fn target_recovery_seconds(&self) -> Option<u32> {
         const FIRST_VERSION: u16 = 706;
         let seconds = self.u32(const { at("dbi_targetRecoveryTime", 4) });
         (self.version() >= FIRST_VERSION && seconds > 0).then_some(seconds)
     }
 
-    /// Engine build that wrote it last: major, minor, build.
+    /// Build of the engine that last wrote the boot page: major, minor, build.
     pub fn engine_build(&self) -> (u8, u8, u16) {
         let build = self.u32(const { at("dbi_engineBuild", 4) });
         ((build >> 24) as u8, (build >> 16) as u8, build as u16)
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_name_ends_where_its_length_says_and_else_with_its_padding() {
-        // What a longer name has left behind, as in a backup of SQL Server 2025.
+        // The rest of a longer earlier name follows, as in a backup of SQL Server 2025.
         assert_eq!(named("AdventureWorks202525", 36), "AdventureWorks2025");
         let longest = "x".repeat(128);
         assert_eq!(named(&longest, 256), longest);

@@ -44,7 +44,7 @@ pub fn unsigned(bytes: &[u8]) -> u64 {
         [a, b] => u16::from_le_bytes([a, b]).into(),
         [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
         [a, b, c, d, e, f, g, h, ..] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        // Two words that overlap: shared bytes have the same place in both.
+        // Two words that overlap; shared bytes have the same position in both.
         _ => match (bytes.first_chunk(), bytes.last_chunk()) {
             (Some(low), Some(high)) => {
                 let high = u64::from(u32::from_le_bytes(*high)) << (8 * (bytes.len() - 4));
@@ -55,8 +55,8 @@ pub fn unsigned(bytes: &[u8]) -> u64 {
     }
 }
 
-/// How many bytes there are before the first special one: eight are looked at together, which is fast where `is_special` has no
-/// branches.
+/// The number of bytes before the first special one. It tests eight bytes at a time, which is fast if `is_special` has
+/// no branches.
 ///
 /// ```
 /// assert_eq!(format::bytes::plain_start(b"a plain text, and more", |byte| byte == b','), 12);
@@ -66,7 +66,7 @@ pub fn plain_start(bytes: &[u8], is_special: impl Fn(u8) -> bool) -> usize {
     let is_plain = |chunk: &&[u8; 8]| !chunk.iter().fold(false, |has, byte| has | is_special(*byte));
     let plain = 8 * bytes.as_chunks().0.iter().take_while(is_plain).count();
     let rest = bytes.get(plain..).unwrap_or_default();
-    // The last eight reach back to those before.
+    // The last eight bytes overlap those before.
     if rest.len() < 8 && bytes.last_chunk().is_some_and(|last| is_plain(&last)) {
         return bytes.len();
     }

@@ -1,6 +1,6 @@
 //! Rows under ROW and PAGE compression (docs/format/compression.md).
 //!
-//! The parts of a [`CdRecord`] and a [`CompressionInfo`] were proven to be inside their space. An [`Expansion`] turns a
+//! Reading a [`CdRecord`] or a [`CompressionInfo`] proves that its parts are inside its space. An [`Expansion`] turns a
 //! row into the equivalent uncompressed record, so that all other code reads one record format only.
 
 mod expand;

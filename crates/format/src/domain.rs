@@ -8,7 +8,7 @@ use crate::types::{TypeInfo, fixed_length, power_of_ten, user_type, xtype};
 
 pub use pieces::Pieces;
 
-/// The days of type date and its kin: 0001-01-01 to 9999-12-31.
+/// The last day of date, datetime2 and datetimeoffset, as days since 0001-01-01: 9999-12-31.
 const LAST_DAY: u64 = 3_652_058;
 /// A datetime's days since 1900-01-01: from 1753-01-01 to 9999-12-31.
 const DATETIME_DAYS: std::ops::RangeInclusive<i32> = -53_690..=2_958_463;
@@ -34,7 +34,7 @@ pub enum Domain {
     Time(u8),
     /// Time of day with this scale, then a date.
     DateTime2(u8),
-    /// The same, then an offset in minutes.
+    /// A datetime2 of this scale, then an offset in minutes.
     DateTimeOffset(u8),
     /// Sign byte and magnitude below ten to the power of this precision.
     Decimal(u8),
@@ -46,13 +46,13 @@ pub enum Domain {
     Utf16,
     /// Binary XML: signature and version.
     Xml,
-    /// The same, or a document under XML compression (2022), whose format is unknown.
+    /// Binary XML, or a document under XML compression (2022), whose format is unknown.
     CompressibleXml,
     /// A value preceded by its type.
     Variant,
     /// A geometry or geography whose parts must add up.
     Spatial,
-    /// A header, then as many numbers as it says.
+    /// A header, then as many numbers as the header says.
     Vector,
 }
 
@@ -145,16 +145,17 @@ pub struct ShortDecimals {
 }
 
 impl ShortDecimals {
-    /// Those of this precision.
+    /// The valid values of a column of this precision.
     pub fn of(precision: u8) -> Self {
-        // Ten to the power of 20 is more than eight bytes hold.
+        // Eight bytes cannot hold ten to the power of 20.
         Self { most: 10u64.checked_pow(precision.into()).map_or(u64::MAX, |limit| limit - 1) }
     }
 
     /// Whether a sign byte and a magnitude are a value.
     #[inline]
     pub fn contains(self, sign: u8, magnitude: u64) -> bool {
-        // Minus zero is invalid: lists of fixes name it among what CHECKDB reports (docs/format/types-and-keys.md).
+        // Minus zero is invalid: lists of fixes name it among the values that CHECKDB reports
+        // (docs/format/types-and-keys.md).
         sign <= 1 && magnitude <= self.most && u64::from(sign) | magnitude != 0
     }
 }
@@ -183,14 +184,14 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
     Some(sign <= 1 && in_range && !is_minus_zero)
 }
 
-/// Whether a value may be an Always Encrypted one: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of
+/// Whether a value may be one of Always Encrypted: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of
 /// 16 bytes, whatever the declared type (docs/format/other-features.md#always-encrypted).
 pub fn may_be_encrypted(bytes: &[u8]) -> bool {
     may_begin_encrypted(bytes, bytes.len() as u64)
 }
 
-/// Whether a value of `stored_bytes` bytes that begins with `start` may be an Always Encrypted one
-/// (see [`may_be_encrypted`]).
+/// Whether a value of `stored_bytes` bytes that begins with `start` may be one of Always Encrypted (see
+/// [`may_be_encrypted`]).
 pub fn may_begin_encrypted(start: &[u8], stored_bytes: u64) -> bool {
     let blocks_bytes = stored_bytes.checked_sub(49);
     start.first() == Some(&1) && blocks_bytes.is_some_and(|bytes| bytes >= 16 && bytes.is_multiple_of(16))
@@ -223,7 +224,7 @@ fn variant(bytes: &[u8]) -> Option<bool> {
         return domain.contains(value).filter(|_| value.len() <= most);
     }
     let is_whole = match fixed_length(info).map(usize::from) {
-        // Decimals may take less than their precision allows for: an XML index has 9 bytes of a precision of 38.
+        // A decimal may have fewer bytes than its precision allows: an XML index stores 9 bytes at a precision of 38.
         Some(most) if matches!(domain, Domain::Decimal(_)) => value.len() <= most,
         Some(length) => value.len() == length,
         None => true,
@@ -332,7 +333,7 @@ mod tests {
                     if u32::try_from(magnitude).is_ok() {
                         assert_eq!(of_length(5), Some(is_value), "{sign} {magnitude}, precision {precision}");
                     }
-                    // The same value in more bytes.
+                    // The same number in more bytes.
                     assert_eq!(of_length(17), Some(is_value), "{sign} {magnitude}, precision {precision}");
                 }
             }

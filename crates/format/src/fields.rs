@@ -87,7 +87,7 @@ pub enum Structure {
     LogBlock,
     /// The header of every log record.
     LogRecord,
-    /// What a log record that changes a page has after its header.
+    /// The part after its header of a log record that changes a page.
     LogPageRecord,
     /// The log record that begins a transaction.
     LogBeginTransaction,
@@ -97,13 +97,13 @@ pub enum Structure {
     LogBeginCheckpoint,
     /// The log record that ends a checkpoint.
     LogEndCheckpoint,
-    /// The log record that makes a page anew.
+    /// The log record that formats a page.
     LogFormatPage,
     /// The log record that sets bits of an allocation map.
     LogSetBits,
     /// The log record that replaces a byte of a PFS page.
     LogSetFreeSpace,
-    /// The log record that drops rows which moved to another page.
+    /// The log record that drops rows moved to another page.
     LogDeleteSplit,
     /// The log record that sets counters of the catalog.
     LogCountDelta,
@@ -206,7 +206,7 @@ impl Structure {
         }
     }
 
-    /// The fields of the structure, by place.
+    /// The fields of the structure, in the order of their places.
     pub const fn fields(self) -> &'static [Field] {
         match self {
             Self::PageHeader => page::PAGE_HEADER,
@@ -265,7 +265,7 @@ pub fn all() -> impl Iterator<Item = &'static Field> {
 pub struct Field {
     /// The structure it belongs to.
     pub structure: Structure,
-    /// Its own name: SQL Server's where that is known.
+    /// Its name: SQL Server's own where that is known.
     pub name: &'static str,
     /// A plain English name.
     pub label: &'static str,
@@ -279,7 +279,7 @@ pub struct Field {
     pub meaning: &'static str,
     /// The heading under docs/format that describes it.
     pub reference: &'static str,
-    /// Message numbers of the checks that a wrong value can fail; empty if none can notice it.
+    /// Message numbers of the checks that a wrong value can fail; empty if no check can notice it.
     pub checked_by: &'static [u16],
 }
 
@@ -299,7 +299,7 @@ pub enum Place {
     },
     /// Two bytes per slot, backwards from the end of the page.
     FromPageEnd,
-    /// Where other fields of the record say.
+    /// At a place that other fields of the record give.
     Part(Part),
     /// The variable column with this number, counted from 0.
     Column(u16),
@@ -389,7 +389,7 @@ pub enum Kind {
     Hex,
     /// Bits with names.
     Flags(Names),
-    /// One of these.
+    /// One of these named values.
     Named(Names),
     /// [`crate::PageType`].
     PageType,
@@ -431,7 +431,7 @@ pub enum Kind {
     Bytes,
 }
 
-/// The rows of one structure; `reference` is that of the whole table unless a row has its own.
+/// The rows of one structure; a row without its own `reference` gets that of the whole table.
 macro_rules! fields {
     ($name:ident: $structure:ident, $reference:literal; $(
         $field:literal, $label:literal, $place:expr, $width:expr, $kind:expr, [$($check:literal),*], $meaning:literal;
@@ -451,7 +451,7 @@ macro_rules! fields {
 }
 use fields;
 
-/// What the tables need.
+/// The names that the modules of tables import.
 mod prelude {
     pub(super) use super::Count::{Given, Times};
     pub(super) use super::Kind::{self, *};

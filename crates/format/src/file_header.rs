@@ -17,7 +17,7 @@ pub struct FileHeader<'a> {
 }
 
 impl<'a> FileHeader<'a> {
-    /// The record in slot 0, which does not always start at 96. `None` if it is not whole.
+    /// The record in slot 0, which does not always start at 96. `None` if the record is incomplete.
     pub fn read(page: Page<'a>) -> Option<Self> {
         let record = Record::data(page.slot_bytes(0)?).ok()?;
         (record.variable_count() >= 6).then_some(Self { record })
@@ -53,7 +53,7 @@ impl<'a> FileHeader<'a> {
         u32_at(self.column(const { at("MaxSize", 4) }), 0).unwrap_or_default()
     }
 
-    /// Growth: pages, or percent.
+    /// Growth increment, in pages or in percent.
     pub fn growth(&self) -> u32 {
         u32_at(self.column(const { at("Growth", 4) }), 0).unwrap_or_default()
     }
@@ -63,7 +63,7 @@ impl<'a> FileHeader<'a> {
         u32_at(self.column(const { at("SectorSize", 4) }), 0).unwrap_or_default()
     }
 
-    /// Whether it is flagged as a sparse file: the bits are those of `sysfiles.status`.
+    /// Whether the file is flagged as sparse; the bits are those of `sysfiles.status`.
     pub fn is_sparse(&self) -> bool {
         const SPARSE: u32 = 0x1000_0000;
         u32_at(self.column(const { at("Status", 4) }), 0).unwrap_or_default() & SPARSE != 0

@@ -5,9 +5,9 @@ use std::fmt;
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// Address of a page: file id and page number within the file. Page `(0:0)` means "none".
+/// Address of a page: file id and page number within the file. `(0:0)` stands for "none".
 ///
-/// Prints as SQL Server does, file unsigned and page signed (docs/format/checkdb.md#order-of-lines).
+/// Prints as SQL Server does: file unsigned, page signed (docs/format/checkdb.md#order-of-lines).
 ///
 /// ```
 /// use format::PageId;
@@ -134,8 +134,8 @@ impl AllocUnitId {
         Self((index_id as u64) << 48 | (object_id as u64) << 16)
     }
 
-    /// The clustered index whose data pages may name this unit: those that SQL Server 2000 wrote last have index id 0
-    /// (docs/format/README.md#index-id-0-on-data-pages).
+    /// The clustered index whose data pages may name this unit: data pages that SQL Server 2000 wrote last have index
+    /// id 0 (docs/format/README.md#index-id-0-on-data-pages).
     ///
     /// ```
     /// use format::AllocUnitId;
@@ -150,7 +150,7 @@ impl AllocUnitId {
 }
 
 impl fmt::Display for AllocUnitId {
-    /// Signed, as SQL Server prints it.
+    /// Prints signed, as SQL Server does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.cast_signed().fmt(f)
     }

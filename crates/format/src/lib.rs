@@ -4,10 +4,10 @@
 //! findings: a view either yields a value or says which rule the bytes break.
 //!
 //! Accessors come in two tiers: *checked* ones, which return the violated rule ([`record::RecordFault`],
-//! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones for dumps, which return what is there.
-//! Nothing here panics, whatever the bytes are.
+//! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones for dumps, which return the bytes as they
+//! are. Nothing here panics, whatever the bytes are.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; each such line names it.
 #![warn(clippy::indexing_slicing)]
 
 pub mod allocation;

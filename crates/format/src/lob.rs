@@ -67,7 +67,7 @@ impl<'a> Fragment<'a> {
         u64_at(self.bytes, BLOB_ID_AT).unwrap_or_default()
     }
 
-    /// What the fragment is: 0 small root, 1 large root, 2 internal, 3 data, 4 and 5 roots, 6 super large root, 8 null.
+    /// Type of the fragment: 0 small root, 1 large root, 2 internal, 3 data, 4 and 5 roots, 6 super large root, 8 null.
     pub fn node_type(&self) -> u16 {
         u16_at(self.bytes, TYPE_AT).unwrap_or_default()
     }
@@ -83,7 +83,7 @@ impl<'a> Fragment<'a> {
         self.bytes.get(..length).unwrap_or_default()
     }
 
-    /// The piece of the value in a fragment that holds one, or all of it: types 0, 3 and 8.
+    /// The piece of the value in a fragment that holds one (type 3), or the whole value (types 0 and 8).
     pub fn data(&self) -> Option<&'a [u8]> {
         let content = self.content();
         match self.node_type() {
@@ -97,7 +97,7 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// What the fragment holds. A deleted fragment may have no content left.
+    /// Decodes the fragment. A deleted fragment may have no content left.
     pub fn node(&self) -> Node<'a> {
         if !self.is_live() {
             return Node::Undescribed(self.node_type());
@@ -176,7 +176,7 @@ fn inner(content: &[u8], layout: LinkLayout) -> Option<(u16, Links<'_>)> {
     (used <= places && end <= content.len()).then_some((level, Links { bytes: content, layout, count: used }))
 }
 
-/// What a fragment holds.
+/// A decoded fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Node<'a> {
     /// A whole value, or NULL.
@@ -186,14 +186,14 @@ pub enum Node<'a> {
     },
     /// The root of a tree.
     Tree {
-        /// 0 above the data.
+        /// 0 for nodes directly above the data.
         level: u16,
         /// Its children.
         links: Links<'a>,
     },
     /// A node below a root.
     Internal {
-        /// 0 above the data.
+        /// 0 for nodes directly above the data.
         level: u16,
         /// Its children.
         links: Links<'a>,
@@ -203,9 +203,9 @@ pub enum Node<'a> {
         /// Its length in bytes.
         size: u64,
     },
-    /// Parts of it are outside of it.
+    /// Some parts end outside the fragment.
     Malformed,
-    /// A type known by name only.
+    /// A type of which only the name is known.
     Undescribed(u16),
     /// A type that does not exist.
     Unknown(u16),
@@ -216,7 +216,8 @@ pub enum Node<'a> {
 pub struct Link {
     /// Where the child is.
     pub target: RecordId,
-    /// Bytes of the value below it, according to its parent. If lengths do not ascend, a size that no value has.
+    /// Bytes of the value below it, according to its parent. If the parent's lengths do not ascend, a size that no
+    /// value has.
     pub size: u64,
 }
 
@@ -247,7 +248,7 @@ impl<'a> Links<'a> {
     }
 }
 
-/// What a complex column of a row holds in place of the value.
+/// The content of a complex column in a row, which stands for the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pointer<'a> {
     /// Text pointer: the root of a text, ntext or image value, or of any value of a table that stores large values off
@@ -262,7 +263,7 @@ pub enum Pointer<'a> {
     InlineRoot {
         /// Id of the value.
         id: u64,
-        /// 0 above the data.
+        /// 0 if the children are data.
         level: u16,
         /// Its children.
         links: Links<'a>,
@@ -271,12 +272,12 @@ pub enum Pointer<'a> {
     Overflow {
         /// Id of the value.
         id: u64,
-        /// 0 above the data.
+        /// 0 if the children are data.
         level: u16,
         /// Its children.
         links: Links<'a>,
     },
-    /// The first byte says what it is, but the length does not fit.
+    /// The first byte names a pointer, but the length does not fit.
     Malformed,
     /// Something else: sparse vector, FILESTREAM, an undocumented layout.
     Undescribed,
@@ -285,7 +286,7 @@ pub enum Pointer<'a> {
 const TEXT_ID_AT: usize = offset(Structure::TextPointer, "blobId", 8);
 const TEXT_ROOT_AT: usize = offset(Structure::TextPointer, "root", 8);
 const POINTER_LEVEL_AT: usize = offset(Structure::InRowRoot, "level", 1);
-/// The id has six bytes, the high ones of eight; the bytes before it are another field.
+/// The ID fills the upper six of eight bytes; the two lower ones are another field.
 const POINTER_ID_AT: usize = offset(Structure::InRowRoot, "blobId", 6);
 
 impl<'a> Pointer<'a> {

@@ -1,7 +1,7 @@
 //! The transaction log: virtual log files (VLFs) of blocks of records (docs/format/log.md).
 //!
-//! Views only: [`vlf`] and [`block`] say where blocks and records are and whether they are sound, [`record`] what a record
-//! does. Reading files and following the log from block to block is the work of crate `log`.
+//! Views only: [`vlf`] and [`block`] find blocks and records and test whether they are sound; [`record`] decodes a
+//! record. Crate `log` reads files and follows the log from block to block.
 
 pub mod block;
 pub mod change;

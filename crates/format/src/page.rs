@@ -77,7 +77,7 @@ impl PageType {
         })
     }
 
-    /// Name for people, as used in this field.
+    /// Name for people, as documents and reports use it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -115,7 +115,7 @@ pub mod page_flags {
     pub const CHECKSUM: u16 = 0x200;
     /// On a map page: the body is encrypted (TDE). On pages of heaps and LOBs: there are empty slots.
     pub const ENCRYPTED: u16 = 0x08;
-    /// Which encryption key the body is encrypted with; never set on plain pages.
+    /// Number of the encryption key of the body; never set on plain pages.
     pub const ENCRYPTED_KEYS: u16 = 0xC00;
 }
 
@@ -167,7 +167,7 @@ pub struct PageHeader {
     pub xdes_id: [u8; 6],
     /// Ghost records on the page.
     pub ghost_count: U16,
-    /// Torn bits or checksum, by [`page_flags`].
+    /// Torn bits or checksum, as [`page_flags`] says.
     pub torn_bits: U32,
     /// Always zero.
     pub reserved: [u8; 32],
@@ -196,7 +196,7 @@ impl PageHeader {
         self.lsn.into()
     }
 
-    /// The allocation unit the header names.
+    /// The allocation unit that the header names.
     pub fn alloc_unit(&self) -> AllocUnitId {
         AllocUnitId::from_header(self.index_id.get(), self.object_id.get())
     }

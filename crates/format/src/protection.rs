@@ -19,7 +19,7 @@ pub enum Protection {
     Checksum,
 }
 
-/// The page is not as it was written.
+/// Why a page is not as it was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProtectionFault {
     /// The stored checksum differs from the computed one.
@@ -38,14 +38,14 @@ pub enum ProtectionFault {
     },
 }
 
-/// The checksum of a page: each 512-byte sector XORed into one word (the checksum field counting as zero), the words
-/// rotated left by 15 minus the sector number, and XORed (docs/format/checksums-and-torn-pages.md#checksum).
+/// The checksum of a page: XOR each 512-byte sector into one word (the checksum field counts as zero), rotate each word
+/// left by 15 minus the sector number, and XOR the words (docs/format/checksums-and-torn-pages.md#checksum).
 pub fn checksum(page: &PageBytes) -> u32 {
     simd::rotated_words(page) ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
 }
 
-/// Adds whole sectors of 512 bytes to a checksum of the same kind, which begins with 0: that of log blocks
-/// (docs/format/log.md#log-blocks) and of streams in backups (docs/format/backups.md).
+/// Adds whole sectors of 512 bytes to a checksum that begins with 0. Log blocks (docs/format/log.md#log-blocks) and
+/// streams in backups (docs/format/backups.md) use the algorithm of pages for other lengths.
 pub fn sectors_sum(sum: u32, sectors: &[u8]) -> u32 {
     simd::sectors_sum(sum, sectors)
 }
@@ -59,7 +59,7 @@ fn flags(page: &PageBytes) -> u16 {
     u16::from_le_bytes([page[FLAGS], page[FLAGS + 1]])
 }
 
-/// Verifies the page by the protection that its own flags name: a database may have pages of all three kinds.
+/// Verifies the page by the protection that its own flags name: one database may have pages of all three kinds.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     let flags = flags(page);
@@ -98,8 +98,8 @@ pub fn undo_torn_bits(page: &mut PageBytes) {
     }
 }
 
-/// Protects a page that was changed, torn bits undone, as its flags ask: its checksum, or the other pattern of torn bits, as
-/// every write alternates them.
+/// Protects a changed page, torn bits undone, in the way that its flags name: writes its checksum, or the other
+/// torn-bit pattern, because each write alternates them.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page, and its header")]
 pub fn seal(page: &mut PageBytes) {
     let flags = flags(page);

@@ -44,14 +44,14 @@ pub mod status {
     pub const RESERVED: u8 = 0x80;
 }
 
-/// What a record is: bits 1 to 3 of its first byte.
+/// Type of a record: bits 1 to 3 of its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordKind {
     /// A row where it belongs.
     Primary,
     /// A heap row moved here; its stub is at its old place.
     Forwarded,
-    /// Left at the old place of a moved heap row: the address of the row.
+    /// Left at the old place of a moved heap row: holds the address of the row.
     ForwardingStub,
     /// A row of an index page.
     Index,

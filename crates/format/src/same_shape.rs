@@ -1,14 +1,15 @@
-//! Pages most of whose records have the same shape, audited in one go.
+//! Pages whose records mostly have the same shape, audited in one pass.
 //!
 //! Nearly all pages are like this: their records have the same status, fixed length and column count, so that each
-//! column has the same place in all of them. They differ only in where they start, which columns are NULL and how long
-//! the variable ones are. A few may be deleted, or have a value that is not stored plainly: these *exceptions* have the
-//! shape, but their columns are examined row by row. On a data page, some slots may be empty, and some may have *others*:
-//! records of another shape, such as moved rows, what they left behind, and rows older than a column.
+//! column has the same place in all of them. The records differ only in where they start, which columns are NULL and
+//! how long the variable columns are. A few may be deleted, or have a value that is not stored plainly: these
+//! *exceptions* have the shape, but their columns are examined row by row. On a data page, some slots may be empty, and
+//! some may have *others*: records of another shape, such as moved rows, their forwarding stubs, and rows older than a
+//! column.
 //!
-//! [`SameShapeRows::load`] proves everything that [`Record::data`] and [`Record::index`] would prove of each record, in one
-//! loop without look-ups; anything unusual makes it return false, and nothing is known then. Checks that read a column of
-//! all rows in turn need neither parse a record again nor look up the place of the column.
+//! [`SameShapeRows::load`] proves everything that [`Record::data`] and [`Record::index`] would prove of each record, in
+//! one loop without look-ups. For anything unusual it returns false, and the results are undefined. Checks that read a
+//! column of all rows in turn need neither parse a record again nor look up the place of the column.
 
 mod alike;
 mod exceptions;
@@ -28,7 +29,7 @@ pub use expanded::BYTES_AFTER;
 pub use vectors::Vectors;
 pub use view::Rows;
 
-/// Columns whose null bits are kept, as words; wider rows are not handled here.
+/// Most columns whose null bits are kept, as words; rows with more are not handled here.
 const MAX_COLUMNS: u16 = 1024;
 const WORD_BITS: u16 = 64;
 
@@ -40,59 +41,59 @@ const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
 const GHOST: u32 = (RecordKind::Primary as u32 ^ RecordKind::GhostData as u32) << 1;
 const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostIndex as u32) << 1);
 
-/// What the records of a page have in common.
+/// The properties that the records of a page share.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct RowShape {
-    /// The first bytes of a live record without the bits that may differ: for data records up to the end of the fixed
-    /// part's length, for index records the status alone.
+    /// The first bytes of a live record without the bits that may differ. For data records they end with the length of
+    /// the fixed part; for index records they are the status byte alone.
     head: u32,
-    /// They are rows of an index.
+    /// The records are rows of an index.
     is_index: bool,
-    /// They begin like data records; others begin like those of index pages.
+    /// The records begin like data records, with a length; others begin like those of index pages.
     has_length: bool,
     /// End of the fixed part.
     fixed_end: u16,
-    /// Columns that the null bitmap counts; 0 without one.
+    /// Columns that the null bitmap counts; 0 without a bitmap.
     column_count: u16,
-    /// Where the variable part begins, if there is one.
+    /// Start of the variable part, in records that have one.
     variable_at: u16,
 }
 
-/// The records of one page at a time; keeps its allocations.
+/// The records of one page at a time; reuses its allocations.
 #[derive(Default)]
 pub struct SameShapeRows {
     shape: RowShape,
-    /// By row.
+    /// Place of the record, by row.
     spans: Vec<Span>,
-    /// Its slot, by row; empty if all slots have rows of the shape.
+    /// Slot, by row; empty if all slots have rows of the shape.
     slots: Vec<u16>,
-    /// Then, by slot: the place of whatever is there. Else, room to work in.
+    /// If `slots` is used: the place of any record, by slot. Otherwise a work buffer.
     places: Vec<Span>,
-    /// Then, the slots of records that do not have the shape.
+    /// If `slots` is used: the slots of records of another shape.
     others: Vec<u16>,
     /// The null bitmaps: the first word of each row, then the second one of each, and so on; stale if the shape has none.
     nulls: Vec<u64>,
-    /// By word: null bits that are set in some row.
+    /// Null bits that are set in some row, by word.
     any_nulls: Vec<u64>,
-    /// By row: variable columns stored.
+    /// Number of stored variable columns, by row.
     variables: Vec<u16>,
     /// Exceptions and others, by ascending slot.
     exceptions: Vec<Exception>,
-    /// By row: true unless it is an exception; empty if the rows have no exceptions.
+    /// By row: true unless the row is an exception; empty if no row is one.
     are_plain: Vec<bool>,
-    /// By row: true unless it is deleted; empty if the rows have no exceptions.
+    /// By row: true unless the row is deleted; empty if no row is an exception.
     are_live: Vec<bool>,
-    /// Rows that are no exceptions.
+    /// Number of rows that are no exceptions.
     plain: usize,
-    /// Live rows that have a complex column.
+    /// Number of live rows that have a complex column.
     complex: usize,
     /// Variable columns that are complex in some live row, the first lowest; the highest bit stands for all from the 64th on.
     complex_columns: u64,
-    /// By row: the sparse vector of a live one, or an empty span; stale while `soundness` is `Unknown`.
+    /// The sparse vector of each live row, or an empty span; stale while `soundness` is `Unknown`.
     vectors: Vec<Span>,
-    /// What is known of the vectors.
+    /// The properties that the vectors are known to have.
     soundness: Soundness,
-    /// The last page had vectors, so that the next one is likely to have some.
+    /// The last page had vectors, so the next one is likely to have some too.
     expects_vectors: bool,
     ghosts: u32,
     totals: Totals,
@@ -106,15 +107,16 @@ struct Totals {
     most_variables: u16,
     has_versions: bool,
     has_ghosts: bool,
-    /// Some variable column of a record is complex.
+    /// Some variable column of some record is complex.
     has_complex: bool,
     bytes: u32,
     padded_bytes: u32,
 }
 
 impl SameShapeRows {
-    /// Audits the records of a page whose header was found possible: whether most of them are rows of one shape, in sequence,
-    /// and all are whole and inside their space. If not, nothing is known. Slots may be empty if `may_be_empty` says so.
+    /// Audits the records of a page whose header was found possible. Returns true if most of them are rows of one
+    /// shape, and all are complete and inside their space; otherwise the results are undefined. Only with
+    /// `may_be_empty` may slots be empty.
     pub fn load(&mut self, page: Page<'_>, may_be_empty: bool) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
@@ -152,13 +154,13 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records in these spaces, by slot, if not all slots have a row of one shape.
+    /// Audits the records in these spaces, by slot, where some slots are empty or have a row of another shape.
     fn audit_most(&mut self, bytes: &[u8]) -> bool {
         std::mem::swap(&mut self.spans, &mut self.places);
         let shape_of = |place: &Span| RowShape::of(bytes_of(bytes, *place), None);
         let Some(mut shape) = self.places.iter().find_map(shape_of) else { return false };
         self.gather(bytes, shape);
-        // The first row may be one of few.
+        // The shape of the first row may be that of a minority.
         if self.spans.len() <= self.others.len()
             && let Some(second) = self.others.iter().find_map(|slot| shape_of(self.places.get(usize::from(*slot))?))
         {
@@ -183,7 +185,7 @@ impl SameShapeRows {
         true
     }
 
-    /// Finds the rows that may have this shape, and others.
+    /// Separates the rows that may have this shape from all others.
     fn gather(&mut self, bytes: &[u8], shape: RowShape) {
         let Self { spans, slots, others, places, .. } = self;
         spans.clear();
@@ -199,7 +201,7 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records in their spaces.
+    /// Audits the records in their spaces; false if one does not have the shape, or is not inside its space.
     fn audit(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         if !self.start(bytes, shape) {
             return false;
@@ -214,7 +216,7 @@ impl SameShapeRows {
         self.nulls_from(bytes, 1)
     }
 
-    /// Makes room for what is found of records of this shape; false if there are more than these bytes can hold.
+    /// Sizes the buffers for records of this shape; false if there are more records than these bytes can hold.
     fn start(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         let words = usize::from(shape.column_count.div_ceil(WORD_BITS).max(1));
         // Each record has a null bitmap of its own.
@@ -229,16 +231,16 @@ impl SameShapeRows {
         true
     }
 
-    /// Loads the space of each record: to the next one by place, or to the end of used space; and says whether slots are
-    /// empty, and whether the others are in the order of the records. `None` if a slot points into the header or beyond used
-    /// space, or shares its place with another.
+    /// Loads the space of each record: up to the next record by place, or to the end of used space. Returns whether
+    /// some slots are empty, and whether the used slots are in the order of their records. `None` if a slot points into
+    /// the header or beyond used space, or shares its place with another.
     fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<(bool, bool)> {
         let free_data = page.header().free_data.get();
         let array = page.bytes().get(PAGE_BYTES - 2 * count..)?;
         self.spans.resize(count, Span::default());
         let (mut is_ascending, mut has_empty) = (true, false);
         let (mut next, mut lowest) = (free_data, u16::MAX);
-        // From the last slot, which has the last record, to the first: the order of the array.
+        // From the last slot, which has the last record, to the first; the array has this order.
         for (entry, span) in array.as_chunks().0.iter().zip(self.spans.iter_mut().rev()) {
             let offset = u16::from_le_bytes(*entry);
             if offset == 0 {
@@ -255,7 +257,7 @@ impl SameShapeRows {
             .then_some((has_empty, is_ascending))
     }
 
-    /// The same for records that are not in the order of their slots.
+    /// Loads the spaces of records that are not in the order of their slots.
     #[cold]
     fn sorted_spaces(&mut self, page: Page<'_>) -> bool {
         self.order.load(page);
@@ -272,13 +274,13 @@ impl SameShapeRows {
         true
     }
 
-    /// Audits each record, and replaces the length of its space by its own.
+    /// Audits each record, and replaces the length of its space by the length of the record.
     fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &[u8]) -> Option<Totals> {
         let shape = self.shape;
         let fixed_end = usize::from(shape.fixed_end);
         let variable_at = usize::from(shape.variable_at);
         let columns = mask(shape.column_count);
-        // Few sums, so that all stay in registers.
+        // Few accumulators, so that all stay in registers.
         let (mut all_nulls, mut differences, mut all_ends) = (0, 0, 0);
         let rows = self.spans.iter_mut().zip(&mut self.nulls).zip(&mut self.variables);
         for ((span, null), variable) in rows {
@@ -342,7 +344,7 @@ impl SameShapeRows {
         })
     }
 
-    /// Total length of the records, and the same with very short ones counted as long as a forwarding stub.
+    /// Total length of the records; then the total with very short records counted as long as a forwarding stub.
     fn lengths(&self) -> [u32; 2] {
         let [mut bytes, mut padded_bytes] = [0; 2];
         for span in &self.spans {
@@ -352,7 +354,7 @@ impl SameShapeRows {
         [bytes, padded_bytes]
     }
 
-    /// Reads the words of the null bitmaps from this one on; false if they are not certainly inside the page.
+    /// Reads the words of the null bitmaps, from number `first` on; false if a bitmap may end outside the page.
     fn nulls_from(&mut self, page: &[u8], first: usize) -> bool {
         (first..self.any_nulls.len()).all(|word| self.null_word(page, word))
     }
@@ -372,17 +374,17 @@ impl SameShapeRows {
         any_nulls.get_mut(word).map(|of_word| *of_word = any).is_some()
     }
 
-    /// Places of the records, others among them, by slot; length 0 for an empty slot.
+    /// Places of all records by slot, those of another shape included; length 0 for an empty slot.
     pub fn spans(&self) -> &[Span] {
         if self.slots.is_empty() { &self.spans } else { &self.places }
     }
 
-    /// Number of rows of the shape, deleted ones among them.
+    /// Number of rows of the shape, deleted ones included.
     pub fn count(&self) -> usize {
         self.spans.len()
     }
 
-    /// Slots of records that have another shape. [`Record::data`] found each of them whole.
+    /// Slots of records of another shape. [`Record::data`] found each of them sound.
     pub fn others(&self) -> &[u16] {
         if self.slots.is_empty() { &[] } else { &self.others }
     }
@@ -397,17 +399,17 @@ impl SameShapeRows {
         self.totals.bytes
     }
 
-    /// The same with very short records counted as long as a forwarding stub.
+    /// Total length of the rows in bytes, with very short records counted as long as a forwarding stub.
     pub fn padded_bytes(&self) -> u32 {
         self.totals.padded_bytes
     }
 
-    /// The rows of the shape on `page`, the last one loaded.
+    /// The rows of the shape on `page`, which must be the last one loaded.
     pub fn of<'a>(&'a self, page: Page<'a>) -> Rows<'a> {
         self.of_bytes(page.bytes())
     }
 
-    /// The rows in `bytes`, the last ones loaded.
+    /// The rows in `bytes`, which must be those loaded last.
     pub fn of_bytes<'a>(&'a self, bytes: &'a [u8]) -> Rows<'a> {
         Rows::new(self, bytes)
     }
@@ -448,7 +450,7 @@ impl RowShape {
         Some(Self { head, is_index, has_length, fixed_end, column_count, variable_at })
     }
 
-    /// Whether a data record begins as one of this shape, and has its number of columns.
+    /// Whether a data record begins like one of this shape, and has its number of columns.
     fn may_be_of(&self, space: &[u8]) -> bool {
         let difference = space.first_chunk().map(|head| (u32::from_le_bytes(*head) ^ self.head) & !u32::from(OPTIONAL));
         difference.is_some_and(|difference| difference == 0 || difference == GHOST)
@@ -456,12 +458,12 @@ impl RowShape {
     }
 }
 
-/// The null bits of a word that has those of this many columns and of more words before it.
+/// The null bits in use in a word that has those of `columns` columns, or of the first 64 of them.
 fn mask(columns: u16) -> u64 {
     u64::MAX >> (WORD_BITS - columns.clamp(1, WORD_BITS))
 }
 
-/// The bytes of a span; none if it ends outside.
+/// The bytes of a span; empty if the span ends outside.
 #[inline]
 fn bytes_of(bytes: &[u8], span: Span) -> &[u8] {
     let start = usize::from(span.offset);

@@ -1,6 +1,6 @@
-//! The page checksum in the widest registers of the processor. The only place with `unsafe` code: one call of a
-//! function that needs the feature just detected. [`folded_words`] is its safe twin, and the source that both are
-//! compiled from.
+//! The page checksum in the widest registers of the processor. Only this module has `unsafe` code: one call of a
+//! function that needs the feature just detected. [`folded_words`] is its safe twin; both are compiled from that
+//! source.
 
 use crate::page::{PAGE_BYTES, PageBytes};
 
@@ -9,9 +9,9 @@ pub(crate) const SECTOR_BYTES: usize = 512;
 /// Sectors of a page.
 pub(crate) const SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 
-/// The checksum of all bytes of a page as they are: each sector XORed into one word, the words rotated left by 15 minus
-/// the sector's number, and XORed (docs/format/checksums-and-torn-pages.md#checksum). Uses AVX2 if the processor has
-/// it.
+/// The checksum of all bytes of a page, its checksum field included: XOR each sector into one word, rotate the words
+/// left by 15 minus the sector's number, and XOR them (docs/format/checksums-and-torn-pages.md#checksum). Uses AVX2 if
+/// the processor has it.
 #[inline]
 pub(crate) fn rotated_words(page: &PageBytes) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -39,8 +39,8 @@ fn folded_words(page: &PageBytes) -> u32 {
     sum
 }
 
-/// Adds sectors to a checksum: the sum rotated by one bit before the XOR of each sector's words. What [`rotated_words`] does
-/// with the sectors of a page, for any number of them; bytes after the last whole sector do not count.
+/// Adds sectors to a checksum: rotates the sum by one bit before the XOR of each sector's words. Gives the result of
+/// [`rotated_words`] for any number of sectors; bytes after the last whole sector do not count.
 pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -57,13 +57,13 @@ fn sectors_with_avx2(sum: u32, bytes: &[u8]) -> u32 {
     folded_sectors(sum, bytes)
 }
 
-/// The same for any processor.
+/// Adds sectors on any processor.
 #[inline(always)]
 fn folded_sectors(sum: u32, bytes: &[u8]) -> u32 {
     bytes.as_chunks::<SECTOR_BYTES>().0.iter().fold(sum, |sum, sector| sum.rotate_left(1) ^ folded_sector(sector))
 }
 
-/// All words of a sector in one: two words at a time, the form that compilers vectorize best.
+/// XOR of all words of a sector: two words at a time, the form that compilers vectorize best.
 #[inline(always)]
 fn folded_sector(sector: &[u8; SECTOR_BYTES]) -> u32 {
     let words = sector.as_chunks().0.iter().fold(0, |folded, word| folded ^ u64::from_le_bytes(*word));

@@ -1,4 +1,4 @@
-//! The slot array against the page: where each record starts and how much space it has
+//! The slot array compared with the page: where each record starts and how much space it has
 //! (docs/format/checkdb.md#tests-in-messages, 8941-8943).
 
 use std::ops::RangeInclusive;
@@ -51,7 +51,7 @@ impl Span {
 pub struct SlotOrder {
     entries: Vec<SlotEntry>,
     empty: u16,
-    /// No two of these entries, in the order of their places, have the same place.
+    /// The entries, sorted by place, all have different places.
     is_ascending: bool,
 }
 
@@ -81,7 +81,7 @@ impl SlotOrder {
         pairs.fold(true, |all, (prior, next)| all & (prior.offset < next.offset))
     }
 
-    /// Whether no two slots point to the same place, and all point to one in this range.
+    /// Whether all slots point to different places, all of them in this range.
     pub fn are_apart_in(&self, range: RangeInclusive<u16>) -> bool {
         let ends = [self.entries.first(), self.entries.last()];
         self.is_ascending && ends.iter().flatten().all(|entry| range.contains(&entry.offset))

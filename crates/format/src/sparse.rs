@@ -42,9 +42,9 @@ pub struct SparseVector<'a> {
 pub struct SparseValue<'a> {
     /// Id of its column.
     pub column: u16,
-    /// What is stored.
+    /// The stored bytes.
     pub bytes: &'a [u8],
-    /// Not stored plainly.
+    /// The stored bytes are not the plain value.
     pub is_complex: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> SparseVector<'a> {
     }
 
     /// The vector of a record of a table with sparse columns: the last variable column, or the last but one of a
-    /// forwarded row, which ends with its back pointer.
+    /// forwarded row, because that row ends with its back pointer.
     pub fn of(record: &Record<'a>) -> Option<Self> {
         let behind = u16::from(record.kind() == RecordKind::Forwarded);
         match record.variable(record.variable_count().checked_sub(behind)?)? {
@@ -99,14 +99,15 @@ impl<'a> SparseVector<'a> {
         self.position(column)?.map(|position| self.entry(position)).transpose()
     }
 
-    /// Where the value of the column with this id is in the vector's bytes; `None` if it is NULL, or its entry is impossible.
+    /// Range of the value of this column in the vector's bytes; `None` if the value is NULL, or its entry is
+    /// impossible.
     pub fn place_of(&self, column: u16) -> Option<Range<u16>> {
         let position = self.position(column).ok()??;
         let (value, (end, _)) = (self.entry(position).ok()?, self.end(position));
         Some(end.checked_sub(value.bytes.len())? as u16..end as u16)
     }
 
-    /// Which of the values is that of the column with this id; `None` if NULL.
+    /// Position among the values of the column with this id; `None` if NULL.
     fn position(&self, column: u16) -> Result<Option<usize>, SparseFault> {
         self.values_at()?;
         let (mut low, mut high) = (0, self.count);
@@ -121,7 +122,7 @@ impl<'a> SparseVector<'a> {
         Ok(None)
     }
 
-    /// What is before the values, of a vector that breaks no rule.
+    /// The bytes before the values; `None` if the vector breaks a rule.
     pub(crate) fn sound_head(&self) -> Option<&'a [u8]> {
         self.fault().is_none().then_some(self.bytes.get(..self.values_at().ok()?)?)
     }
@@ -149,7 +150,7 @@ impl<'a> SparseVector<'a> {
         self.word(HEADER_BYTES + 2 * position)
     }
 
-    /// End of a value, and whether it is complex: marked as in the record's own offsets.
+    /// End of a value, and whether it is complex: marked as in the end offsets of a record.
     fn end(&self, position: usize) -> (usize, bool) {
         let word = self.word(HEADER_BYTES + 2 * self.count + 2 * position);
         (usize::from(word & !COMPLEX), word & COMPLEX != 0)
@@ -233,7 +234,7 @@ mod tests {
         row.extend(VECTOR);
         let record = Record::data(&row).expect("a record");
         assert_eq!(SparseVector::of(&record), SparseVector::read(&VECTOR));
-        // The published row of a table with nothing but sparse columns, all NULL: neither bitmap nor variable part.
+        // The published row of a table that has only sparse columns, all NULL: neither bitmap nor variable part.
         let row = [0, 0, 4, 0, 1, 0, 8, 0, 0];
         assert_eq!(SparseVector::of(&Record::data(&row).expect("a record")), None);
         // The same table with a value: a variable part without bitmap.
@@ -241,7 +242,7 @@ mod tests {
         let value =
             |row: &[u8]| SparseVector::of(&Record::data(row).expect("a record"))?.value(1).ok()?.map(|v| v.bytes[0]);
         assert_eq!(value(&row), Some(5));
-        // Forwarded: the back pointer is after it.
+        // In a forwarded row, the back pointer follows the vector.
         row[0] = 0x22;
         row.splice(4..8, [2, 0, 22, 0x80, 32, 0x80]);
         row.extend([0, 4, 9, 0, 0, 0, 1, 0, 3, 0]);

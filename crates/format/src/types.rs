@@ -38,7 +38,7 @@ pub mod xtype {
     pub const JSON: u8 = 244;
 }
 
-/// Type ids (syscolpars.utype) that say more than the xtype does.
+/// Type ids (syscolpars.utype) that are more specific than the xtype.
 pub mod user_type {
     /// A node of a hierarchy; xtype 240.
     pub const HIERARCHYID: i32 = 128;
@@ -86,7 +86,7 @@ impl TypeInfo {
         info
     }
 
-    /// Whether a column can be declared with this precision and scale: a damaged catalog may hold any.
+    /// Whether a column can be declared with this precision and scale; a damaged catalog may hold others.
     pub fn is_possible(self) -> bool {
         match self.xtype {
             xtype::DECIMAL | xtype::NUMERIC => (1..=38).contains(&self.precision) && self.scale <= self.precision,
@@ -188,7 +188,7 @@ pub fn is_decimal(info: TypeInfo) -> bool {
     matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC)
 }
 
-/// 10 to the power of a precision or scale, up to 38: a `u128` holds no greater one.
+/// 10 to the power of a precision or scale; `None` above 38, which a `u128` cannot hold.
 #[inline]
 pub fn power_of_ten(exponent: u8) -> Option<u128> {
     #[expect(clippy::indexing_slicing, reason = "a constant, one by one")]

@@ -65,7 +65,7 @@ fn datetime(ticks: u32, days: i32) -> Option<String> {
 }
 
 fn date(bytes: &[u8]) -> Option<String> {
-    // The type reaches back to year 1, datetime only to 1753: a shift by whole 400-year cycles keeps the calendar.
+    // The type begins in year 1, datetime only in 1753: a shift by whole 400-year cycles keeps the calendar.
     const CYCLE: i32 = 146_097;
     let days = i32::try_from(unsigned(bytes)).ok()?;
     let cycles = if days < 5 * CYCLE { 5 } else { 0 };

@@ -1,4 +1,5 @@
-//! The documents and the code agree: tables of offsets come from the catalog of fields, and every citation leads somewhere.
+//! The documents and the code agree: tables of offsets come from the catalog of fields, and every citation has a
+//! target.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use format::fields::{Count, Field, Kind, Place, Structure, Width};
 
-/// Rewrites the generated tables instead of comparing them.
+/// If set, the generated tables are rewritten instead of compared.
 const WRITE: &str = "MDFSCK_WRITE_DOCS";
 /// A generated table is between these lines.
 const BEGIN: &str = "<!-- fields: ";
@@ -17,7 +18,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Files of the repository with one of these extensions, below `folder`.
+/// Files below `folder` that have one of these extensions.
 fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -33,7 +34,7 @@ fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// What a field says, with its named bits or values.
+/// The meaning of a field, with its named bits or values.
 fn meaning(field: &Field) -> String {
     let names: Vec<String> = match field.kind {
         Kind::Flags(names) => names.iter().map(|(bit, name)| format!("0x{bit:X} {name}")).collect(),
@@ -99,7 +100,7 @@ fn table(structure: Structure) -> String {
     text
 }
 
-/// The document with its tables made anew, and the structures that it has.
+/// The document with its tables regenerated, and the structures in them.
 fn with_tables(document: &str) -> (String, Vec<Structure>) {
     let (mut text, mut structures, mut is_in_table) = (String::new(), Vec::new(), false);
     for line in document.lines() {
@@ -154,12 +155,12 @@ fn anchors(document: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// Documents that were read for their anchors; `None` for a file that does not exist.
+/// The anchors of documents read so far; `None` for a file that does not exist.
 #[derive(Default)]
 struct Targets(BTreeMap<PathBuf, Option<BTreeSet<String>>>);
 
 impl Targets {
-    /// Why a citation of `path` and `anchor` leads nowhere.
+    /// Why a citation of `path` and `anchor` has no target; `None` if it has one.
     fn fault(&mut self, path: &Path, anchor: Option<&str>) -> Option<&'static str> {
         let found = self.0.entry(path.to_owned()).or_insert_with(|| {
             let is_document = path.extension().is_some_and(|extension| extension == "md");
@@ -179,7 +180,7 @@ fn split(citation: &str) -> (&str, Option<&str>) {
     citation.split_once('#').map_or((citation, None), |(path, anchor)| (path, Some(anchor)))
 }
 
-/// Names of documents in a text, with the heading that follows: `docs/format/lob.md#data`.
+/// Citations of documents in a text, with the heading if there is one: `docs/format/lob.md#data`.
 fn citations(text: &str) -> impl Iterator<Item = &str> {
     let is_path = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
     text.match_indices(".md").filter_map(move |(at, extension)| {
@@ -193,7 +194,7 @@ fn citations(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the links of a Markdown document lead, outside of code.
+/// The targets of the links in a Markdown document, outside of code.
 fn links(document: &str) -> Vec<&str> {
     let mut links = Vec::new();
     let (mut is_code, mut rest) = (false, document);
@@ -210,7 +211,7 @@ fn links(document: &str) -> Vec<&str> {
     links
 }
 
-/// Resolves `.` and `..` by the names alone.
+/// Resolves `.` and `..` without looking at the file system.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,6 +1,6 @@
 //! A compressed row as the equivalent uncompressed record.
 //!
-//! Code that reads records need not know of compression: an [`Expansion`] assigns places to the columns of a rowset
+//! Code that reads records need not support compression: an [`Expansion`] assigns places to the columns of a rowset
 //! once, and writes each row to a buffer as a FixedVar data record with its columns in those places.
 
 mod together;
@@ -17,21 +17,22 @@ pub use together::{CommonForm, ExpandedPage, ExpandedRow, PageColumns};
 
 /// Bytes of a page for records and slots.
 const BODY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
-/// Where the fixed columns of a data record begin.
+/// Start of the fixed columns in a data record.
 const FIXED_START: u16 = 4;
-/// Ends of variable columns have 15 bits.
+/// End offsets of variable columns have 15 bits.
 const MAX_IMAGE_BYTES: usize = 0x7FFF;
-/// A table has at most 1024 columns that are not sparse, and sparse columns cannot be compressed; dropped columns add
-/// to that.
+/// A table has at most 1024 columns that are not sparse, and sparse columns cannot be compressed; dropped columns are
+/// added.
 const MAX_COLUMNS: usize = 4096;
-/// The most that the variable columns of a page's rows take where no compression information completes them: a byte of
-/// compressed Unicode stands for at most two.
+/// Most bytes that the variable columns of a page's rows have without compression information: one byte of compressed
+/// Unicode becomes at most two.
 const MOST_VARIABLE_BYTES: usize = 2 * BODY_BYTES;
-/// With compression information. A row of four nvarchar columns, each a symbol of one byte for the same 2,015 bytes, takes 10 bytes and
-/// stands for 16,120; beside that value a page has 608 of them, 9.8 MB. Other numbers of columns, and anchors, give less. That
-/// is more than a server writes if, as is likely, the 8,060 bytes that a row may have are those of its expanded form.
+/// Most bytes with compression information. A row of four nvarchar columns, each a one-byte symbol for the same 2,015
+/// bytes, has 10 bytes on the page and 16,120 expanded. Beside that value, a page has space for 608 such rows: 9.8 MB.
+/// Other column counts, and anchors, give less. A server writes less if, as is likely, its limit of 8,060 bytes per row
+/// applies to the expanded form.
 const MOST_COMPLETED_BYTES: usize = 10 << 20;
-/// The root of a value off the row, with five links (docs/format/records.md#complex-columns).
+/// The in-row root of an off-row value, with five links (docs/format/records.md#complex-columns).
 const MOST_POINTER_BYTES: usize = 12 + 12 * 5;
 /// First byte of a prefix length of two bytes.
 const WIDE_PREFIX: u8 = 0x80;
@@ -51,16 +52,16 @@ pub struct CompressedColumn {
 struct Slot {
     info: TypeInfo,
     codec: Codec,
-    /// First byte of a fixed column, or 0.
+    /// Offset of a fixed column; 0 for a variable one.
     fixed: u16,
     length: u16,
-    /// End of the fixed part of a record whose last column this is.
+    /// End of the fixed part of a record that has no later columns.
     fixed_end: u16,
-    /// Variable columns of such a record.
+    /// Number of variable columns in such a record.
     variable: u16,
 }
 
-/// How rows of a compressed rowset are expanded.
+/// The rules by which rows of a compressed rowset are expanded.
 #[derive(Clone, Debug)]
 pub struct Expansion {
     slots: Vec<Slot>,
@@ -68,16 +69,16 @@ pub struct Expansion {
     has_information: bool,
 }
 
-/// The most that the rows of a page take in expanded form.
+/// The most memory that the rows of a page need in expanded form.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MostOfPage {
     /// Bytes of all rows.
     pub bytes: usize,
-    /// Values that they have.
+    /// Number of values in the rows.
     pub values: usize,
 }
 
-/// Buffers for expanded rows; keeps its allocations.
+/// Buffers for expanded rows; reuses its allocations.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     image: Vec<u8>,
@@ -91,23 +92,24 @@ pub struct Scratch {
 pub struct Expanded<'s> {
     /// The uncompressed record.
     pub record: Record<'s>,
-    /// Columns, by null bit, whose values are not in the record, and why. They are zero or empty there.
+    /// Columns, by null bit, whose values are not in the record, and why not. The record has zero or an empty value for
+    /// them.
     pub doubts: &'s [(u16, Doubt)],
 }
 
-/// A column's value, prefix and symbol resolved.
+/// The value of a column, with prefix and symbol resolved.
 enum Value<'a> {
     Null,
     Bit(bool),
-    /// The first bytes of the anchor, and the bytes after them.
+    /// The first bytes come from the anchor, the others from the record.
     Bytes(&'a [u8], &'a [u8]),
     Complex(&'a [u8]),
     Unknown(&'static str),
 }
 
 impl Expansion {
-    /// The expansion of a rowset whose CD columns are `columns`, in order; `None` for a number that the catalog does
-    /// not have although it has higher ones. `None` as a whole if no record has room for all of them.
+    /// The expansion of a rowset whose CD columns are `columns`, in order. An element is `None` if the catalog lacks
+    /// this column number but has higher ones. Returns `None` if no record can hold all columns.
     pub fn new(columns: &[Option<CompressedColumn>]) -> Option<Self> {
         if columns.len() > MAX_COLUMNS {
             return None;
@@ -130,34 +132,34 @@ impl Expansion {
             }
             slots.push(Slot { info, codec, fixed, length: length.unwrap_or_default(), fixed_end, variable });
         }
-        // Every place must be one that a catalog can express.
+        // Every place must be one that the catalog can express.
         (usize::from(fixed_end) <= MAX_IMAGE_BYTES).then_some(Self { slots, has_information: false })
     }
 
-    /// The same for a rowset under PAGE compression: its pages may have anchors and dictionaries.
+    /// Allows for PAGE compression: pages of the rowset may have anchors and dictionaries.
     pub fn with_information(self) -> Self {
         Self { has_information: true, ..self }
     }
 
-    /// The most that the rows of a page take in expanded form. Columns of fixed length that are NULL take half a byte on the page:
-    /// 1,156 rows of an int and a `char(8000)` take 9 MB.
+    /// The most memory that the rows of a page need in expanded form. A column of fixed length that is NULL has half a
+    /// byte on the page: 1,156 rows of an int and a `char(8000)` become 9 MB.
     pub fn most_of_page(&self) -> MostOfPage {
         let most_variable_bytes = if self.has_information { MOST_COMPLETED_BYTES } else { MOST_VARIABLE_BYTES };
         let (mut most, mut of_row) = (MostOfPage::default(), 0);
-        // Rows may be older than the last columns.
+        // Rows written before the last columns were added have fewer columns.
         for count in 0..=self.slots.len() {
             let last = count.checked_sub(1).and_then(|last| self.slots.get(last));
             let (fixed_end, variable) = last.map_or((FIXED_START, 0), |last| (last.fixed_end, last.variable));
             let longest = |last: &Slot| match (last.info.xtype, usize::from(last.info.length)) {
-                // Values of a (max) type, and of these with the option 'text in row', may be in the row.
+                // Values of a (max) type, and of the older types with the option 'text in row', may be in the row.
                 (_, 0) | (xtype::TEXT | xtype::NTEXT | xtype::IMAGE, _) => BODY_BYTES,
-                // A value off the row has a pointer in it.
+                // An off-row value has a pointer in the row.
                 (_, length) => length.clamp(MOST_POINTER_BYTES, BODY_BYTES),
             };
             of_row += last.filter(|last| last.fixed == 0).map_or(0, longest);
             let ends = 2 + 2 * (usize::from(variable) + 1);
             let head = usize::from(fixed_end) + 2 + count.div_ceil(8) + ends + BACK_POINTER.len() + VERSION_TAG_BYTES;
-            // A slot, and a record of its status, the number of its columns, and their descriptors.
+            // One slot, and a record of a status byte, the column count, and the descriptors.
             let rows = BODY_BYTES / (2 + 2 + count.div_ceil(2));
             most.bytes = most.bytes.max(rows * head + (rows * of_row).min(most_variable_bytes));
             most.values = most.values.max(rows * count);
@@ -165,20 +167,20 @@ impl Expansion {
         most
     }
 
-    /// Columns of the rowset.
+    /// Number of columns of the rowset.
     pub fn columns(&self) -> usize {
         self.slots.len()
     }
 
     /// Place of a column, counted from 0, in expanded records: positive byte offset, or negative number of a variable
-    /// column. Its null bit is its number from 1; a bit column is the lowest bit of its byte.
+    /// column. Its null bit is the column's number from 1; a bit column is the lowest bit of its byte.
     pub fn place(&self, column: usize) -> Option<i16> {
         let slot = self.slots.get(column)?;
         let place = i16::try_from(if slot.fixed > 0 { slot.fixed } else { slot.variable }).ok()?;
         Some(if slot.fixed > 0 { place } else { -place })
     }
 
-    /// Tests what needs the page and the column types: symbols, prefixes, the descriptor of a set bit.
+    /// Tests the rules that depend on the page and the column types: symbols, prefixes, the descriptor of a set bit.
     pub fn audit(&self, record: &CdRecord<'_>, info: Option<&CompressionInfo<'_>>) -> Result<(), CdFault> {
         for (number, (column, slot)) in record.columns().zip(&self.slots).enumerate() {
             match column.descriptor {
@@ -210,7 +212,7 @@ impl Expansion {
         Ok(())
     }
 
-    /// Expands a row into `scratch`; `Err` says why not.
+    /// Expands a row into `scratch`; `Err` gives the reason if that is impossible.
     pub fn expand<'s>(
         &self,
         record: &CdRecord<'_>,
@@ -276,7 +278,7 @@ impl Expansion {
     }
 }
 
-/// Puts a resolved value into its place; a NULL takes none.
+/// Writes a resolved value to its place; a NULL has none.
 #[inline]
 fn put_value(
     slot: &Slot,
@@ -304,7 +306,7 @@ fn put_value(
     Ok(())
 }
 
-/// Decodes a value into its place.
+/// Decodes a value and writes it to its place.
 fn put(slot: &Slot, stored: &[u8], image: &mut Vec<u8>, text: &mut Vec<u8>) -> Result<(), Doubt> {
     match slot.codec {
         Codec::Unicode => unicode(stored, image),
@@ -313,7 +315,7 @@ fn put(slot: &Slot, stored: &[u8], image: &mut Vec<u8>, text: &mut Vec<u8>) -> R
     }
 }
 
-/// Decodes a value of fixed length into its place.
+/// Decodes a value of fixed length and writes it to its place.
 fn put_fixed(slot: &Slot, stored: &[u8], image: &mut [u8], text: &mut Vec<u8>) -> Result<(), Doubt> {
     let place = usize::from(slot.fixed)..usize::from(slot.fixed) + usize::from(slot.length);
     match image.get_mut(place) {
@@ -322,7 +324,7 @@ fn put_fixed(slot: &Slot, stored: &[u8], image: &mut [u8], text: &mut Vec<u8>) -
     }
 }
 
-/// Prefix and suffix in one piece.
+/// Prefix and suffix as one slice, copied to `whole` only if both have bytes.
 fn joined<'a>(prefix: &'a [u8], suffix: &'a [u8], whole: &'a mut Vec<u8>) -> &'a [u8] {
     match (prefix, suffix) {
         ([], only) | (only, []) => only,
@@ -361,7 +363,7 @@ fn resolve<'a>(column: &CdColumn<'a>, info: Option<&CompressionInfo<'a>>, number
         Anchor::None if column.is_complex => Value::Complex(stored),
         Anchor::None => Value::Bytes(&[], stored),
         _ if column.is_complex => Value::Unknown("a pointer in a column that has an anchor"),
-        // A prefix of no bytes and nothing after it: zero.
+        // A prefix length of 0 and no bytes after it: zero.
         Anchor::Bit(_) if stored == [0] => Value::Bit(false),
         Anchor::Bit(_) => Value::Unknown("a bit with bytes of its own"),
         Anchor::Bytes(anchor) => match split_prefix(stored) {
@@ -373,8 +375,8 @@ fn resolve<'a>(column: &CdColumn<'a>, info: Option<&CompressionInfo<'a>>, number
     }
 }
 
-/// The length of the prefix that an anchored value takes from the anchor, and what follows it: one byte, or two for 128
-/// to 255. The encoding of longer ones is undocumented.
+/// The length of the anchor prefix of a value, and the bytes after it. One byte gives the length, or two from 128 to
+/// 255; the encoding of longer ones is undocumented.
 fn split_prefix(stored: &[u8]) -> Option<(usize, &[u8])> {
     match stored {
         [WIDE_PREFIX, length, suffix @ ..] => Some(((*length).into(), suffix)),

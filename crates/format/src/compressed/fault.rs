@@ -7,7 +7,7 @@ pub enum CdTest {
     Compressed,
     /// The record has no more columns than the rowset.
     ColumnCount,
-    /// The column descriptors lie inside the record.
+    /// The column descriptors are inside the record.
     Descriptors,
     /// Each descriptor has a meaning.
     Descriptor,
@@ -15,23 +15,23 @@ pub enum CdTest {
     BitDescriptor,
     /// A cluster's length is the sum of its columns' lengths.
     ShortCluster,
-    /// The short region lies inside the record.
+    /// The short region is inside the record.
     ShortRegion,
     /// The long region begins inside the record.
     LongRegion,
-    /// Each descriptor of a long value has one.
+    /// Each descriptor of a long value has a long value.
     LongCount,
-    /// A cluster's count of long values equals that of its descriptors.
+    /// A cluster's count of long values equals the number of its descriptors of long values.
     LongCluster,
     /// The ends of the long values ascend.
     LongAscend,
     /// The last long value ends inside the record.
     LongEnd,
-    /// The version tag lies inside the record.
+    /// The version tag is inside the record.
     VersionTag,
     /// A symbol names an entry of the page's dictionary.
     Symbol,
-    /// A prefix is no longer than the anchor it is taken from.
+    /// A prefix is no longer than the anchor.
     Prefix,
     /// The compression information ends before the first record.
     InfoSize,
@@ -39,12 +39,12 @@ pub enum CdTest {
     DictionaryOffset,
     /// The ends of the dictionary's entries ascend.
     DictionaryAscend,
-    /// The last entry ends where the compression information does.
+    /// The last entry ends where the compression information ends.
     DictionaryEnd,
 }
 
 impl CdTest {
-    /// The text that message 5274 inserts. None is known verbatim; these follow the style of known tests.
+    /// The text that message 5274 inserts. No text is known verbatim; these follow the style of known tests.
     pub fn text(self) -> &'static str {
         match self {
             Self::Compressed => "IS_ON (CD_COMPRESSED, hdr->r_tag)",
@@ -92,7 +92,7 @@ impl CdFault {
 pub enum CdIssue {
     /// It breaks a rule.
     Fault(CdFault),
-    /// Its form is undocumented, for the reason given.
+    /// Its form is undocumented; the text gives the reason.
     Undecided(&'static str),
 }
 

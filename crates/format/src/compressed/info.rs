@@ -14,15 +14,15 @@ const HAS_ANCHOR: u8 = 0x02;
 pub(crate) const HAS_DICTIONARY: u8 = 0x04;
 /// Offset of the dictionary's offset, if there is a dictionary, followed by the size.
 pub(crate) const VARYING_AT: usize = offset(Structure::CompressionInfo, "pageModCount", 2) + 2;
-/// A symbol is one byte; how further entries would be named is undocumented.
+/// A symbol has one byte; how further entries would be named is undocumented.
 const MAX_ENTRIES: u16 = 256;
 
-/// The anchor of a column: what completes its values.
+/// The anchor of a column: the value that completes the values of its rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Anchor<'a> {
-    /// None: values are stored whole.
+    /// No anchor: values are stored whole.
     None,
-    /// The first bytes of this value, which may be empty.
+    /// The value, possibly empty, whose first bytes complete values of rows.
     Bytes(&'a [u8]),
     /// The value of a bit column.
     Bit(bool),
@@ -32,7 +32,7 @@ pub enum Anchor<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct CompressionInfo<'a> {
     anchors: Vec<Anchor<'a>>,
-    /// From its entry count on; empty without one.
+    /// The bytes of the dictionary, from its entry count on; empty without a dictionary.
     dictionary: &'a [u8],
     entries: u16,
     size: u16,
@@ -40,14 +40,14 @@ pub struct CompressionInfo<'a> {
 
 impl<'a> CompressionInfo<'a> {
     /// The compression information of `page`, whose first record starts at `first_record`, in a rowset with `columns`
-    /// columns; `None` if the page has none. Undecided if its form has never been seen.
+    /// columns; `None` if the page has none. [`CdIssue::Undecided`] if its form has never been seen.
     pub fn of(page: Page<'a>, first_record: usize, columns: usize) -> Result<Option<Self>, CdIssue> {
         let space = page.bytes().get(HEADER_BYTES..first_record).unwrap_or_default();
         if page.header().type_flags & type_flags::COMPRESSION_INFO != 0 {
             return Self::read(space, columns).map(Some);
         }
-        // Every page seen that has one has the flag. A page without the flag that nevertheless seems to have one is not
-        // read as if it had none.
+        // Every page seen with compression information has the flag. A page without the flag that still seems to have
+        // it is not read as a page without.
         let seems = |flags: &u8| matches!(*flags, HAS_ANCHOR | 0x06);
         if space.first().is_some_and(seems) && Self::read(space, columns).is_ok() {
             return Err(CdIssue::Undecided("what looks like compression information without its page flag"));
@@ -112,17 +112,17 @@ impl<'a> CompressionInfo<'a> {
         self.anchors.get(column).copied().unwrap_or(Anchor::None)
     }
 
-    /// Entries of the dictionary.
+    /// Number of entries in the dictionary.
     pub fn entries(&self) -> u16 {
         self.entries
     }
 
-    /// An entry of the dictionary.
+    /// The bytes of a dictionary entry.
     pub fn entry(&self, symbol: u8) -> Option<&'a [u8]> {
         self.dictionary.get(self.entry_in_dictionary(symbol)?)
     }
 
-    /// The place of an entry of the dictionary, from the start of the compression information.
+    /// The place of a dictionary entry, from the start of the compression information.
     pub(super) fn entry_place(&self, symbol: u8) -> Option<Range<usize>> {
         let Range { start, end } = self.entry_in_dictionary(symbol)?;
         let at = self.size() - self.dictionary.len();

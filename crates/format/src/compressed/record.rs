@@ -31,12 +31,12 @@ const HAS_COMPLEX: u8 = 0x02;
 /// Bit of a long end offset: the column is not stored plainly.
 const COMPLEX: u16 = 0x8000;
 
-/// What a CD record is: bits 2 to 4 of its first byte.
+/// Type of a CD record: bits 2 to 4 of its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CdKind {
     /// A row where it belongs.
     Primary,
-    /// A deleted row with nothing left of it.
+    /// A deleted row without any content.
     GhostEmpty,
     /// Left at the old place of a moved heap row.
     ForwardingStub,
@@ -104,11 +104,11 @@ impl CdKind {
 pub enum Descriptor {
     /// NULL.
     Null,
-    /// No bytes: zero, the empty string, or the value of the anchor.
+    /// No bytes: zero, the empty string, or the anchor's whole value.
     Empty,
     /// This many bytes, 1 to 8, in the short region.
     Short(u8),
-    /// The next long value.
+    /// The next value in the long region.
     Long,
     /// A bit that is set.
     BitTrue,
@@ -129,7 +129,7 @@ impl Descriptor {
         })
     }
 
-    /// Its bytes in the short region.
+    /// Bytes of the column in the short region.
     pub(super) const fn short_bytes(self) -> usize {
         match self {
             Self::Short(bytes) => bytes as usize,
@@ -139,14 +139,14 @@ impl Descriptor {
     }
 }
 
-/// A column as a CD record stores it, prefixes and symbols not resolved.
+/// A column as a CD record stores it: prefix and symbol not resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CdColumn<'a> {
     /// How it is stored.
     pub descriptor: Descriptor,
     /// Its bytes in the short or long region.
     pub bytes: &'a [u8],
-    /// A pointer to the value, or a value in a special format.
+    /// The bytes are a pointer to the value, or a value in a special format.
     pub is_complex: bool,
 }
 
@@ -157,7 +157,7 @@ pub struct CdRecord<'a> {
     column_count: u16,
     descriptors_at: u16,
     short_at: u16,
-    /// End offsets of the long values; their data follows the cluster counts.
+    /// Offset of the end offsets of long values; the cluster counts and then the data follow them.
     long_offsets_at: u16,
     long_count: u16,
     long_at: u16,
@@ -179,7 +179,7 @@ impl<'a> CdRecord<'a> {
         Self::after(CdHead::read(space, columns)?, space)
     }
 
-    /// The record at the start of `space`, which begins with this head.
+    /// The record at the start of `space`, whose head has been read.
     #[inline(always)]
     pub(super) fn after(head: CdHead, space: &'a [u8]) -> Result<Self, CdIssue> {
         let length = space.len();
@@ -194,7 +194,7 @@ impl<'a> CdRecord<'a> {
             0 => LongRegion { offsets_at: 0, data_at: short_end, end: short_end },
             _ => LongRegion::of(space, head, short_end)?,
         };
-        // How a forwarded row ends, and how long that part is, is undocumented.
+        // The end of a forwarded row, and the length of that part, are undocumented.
         let has_length = !matches!(CdKind::of(head.status), CdKind::Forwarded | CdKind::GhostForwarded);
         let end = long.end + if head.status & cd_status::VERSION_TAG != 0 { VERSION_TAG_BYTES } else { 0 };
         let bytes = match has_length {
@@ -218,7 +218,7 @@ impl<'a> CdRecord<'a> {
         self.bytes
     }
 
-    /// Its length, if known: not for forwarded rows.
+    /// Length of the record; `None` for forwarded rows, whose length is unknown.
     pub fn length(&self) -> Option<usize> {
         self.has_length.then_some(self.bytes.len())
     }
@@ -233,13 +233,13 @@ impl<'a> CdRecord<'a> {
         self.column_count
     }
 
-    /// The version tag, if one is known to be there.
+    /// The version tag, for the kinds of records that are known to have one.
     pub fn version_tag(&self) -> Option<&'a [u8; VERSION_TAG_BYTES]> {
         let is_versioned = self.bytes.first().is_some_and(|status| status & cd_status::VERSION_TAG != 0);
         self.bytes.last_chunk().filter(|_| is_versioned && self.has_length)
     }
 
-    /// Offsets of the half-bytes, the short values and the long values: for dumps.
+    /// Offsets of the half-bytes, the short values and the long values, for dumps.
     pub fn parts(&self) -> CdParts {
         CdParts {
             descriptors_at: self.descriptors_at.into(),
@@ -249,7 +249,7 @@ impl<'a> CdRecord<'a> {
         }
     }
 
-    /// Offsets of the ends of long values, and of these values; the first means nothing if there are none.
+    /// Offsets of the end offsets and of the long values; the first is meaningless if there are no long values.
     #[inline(always)]
     pub(super) fn long_parts(&self) -> (u16, u16) {
         (self.long_offsets_at, self.long_at)
@@ -269,7 +269,7 @@ impl<'a> CdRecord<'a> {
     }
 }
 
-/// The long region of a record, from the record's start.
+/// The long region of a record, as offsets from the record's start.
 struct LongRegion {
     offsets_at: usize,
     data_at: usize,
@@ -317,7 +317,7 @@ impl LongRegion {
     }
 }
 
-/// Proves how many long values each of the first clusters has.
+/// Tests that the first clusters have as many long values as their counts say.
 fn long_clusters(counts: &[u8], descriptors: &[u8]) -> Result<(), CdIssue> {
     for (stored, bytes) in counts.iter().zip(descriptors.chunks(CLUSTER / 2)) {
         let counted = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).filter(|nibble| *nibble == 10).count();
@@ -347,9 +347,9 @@ pub struct Columns<'a> {
     descriptors: &'a [u8],
     at: usize,
     count: usize,
-    /// Short values still to come.
+    /// Short values not returned yet.
     short: &'a [u8],
-    /// End offsets still to come.
+    /// End offsets not returned yet.
     long_ends: &'a [u8],
     long: &'a [u8],
     long_start: usize,

@@ -6,7 +6,7 @@
 pub enum ScsuFault {
     /// A byte that the standard reserves: 0C, F2 in Unicode mode, or a window offset.
     Reserved(u8),
-    /// The text ends inside a sequence of several bytes, of which more than the last is missing.
+    /// The text ends inside a sequence of several bytes that lacks more than its last byte.
     Truncated,
 }
 
@@ -19,7 +19,7 @@ const NAMED: [u32; 7] = [0x00C0, 0x0250, 0x0370, 0x0530, 0x3040, 0x30A0, 0xFF60]
 
 /// Appends the text encoded by `encoded` to `out`, as UTF-16LE.
 ///
-/// A last byte that completes nothing is dropped: the server adds one to make the length odd.
+/// A last byte that completes no sequence is dropped: the server appends one to make the length odd.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -31,7 +31,7 @@ pub fn decode(encoded: &[u8], out: &mut Vec<u8>) -> Result<(), ScsuFault> {
     while let Some(byte) = decoder.next() {
         let step = if decoder.unicode { decoder.pair(byte, out) } else { decoder.single(byte, out) };
         match step {
-            // The byte just taken is the last one and completes nothing.
+            // The byte just read is the last one and completes no sequence.
             Err(ScsuFault::Truncated) if decoder.rest.is_empty() => return Ok(()),
             Err(fault) => return Err(fault),
             Ok(()) => {}
@@ -69,7 +69,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// A byte in single-byte mode.
+    /// Decodes a byte in single-byte mode.
     fn single(&mut self, byte: u8, out: &mut Vec<u8>) -> Result<(), ScsuFault> {
         match byte {
             0x00 | 0x09 | 0x0A | 0x0D | 0x20..=0x7F => put_unit(byte.into(), out),
@@ -90,7 +90,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// A byte in Unicode mode.
+    /// Decodes a byte in Unicode mode.
     fn pair(&mut self, byte: u8, out: &mut Vec<u8>) -> Result<(), ScsuFault> {
         match byte {
             0xE0..=0xE7 => {
@@ -116,7 +116,7 @@ impl Decoder<'_> {
         self.windows[self.active] + u32::from(byte - 0x80)
     }
 
-    /// Moves a window to the place that an offset byte names, and selects it.
+    /// Moves a window to the place that the next byte gives, and selects it.
     fn define(&mut self, window: usize) -> Result<(), ScsuFault> {
         let offset = self.operand()?;
         self.windows[window] = match offset {
@@ -142,7 +142,7 @@ fn put_unit(unit: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&unit.to_le_bytes());
 }
 
-/// A code point, at most 10FFFF: no window reaches further.
+/// Appends a code point, at most 10FFFF, because no window reaches further.
 fn put(point: u32, out: &mut Vec<u8>) {
     match u16::try_from(point) {
         Ok(unit) => put_unit(unit, out),
@@ -213,14 +213,14 @@ mod tests {
         fn any_bytes_decode_or_are_refused(encoded in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut out = Vec::new();
             if decode(&encoded, &mut out).is_ok() {
-                // A character of one byte takes at most a surrogate pair.
+                // One byte becomes at most a surrogate pair.
                 prop_assert!(out.len().is_multiple_of(2) && out.len() <= 4 * encoded.len());
             }
         }
 
         #[test]
         fn text_in_unicode_mode_comes_back(text in "\\PC{0,40}") {
-            // The simplest encoder: Unicode mode, quoting what would be read as a tag.
+            // The simplest encoder: Unicode mode, with quotes before characters that would be read as tags.
             let mut encoded = vec![0x0F];
             for unit in text.encode_utf16() {
                 if (0xE0..=0xF2).contains(&(unit >> 8)) {

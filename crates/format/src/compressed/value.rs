@@ -1,4 +1,4 @@
-//! Values under row compression, back to the bytes that an uncompressed record has for them
+//! Values under row compression, decoded to the bytes that an uncompressed record has for them
 //! (docs/format/compression.md#values).
 
 use super::scsu;
@@ -13,9 +13,9 @@ pub(super) enum Codec {
     Integer,
     /// One byte, which may be missing for 0.
     Byte,
-    /// In the descriptor alone.
+    /// In the descriptor; no bytes.
     Bit,
-    /// Leading zero bytes dropped: for little-endian numbers at the low end, for rowversion at the high end.
+    /// Leading zero bytes dropped: of little-endian numbers those at the low end, of rowversion those at the high end.
     ZerosInFront,
     /// This byte dropped from the end.
     PaddedWith(u8),
@@ -25,11 +25,11 @@ pub(super) enum Codec {
     BlankPaddedUnicode,
     /// See [`vardecimal`].
     Decimal,
-    /// A variable int: none for 0.
+    /// A variable int; no bytes for 0.
     Uniquifier,
     /// nvarchar: compressed text.
     Unicode,
-    /// As it is.
+    /// The value's own bytes.
     Verbatim,
 }
 
@@ -64,19 +64,19 @@ impl Codec {
     }
 }
 
-/// Why a value is missing from the expanded record.
+/// Why a value is missing from an expanded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
     /// The bytes are no value of the column's type.
     OutOfDomain,
     /// The value is longer than the column.
     TooLong {
-        /// Its bytes.
+        /// Bytes of the value.
         length: u16,
-        /// The bytes that the column has.
+        /// Bytes of the column.
         most: u16,
     },
-    /// Its form is undocumented.
+    /// The form of the value is undocumented.
     Unknown(&'static str),
 }
 
@@ -86,7 +86,7 @@ impl Doubt {
     }
 }
 
-/// Writes the value encoded by `stored` to the fixed column `into`, which is zero.
+/// Decodes the value `stored` into the fixed column `into`, which must be zeroed.
 pub(super) fn decode_fixed(
     codec: Codec,
     info: TypeInfo,
@@ -112,7 +112,7 @@ pub(super) fn decode_fixed(
     match codec {
         Codec::Integer => {
             let bytes = integer(stored).to_le_bytes();
-            // One length each, so that the compiler removes the loop.
+            // One branch per length, so that the compiler removes the loop.
             if let Ok(into) = <&mut [u8; 4]>::try_from(&mut *into) {
                 into.copy_from_slice(&bytes[..4]);
             } else if let Ok(into) = <&mut [u8; 8]>::try_from(&mut *into) {
@@ -136,21 +136,21 @@ pub(super) fn decode_fixed(
     Ok(())
 }
 
-/// A big-endian number of up to eight bytes, biased so that it is never negative.
+/// Decodes a big-endian number of up to eight bytes, stored with a bias so that it is never negative.
 fn integer(stored: &[u8]) -> i64 {
     let stored = stored.get(..stored.len().min(8)).unwrap_or_default();
     biased(number(stored), stored.len())
 }
 
-/// The value of a number that is stored in this many bytes, eight at most.
+/// Removes the bias from a number stored in this many bytes, at most eight.
 #[inline(always)]
 pub(super) fn biased(number: u64, length: usize) -> i64 {
-    /// By length, what is added to an integer so that it is never negative.
+    /// The bias by length, which makes stored integers never negative.
     const BIASES: [u64; 9] = [0, 1 << 7, 1 << 15, 1 << 23, 1 << 31, 1 << 39, 1 << 47, 1 << 55, 1 << 63];
     number.wrapping_sub(BIASES.get(length).copied().unwrap_or_default()).cast_signed()
 }
 
-/// A big-endian number of up to eight bytes; 0 if they are more.
+/// A big-endian number of up to eight bytes; 0 if there are more.
 #[inline]
 pub(super) fn number(bytes: &[u8]) -> u64 {
     match (bytes, bytes.len()) {
@@ -171,7 +171,7 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The bytes of a uniquifier; none for 0.
+/// The bytes of a uniquifier; no bytes for 0.
 pub(super) fn uniquifier(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> {
     if stored.len() > 4 {
         return Err(Doubt::too_long(stored.len(), 4));
@@ -183,7 +183,7 @@ pub(super) fn uniquifier(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> 
     Ok(())
 }
 
-/// Text of even length is plain UTF-16, of odd length SCSU (docs/format/compression.md#unicode).
+/// Decodes text: plain UTF-16 if its length is even, SCSU if it is odd (docs/format/compression.md#unicode).
 pub(super) fn unicode(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> {
     if stored.len().is_multiple_of(2) {
         out.extend_from_slice(stored);
@@ -196,7 +196,7 @@ pub(super) fn unicode(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> {
     })
 }
 
-/// Sign and magnitude, as an uncompressed decimal has them.
+/// Writes sign and magnitude, as in an uncompressed decimal.
 fn decimal(info: TypeInfo, stored: &[u8], into: &mut [u8]) -> Result<(), Doubt> {
     let value = vardecimal::decode(stored, info).map_err(|fault| match fault {
         VardecimalFault::OutOfDomain => Doubt::OutOfDomain,
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_datetime_is_one_integer_of_days_and_ticks() {
-        // Published dumps of CD records: year, month, day, and the clock.
+        // Published dumps of CD records: date and time.
         let shown = |stored: &[u8]| {
             let bytes = value(xtype::DATETIME, 0, stored).unwrap();
             let ticks = u32::from_le_bytes(*bytes.first_chunk().unwrap());

@@ -1,5 +1,5 @@
-//! Vardecimal: how decimal values are written under row compression, and in the vardecimal tables of SQL Server 2005 SP2
-//! (docs/format/compression.md#decimals): sign and exponent in one byte, then groups of three decimal digits in ten
+//! Vardecimal: the encoding of decimal values under row compression, and in the vardecimal tables of SQL Server 2005
+//! SP2 (docs/format/compression.md#decimals): sign and exponent in one byte, then groups of three decimal digits in ten
 //! bits each.
 
 use crate::types::{self, TypeInfo};
@@ -7,9 +7,9 @@ use crate::types::{self, TypeInfo};
 /// Why bytes are not a decimal value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VardecimalFault {
-    /// They are no value of the type: a group above 999, digits beyond the scale, more digits than the precision.
+    /// The bytes are no value of the type: a group above 999, digits beyond the scale, more digits than the precision.
     OutOfDomain,
-    /// Undocumented: the first digit is 0, so that the place of the decimal point is unknown.
+    /// Undocumented: the first digit is 0, so the place of the decimal point is unknown.
     Undescribed,
 }
 
@@ -17,20 +17,20 @@ const POSITIVE: u8 = 0x80;
 const EXPONENT_BIAS: i32 = 64;
 const BITS_PER_GROUP: usize = 10;
 const DIGITS_PER_GROUP: i32 = 3;
-/// More groups than a decimal of 38 digits can have, wherever its digits begin.
+/// More groups than a decimal of 38 digits can have, wherever its digits begin in the first group.
 const MAX_GROUPS: usize = 14;
 
 /// A decimal value, scaled to a whole number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scaled {
-    /// Below zero.
+    /// Whether it is below zero.
     pub negative: bool,
     /// The number without its sign.
     pub magnitude: u128,
 }
 
 impl Scaled {
-    /// For keys and comparisons; `None` beyond 127 bits.
+    /// The signed number, for keys and comparisons; `None` if the magnitude has more than 127 bits.
     pub fn signed(self) -> Option<i128> {
         let magnitude = i128::try_from(self.magnitude).ok()?;
         Some(if self.negative { -magnitude } else { magnitude })
@@ -64,7 +64,7 @@ pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> 
     Ok(Scaled { negative, magnitude })
 }
 
-/// The value of groups of digits; the first group has this power of ten.
+/// The value of the digit groups; `exponent` is the power of ten of the first group.
 fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Result<u128, VardecimalFault> {
     use VardecimalFault::{OutOfDomain, Undescribed};
     if groups > MAX_GROUPS {
@@ -86,7 +86,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
             pending_zeros += DIGITS_PER_GROUP;
             continue;
         }
-        // Zeros wait until a digit follows: 38 digits are padded to 39.
+        // Zeros are held back until a digit follows, because 38 digits are padded to 39.
         let mut zeros = 0;
         while value.is_multiple_of(10) {
             value /= 10;
@@ -119,7 +119,8 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
     }
 }
 
-/// Sign and magnitude of a value of at most eight bytes, given as a big-endian number, if it is certainly one of the type.
+/// Sign and magnitude of a value of at most eight bytes, given as a big-endian number; `None` unless it is certainly
+/// valid.
 #[inline(always)]
 pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool, u64)> {
     let Some(unused) = 8usize.checked_sub(length).filter(|_| length > 0) else {
@@ -132,8 +133,8 @@ pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool,
     Some((first & POSITIVE == 0, short(bits, used, exponent, info)?))
 }
 
-/// The value of up to five groups, enough for most decimals, if it is certainly a value of the type. The groups are the highest
-/// bits of `bits`, of which `used` bytes come from the record.
+/// The value of up to five groups, enough for most decimals; `None` unless it is certainly a value of the type. The
+/// groups are the highest bits of `bits`; the record has `used` bytes of them.
 #[inline]
 fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     const GROUPS: usize = 5;
@@ -141,15 +142,15 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     if used == 0 || used > MOST_BYTES {
         return None;
     }
-    /// 24 in each group: what makes one above 999 too large for its bits.
+    /// 24 in each group: adding it makes a group above 999 overflow its ten bits.
     const TO_1024: u64 = 24 * (1 | 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40);
-    /// The lowest bits of the groups after each of them.
+    /// The lowest bit of the next higher group, for each group.
     const CARRIES: u64 = 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40 | 1 << 50;
-    // Groups that are not used are 0: digits after the last.
+    // Unused groups are 0, like digits after the last one.
     let groups = bits >> (64 - GROUPS * BITS_PER_GROUP);
     let carried = (groups + TO_1024) ^ groups ^ TO_1024;
     let is_valid = carried & CARRIES == 0 && groups >> (4 * BITS_PER_GROUP) >= 100;
-    // Two groups as they are make 1024 times the first and the second; 1000 times are meant.
+    // As bits, the first of two groups counts 1024 times; it must count 1000 times.
     let pairs = groups - 24 * (groups >> BITS_PER_GROUP & (0x3FF | 0x3FF << 20));
     let digits = ((pairs >> 40) * 1_000_000 + (pairs >> 20 & 0xF_FFFF)) * 1_000_000 + (pairs & 0xF_FFFF);
     let shift = exponent - DIGITS_PER_GROUP * GROUPS as i32 + 1 + i32::from(info.scale);
@@ -162,8 +163,8 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
 
-/// A number divided by ten to a power, if it is a multiple of that. Numbers have an inverse of five among those of 64 bits; by
-/// it, a multiple gives the quotient, and any other number more than any quotient can be.
+/// Divides a number by a power of ten; `None` if it is not a multiple. Powers of five have an inverse modulo 2^64:
+/// multiplying a multiple by it gives the quotient, and any other number gives more than the largest quotient.
 #[inline]
 fn divided(number: u64, exponent: u32) -> Option<u64> {
     let (inverse, most) = *INVERSES_OF_FIVE.get(exponent as usize)?;
@@ -171,7 +172,7 @@ fn divided(number: u64, exponent: u32) -> Option<u64> {
     (number.trailing_zeros() >= exponent && quotient <= most).then_some(quotient)
 }
 
-/// By exponent: what times the power of five is 1, and the largest quotient.
+/// By exponent: the inverse of that power of five, and the largest quotient.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
 const INVERSES_OF_FIVE: [(u64, u64); 20] = {
     // 5 * INVERSE is 4 * 2^64 + 1.
@@ -186,7 +187,7 @@ const INVERSES_OF_FIVE: [(u64, u64); 20] = {
     inverses
 };
 
-/// All that 64 bits can hold.
+/// All powers of ten below 2^64.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
 const POWERS_OF_TEN: [u64; 20] = {
     let mut powers = [1; 20];
@@ -198,7 +199,7 @@ const POWERS_OF_TEN: [u64; 20] = {
     powers
 };
 
-/// Ten bits, most significant first; beyond the end they are 0.
+/// The group at this position: ten bits, most significant first; bits beyond the end are 0.
 fn group_at(mantissa: &[u8], group: usize) -> u16 {
     let bit = group * BITS_PER_GROUP;
     let byte = |at: usize| u32::from(mantissa.get(at).copied().unwrap_or_default());
@@ -233,7 +234,7 @@ mod tests {
         }
     }
 
-    /// The encoding as announced, written from the digits.
+    /// Encodes a value from its digits, as the format was announced.
     fn encode(negative: bool, magnitude: u128, scale: u8) -> Vec<u8> {
         if magnitude == 0 {
             return Vec::new();
@@ -301,7 +302,7 @@ mod tests {
                         Ok(magnitude) if is_value => assert!(quick.is_none_or(|quick| quick == (negative, magnitude))),
                         _ => assert_eq!(quick, None, "{magnitude} as decimal({precision},{scale})"),
                     }
-                    // Those of some groups are done there.
+                    // The values of few groups must take the short path.
                     assert!(
                         quick.is_some() == is_value || magnitude >= 10u128.pow(12),
                         "{magnitude} as decimal({precision},{scale})"

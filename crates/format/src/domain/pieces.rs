@@ -1,13 +1,13 @@
-//! Values that arrive in pieces: keeps only what decides whether they are in a domain.
+//! Values that arrive in pieces: keeps only the bytes that decide whether a value is in its domain.
 
 use super::{Domain, spatial};
 
-/// Types in which every byte counts have no longer values: the longest has 65,535 bytes after its header of 8.
+/// The longest value of a type whose domain depends on every byte has 65,535 bytes after a header of 8.
 const MOST_KEPT_BYTES: usize = (1 << 16) + 8;
 /// Signature and version of a document.
 const XML_BYTES: usize = 3;
 
-/// A value of which some pieces have arrived.
+/// A value that arrives piece by piece.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     domain: Domain,
@@ -57,7 +57,7 @@ mod tests {
 
     fn judged(domain: Domain, bytes: &[u8], length: usize) -> Option<bool> {
         let mut pieces = Pieces::of(domain);
-        // A caller that goes on although no more is needed gets the same answer.
+        // A caller that continues although no more bytes matter gets the same answer.
         for piece in bytes.chunks(length) {
             pieces.add(piece);
         }
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(judged(Domain::Variant, &text, 8000), Some(true));
         text.extend(vec![b'a'; 1_000_000]);
         assert_eq!((judged(Domain::Variant, &text, 8000), Domain::Variant.contains(&text)), (None, None));
-        // A piece that fills the buffer is not the end of the value; an empty piece does not change that.
+        // A piece that fills the buffer need not be the last one; an empty piece changes nothing.
         let mut pieces = Pieces::of(Domain::Variant);
         assert!(pieces.add(&text[..MOST_KEPT_BYTES]));
         assert!(!pieces.add(&text[MOST_KEPT_BYTES..]) && !pieces.add(&[]));

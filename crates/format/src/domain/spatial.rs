@@ -18,21 +18,21 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
     parts.are_whole()
 }
 
-/// Adds up the parts of a value that arrives in pieces, without keeping it.
+/// Adds up the parts of a value that arrives in pieces, without keeping the value.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Parts {
-    /// Bytes so far.
+    /// Bytes that have arrived so far.
     length: u64,
-    /// End of the parts known so far.
+    /// End of the parts whose lengths are known so far.
     end: u64,
     follows: Follows,
-    /// The first bytes of the next part, as far as they have arrived.
+    /// The first bytes of the next part that have arrived.
     held: [u8; HEADER_BYTES],
     held_bytes: usize,
 }
 
-/// Points, figures (attribute, first point), shapes (parent, first figure, kind) and segments are each preceded by
-/// their number.
+/// The next part. Points, figures (attribute, first point), shapes (parent, first figure, kind) and segments are each
+/// preceded by their number.
 #[derive(Clone, Copy, Default, Debug)]
 enum Follows {
     #[default]
@@ -76,7 +76,7 @@ impl Parts {
         self.length += piece.len() as u64;
     }
 
-    /// Consumes what follows.
+    /// Reads the next part: its number of elements, or the header.
     fn step(&mut self) {
         let count = u64::from(u32_at(&self.held, 0).unwrap_or_default());
         let (bytes, follows) = match self.follows {
@@ -91,7 +91,7 @@ impl Parts {
         (self.end, self.follows, self.held_bytes) = (self.end + bytes, follows, 0);
     }
 
-    /// Whether the value's form is documented, as far as it has arrived.
+    /// Whether the form of the value, so far, is a documented one.
     pub(super) fn may_be_whole(&self) -> bool {
         !matches!(self.follows, Follows::Unknown)
     }
@@ -102,7 +102,7 @@ impl Parts {
     }
 }
 
-/// What follows a header, and its length in bytes.
+/// The part after a header, and its length in bytes.
 fn header(bytes: &[u8; HEADER_BYTES]) -> (u64, Follows) {
     let [.., version, properties] = *bytes;
     let point = 16 + 8 * u64::from(properties & HAS_Z != 0) + 8 * u64::from(properties & HAS_M != 0);

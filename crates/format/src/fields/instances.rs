@@ -1,7 +1,7 @@
 //! Finds the fields of a page.
 //!
-//! The walk trusts nothing: it names what is inside the space of its record and stops where the record's own lengths
-//! lead out of it. Record spaces do not overlap, so the work is bounded by the page size.
+//! The walk trusts nothing: it reports only fields inside the space of their record, and stops where the record's own
+//! lengths lead out of that space. Record spaces do not overlap, so the page size bounds the work.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub struct FieldInstance {
     pub bytes: Range<usize>,
     /// The slot of its record; `None` outside of records.
     pub slot: Option<u16>,
-    /// For repeated fields (slot, link, variable column), the repetition, from 0.
+    /// For a repeated field (slot, link, variable column), the number of the repetition, from 0.
     pub index: Option<u16>,
 }
 
@@ -43,7 +43,7 @@ pub struct RecordSpace {
     pub bytes: Range<usize>,
 }
 
-/// The record spaces of a page in slot order. None for slots that are empty, outside the page, or at another slot's
+/// The record spaces of a page in slot order. Leaves out slots that are empty, outside the page, or at another slot's
 /// offset.
 pub fn record_spaces(page: Page<'_>) -> Vec<RecordSpace> {
     let mut order = SlotOrder::default();
@@ -66,15 +66,15 @@ pub fn record_spaces(page: Page<'_>) -> Vec<RecordSpace> {
     spaces
 }
 
-/// Every field of `page`, whose torn bits must have been restored: the header, the records in slot order, the slot
-/// array. An index page of level 0 counts as leaf, see [`instances_of`].
+/// Every field of `page`: the header, the records in slot order, the slot array. The caller must have restored torn
+/// bits. An index page of level 0 counts as leaf, see [`instances_of`].
 pub fn instances(page: &PageBytes) -> Vec<FieldInstance> {
     instances_of(page, Page::new(page).header().level == 0)
 }
 
 /// [`instances`] for an index page known to be a leaf or not. The first level above a clustered index's data pages may
-/// have level 0 like a leaf (docs/format/README.md#level-of-the-lowest-index-pages); only the catalog can tell them
-/// apart.
+/// have level 0 like a leaf (docs/format/README.md#level-of-the-lowest-index-pages); only the catalog can distinguish
+/// the two.
 pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     let view = Page::new(page);
     let mut walk = Walk { page, leaf, pminlen: view.header().pminlen.get().into(), slot: None, found: Vec::new() };
@@ -98,7 +98,7 @@ pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     walk.found
 }
 
-/// The fields found so far, and the properties shared by the page's records.
+/// The fields found so far, and the properties that all records of the page share.
 struct Walk<'a> {
     page: &'a PageBytes,
     leaf: bool,
@@ -211,7 +211,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `columns` names the variable columns, if it can.
+    /// Walks a FixedVar record. The fields of `columns` describe the variable columns, where it has any.
     fn data_record(&mut self, status: u8, space: Range<usize>, columns: Structure) {
         self.plain(Structure::DataRecord, space.clone(), 0);
         let Some(fixed_end) = self.u16(&space, space.start + 2) else { return };
@@ -316,7 +316,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether bytes are a sparse vector in all parts. A text pointer can begin with any number.
+    /// Whether the bytes are a sparse vector that breaks no rule. A text pointer can begin with any number.
     fn is_sparse_vector(&self, bytes: &Range<usize>) -> bool {
         let vector = self.page.get(bytes.clone()).and_then(SparseVector::read);
         vector.is_some_and(|vector| vector.values().count() > 0 && vector.fault().is_none())

@@ -1,4 +1,4 @@
-//! LOB pages, and what points to them from a row.
+//! LOB pages, and the pointers to them in rows.
 
 use super::prelude::*;
 

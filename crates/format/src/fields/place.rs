@@ -1,7 +1,7 @@
 //! Offsets of fields for readers, looked up in the tables at compile time.
 //!
-//! A name, width or kind of place that a table does not have is a compile error. Nothing of the search is left at run
-//! time: all calls are in constants.
+//! A name, width or kind of place that a table does not have is a compile error. All calls are in constants, so no
+//! search happens at run time.
 
 use super::{Field, Place, Structure, Width};
 

@@ -1,4 +1,4 @@
-//! The tables are consistent, and agree with the views.
+//! The tables are consistent, and agree with the typed views.
 
 use std::mem::offset_of;
 
@@ -214,7 +214,7 @@ fn a_vector_of_16_bytes_is_no_text_pointer() {
     };
     let vector = [5, 0, 1, 0, 2, 0, 16, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(["id", "count", "columnId", "value"].iter().all(|name| with(vector).contains(name)), "{:?}", with(vector));
-    // Where a part does not fit, the word is an ordinary number.
+    // If some part does not fit, the first word is an ordinary number.
     let pointer = [5, 0, 1, 0, 2, 0, 15, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(!with(pointer).contains(&"columnId"), "{:?}", with(pointer));
 }
@@ -241,7 +241,7 @@ fn maps_are_found_by_their_slots() {
 
 #[test]
 fn compression_information_is_where_its_reader_finds_it() {
-    // An anchor of one column, a dictionary of one entry, and a record after them; then the same without a dictionary.
+    // An anchor of one column, a dictionary of one entry, and a record after them; then both without the dictionary.
     let with: &[u8] = &[6, 7, 0, 12, 0, 18, 0, 1, 1, 3, 8, 9, 1, 0, 6, 0, 0xAA, 0xBB];
     let without: &[u8] = &[2, 7, 0, 10, 0, 1, 1, 3, 8, 9];
     let parts = ["dictionaryOffset", "size", "anchor", "dictionary"];
@@ -264,7 +264,7 @@ fn compression_information_is_where_its_reader_finds_it() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any bytes, with a header that makes them look like a page now and then.
+    /// Arbitrary bytes, some of them with a header that looks like that of a page.
     #[test]
     #[ignore = "full tier: takes seconds"]
     fn no_page_breaks_the_walk(

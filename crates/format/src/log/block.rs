@@ -11,13 +11,13 @@ const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::LogBlock, name, bytes)
 }
 
-/// The slot of a block's first record in its LSN.
+/// The slot in the LSN of a block's first record.
 pub const FIRST_SLOT: u16 = 1;
-/// Unit of blocks, and of block numbers in LSNs.
+/// Unit of block sizes, and of block numbers in LSNs.
 pub const SECTOR_BYTES: usize = crate::simd::SECTOR_BYTES;
-/// Largest block.
+/// Size of the largest block.
 pub const MAX_BYTES: usize = 120 * SECTOR_BYTES;
-/// Bits of a sector's status byte: parity of the VLF's use, first and last sector of a block.
+/// Bits of a sector's status byte: parity of the VLF's use; first sector, last sector of a block.
 const PARITY: u8 = 0xC0;
 const FIRST: u8 = 0x10;
 const LAST: u8 = 0x08;
@@ -25,27 +25,27 @@ const LAST: u8 = 0x08;
 const HAS_CHECKSUM: u16 = 2;
 const IS_ENCRYPTED: u16 = 4;
 
-/// Why the bytes at a place are no block of the log.
+/// Why the bytes at a place are no usable block of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockFault {
-    /// No block starts here, or it is longer than what is there.
+    /// No block starts here, or it is longer than the bytes given.
     NoBlock,
-    /// A sector is of another block, or of an earlier use of the VLF.
+    /// A sector belongs to another block, or to an earlier use of the VLF.
     OtherSector,
     /// The checksum is wrong.
     Checksum {
-        /// As the header has it.
+        /// According to the header.
         stored: u32,
-        /// As the bytes give it.
+        /// According to the bytes.
         computed: u32,
     },
-    /// The format is not known, or that of SQL Server 2000.
+    /// The format is unknown, or that of SQL Server 2000.
     Format(u16),
     /// Header, slot array and records contradict each other.
     Records,
 }
 
-/// A block in its restored form, found sound.
+/// A sound block in its restored form, with the bytes that status bytes had replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     bytes: &'a [u8],
@@ -67,21 +67,22 @@ pub fn parity_on_disk(sector: &[u8]) -> u8 {
     sector.first().copied().unwrap_or_default() & PARITY
 }
 
-/// The LSN of the first record, which says where the block belongs. It lies where no status byte is.
+/// The LSN of the first record, which gives the place of the block. No status byte overlaps it.
 pub fn first_lsn_on_disk(sector: &[u8]) -> Option<Lsn> {
     Lsn::read(sector, const { at("firstLSN", 10) })
 }
 
-/// Bytes of the header by format; SQL Server 2000's records are different.
+/// Bytes of the header by format; `None` for SQL Server 2000, whose records are different.
 fn header_bytes(format: u16) -> Option<usize> {
     [(3, 28), (4, 40), (5, 48), (6, 72)].into_iter().find(|(known, _)| *known == format).map(|(_, bytes)| bytes)
 }
 
 impl<'a> Block<'a> {
-    /// The block that starts `bytes` as they lie on disk: verified, then restored in place. Returns it with its size.
+    /// The block at the start of `bytes`, which are as on disk: verifies it, then restores it in place.
     ///
     /// # Errors
-    /// [`BlockFault`]; `bytes` are then as they were, but for the status bytes of a block with a fault of its records.
+    /// [`BlockFault`]; `bytes` are then unchanged, except that a block with a fault of its records has its status bytes
+    /// restored.
     pub fn restore(bytes: &'a mut [u8]) -> Result<Self, BlockFault> {
         let size = size_on_disk(bytes).ok_or(BlockFault::NoBlock)?;
         let block = bytes.get_mut(..size).ok_or(BlockFault::NoBlock)?;
@@ -100,7 +101,7 @@ impl<'a> Block<'a> {
         Self::parse(block)
     }
 
-    /// The block in bytes that [`Self::restore`] has found sound and restored: looked at once more, not verified again.
+    /// The block in bytes that [`Self::restore`] found sound and restored: parsed again, not verified again.
     pub fn of_restored(bytes: &'a [u8]) -> Option<Self> {
         let field = |offset: usize| u16_at(bytes, offset).map(usize::from);
         let (records, used) = (field(const { at("records", 2) })?, field(const { at("used", 2) })?);
@@ -123,11 +124,11 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether the records follow each other from the header to the slot array, each with room for its own header.
+    /// Whether the records follow each other from the header to the slot array, each long enough for its own header.
     fn records_are_in_order(&self) -> bool {
         let Some(slots) = self.bytes.get(self.used - 2 * self.records..self.used) else { return false };
         let mut end = self.used - 2 * self.records;
-        // The slot array grows down: its first word is that of the last record.
+        // The slot array grows down, so its first word belongs to the last record.
         for word in slots.as_chunks::<2>().0 {
             let start = usize::from(u16::from_le_bytes(*word));
             if end.checked_sub(start).is_none_or(|bytes| bytes < RECORD_HEADER_BYTES) {
@@ -143,7 +144,7 @@ impl<'a> Block<'a> {
         self.bytes.len()
     }
 
-    /// 3 to 6.
+    /// Format of the block, 3 to 6.
     pub fn format(&self) -> u16 {
         self.u16(const { at("format", 2) })
     }
@@ -153,33 +154,33 @@ impl<'a> Block<'a> {
         self.u16(const { at("previousSize", 2) }).into()
     }
 
-    /// LSN of the first record; where a block without records is.
+    /// LSN of the first record; of a block without records, its own place.
     pub fn first_lsn(&self) -> Lsn {
         Lsn::read(self.bytes, const { at("firstLSN", 10) }).unwrap_or_default()
     }
 
-    /// How many records it has.
+    /// Number of records.
     pub fn record_count(&self) -> usize {
         self.records
     }
 
-    /// Whether a checksum protects it; it was right.
+    /// Whether the block has a checksum; [`Self::restore`] found it right.
     pub fn has_checksum(&self) -> bool {
         self.u16(const { at("flags", 2) }) & HAS_CHECKSUM != 0
     }
 
-    /// Whether its records are encrypted: they cannot be read, and [`Self::records`] has none.
+    /// Whether the records are encrypted: they cannot be read, and [`Self::records`] is empty.
     pub fn is_encrypted(&self) -> bool {
         self.u16(const { at("flags", 2) }) & IS_ENCRYPTED != 0
     }
 
-    /// When the block was closed, in the server's local time; blocks before format 6 do not say.
+    /// When the block was closed, in the server's local time; `None` before format 6.
     pub fn closed(&self) -> Option<LogTime> {
         const FIELD: usize = at("closed", 8);
         if self.header_bytes >= FIELD + 8 { LogTime::read(self.bytes, FIELD) } else { None }
     }
 
-    /// Its records with their LSNs, as they were written.
+    /// The records with their LSNs, in the order of writing.
     #[inline]
     pub fn records(&self) -> impl Iterator<Item = (Lsn, LogRecord<'a>)> + use<'a> {
         let count = if self.is_encrypted() { 0 } else { self.records };
@@ -201,18 +202,18 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What the status byte of a sector says of it as a part of a block.
+/// Whether a sector's status byte fits its place in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
-    /// It is of this block, as far as its status byte says.
+    /// The status byte fits.
     Own,
-    /// It is of this use of the VLF, but of another place in a block.
+    /// The sector is of this use of the VLF, but from another place in a block.
     Misplaced,
-    /// It is of another use of the VLF, or blank: the write of the block did not reach it.
+    /// The sector is of another use of the VLF, or blank: the write of the block did not reach it.
     Unwritten,
 }
 
-/// The mark of each sector of a block as it lies on disk.
+/// The mark of each sector of a block as it is on disk.
 fn marks(block: &[u8], parity: u8) -> impl Iterator<Item = Mark> {
     let sectors = block.len() / SECTOR_BYTES;
     block.chunks_exact(SECTOR_BYTES).enumerate().map(move |(index, sector)| {
@@ -226,14 +227,16 @@ fn marks(block: &[u8], parity: u8) -> impl Iterator<Item = Mark> {
     })
 }
 
-/// Whether a block was written at this place whose bytes have changed since: [`Block::restore`] refuses it, and no write that was
-/// cut off explains why. Such a write leaves whole sectors of the block, and others of an earlier use of the VLF or blank ones.
+/// Whether the bytes of a block that was written at this place have changed since: [`Block::restore`] refuses it, and
+/// no torn write explains why. A torn write leaves whole sectors of the block, and others of an earlier use of the VLF
+/// or blank.
 ///
-/// `bytes` lie on disk from block `number` of the VLF's use `sequence` to the end of the VLF, or are [`MAX_BYTES`] at least.
+/// `bytes` are on disk from block `number` of the VLF's use `sequence` to the end of the VLF, or at least
+/// [`MAX_BYTES`].
 pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool {
     let names_its_place = first_lsn_on_disk(bytes).is_some_and(|lsn| (lsn.vlf, lsn.block) == (sequence, number));
     let Some(block) = size_on_disk(bytes).and_then(|size| bytes.get(..size)) else {
-        // The sector with the header was written in one piece.
+        // A sector is written in one piece, so the header is complete.
         return names_its_place;
     };
     let (mut is_whole, mut is_misplaced) = (true, false);
@@ -242,7 +245,8 @@ pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool 
         is_misplaced |= mark == Mark::Misplaced;
     }
     match is_whole {
-        // It was written to its end. Without a checksum its records tell, if it is of this use at all.
+        // The block was written completely. Without a checksum, only its records can show damage, if it is of this use
+        // at all.
         true => match Block::restore(&mut block.to_vec()) {
             Err(BlockFault::Checksum { .. }) => true,
             Err(_) => names_its_place,
@@ -254,14 +258,14 @@ pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool 
     }
 }
 
-/// Verifies the checksum of a block as it lies on disk, if it has one: that of a page, for as many sectors as it has
-/// (docs/format/checksums-and-torn-pages.md#checksum).
+/// Verifies the checksum, if it has one, of a block as it is on disk. The algorithm is that of pages, for any number of
+/// sectors (docs/format/checksums-and-torn-pages.md#checksum).
 fn verify(block: &[u8]) -> Result<(), BlockFault> {
     if u16_at(block, const { at("flags", 2) }).is_none_or(|flags| flags & HAS_CHECKSUM == 0) {
         return Ok(());
     }
     let stored = u32_at(block, const { at("checksum", 4) }).unwrap_or_default();
-    // The field itself counts as zero: it lies in the first sector, which is rotated most.
+    // The field itself counts as zero. It is in the first sector, which is rotated most.
     let field = stored.rotate_left((block.len() / SECTOR_BYTES).wrapping_sub(1) as u32);
     let computed = sectors_sum(0, block) ^ field;
     if computed == stored { Ok(()) } else { Err(BlockFault::Checksum { stored, computed }) }
@@ -273,7 +277,7 @@ mod tests {
 
     use super::*;
 
-    /// A block of format 5 with these records, as it lies on disk.
+    /// A block of format 5 with these records, as it is on disk.
     fn on_disk(records: &[Vec<u8>]) -> Vec<u8> {
         const HEADER: usize = 48;
         let used = HEADER + records.iter().map(|record| record.len() + 2).sum::<usize>();
@@ -357,7 +361,7 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             let flags_off = at == 8 && bit == 1;
-            // A sector that shows the other parity, but for the first one, whose LSN tells.
+            // A sector with the other parity looks like a torn write; not the first one, whose LSN names the use.
             let is_as_cut = at > 0 && at.is_multiple_of(SECTOR_BYTES) && bit >= 6;
             prop_assert_eq!(is_damaged(&bytes, 33, 0x40, 16), !flags_off && !is_as_cut);
         }
@@ -368,7 +372,7 @@ mod tests {
             let mut bytes = sound.clone();
             for (sector, kept) in bytes.chunks_exact_mut(SECTOR_BYTES).zip(&kept) {
                 if !kept {
-                    // Blank, or of the use before.
+                    // Blank, or from the use before.
                     sector.fill(if fill { 0xC0 } else { 0 });
                     sector[0] = if fill { 0xC0 } else { 0x80 };
                 }

@@ -1,4 +1,4 @@
-//! What a log record does to its page, as typed views (docs/format/log.md#changes).
+//! The changes that log records make to their pages, as typed views (docs/format/log.md#changes).
 
 use super::operation::Operation;
 use super::record::LogRecord;
@@ -6,17 +6,17 @@ use crate::bytes::{u8_at, u16_at, u32_at, u64_at};
 use crate::fields::{Structure, offset};
 use crate::ids::PageId;
 
-/// Context of the DELETE_ROWS that make a row a ghost.
+/// Context of DELETE_ROWS records that make a row a ghost.
 const MARK_AS_GHOST: u8 = 19;
 /// Bit of the length field of an INSERT_ROWS: the row overwrites the ghost in its slot.
 const OVER_GHOST: u16 = 2;
-/// Bytes of one value of a COUNT_DELTA.
+/// Bytes of one counter of a COUNT_DELTA.
 const COUNTER_BYTES: usize = 16;
 
-/// What a record does to its page.
+/// The change that a record makes to its page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change<'a> {
-    /// The page is made anew.
+    /// The page is formatted.
     Format(NewPage<'a>),
     /// Rows are inserted from the slot on.
     Insert {
@@ -27,9 +27,9 @@ pub enum Change<'a> {
     },
     /// A row is deleted.
     Delete {
-        /// It becomes a ghost.
+        /// The row becomes a ghost.
         marks_ghost: bool,
-        /// The row as it was; empty if it can be found on the page.
+        /// The row before the change; empty if it can be found on the page.
         image: &'a [u8],
     },
     /// Bytes of a row are replaced.
@@ -42,52 +42,52 @@ pub enum Change<'a> {
     SetBits {
         /// First bit of the record.
         first: u16,
-        /// How many.
+        /// Number of bits.
         count: u16,
-        /// Set or clear.
+        /// True to set the bits, false to clear them.
         value: bool,
     },
     /// A byte of a PFS page's record is replaced.
     SetFreeSpace {
-        /// Where in the record.
+        /// Offset in the record.
         offset: u16,
-        /// The byte after.
+        /// The byte after the change.
         new: u8,
-        /// The byte before.
+        /// The byte before the change.
         old: u8,
     },
-    /// Rows from the slot on are dropped: they are on another page now.
+    /// Rows from the slot on are dropped, because they were moved to another page.
     DropMoved {
-        /// That page; (0:0) in a reorganization.
+        /// The page that received them; (0:0) in a reorganization.
         receiver: PageId,
-        /// How many.
+        /// Number of rows.
         rows: u16,
     },
     /// The ghost in the slot is removed.
     Expunge,
     /// The whole record in slot 0 is replaced.
     ReplaceRecord {
-        /// The record before.
+        /// The record before the change.
         old: &'a [u8],
-        /// The record after.
+        /// The record after the change.
         new: &'a [u8],
     },
     /// Counters of a row of the catalog are set: offset in the row, value, bytes.
     SetCounters(Vec<(u32, i64, u32)>),
     /// A page pointer in a row of sysallocunits is replaced.
     SetPointer {
-        /// Where in the row.
+        /// Offset in the row.
         offset: u32,
-        /// The page after, 6 bytes as stored.
+        /// The page after the change, 6 bytes as stored.
         new: [u8; 6],
-        /// The page before.
+        /// The page before the change.
         old: [u8; 6],
     },
-    /// The LSN alone changes.
+    /// Only the LSN changes.
     Touch,
 }
 
-/// A new page: its header, or all of it.
+/// A new page: its header, or all its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewPage<'a> {
     /// Page type.
@@ -100,30 +100,30 @@ pub struct NewPage<'a> {
     pub next: PageId,
     /// Length of the fixed part of its records.
     pub pminlen: u16,
-    /// The bytes of the page up to the end of its rows, as an index build that is logged in full writes them; empty for a page
+    /// The bytes of the page up to the end of its rows, as a fully logged index build writes them; empty for a page
     /// without rows.
     pub start: &'a [u8],
-    /// Its last bytes, the slots; empty if `start` is the whole page.
+    /// The last bytes of the page, its slots; empty if `start` is the whole page.
     pub end: &'a [u8],
 }
 
 /// Bytes that replace others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece<'a> {
-    /// Where the bytes before are.
+    /// Offset of the bytes before the change.
     pub old_offset: u16,
-    /// Where the bytes after are.
+    /// Offset of the bytes after the change.
     pub new_offset: u16,
-    /// How many bytes are replaced.
+    /// Number of bytes replaced.
     pub old_length: u16,
-    /// The bytes before; empty in compensation records.
+    /// The bytes before the change; empty in compensation records.
     pub before: &'a [u8],
-    /// The bytes after.
+    /// The bytes after the change.
     pub after: &'a [u8],
 }
 
 impl<'a> LogRecord<'a> {
-    /// What the record does to its page; `None` if it names none, or is not of the form that its operation has.
+    /// The change to the page; `None` if the record names no page, or does not have the form of its operation.
     pub fn change(&self) -> Option<Change<'a>> {
         let bytes = self.bytes();
         let element = |index: usize| self.elements().nth(index);
@@ -178,7 +178,7 @@ impl<'a> LogRecord<'a> {
         const NEXT: usize = offset(Structure::LogFormatPage, "next", 6);
         const PMINLEN: usize = offset(Structure::LogFormatPage, "pminlen", 2);
         let (bytes, mut elements) = (self.bytes(), self.elements());
-        // An image that is cut off is none.
+        // A truncated image cannot be used.
         if self.elements().count() < self.element_count() {
             return None;
         }
@@ -202,7 +202,7 @@ impl<'a> LogRecord<'a> {
     fn insert(&self) -> Option<Change<'a>> {
         let (_, length) = self.offset_and_length()?;
         let elements: Vec<&[u8]> = self.elements().collect();
-        // Several rows, as a page split moves them: no rowset, and two empty elements after them.
+        // Several rows, as a page split moves them: no rowset, and two empty elements after the rows.
         let is_bare = self.on_page()?.rowset == 0;
         let images = match elements.as_slice() {
             [rows @ .., [], []] if is_bare && !rows.is_empty() => rows.to_vec(),
@@ -247,7 +247,7 @@ impl<'a> LogRecord<'a> {
         let (first, count) = match u32_at(self.bytes(), KIND)? {
             0 => (VALUES, 3),
             1 => (VALUES, 1),
-            // The id of the column stands before the value.
+            // The ID of the column precedes the value.
             2 => (VALUES + 8, 1),
             3 | 4 => (VALUES, 2),
             _ => return None,
@@ -265,7 +265,8 @@ impl<'a> LogRecord<'a> {
 mod tests {
     use super::*;
 
-    /// A COUNT_DELTA of this kind, with four values: 100 at offset 45 and so on. What its kind does not use is a leftover.
+    /// A COUNT_DELTA of this kind, with four values: 100 at offset 45 and so on. Fields that the kind does not use are
+    /// left over.
     fn count_delta(kind: u8, first_value: usize, lengths: u32) -> Vec<u8> {
         let mut bytes = vec![0x5A; 208 + 4];
         bytes[2..4].copy_from_slice(&208u16.to_le_bytes());
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn counters_are_as_many_as_their_kind_says() {
         let counters = [(45, 100, 8), (53, 101, 8), (61, 102, 8)];
-        // Rows of sysrowsets have their value without a length, and those of columns after the id of the column.
+        // Rows of sysrowsets have their value without a length; rows of columns have it after the ID of the column.
         for (kind, first_value, lengths, count) in
             [(0, 0x50, 8, 3), (1, 0x50, 0, 1), (2, 0x58, 8, 1), (3, 0x50, 8, 2), (4, 0x50, 8, 2)]
         {

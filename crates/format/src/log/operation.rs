@@ -1,12 +1,12 @@
-//! What log records do, by number (docs/format/log.md#operations).
+//! The operations of log records, by number (docs/format/log.md#operations).
 
 use std::fmt;
 
-/// The operation of a log record, by number. Any number may occur: those without a name here are not understood.
+/// The operation of a log record, by number. Any number may occur; those without a name here are unknown operations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Operation(pub u8);
 
-/// From here on operations are about transactions, checkpoints and what the server has in memory.
+/// Operations from this number on concern transactions, checkpoints and the server's memory, not pages.
 const FIRST_WITHOUT_PAGE: u8 = 128;
 
 /// The operations that have a name: SQL Server's, as fn_dblog prints it without `LOP_`.
@@ -23,8 +23,8 @@ macro_rules! operations {
                 }
             }
 
-            /// Whether records of this operation name the page that they change. Those that are not known do so below 128, as all
-            /// others there: what they do to the page is not known either.
+            /// Whether records of this operation name the page that they change. Unknown operations below 128 do too,
+            /// like all known ones there; their change to the page is unknown.
             pub fn is_on_a_page(self) -> bool {
                 match self.0 {
                     $($number => operations!(@on $($page)?),)*

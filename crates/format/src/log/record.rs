@@ -14,10 +14,10 @@ const fn at(name: &str, bytes: u32) -> usize {
 
 /// Bytes of the header that every record has.
 pub const HEADER_BYTES: usize = at("context", 1) + 1;
-/// Flag of records that undo another.
+/// Flag of compensation records: records that undo another one.
 const IS_COMPENSATION: u16 = 1;
 
-/// Identity of a transaction, for as long as the log does not use it again. Prints as SQL Server does, `0000:000003a8`.
+/// Identity of a transaction, until the log uses the number again. Prints as SQL Server does, `0000:000003a8`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct TransactionId {
     /// Upper part.
@@ -27,10 +27,10 @@ pub struct TransactionId {
 }
 
 impl TransactionId {
-    /// What records outside of transactions have.
+    /// The transaction of records outside of transactions.
     pub const NONE: Self = Self { high: 0, low: 0 };
 
-    /// The id at `offset` of `bytes`: u32, then the u16 that is printed in front of it.
+    /// The id at `offset` of `bytes`: u32, then the u16 that is printed first.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         Some(Self { low: u32_at(bytes, offset)?, high: u16_at(bytes, offset.checked_add(4)?)? })
     }
@@ -42,24 +42,24 @@ impl fmt::Display for TransactionId {
     }
 }
 
-/// A log record. Fields outside of the bytes read as zero, or as nothing.
+/// A log record. Fields outside of the bytes read as zero or empty.
 #[derive(Clone, Copy, Debug)]
 pub struct LogRecord<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> LogRecord<'a> {
-    /// The record in `bytes`: to the start of the next one.
+    /// The record in `bytes`, which end where the next record starts.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// All of its bytes.
+    /// All bytes of the record.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// What it does.
+    /// What the record does, as a number.
     pub fn operation(&self) -> Operation {
         Operation(u8_at(self.bytes, const { at("operation", 1) }).unwrap_or_default())
     }
@@ -74,27 +74,27 @@ impl<'a> LogRecord<'a> {
         TransactionId::read(self.bytes, const { at("transaction", 6) }).unwrap_or_default()
     }
 
-    /// The record of the same transaction before it; of a compensation record the next one to undo.
+    /// The previous record of the same transaction; of a compensation record, the next one to undo.
     pub fn previous_lsn(&self) -> Lsn {
         Lsn::read(self.bytes, const { at("previousLSN", 10) }).unwrap_or_default()
     }
 
-    /// Whether it undoes another record.
+    /// Whether the record undoes another one.
     pub fn is_compensation(&self) -> bool {
         u16_at(self.bytes, const { at("flags", 2) }).is_some_and(|flags| flags & IS_COMPENSATION != 0)
     }
 
-    /// Length of its fixed part, after which the elements follow.
+    /// Length of the fixed part, which the elements follow.
     pub fn fixed_bytes(&self) -> usize {
         u16_at(self.bytes, const { at("fixedLength", 2) }).unwrap_or_default().into()
     }
 
-    /// How many elements it claims.
+    /// Number of elements that the record claims to have.
     pub fn element_count(&self) -> usize {
         u16_at(self.bytes, self.fixed_bytes()).unwrap_or_default().into()
     }
 
-    /// Its elements: images of rows, keys, names. The end of the record ends them, whatever their count says.
+    /// The elements: images of rows, keys, names. The end of the record ends them, whatever their count says.
     pub fn elements(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (bytes, count) = (self.bytes, self.element_count());
         let lengths = self.fixed_bytes() + 2;
@@ -108,7 +108,7 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// What it says of the page that it changes; `None` of operations that name none.
+    /// The page that the record changes, with its slot, ids and LSN; `None` for operations that name no page.
     pub fn on_page(&self) -> Option<PageChange> {
         const PAGE: usize = offset(Structure::LogPageRecord, "page", 6);
         const SLOT: usize = offset(Structure::LogPageRecord, "slot", 2);
@@ -129,7 +129,7 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// What a BEGIN_XACT says; `None` of other operations.
+    /// The contents of a BEGIN_XACT; `None` for other operations.
     pub fn begin_transaction(&self) -> Option<BeginTransaction<'a>> {
         const SESSION: usize = offset(Structure::LogBeginTransaction, "spid", 2);
         const BEGAN: usize = offset(Structure::LogBeginTransaction, "began", 8);
@@ -145,7 +145,8 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// When a COMMIT_XACT or ABORT_XACT ended its transaction, and where that began; `None` of other operations.
+    /// When a COMMIT_XACT or ABORT_XACT ended its transaction, and the LSN where that began; `None` for other
+    /// operations.
     pub fn end_transaction(&self) -> Option<(Option<LogTime>, Lsn)> {
         const ENDED: usize = offset(Structure::LogEndTransaction, "ended", 8);
         const BEGIN: usize = offset(Structure::LogEndTransaction, "beginLSN", 10);
@@ -153,7 +154,7 @@ impl<'a> LogRecord<'a> {
             .then(|| Some((LogTime::read(self.bytes, ENDED), Lsn::read(self.bytes, BEGIN)?)))?
     }
 
-    /// What a BEGIN_CKPT says; `None` of other operations.
+    /// The contents of a BEGIN_CKPT; `None` for other operations.
     pub fn begin_checkpoint(&self) -> Option<BeginCheckpoint> {
         const BEGAN: usize = offset(Structure::LogBeginCheckpoint, "began", 8);
         const OLDEST: usize = offset(Structure::LogBeginCheckpoint, "oldestLSN", 10);
@@ -168,7 +169,7 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// When an END_CKPT ended its checkpoint, and the LSN from which to redo; `None` of other operations.
+    /// When an END_CKPT ended its checkpoint, and the LSN from which to redo; `None` for other operations.
     pub fn end_checkpoint(&self) -> Option<(Option<LogTime>, Lsn)> {
         const ENDED: usize = offset(Structure::LogEndCheckpoint, "ended", 8);
         const REDO: usize = offset(Structure::LogEndCheckpoint, "redoLSN", 10);
@@ -176,9 +177,9 @@ impl<'a> LogRecord<'a> {
             .then(|| Some((LogTime::read(self.bytes, ENDED), Lsn::read(self.bytes, REDO)?)))?
     }
 
-    /// Transactions that were open at a checkpoint: of an XACT_CKPT of context 0; empty of all other records.
+    /// Transactions that were open at a checkpoint, from an XACT_CKPT of context 0; empty for all other records.
     pub fn open_transactions(&self) -> impl Iterator<Item = OpenTransaction> + use<'a> {
-        // Each is an element, of 56, 64 or 80 bytes by release.
+        // Each transaction is an element, of 56, 64 or 80 bytes by release.
         let is_list = self.operation() == Operation::XACT_CKPT && self.context() == 0;
         let entries = is_list.then(|| self.elements()).into_iter().flatten();
         entries.map_while(|entry| {
@@ -191,29 +192,29 @@ impl<'a> LogRecord<'a> {
     }
 }
 
-/// What a record says of the page that it changes.
+/// The fields of a record that describe the page it changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageChange {
     /// The page.
     pub page: PageId,
-    /// The slot; 65535 where it is not about a row.
+    /// The slot; 65535 if the operation does not concern a row.
     pub slot: u16,
     /// m_objId of the page header.
     pub object_id: u32,
     /// m_indexId of the page header.
     pub index_id: u16,
-    /// LSN of the page before this record.
+    /// LSN that the page had before this record.
     pub page_lsn: Lsn,
     /// Rowset; 0 in operations on whole pages.
     pub rowset: u64,
 }
 
-/// What the record that begins a transaction says.
+/// The contents of the record that begins a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BeginTransaction<'a> {
-    /// Session id that began it.
+    /// ID of the session that began it.
     pub session: u16,
-    /// When, in the server's local time.
+    /// When it began, in the server's local time.
     pub began: Option<LogTime>,
     name: &'a [u8],
     /// Security identifier of the login; empty for system transactions.
@@ -221,18 +222,19 @@ pub struct BeginTransaction<'a> {
 }
 
 impl BeginTransaction<'_> {
-    /// Its name: `user_transaction`, that of the statement or of the structure change, or the one its author gave it.
+    /// Name of the transaction: `user_transaction`, that of the statement or of the structure change, or one that its
+    /// author chose.
     pub fn name(&self) -> String {
         utf16(self.name)
     }
 }
 
-/// What the record that begins a checkpoint says.
+/// The contents of the record that begins a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BeginCheckpoint {
-    /// When, in the server's local time.
+    /// When it began, in the server's local time.
     pub began: Option<LogTime>,
-    /// A lower bound of where the oldest open transaction began; `None` if none was open.
+    /// A lower bound of the LSN where the oldest open transaction began; `None` if none was open.
     pub oldest: Option<Lsn>,
     /// Internal version of the database.
     pub version: u16,
@@ -241,11 +243,11 @@ pub struct BeginCheckpoint {
 /// A transaction that was open at a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenTransaction {
-    /// Which.
+    /// ID of the transaction.
     pub id: TransactionId,
-    /// Where it began; zero if it has changed nothing.
+    /// LSN where it began; zero if it has changed nothing.
     pub begin: Lsn,
-    /// Its last record, or one before it.
+    /// LSN of its last record, or of an earlier one.
     pub last: Lsn,
 }
 

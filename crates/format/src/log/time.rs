@@ -15,8 +15,8 @@ pub struct LogTime {
 }
 
 impl LogTime {
-    /// The datetime at `offset` of `bytes`: u32 ticks, i32 days. `None` where no time of SQL Server's era is: fillers have all
-    /// bits set.
+    /// The datetime at `offset` of `bytes`: u32 ticks, i32 days. `None` if it is outside SQL Server's era: fillers have
+    /// all bits set.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         /// 1990-01-01 to 2173-10-14.
         const DAYS: std::ops::Range<i32> = 32_872..100_000;

@@ -12,9 +12,9 @@ const fn at(name: &str, bytes: u32) -> usize {
 
 /// First byte of a VLF.
 pub const SIGNATURE: u8 = 0xAB;
-/// Bytes of the header: the first block comes after it.
+/// Bytes of the header; the first block follows it.
 pub const HEADER_BYTES: u64 = PAGE_BYTES as u64;
-/// Bytes of the header that are used: what [`Vlf::read`] needs.
+/// Bytes of the header that [`Vlf::read`] needs.
 pub const USED_BYTES: usize = at("createLSN", 10) + 10;
 /// Offset of the first VLF in its file: after the file header page.
 pub const FIRST: u64 = PAGE_BYTES as u64;
@@ -22,23 +22,23 @@ pub const FIRST: u64 = PAGE_BYTES as u64;
 /// A virtual log file, as its header describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vlf {
-    /// Sequence number; 0 if it was never used.
+    /// Sequence number; 0 if the VLF was never used.
     pub sequence: u32,
-    /// 0x40 or 0x80: the two upper bits of each sector's status byte; 0 if it was never used.
+    /// 0x40 or 0x80: the two upper bits of each sector's status byte; 0 if the VLF was never used.
     pub parity: u8,
-    /// 2, 4 or 5.
+    /// Format of the VLF: 2, 4 or 5.
     pub format: u16,
     /// Bytes from the start of the file.
     pub offset: u64,
-    /// Size in bytes, with the header.
+    /// Size in bytes, header included.
     pub bytes: u64,
-    /// The LSN at which it was created; zero if it was created with its file.
+    /// The LSN at which the VLF was created; zero if it was created with its file.
     pub created: Lsn,
 }
 
 impl Vlf {
-    /// The VLF that starts with `bytes`, [`USED_BYTES`] of them at least, at `offset` of its file. `None` when none starts
-    /// there: another signature or offset, or a size that cannot be.
+    /// The VLF that starts with `bytes`, at least [`USED_BYTES`], at `offset` of its file. `None` if no VLF starts
+    /// there: its signature or offset differs, or its size is impossible.
     pub fn read(bytes: &[u8], offset: u64) -> Option<Self> {
         let vlf = Self {
             sequence: u32_at(bytes, const { at("FSeqNo", 4) })?,
@@ -56,17 +56,17 @@ impl Vlf {
         is_one.then_some(vlf)
     }
 
-    /// Whether it was ever written.
+    /// Whether the VLF was ever written.
     pub fn is_used(&self) -> bool {
         self.sequence != 0 && self.parity != 0
     }
 
-    /// Offset in the file of the first byte after it.
+    /// Offset in the file of the first byte after the VLF.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.bytes)
     }
 
-    /// Offset in the file of the block with this number; `None` when the VLF ends before it.
+    /// Offset in the file of the block with this number; `None` if the VLF ends before it.
     pub fn block_offset(&self, block: u32) -> Option<u64> {
         let within = u64::from(block) * SECTOR_BYTES as u64;
         (HEADER_BYTES..self.bytes).contains(&within).then(|| self.offset.saturating_add(within))

@@ -1,8 +1,9 @@
-//! Pages whose records are alike also in the number of their variable columns, without deleted rows, versions or complex columns:
-//! nearly all pages. What is here is used by [`super::vectors`] too, for records that may end with a sparse vector.
+//! Pages whose records also have the same number of variable columns, without deleted rows, versions or complex
+//! columns: nearly all pages. [`super::vectors`] uses these functions too, for records that may end with a sparse
+//! vector.
 //!
-//! No branch depends on a record. What differs from the expected is collected, and tested after some records; if anything does,
-//! the page is loaded in the general way.
+//! No branch depends on a record. Differences from the pattern are accumulated, and tested once per block of records;
+//! if there are any, the page is loaded in the general way.
 
 use super::{OPTIONAL, RowShape, SameShapeRows, Totals, WORD_BITS, mask};
 use crate::bytes::u16_at;
@@ -10,37 +11,37 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes};
 use crate::record::{COMPLEX, MIN_HEAP_RECORD_BYTES, status};
 use crate::slots::Span;
 
-/// Records between two tests whether all were as expected.
+/// Records between two tests of the accumulated differences.
 pub(super) const BLOCK: usize = 16;
 
 /// Null bits that are read together with the number of columns.
 const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
 
-/// From this number of variable columns on, their ends are read in a loop.
+/// From this number of variable columns on, a loop reads their ends.
 pub(super) const MANY: usize = 3;
 
-/// What each record is expected to be like.
+/// The pattern that each record is expected to have.
 #[derive(Clone, Copy)]
 pub(super) struct Pattern {
     pub(super) shape: RowShape,
-    /// The first four bytes, as far as `head_mask` goes: the status of an index record, all of a data record.
+    /// The first four bytes under `head_mask`: the status of an index record, all four of a data record.
     head: u32,
     head_mask: u32,
-    /// Variable columns stored, without the vector.
+    /// Number of stored variable columns, without the vector.
     pub(super) variables: u16,
 }
 
-/// What is known of all records so far.
+/// Differences accumulated over all records so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
     /// Bits in which the first four bytes of some record differ from the pattern.
     heads: u32,
-    /// Bits in which the number of columns differs, and null bits above them.
+    /// Bits in which the number of columns differs; the bits above them are null bits.
     bitmaps: u64,
-    /// Bits in which the number of variable columns differs, with anything above them; and other signs of a record that is not as
-    /// expected.
+    /// Bits in which the number of variable columns differs, and other signs of an unexpected record; the bits above
+    /// them mean nothing.
     pub(super) counts: u64,
-    /// Negative if a record or a column of one ends before it begins, or a record ends beyond its space.
+    /// Negative if a record or a column ends before it begins, or a record ends beyond its space.
     room: i32,
     bytes: u32,
 }
@@ -52,7 +53,7 @@ impl Found {
         differences == 0 && self.room >= 0
     }
 
-    /// Takes a column into account that begins at `end` and ends here.
+    /// Accounts for a column that begins at `end` and ends at `column_end`, and moves `end` there.
     #[inline(always)]
     pub(super) fn column(&mut self, end: &mut i32, column_end: u16) {
         let column_end = i32::from(column_end);
@@ -60,7 +61,7 @@ impl Found {
         *end = column_end;
     }
 
-    /// Takes a record into account that ends here in its space, and returns its length.
+    /// Accounts for a record that ends at `end` in its space, and returns its length.
     #[inline(always)]
     pub(super) fn ends(&mut self, end: i32, space: i32) -> u16 {
         self.room |= space - end;
@@ -70,7 +71,8 @@ impl Found {
 }
 
 impl SameShapeRows {
-    /// Loads the records of a page if they are alike and in the order of their slots. If not, nothing is known.
+    /// Loads the records of a page if they match one pattern and are in the order of their slots. If not, the results
+    /// are undefined.
     pub(super) fn load_alike(&mut self, page: Page<'_>, count: usize, index_fixed_end: Option<u16>) -> bool {
         let free_data = page.header().free_data.get();
         let Some(pattern) = Pattern::of_first(page.bytes(), free_data, index_fixed_end) else { return false };
@@ -85,7 +87,7 @@ impl SameShapeRows {
         found.is_some_and(|found| self.take_over(page.bytes(), pattern, found, false))
     }
 
-    /// The same for records in spaces that are in another order. If not, the spaces are as they were.
+    /// Loads records that match one pattern, in spaces of any order. If they do not match, the spaces are unchanged.
     pub(super) fn audit_alike(&mut self, bytes: &PageBytes, index_fixed_end: Option<u16>) -> bool {
         let Some(Span { offset, length }) = self.spans.first().copied() else { return false };
         let end = offset.saturating_add(length);
@@ -126,8 +128,9 @@ impl SameShapeRows {
         }
     }
 
-    /// Looks at the records from the last slot, which has the last one, to the first: each has room up to the one after it.
-    /// A function by itself for each kind of record: where all are part of their caller, little of what a loop needs is in registers.
+    /// Audits the records from the last slot, which has the last record, to the first; each may extend to the one after
+    /// it. This is a separate function for each kind of record, because when they are inlined into their caller, few
+    /// variables of the loop stay in registers.
     #[inline(never)]
     fn ascending<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
@@ -153,8 +156,8 @@ impl SameShapeRows {
         (next >= HEADER_BYTES as i32).then_some(found)
     }
 
-    /// Looks at the records in their spaces, which are known to be apart and inside the page, and leaves their places in
-    /// `places`.
+    /// Audits the records in their spaces, which are known to be disjoint and inside the page, and writes their places
+    /// to `places`.
     fn anywhere<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
         page: &PageBytes,
@@ -174,7 +177,8 @@ impl SameShapeRows {
         Some(found)
     }
 
-    /// Keeps what was found of records that are as expected. If they may have a vector, `variables` and `vectors` are already filled.
+    /// Keeps the results for records that match. If they may have a vector, `variables` and `vectors` are already
+    /// filled.
     pub(super) fn take_over(
         &mut self,
         page: &PageBytes,
@@ -199,7 +203,7 @@ impl SameShapeRows {
             false => self.finish(page, totals),
             true => self.finish_with_vectors(page, totals),
         }
-        // The null bitmaps of each row are wanted only where some row has a NULL.
+        // The null bitmaps of single rows are needed only if some row has a NULL.
         let has_none =
             shape.column_count <= BITS_WITH_COUNT && (found.bitmaps >> u16::BITS) & mask(shape.column_count) == 0;
         shape.column_count == 0 || has_none || self.nulls_from(page, 0)
@@ -207,13 +211,13 @@ impl SameShapeRows {
 }
 
 impl Pattern {
-    /// What the record of the first slot is like.
+    /// The pattern of the record in the first slot.
     fn of_first(page: &PageBytes, free_data: u16, index_fixed_end: Option<u16>) -> Option<Self> {
         let first = u16_at(page, PAGE_BYTES - 2)?;
         Self::of(page, first..free_data, index_fixed_end)
     }
 
-    /// What a record in this space is like; `None` if it is not one that most pages have.
+    /// The pattern of the record in this space; `None` for a record that is unlike those of most pages.
     fn of(page: &PageBytes, space: std::ops::Range<u16>, index_fixed_end: Option<u16>) -> Option<Self> {
         let space = page.get(space.start.into()..space.end.into())?;
         let shape = RowShape::of(space, index_fixed_end)?;
@@ -230,7 +234,7 @@ impl Pattern {
         Some(Self { shape, head, head_mask, variables })
     }
 
-    /// The same of records that may have a vector besides.
+    /// The pattern for records that may also have a vector.
     pub(super) fn with_vector(mut self, page: &PageBytes, first: usize) -> Option<Self> {
         if self.variables > 0 {
             let last = first + usize::from(self.shape.variable_at) + 2 * usize::from(self.variables);
@@ -242,13 +246,14 @@ impl Pattern {
         Some(self)
     }
 
-    /// Where the first variable column begins, or the record ends without one: no record is shorter.
+    /// Start of the first variable column, or end of a record without any: the minimum length of a record.
     pub(super) fn columns_at(self) -> i32 {
         let ends = if self.variables == 0 { 0 } else { 2 + 2 * i32::from(self.variables) };
         i32::from(self.shape.variable_at) + ends
     }
 
-    /// Looks at the first bytes and the null bitmap of the record at `start`, and returns the former.
+    /// Compares the first bytes and the null bitmap of the record at `start` with the pattern, and returns the first
+    /// bytes.
     #[inline(always)]
     pub(super) fn head<const HAS_BITMAP: bool>(
         &self,
@@ -265,7 +270,7 @@ impl Pattern {
         Some(head)
     }
 
-    /// Looks at the record at `offset`, which has this much space, and returns its length.
+    /// Audits the record at `offset`, which has `space` bytes, and returns its length.
     #[inline(always)]
     fn record<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &self,

@@ -1,22 +1,22 @@
-//! The rows of a page that have its shape and are to be looked at by themselves all the same.
+//! The rows of a page that have its shape but must still be examined one by one.
 
 use super::vectors::Soundness;
 use super::{GHOST, SameShapeRows, Totals, bytes_of};
 use crate::record::COMPLEX;
 use crate::slots::Span;
 
-/// A record that is to be looked at by itself.
+/// A record that must be examined by itself.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Exception {
     /// Its slot.
     pub slot: u16,
-    /// It is a live row of the shape, and has a complex column (off-row pointer, sparse vector). Others are deleted, or of another
-    /// shape.
+    /// True for a live row of the shape with a complex column (off-row pointer, sparse vector). Otherwise the record is
+    /// deleted, or of another shape.
     pub is_complex: bool,
 }
 
 impl SameShapeRows {
-    /// Takes over what all records, which are whole, have together, and finds the exceptions among them.
+    /// Stores the totals of the records, all of which are sound, and finds the exceptions among them.
     pub(super) fn finish(&mut self, bytes: &[u8], totals: Totals) {
         self.totals = totals;
         self.exceptions.clear();
@@ -35,7 +35,8 @@ impl SameShapeRows {
         self.expects_vectors = self.soundness != Soundness::Unknown;
     }
 
-    /// The same for records that are alike except that some have a vector: `variables` and `vectors` are already filled.
+    /// Does this for records that match a pattern except that some have a vector; `variables` and `vectors` are already
+    /// filled.
     pub(super) fn finish_with_vectors(&mut self, bytes: &[u8], totals: Totals) {
         let without = totals.fewest_variables;
         self.finish(bytes, totals);
@@ -102,7 +103,7 @@ impl SameShapeRows {
         let Self { slots, exceptions, are_live, are_plain, .. } = self;
         exceptions.resize(are_plain.len(), Exception::default());
         let mut count = 0;
-        // Without a branch: which rows are exceptions is unpredictable.
+        // Without a branch, because no processor can predict which rows are exceptions.
         for ((row, is_live), is_plain) in (0..).zip(are_live).zip(are_plain) {
             if let Some(place) = exceptions.get_mut(count) {
                 let slot = slots.get(usize::from(row)).copied().unwrap_or(row);

@@ -1,4 +1,4 @@
-//! The expanded form of compressed rows, in a buffer of their own.
+//! The expanded form of compressed rows, in a separate buffer.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use super::{RowShape, SameShapeRows, Totals, bytes_of};
 use crate::compressed::CommonForm;
 use crate::slots::Span;
 
-/// Bytes that a buffer of records has after the last of them: null bitmaps are read by whole words.
+/// Bytes that a buffer must have after its last record, because null bitmaps are read by whole words.
 pub const BYTES_AFTER: usize = size_of::<u64>();
 
 impl SameShapeRows {
-    /// Like `load` for records in a buffer, at most 65,535 of them, with [`BYTES_AFTER`] more bytes after the last: the expanded
-    /// form of compressed rows, which always begin like data records.
+    /// Like `load`, for the expanded form of compressed rows, which always begin like data records. The buffer has at
+    /// most 65,535 bytes, of which [`BYTES_AFTER`] come after the last record.
     pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
         if bytes.len() > u16::MAX.into() || places.is_empty() {
             return false;
@@ -25,8 +25,8 @@ impl SameShapeRows {
         }
     }
 
-    /// The same for records that were written one after the other, all of one form, so that nothing is left to be proven; no
-    /// place is empty.
+    /// Loads records that were written one after the other, all in one form, so that nothing remains to be proven; no
+    /// place may be empty.
     pub fn load_written(&mut self, bytes: &[u8], places: &[Range<u32>], form: CommonForm) -> bool {
         if bytes.len() > u16::MAX.into() {
             return false;
@@ -58,14 +58,14 @@ impl SameShapeRows {
         self.nulls_from(bytes, 0)
     }
 
-    /// Takes over where the records are, by slot.
+    /// Takes the places of the records, by slot.
     fn places_of(&mut self, places: &[Range<u32>]) {
         self.slots.clear();
         self.spans.clear();
         self.spans.extend(places.iter().map(|place| Span { offset: place.start as u16, length: place.len() as u16 }));
     }
 
-    /// All that is known.
+    /// All results, for comparison in tests.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl PartialEq + std::fmt::Debug + '_ {
         let Self { shape, spans, slots, nulls, any_nulls, variables, exceptions, are_plain, are_live, .. } = self;

@@ -1,4 +1,4 @@
-//! Rows of one shape against the same rows read one by one.
+//! Rows of one shape compared with the same rows read one by one.
 
 use std::cmp::Ordering;
 
@@ -11,13 +11,14 @@ use crate::sparse::SparseVector;
 
 mod vectors;
 
-/// The bit of a moved row; of a stub, with that of an empty slot.
+/// Marks a moved row; together with [`EMPTY`], a forwarding stub.
 const MOVED: u8 = 64;
-/// The bit of an empty slot.
+/// Marks an empty slot.
 const EMPTY: u8 = 128;
 
-/// A page of rows of one shape: a small number, a date, and up to four variable columns; `null` says which are NULL. Its
-/// bit 16 makes the row a ghost, 32 its last variable column complex; [`MOVED`] and [`EMPTY`] are for data pages.
+/// A page of rows of one shape: a small number, a date, and up to four variable columns. The low bits of `null` give
+/// the NULL columns; bit 16 makes the row a ghost, bit 32 its last variable column complex; [`MOVED`] and [`EMPTY`] are
+/// for data pages.
 fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, if is_index { 2 } else { 1 });
@@ -66,7 +67,7 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
     page
 }
 
-/// Every record by itself, and each of its columns, agrees with the page's rows.
+/// Each record read by itself, and each of its columns, agrees with the rows of the page.
 fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
     let rows = same_shape.of(page);
     let mut order = SlotOrder::default();
@@ -153,7 +154,7 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
     }
 }
 
-/// The sparse vectors agree with those of each record by itself.
+/// The sparse vectors agree with those read from each record.
 fn vectors_agree(same_shape: &SameShapeRows, page: Page<'_>) {
     let rows = same_shape.of(page);
     let (mut vectors, mut are_there, mut are_sound) = (Vec::new(), Vec::new(), true);
@@ -186,7 +187,7 @@ fn vectors_agree(same_shape: &SameShapeRows, page: Page<'_>) {
     }
 }
 
-/// Rows of a data page read the same after they are copied to a buffer.
+/// Rows of a data page read the same after a copy to a buffer.
 fn agrees_elsewhere(same_shape: &SameShapeRows, page: Page<'_>) {
     let rows = same_shape.of(page);
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
@@ -269,8 +270,7 @@ proptest! {
     }
 }
 
-/// A page of a table or an index whose records are alike: their variable columns, the length of their null bitmap, and what may
-/// be changed in one of them so that they are not.
+/// Records that match are found so; a change to the variable columns or the null bitmap of one record is noticed.
 #[test]
 fn records_that_are_alike_are_found_so_in_any_order_and_others_are_not() {
     for (is_index, scattered, length) in [false, true].into_iter().flat_map(|is_index| {
@@ -319,7 +319,7 @@ fn records_that_are_alike_are_found_so_in_any_order_and_others_are_not() {
 }
 
 proptest! {
-    /// For values that differ in any one byte.
+    /// For values that may differ in any single byte.
     #[test]
     fn keys_of_any_type_are_ordered_as_one_by_one(
         bytes in prop::collection::vec((0usize..16, 0u8..3), 1..6),

@@ -1,7 +1,7 @@
-//! Sparse vectors: pages whose records are alike except that some end with one, and the vectors of all rows at once.
+//! Sparse vectors: pages whose records match except that some end with a vector, and the vectors of all rows together.
 //!
-//! A vector is the last variable column, and complex. Most vectors of a page have values of the same columns, of the same length:
-//! then the first one shows where a value is in all of them.
+//! A vector is the last variable column, and complex. Most vectors of a page have values of the same columns, of the
+//! same length; then the first vector shows the place of a value in all of them.
 
 use super::alike::{BLOCK, Found, MANY, Pattern, bytes_at};
 use super::{SameShapeRows, bytes_of};
@@ -11,29 +11,29 @@ use crate::record::{COMPLEX, status};
 use crate::slots::Span;
 use crate::sparse::SparseVector;
 
-/// What is known of the vectors of a page.
+/// The properties that the vectors of a page are known to have.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum Soundness {
-    /// There is none, or some complex column is no vector or breaks a rule.
+    /// There is no vector, or some complex column is no vector or breaks a rule.
     #[default]
     Unknown,
     /// All complex columns of live rows are sound vectors.
     Sound,
-    /// Besides, all have the same columns, whose values end at the same places; this row has the first one.
+    /// All are sound and have the same columns, whose values end at the same places; this row has the first vector.
     Alike(u16),
 }
 
-/// The sparse vectors of a page's live rows, all of them sound; the rows have no other complex column.
+/// The sparse vectors of a page's live rows, all of them sound. The rows have no other complex columns.
 #[derive(Clone, Copy)]
 pub struct Vectors<'a> {
-    /// By row.
+    /// Place of the vector, by row; empty for a row without one.
     spans: &'a [Span],
     page: &'a [u8],
     first: Option<SparseVector<'a>>,
 }
 
 impl<'a> Vectors<'a> {
-    /// What the rows have that were loaded last.
+    /// The vectors of the rows loaded last.
     pub(super) fn of(rows: &'a SameShapeRows, page: &'a [u8]) -> Option<Self> {
         let spans = &rows.vectors[..];
         let first = match rows.soundness {
@@ -50,17 +50,17 @@ impl<'a> Vectors<'a> {
         vectors.filter_map(move |span| SparseVector::read(bytes_of(self.page, *span)))
     }
 
-    /// By row: whether it is live and has a vector.
+    /// By row: whether the row is live and has a vector.
     pub fn are_there(self) -> impl Iterator<Item = bool> + 'a {
         self.spans.iter().map(|span| span.length > 0)
     }
 
-    /// One of them, if all have values of the same columns at the same places.
+    /// One of the vectors, if all have values of the same columns at the same places.
     pub fn common_form(self) -> Option<SparseVector<'a>> {
         self.first
     }
 
-    /// The value of the column with this id in each of them, if they have the common form; `None` if it is NULL.
+    /// The value of the column with this id in each vector, if they have the common form; `None` if it is NULL.
     pub fn values(self, column: u16) -> Option<impl Iterator<Item = &'a [u8]>> {
         let place = self.first?.place_of(column)?;
         let place = usize::from(place.start)..usize::from(place.end);
@@ -68,8 +68,7 @@ impl<'a> Vectors<'a> {
         Some(vectors.map(move |span| bytes_of(self.page, *span).get(place.clone()).unwrap_or_default()))
     }
 
-    /// By row: the eight bytes that end at `end` of its vector, as a number whose highest byte is the last one; anything for
-    /// other rows.
+    /// By row: the eight bytes that end at `end` of its vector, as a little-endian number; undefined for other rows.
     #[inline(always)]
     pub fn words(self, end: u16) -> impl Iterator<Item = u64> + 'a {
         let page = self.page;
@@ -82,8 +81,8 @@ impl<'a> Vectors<'a> {
 }
 
 impl SameShapeRows {
-    /// Loads the records of a page if they are alike and in the order of their slots, except that they may have a vector. If not,
-    /// nothing is known.
+    /// Loads the records of a page if they match one pattern, except that some may have a vector, and are in the order
+    /// of their slots. If not, the results are undefined.
     pub(super) fn load_with_vectors(&mut self, page: &PageBytes, free_data: u16, pattern: Pattern) -> bool {
         let pattern = u16_at(page, PAGE_BYTES - 2).and_then(|first| pattern.with_vector(page, first.into()));
         let Some(pattern) = pattern else { return false };
@@ -110,7 +109,7 @@ impl SameShapeRows {
         }
     }
 
-    /// As `ascending`, for records that may have a vector; fills `variables` and `vectors` too.
+    /// Like `ascending`, for records that may have a vector; also fills `variables` and `vectors`.
     #[inline(never)]
     fn ascending_with_vectors<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
@@ -143,7 +142,8 @@ impl SameShapeRows {
         (next >= HEADER_BYTES as i32).then_some(found)
     }
 
-    /// Finds out what all vectors of live rows have in common; the last complex columns of these rows are in `vectors`.
+    /// Finds the properties that all vectors of live rows share; `vectors` already has the last complex column of each
+    /// row.
     pub(super) fn audit_vectors(&mut self, bytes: &[u8]) {
         let mut rows = (0..).zip(&self.vectors).filter(|(_, span)| span.length > 0);
         let Some((row, first)) = rows.next() else { return };
@@ -158,19 +158,19 @@ impl SameShapeRows {
             }
             count += 1;
         }
-        // A complex column without any bytes is not a vector.
+        // A complex column without bytes is no vector.
         if count == self.complex {
             self.soundness = if are_alike { Soundness::Alike(row) } else { Soundness::Sound };
         }
     }
 }
 
-/// What is before the values of a vector that breaks no rule.
+/// The bytes before the values of a vector; `None` if it breaks a rule.
 fn head_of(bytes: &[u8]) -> Option<&[u8]> {
     SparseVector::read(bytes)?.sound_head()
 }
 
-/// Whether the bytes begin with this; the head of a vector with one value has eight bytes.
+/// Whether the bytes begin with `head`; the head of a vector with one value has eight bytes.
 #[inline(always)]
 fn begins_with(bytes: &[u8], head: &[u8]) -> bool {
     match (bytes.split_first_chunk::<8>(), head.split_first_chunk::<8>()) {
@@ -180,8 +180,8 @@ fn begins_with(bytes: &[u8], head: &[u8]) -> bool {
 }
 
 impl Pattern {
-    /// Looks at the record at `offset`, which has this much space, and returns its length, and where its vector begins if it has
-    /// one.
+    /// Audits the record at `offset`, which has `space` bytes; returns its length, and the start of its vector if it
+    /// has one.
     #[inline(always)]
     fn record_with_vector<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &self,
@@ -198,9 +198,9 @@ impl Pattern {
         let stored = if has_none { 0 } else { words as u16 };
         let more = stored.wrapping_sub(self.variables);
         let has_vector = more == 1;
-        // A variable part without a column is possible, and not handled here.
+        // A variable part without columns is possible, but not handled here.
         found.counts |= u64::from(more & !1) | u64::from(VARIABLES == 0 && has_none == has_vector);
-        // Without any other column, the number of columns comes with the vector.
+        // Without other columns, the number of columns exists only if there is a vector.
         let mut end = self.columns_at() + if has_vector { 2 + 2 * i32::from(VARIABLES == 0) } else { 0 };
         let last = match VARIABLES {
             MANY.. => {

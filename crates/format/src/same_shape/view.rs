@@ -14,7 +14,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows in `page`, the last ones that were loaded.
+    /// The rows in `page`, which must be those loaded last.
     pub(super) fn new(rows: &'a SameShapeRows, page: &'a [u8]) -> Self {
         Self { rows, page }
     }
@@ -24,13 +24,13 @@ impl<'a> Rows<'a> {
         self.rows.spans.len()
     }
 
-    /// The slot of each row; `None` if all slots of the page have a row of the shape, so that a row's number is its slot.
+    /// Slot, by row; `None` if all slots of the page have a row of the shape, so that a row's number is its slot.
     pub fn slots(&self) -> Option<&'a [u16]> {
         Some(&self.rows.slots[..]).filter(|slots| !slots.is_empty())
     }
 
-    /// What is to be looked at by itself, by ascending slot: deleted rows, rows with a complex column, and records of another
-    /// shape.
+    /// The records that must be examined one by one, by ascending slot: deleted rows, rows with a complex column, and
+    /// records of another shape.
     pub fn exceptions(&self) -> &'a [Exception] {
         &self.rows.exceptions
     }
@@ -45,12 +45,12 @@ impl<'a> Rows<'a> {
         self.rows.plain + self.rows.complex
     }
 
-    /// By row: true unless it is an exception; `None` if no row is.
+    /// By row: true unless the row is an exception; `None` if no row is one.
     pub fn are_plain(&self) -> Option<&'a [bool]> {
         Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
     }
 
-    /// By row: true unless it is deleted; `None` if no row is an exception.
+    /// By row: true unless the row is deleted; `None` if no row is an exception.
     pub fn are_live(&self) -> Option<&'a [bool]> {
         Some(&self.rows.are_live[..]).filter(|live| !live.is_empty())
     }
@@ -65,13 +65,13 @@ impl<'a> Rows<'a> {
         number > 0 && self.rows.complex_columns >> (number - 1).min(63) & 1 != 0
     }
 
-    /// The sparse vectors of live rows: `None` if no row has one, or some complex column of a live row is not a sound vector. Whether
-    /// the table has sparse columns is for the caller to know.
+    /// The sparse vectors of live rows; `None` if no row has one, or some complex column of a live row is not a sound
+    /// vector. The caller must know whether the table has sparse columns.
     pub fn vectors(self) -> Option<Vectors<'a>> {
         Vectors::of(self.rows, self.page)
     }
 
-    /// The last variable column of each row, and whether it is complex; empty of rows without one.
+    /// The last variable column of each row, and whether it is complex; empty for a row without one.
     pub fn last_variables(self) -> impl Iterator<Item = (&'a [u8], bool)> + 'a {
         let page = self.page;
         let variable_at = usize::from(self.rows.shape.variable_at);
@@ -89,17 +89,17 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Whether they are rows of an index.
+    /// Whether the rows belong to an index.
     pub fn is_index(&self) -> bool {
         self.rows.shape.is_index
     }
 
-    /// Columns counted by their null bitmaps; 0 if they have none.
+    /// Columns that their null bitmaps count; 0 without bitmaps.
     pub fn column_count(&self) -> u16 {
         self.rows.shape.column_count
     }
 
-    /// End of their fixed part.
+    /// End of the fixed part of each row.
     pub fn fixed_end(&self) -> u16 {
         self.rows.shape.fixed_end
     }
@@ -109,7 +109,7 @@ impl<'a> Rows<'a> {
         self.rows.totals.most_variables
     }
 
-    /// The smallest.
+    /// The smallest number of variable columns stored in a row.
     pub fn fewest_variables(&self) -> u16 {
         self.rows.totals.fewest_variables
     }
@@ -119,7 +119,7 @@ impl<'a> Rows<'a> {
         self.rows.totals.has_versions
     }
 
-    /// The version tags of those that have one.
+    /// The version tags of the rows that have one.
     pub fn version_tags(&self) -> impl Iterator<Item = &'a [u8; VERSION_TAG_BYTES]> + 'a {
         let page = self.page;
         let records = self.rows.spans.iter().map(move |span| bytes_of(page, *span));
@@ -132,8 +132,8 @@ impl<'a> Rows<'a> {
         self.rows.any_nulls.get(usize::from(word)).copied().filter(|_| self.column_count() > 0).unwrap_or_default()
     }
 
-    /// The null bit `number`, counted from 1: a word of the null bitmap of each row, and the bit in it. `None` if it is not
-    /// set in any row.
+    /// The null bit `number`, counted from 1: one word of the null bitmap of each row, and the mask of the bit in it.
+    /// `None` if no row has it set.
     pub fn nulls_of(&self, number: u16) -> Option<(&'a [u64], u64)> {
         let at = number.checked_sub(1)?;
         let (word, bit) = (at / WORD_BITS, 1 << (at % WORD_BITS));
@@ -141,7 +141,7 @@ impl<'a> Rows<'a> {
         (self.null_word(word) & bit != 0).then_some((self.rows.nulls.get(first..first + self.count())?, bit))
     }
 
-    /// The row of this number, from 0.
+    /// The row with this number, counted from 0.
     pub fn record(&self, row: usize) -> Option<Record<'a>> {
         let span = self.rows.spans.get(row)?;
         let bytes = bytes_of(self.page, *span);
@@ -157,7 +157,7 @@ impl<'a> Rows<'a> {
         is_known(number, self.column_count())
     }
 
-    /// Whether the null bitmap of the rows has the null bit `number`: whether it says if the column is NULL.
+    /// Whether the null bitmap of the rows has the null bit `number`, which tells if the column is NULL.
     #[inline]
     pub fn has_null_bit(&self, number: u16) -> bool {
         has_null_bit(number, self.column_count())
@@ -168,7 +168,7 @@ impl<'a> Rows<'a> {
         offset.checked_add(length).is_some_and(|end| end <= self.fixed_end())
     }
 
-    /// The `N` bytes at `offset` of each row. They are inside the row if [`Self::has_fixed`] says so.
+    /// The `N` bytes at `offset` of each row; only valid if [`Self::has_fixed`] is true for them.
     #[inline(always)]
     pub fn fixed<const N: usize>(self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
         let page = self.page;
@@ -178,8 +178,8 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The eight bytes that end at each of `ends` of each row, as numbers whose highest bytes are the last ones: a value, and
-    /// whatever is before it. `None` if there is nothing before a row in a buffer.
+    /// The eight bytes that end at each of `ends` of each row, as little-endian numbers: a value in the highest bytes,
+    /// and the bytes before it in the others. `None` if nothing precedes a row in a buffer.
     #[inline(always)]
     pub fn words<const N: usize>(self, ends: [u16; N]) -> Option<impl Iterator<Item = [u64; N]> + 'a> {
         const BYTES: usize = size_of::<u64>();
@@ -189,7 +189,7 @@ impl<'a> Rows<'a> {
         if nearest < BYTES && !self.rows.spans.iter().fold(true, |all, span| all & is_inside(span)) {
             return None;
         }
-        // Of 32 bits, so that the end of a word cannot overflow and one comparison tells whether it is on the page.
+        // In 32 bits, so that the end of a word cannot overflow and one comparison shows whether it is on the page.
         let places = ends.map(|end| u32::from(end).wrapping_sub(BYTES as u32));
         Some(self.rows.spans.iter().map(move |span| {
             places.map(|place| {
@@ -200,7 +200,7 @@ impl<'a> Rows<'a> {
         }))
     }
 
-    /// The `N` bytes at `offset` of the row of this number.
+    /// The `N` bytes at `offset` of the row with this number.
     #[inline(always)]
     pub fn fixed_of<const N: usize>(&self, row: usize, offset: u16) -> [u8; N] {
         let start = self.rows.spans.get(row).map_or(0, |span| usize::from(span.offset)) + usize::from(offset);
@@ -216,15 +216,15 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Variable column `number`, counted from 1, of each row; empty if a row does not store it. For a complex
-    /// column, the bytes stored in the row.
+    /// Variable column `number`, counted from 1, of each row; empty if a row does not store it. For a complex column,
+    /// the bytes that the row stores.
     #[inline(always)]
     pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
         let page = self.page;
         self.variable_places(number).map(move |(start, end)| page.get(start..end).unwrap_or_default())
     }
 
-    /// The lengths of what [`Self::variable`] gives.
+    /// The lengths of the values that [`Self::variable`] returns.
     #[inline(always)]
     pub fn variable_lengths(&self, number: u16) -> impl Iterator<Item = usize> + 'a {
         self.variable_places(number).map(|(start, end)| end.saturating_sub(start))
@@ -242,7 +242,7 @@ impl<'a> Rows<'a> {
             }
             let start = usize::from(span.offset);
             let read = |at: usize| u16_at(page, start + at).unwrap_or_default() & !COMPLEX;
-            // The entry before the first is the count.
+            // The word before the first end offset is the column count.
             let first = if number == 1 { variable_at + 2 + 2 * usize::from(stored) } else { read(entry - 2).into() };
             (start + first, start + usize::from(read(entry)))
         })

@@ -1,6 +1,6 @@
-//! The rows of a page expanded into one buffer: what [`Expansion::audit`] proves and what [`Expansion::expand`] writes. Some
-//! rows at a time are taken column by column, so that what a column needs is decided once and not by each value. Only the
-//! usual is done here; a page with anything else is left to these two.
+//! The rows of a page expanded into one buffer, with the results of [`Expansion::audit`] and [`Expansion::expand`]. It
+//! expands some rows at a time, column by column, so that decisions about a column are made once and not for each
+//! value. It handles only usual pages; others are left to these two functions.
 
 mod fixed;
 mod layouts;
@@ -19,90 +19,90 @@ use fixed::{Anchored, Short, Values};
 use layouts::Layouts;
 use values::{Column, Row, Stored, Way};
 
-/// Bytes of the expanded rows of a page, so that each has a place of 16 bits.
+/// Bytes for the expanded rows of a page, so that 16 bits can hold each place.
 const ROOM: usize = u16::MAX as usize;
-/// Bytes that are copied without a look at how many they are.
+/// Up to this many bytes are copied in fixed blocks, whatever their length.
 const AT_ONCE: usize = 64;
-/// Most rows that are taken together, and most values that these have: all that is known of them stays in the nearest cache.
+/// Most rows that are expanded together, and most values in them, so that their data stays in the nearest cache.
 const MOST_ROWS: usize = 64;
 const MOST_VALUES: usize = 2048;
 
-/// The expanded rows of one page at a time; keeps its allocations.
+/// The expanded rows of one page at a time; reuses its allocations.
 #[derive(Default)]
 pub struct ExpandedPage {
-    /// [`ROOM`] bytes; meaningless from `used` on.
+    /// [`ROOM`] bytes; undefined from `used` on.
     bytes: Vec<u8>,
     used: usize,
     form: Form,
     blank: Blank,
     layouts: Layouts,
-    /// Rows that are taken together: read, not expanded yet.
+    /// Rows to be expanded together: read, not expanded yet.
     rows: Vec<Row>,
-    /// By column, what each of these rows has for it, of columns that are found in [`Way::Any`].
+    /// Column-major: the stored values of columns read by [`Way::Any`].
     stored: Vec<Stored>,
     value: Vec<u8>,
     text: Vec<u8>,
 }
 
-/// What is known of the expanded rows of a page.
+/// Properties of the expanded rows of a page.
 #[derive(Clone, Copy, Default)]
 struct Form {
-    /// How often the number of columns is another one than in the row before; 1 if all rows have the same.
+    /// How often the column count differs from that of the row before; 1 if all rows have the same.
     counts: u32,
     has_nulls: bool,
     has_complex: bool,
 }
 
-/// What the expanded rows of a page have in common if they are of one form.
+/// The common properties of a page's expanded rows, if they have one form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommonForm {
-    /// The variable columns that each of them stores.
+    /// Number of variable columns that each row stores.
     pub variables: u16,
-    /// Some column of a row may be NULL.
+    /// Some column of some row may be NULL.
     pub has_nulls: bool,
     /// Some row is deleted.
     pub has_ghosts: bool,
     /// Some row ends with a version tag.
     pub has_versions: bool,
-    /// Some variable column of a row is complex.
+    /// Some variable column of some row is complex.
     pub has_complex: bool,
 }
 
-/// The expanded form of a row of a given number of columns, before any value is put into it.
+/// The expanded form of a row with a given column count, before any value is written to it.
 #[derive(Default)]
 struct Blank {
     columns: Option<u16>,
-    /// At least [`AT_ONCE`] bytes, of which only `length` count.
+    /// At least [`AT_ONCE`] bytes; only the first `length` are used.
     image: Vec<u8>,
     length: usize,
-    /// Where the null bitmap begins.
+    /// Start of the null bitmap.
     bitmap: usize,
-    /// Where the ends of variable columns begin.
+    /// Start of the end offsets of variable columns.
     ends: usize,
     /// The variable columns, by number from 0.
     variables: Vec<u16>,
-    /// Most rows that are taken together.
+    /// Most rows that are expanded together.
     most_rows: usize,
 }
 
-/// The columns of a rowset with what completes their values on a page.
+/// The columns of a rowset, with the anchors and the dictionary of a page.
 pub struct PageColumns<'a> {
     columns: Vec<Column<'a>>,
     info: Option<&'a CompressionInfo<'a>>,
 }
 
-/// A row that was expanded.
+/// An expanded row.
 pub struct ExpandedRow {
-    /// Its place among the bytes of the page's rows.
+    /// Its place in the buffer of the page's rows.
     pub place: Range<u32>,
-    /// What its record is.
+    /// Kind of its record.
     pub kind: CdKind,
-    /// The length of its record.
+    /// Length of its record.
     pub length: usize,
 }
 
 impl Expansion {
-    /// What is the same for all rows of a page that has this compression information.
+    /// The columns for all rows of a page that has this compression information.
     pub fn of_page<'a>(&self, info: Option<&'a CompressionInfo<'a>>) -> PageColumns<'a> {
         let columns = self.slots.iter().enumerate().map(|(number, slot)| Column::of(*slot, number, info));
         PageColumns { columns: columns.collect(), info }
@@ -135,8 +135,9 @@ impl Blank {
 }
 
 impl ExpandedPage {
-    /// Audits and expands the records in these spaces of a page, which do not overlap, and calls `found` with each row. False,
-    /// and nothing is known, if a record must be audited and expanded by itself, or as soon as `found` says false.
+    /// Audits and expands the records in these spaces of a page, which do not overlap, and calls `found` with each row.
+    /// Returns false if a record must be audited and expanded by itself, or as soon as `found` does; the results are
+    /// then undefined.
     pub fn load(
         &mut self,
         page: &PageBytes,
@@ -146,7 +147,7 @@ impl ExpandedPage {
     ) -> bool {
         self.bytes.resize(ROOM, 0);
         (self.used, self.form) = (0, Form::default());
-        // The page may be of another rowset than that before.
+        // The page may belong to another rowset than the one before.
         self.blank.columns = None;
         self.rows.clear();
         self.layouts.next_page();
@@ -158,7 +159,7 @@ impl ExpandedPage {
         self.bytes.get(..self.used + BYTES_AFTER).unwrap_or_default()
     }
 
-    /// What the rows have in common, if all have the same number of columns, and all or none are rows of an index.
+    /// The common form of the rows, if all have the same column count, and all or none are rows of an index.
     pub fn form(&self) -> Option<CommonForm> {
         let Form { counts, has_nulls, has_complex } = self.form;
         let kinds = self.layouts.kinds();
@@ -196,7 +197,7 @@ impl ExpandedPage {
         self.expand_rows(page, columns, &mut found)
     }
 
-    /// The layout of a record that may have another number of columns than that before it.
+    /// The layout of a record whose column count may differ from that of the record before it.
     #[inline(never)]
     fn other_head(
         &mut self,
@@ -209,7 +210,7 @@ impl ExpandedPage {
         let count = CdHead::column_count_of(space)?;
         if self.blank.columns != Some(count) {
             self.expand_rows(page, columns, found)?;
-            // No more than the rowset has.
+            // The record has no more columns than the rowset.
             columns.columns.get(..count.into())?;
             self.blank.of(&columns.columns, count);
             self.layouts.of_columns(count);
@@ -221,7 +222,7 @@ impl ExpandedPage {
         self.layouts.add(page, start, space, columns.columns.len())
     }
 
-    /// Expands the rows that were read, column by column.
+    /// Expands the rows read so far, column by column.
     fn expand_rows(
         &mut self,
         page: &PageBytes,
@@ -272,7 +273,7 @@ impl ExpandedPage {
         Some(())
     }
 
-    /// Begins the expanded form of each row: all but NULLs and the columns of fixed length.
+    /// Begins the expanded form of each row: everything except NULLs and the columns of fixed length.
     fn begin_rows(
         &mut self,
         page: &PageBytes,
@@ -322,11 +323,11 @@ impl ExpandedPage {
     }
 }
 
-/// Copies the first `length` bytes to the end of a row.
+/// Appends the first `length` bytes of `from` to a row.
 #[inline(always)]
 fn append(image: &mut [u8], end: &mut usize, from: &[u8], length: usize) -> Option<()> {
     let room = image.get_mut(*end..)?;
-    // What is copied too much is overwritten by what comes next.
+    // Surplus bytes are overwritten by the next copy.
     let is_done = length <= 32 && copied::<32>(from, room) || length <= AT_ONCE && copied::<AT_ONCE>(from, room);
     if !is_done {
         room.get_mut(..length)?.copy_from_slice(from.get(..length)?);
@@ -335,7 +336,7 @@ fn append(image: &mut [u8], end: &mut usize, from: &[u8], length: usize) -> Opti
     Some(())
 }
 
-/// Copies N bytes; false, and nothing is copied, if `from` or `room` is shorter than that.
+/// Copies N bytes; if `from` or `room` is shorter, copies nothing and returns false.
 #[inline(always)]
 fn copied<const N: usize>(from: &[u8], room: &mut [u8]) -> bool {
     match (from.first_chunk::<N>(), room.first_chunk_mut::<N>()) {

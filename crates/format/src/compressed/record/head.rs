@@ -9,7 +9,8 @@ pub(super) const CLUSTER: usize = 30;
 /// Flag in the first byte of a two-byte column count.
 const WIDE_COUNT: u8 = 0x80;
 
-/// What a CD record says up to its short region. Records of one rowset that begin with the same bytes say the same.
+/// The head of a CD record: everything before its short region. Records of one rowset with equal heads have equal
+/// layouts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::compressed) struct CdHead {
     pub(in crate::compressed) status: u8,
@@ -23,7 +24,7 @@ pub(in crate::compressed) struct CdHead {
 }
 
 impl CdHead {
-    /// The head of no record.
+    /// A placeholder that is the head of no record.
     pub(in crate::compressed) const NONE: Self =
         Self { status: 0, column_count: u16::MAX, descriptors_at: 0, short_at: 0, short_bytes: 0, long_values: 0 };
 
@@ -76,14 +77,14 @@ impl CdHead {
         })
     }
 
-    /// The length of the head of a record with this number of columns in one byte; `None` from 128 on, as that takes two.
+    /// Length of the head of a record whose column count has one byte; `None` from 128 columns on, where it has two.
     pub(in crate::compressed) fn length_of(columns: u16) -> Option<usize> {
         let count = usize::from(columns);
         (columns < WIDE_COUNT.into()).then_some(2 + count.div_ceil(2) + leading_clusters(count))
     }
 
-    /// How many columns the record at the start of `space` has; `None` if the space is too short, or the number is in two bytes
-    /// although it needs only one: then the head is longer than that of other records with this number.
+    /// Column count of the record at the start of `space`. `None` if the space is too short, or a number that fits into
+    /// one byte has two: then the head is longer than in other records with this count.
     #[inline(always)]
     pub(in crate::compressed) fn column_count_of(space: &[u8]) -> Option<u16> {
         let first = *space.get(1)?;
@@ -96,26 +97,27 @@ impl CdHead {
         }
     }
 
-    /// Whether a version tag ends the record, if that is known of its kind.
+    /// Whether a version tag ends the record, for the kinds where this is known.
     #[inline(always)]
     pub(in crate::compressed) fn is_versioned(self) -> bool {
         self.status & cd_status::VERSION_TAG != 0
     }
 
-    /// The half-bytes of a record that begins with this head, two columns in each byte, and whatever follows them.
+    /// The half-bytes of a record that begins with this head, two columns in each byte, and the bytes after them.
     pub(in crate::compressed) fn descriptors(self, space: &[u8]) -> &[u8] {
         space.get(self.descriptors_at.into()..).unwrap_or_default()
     }
 }
 
-/// Clusters of columns that have their length before the short region: all but the last.
+/// Number of clusters that have a length before the short region: all except the last.
 #[inline(always)]
 pub(super) fn leading_clusters(columns: usize) -> usize {
     columns.saturating_sub(1) / CLUSTER
 }
 
-/// Sums over the descriptors of some columns, at most the 30 of a cluster, so that nothing overflows: bytes in the short region,
-/// from bit 16 on values in the long one, from bit 24 on half-bytes that are no valid descriptor.
+/// Sums over the descriptors of at most the 30 columns of a cluster, so that nothing overflows: the low 16 bits count
+/// bytes in the short region, bits 16 to 23 values in the long region, the higher bits half-bytes that are no valid
+/// descriptor.
 #[derive(Clone, Copy, Default)]
 struct PairSum(u32);
 
@@ -145,10 +147,10 @@ impl PairSum {
         }
     }
 
-    /// Sums of the descriptors of `columns` columns, at most those of a cluster, which are in `bytes`.
+    /// Sums of the descriptors in `bytes`, which are those of `columns` columns, at most a cluster.
     #[inline]
     fn of_cluster(bytes: &[u8], columns: usize) -> Self {
-        // After the last column, half a byte may be unused.
+        // The high half of the last byte may be unused.
         let (bytes, half) = match bytes.split_last() {
             Some((last, bytes)) if columns % 2 == 1 => (bytes, Self::of_byte(last & 0xF).0),
             _ => (bytes, 0),
@@ -169,7 +171,7 @@ impl PairSum {
     }
 }
 
-/// Bytes in the short region and values in the long one; clusters are proven to add up.
+/// Bytes in the short region and values in the long one; tests that the clusters add up.
 #[inline(always)]
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     if column_count <= CLUSTER {
@@ -182,7 +184,7 @@ fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result
     sums_of_clusters(descriptors, column_count, cluster_bytes)
 }
 
-/// The same for more columns than a cluster has.
+/// The sums for more columns than one cluster has.
 fn sums_of_clusters(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();
@@ -204,7 +206,7 @@ fn sums_of_clusters(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8
     Ok((short, long))
 }
 
-/// The fault of the first half-byte that is no valid descriptor.
+/// The fault for the first half-byte that is no valid descriptor.
 #[cold]
 fn invalid(descriptors: &[u8], columns: usize) -> CdIssue {
     let nibbles = descriptors.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns);

@@ -16,7 +16,7 @@ fn values<'a>(record: &CdRecord<'a>) -> Vec<&'a [u8]> {
     record.columns().map(|column| column.bytes).collect()
 }
 
-/// Dumped by DBCC PAGE: 101, "This is row 1", "Row 1" as char(2000).
+/// A record dumped by DBCC PAGE: 101, "This is row 1", "Row 1" as char(2000).
 fn dumped() -> Vec<u8> {
     [&[0x21, 0x03, 0xA2, 0x16, 0xE5][..], b"Row 1", &[0x01, 0x01, 0x00, 0x0D, 0x00], b"This is row 1"].concat()
 }

@@ -1,15 +1,15 @@
-//! Rows that are alike but for a sparse vector.
+//! Rows that match except for a sparse vector.
 
 use super::*;
 
-/// What the vectors of a page are like.
+/// The forms of the vectors of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     /// One value of four bytes.
     One,
     /// Three values, the second one of any length.
     Three,
-    /// Any of both.
+    /// Vectors of both forms.
     Any,
 }
 
@@ -66,7 +66,8 @@ fn page(is_index: bool, variables: u16, form: Form, rows: &[(u8, Option<u16>)]) 
     page
 }
 
-/// Loads the page as the first one of its kind, and as one after another with vectors: the same is known then.
+/// Loads the page once as the first page with vectors, and once as the page after another one. The results must be
+/// equal.
 fn loaded_both_ways(bytes: &PageBytes) -> Option<SameShapeRows> {
     let [first, next] = [false, true].map(|expects_vectors| {
         let mut rows = SameShapeRows { expects_vectors, ..SameShapeRows::default() };
@@ -87,7 +88,7 @@ fn loaded_both_ways(bytes: &PageBytes) -> Option<SameShapeRows> {
     next
 }
 
-/// Whether the records are loaded in one go, as a page after another with vectors.
+/// Whether the records are loaded in one pass, as the page after another one with vectors.
 fn are_alike(bytes: &PageBytes, rows: usize, is_index: bool) -> bool {
     let mut same_shape = SameShapeRows { expects_vectors: true, ..SameShapeRows::default() };
     same_shape.load_alike(Page::new(bytes), rows, is_index.then_some(11))
@@ -126,7 +127,7 @@ fn a_page_with_a_vector_that_breaks_a_rule_has_no_known_vectors() {
         let start = usize::from(Page::new(&sound).slot_offset(36).expect("a slot"));
         let end = usize::from(Page::new(&sound).slot_offset(37).expect("a slot"));
         let vector = end - 12;
-        // The length of the vector is the last end; the number of columns is before all of them.
+        // The length of the vector is the last end; the column count precedes all ends.
         let ends = start + 17;
         let last = ends + 2 + 2 * usize::from(variables);
         let soundness = |at: usize, bits: u8| {

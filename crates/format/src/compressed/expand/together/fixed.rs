@@ -1,4 +1,4 @@
-//! The values of a column of fixed length, put into the expanded forms of some rows.
+//! Writes the values of a column of fixed length to the expanded forms of some rows.
 
 use super::super::{joined, put_fixed};
 use super::layouts::Layouts;
@@ -7,27 +7,27 @@ use crate::PageBytes;
 use crate::compressed::value::{Codec, biased};
 use crate::compressed::vardecimal;
 
-/// Rows, and where their expanded forms are.
+/// Rows, and the buffer of their expanded forms.
 pub(super) struct Values<'v> {
     pub(super) page: &'v PageBytes,
     pub(super) rows: &'v [Row],
     pub(super) bytes: &'v mut [u8],
 }
 
-/// What rows have for a column.
+/// A source of the stored values of a column, row by row.
 pub(super) trait Found {
-    /// What the next row has, which is this.
+    /// The stored value of the next row, which is `row`.
     fn of_next(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<Stored>;
-    /// The value of what was found for a row, which has at most eight bytes, as a big-endian number.
+    /// The value found for a row, of at most eight bytes, as a big-endian number.
     #[inline(always)]
     fn word_of(&self, page: &PageBytes, column: &Column<'_>, (_, stored): (&Row, &Stored)) -> Option<u64> {
         column.word(page, stored)
     }
-    /// That of the next row, and the length of it; `None` if it has more than eight bytes.
+    /// The value of the next row as a number, and its length; `None` if it has more than eight bytes.
     fn word(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<(u64, usize)>;
 }
 
-/// Completed: some begin with bytes of the anchor, or are not in the short region.
+/// Values completed before: some begin with bytes of the anchor, or are not in the short region.
 impl Found for std::slice::Iter<'_, Stored> {
     #[inline(always)]
     fn of_next(&mut self, _: &PageBytes, _: &Column<'_>, _: &Row) -> Option<Stored> {
@@ -45,7 +45,7 @@ impl Found for std::slice::Iter<'_, Stored> {
     }
 }
 
-/// Whole, in the short region.
+/// Values that are whole in the short region.
 pub(super) struct Short<'l> {
     pub(super) layouts: &'l Layouts,
     pub(super) column: usize,
@@ -68,7 +68,7 @@ impl Found for Short<'_> {
     }
 }
 
-/// In the short region, after some bytes of the anchor.
+/// Values in the short region that follow some bytes of the anchor.
 pub(super) struct Anchored<'l> {
     pub(super) layouts: &'l Layouts,
     pub(super) column: usize,
@@ -87,7 +87,7 @@ impl Found for Anchored<'_> {
 }
 
 impl Column<'_> {
-    /// Puts the values into their places, which are zero; `None` if one is no value of the column.
+    /// Writes the values to their places, which must be zeroed; `None` if one is no value of the column.
     pub(super) fn put(
         &self,
         values: Values<'_>,
@@ -95,7 +95,7 @@ impl Column<'_> {
         buffers: (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Option<()> {
         let integer = |number, length| biased(number, length).cast_unsigned();
-        // What is left out is 0: at the end of the value, or at its start.
+        // Missing bytes are 0, at the end or at the start of the value.
         let in_front = |number: u64, length: usize| left(number, length).swap_bytes();
         match (self.slot.codec, self.slot.length) {
             (Codec::Integer, 2) => self.put_numbers::<2>(values, found, integer),
@@ -116,7 +116,7 @@ impl Column<'_> {
         }
     }
 
-    /// Values that are numbers of at most N bytes.
+    /// Writes values that are numbers of at most N bytes.
     #[inline(always)]
     fn put_numbers<const N: usize>(
         &self,
@@ -126,7 +126,7 @@ impl Column<'_> {
     ) -> Option<()> {
         let fixed = usize::from(self.slot.fixed);
         for row in rows {
-            // A NULL has no bytes, which are 0.
+            // A NULL has length 0, which gives 0.
             let (word, length) = found.word(page, self, row)?;
             if length > N {
                 return None;
@@ -163,7 +163,7 @@ impl Column<'_> {
             let (sign, into) = image.get_mut(fixed..fixed + width)?.split_first_mut()?;
             *sign = u8::from(!is_negative);
             let magnitude = magnitude.to_le_bytes();
-            // One length each, so that the compiler removes the loop.
+            // One branch per length, so that the compiler removes the loop.
             match into.len() {
                 4 => *into.first_chunk_mut::<4>()? = *magnitude.first_chunk()?,
                 8.. => *into.first_chunk_mut::<8>()? = magnitude,
@@ -202,7 +202,7 @@ impl Column<'_> {
     }
 }
 
-/// A number of `length` bytes moved to the highest ones of eight.
+/// A number of `length` bytes, moved to the highest of eight bytes.
 #[inline(always)]
 fn left(number: u64, length: usize) -> u64 {
     number.checked_shl(64 - 8 * length as u32).unwrap_or_default()

@@ -1,17 +1,17 @@
-//! How records begin: half a byte for each column, and so where their short values are. The records of a table begin in few
-//! ways, so that most records need only be compared with one that was read before.
+//! The heads of records: half a byte for each column, which also gives the places of the short values. The records of a
+//! table have few different heads, so most records need only be compared with one that was read before.
 
 use crate::PageBytes;
 use crate::compressed::record::{CdHead, CdKind, Descriptor};
 
-/// The half-bytes that describe columns, but for those of short values, which are between the second and the third.
+/// The half-bytes that describe columns. Those of short values are omitted; they are between EMPTY and LONG.
 pub(super) const NULL: u8 = 0;
 pub(super) const EMPTY: u8 = 1;
 pub(super) const LONG: u8 = 10;
 pub(super) const BIT_TRUE: u8 = 11;
 pub(super) const SYMBOL: u8 = 12;
 
-/// By half-byte, the bytes in the short region.
+/// Bytes in the short region, by half-byte.
 #[expect(clippy::indexing_slicing, reason = "a constant, by each half-byte")]
 const HALVES: [u8; 16] = {
     let mut halves = [0; 16];
@@ -25,23 +25,23 @@ const HALVES: [u8; 16] = {
     halves
 };
 
-/// Where more places of values than this are known, all layouts are forgotten before the next rows are taken together.
+/// If more places of values than this are known, all layouts are dropped before the next rows are expanded together.
 pub(super) const MOST_PLACES: usize = 4096;
-/// Layouts that are found again, by a hash of the head.
+/// Layouts that can be found again, by a hash of the head.
 const FOUND: usize = 256;
-/// Odd, with bits everywhere: spreads what it is multiplied by to the highest bits.
+/// Odd, with bits everywhere: a multiplication by it spreads a number to the highest bits.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Half a byte for a column, and the short value that it stands for.
+/// The half-byte of a column, and the place of the short value that it describes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place {
-    /// Its end, from the start of the record.
+    /// End of the value, from the start of the record.
     pub(super) end: u16,
     pub(super) length: u8,
     pub(super) half: u8,
 }
 
-/// The half-bytes that rows of a lot have for a column: a bit for each.
+/// The half-bytes that rows of a lot have in a column, one bit for each.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen(u16);
 
@@ -59,13 +59,13 @@ impl Seen {
     }
 }
 
-/// What the records of a page are.
+/// The kinds of records on a page.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Kinds {
     pub(super) has_data: bool,
     pub(super) has_index: bool,
     pub(super) has_ghosts: bool,
-    /// Some end with a version tag.
+    /// Some records end with a version tag.
     pub(super) has_versions: bool,
 }
 
@@ -80,55 +80,55 @@ impl Kinds {
     }
 }
 
-/// Ways in which records begin. A head is compared only if its column count takes one byte: what it says is then the same in every
-/// rowset that has these columns.
+/// The known layouts of records. A head is compared only if its column count has one byte: its meaning is then the same
+/// in every rowset that has these columns.
 #[derive(Default)]
 pub(super) struct Layouts {
-    /// By a hash of the head; the last one is that of a record that is not compared with others.
+    /// By a hash of the head; the last entry is for a record that is not compared with others.
     found: Vec<Layout>,
-    /// The places of one layout after those of another, each by column.
+    /// The places of each layout, one layout after the other, by column.
     places: Vec<Place>,
-    /// First bytes of records, in whole words, all but the last one of each: no more than places.
+    /// The words of each head except its last one; never more than places.
     words: Vec<u64>,
-    /// By column, what is seen of this lot: rows of a page, one after the other, that have the same number of columns and were read
-    /// since layouts were forgotten.
+    /// By column, the half-bytes seen in this lot. A lot is consecutive rows of a page with the same number of columns
+    /// that were read since layouts were last dropped.
     seen: Vec<Seen>,
     lot: u64,
     kinds: Kinds,
-    /// Columns of the records that are read, and the words that their heads take but for the last, with the bits of that one;
-    /// none if such records are not compared with others.
+    /// Column count of the records that are read; and the number of words of their heads except the last, with a mask
+    /// for that one. `None` if such records are not compared with others.
     columns: u16,
     first_words: Option<(usize, u64)>,
 }
 
-/// A way in which records begin.
+/// The layout of the records that have one head.
 #[derive(Clone, Copy)]
 struct Layout {
-    /// The last word of their heads.
+    /// The last word of the head.
     last: u64,
     head: CdHead,
-    /// Where those before it begin.
+    /// Index of the first of the words before it.
     words_at: u16,
     places_at: u16,
-    /// The last lot that had such a row.
+    /// The last lot that had a row with this head.
     lot: u64,
 }
 
 impl Layouts {
-    /// Begins a page.
+    /// Starts a page.
     pub(super) fn next_page(&mut self) {
         self.forget_many();
-        // The columns of its records are not known yet.
+        // The column count of its records is not known yet.
         self.first_words = None;
         self.kinds = Kinds::default();
     }
 
-    /// What the records of this page are.
+    /// The kinds of records on this page.
     pub(super) fn kinds(&self) -> Kinds {
         self.kinds
     }
 
-    /// Forgets the layouts if they are many. No row may need them any more.
+    /// Drops the layouts if there are too many. No row may need them any more.
     pub(super) fn forget_many(&mut self) {
         if self.found.is_empty() || self.places.len() > MOST_PLACES {
             self.places.clear();
@@ -140,7 +140,7 @@ impl Layouts {
         }
     }
 
-    /// Begins records with this number of columns.
+    /// Starts a lot of records with this column count.
     pub(super) fn of_columns(&mut self, columns: u16) {
         const BYTES: usize = size_of::<u64>();
         self.columns = columns;
@@ -157,7 +157,7 @@ impl Layouts {
         self.seen.resize(self.columns.into(), Seen::default());
     }
 
-    /// The layout of the record that starts there, if its head is that of another record, and so as many columns.
+    /// The layout of the record at `start`, if its head, and so its column count, is that of an earlier record.
     #[inline(always)]
     pub(super) fn known(&mut self, page: &PageBytes, start: usize) -> Option<(CdHead, u16)> {
         let (place, last) = self.find(page, start)?;
@@ -176,7 +176,7 @@ impl Layouts {
         Some((head, places_at))
     }
 
-    /// Where the layout of a record would be, and the last word of its head; `None` if the record is not compared.
+    /// The index of the layout for a record, and the last word of its head; `None` if the record is not compared.
     #[inline(always)]
     fn find(&self, page: &PageBytes, start: usize) -> Option<(usize, u64)> {
         let (before, mask) = self.first_words?;
@@ -189,8 +189,8 @@ impl Layouts {
         Some((((mixed ^ last).wrapping_mul(SPREAD) >> (u64::BITS - FOUND.ilog2())) as usize, last))
     }
 
-    /// The layout of the record at the start of `space`, which starts at `start` of the page, of a rowset with `columns` columns;
-    /// `None` if its head is not sound. The rest of the record is not looked at.
+    /// Adds the layout of the record at the start of `space`, which starts at `start` of the page, of a rowset with
+    /// `columns` columns. `None` if its head is not sound; the rest of the record is not examined.
     #[inline(never)]
     pub(super) fn add(
         &mut self,
@@ -203,7 +203,7 @@ impl Layouts {
         let head = CdHead::read(space, columns).ok()?;
         let (places_at, words_at) = (self.places.len() as u16, self.words.len() as u16);
         if let Some((before, _)) = self.first_words {
-            // The head is in the space.
+            // `CdHead::read` proved that the head is inside the space.
             let words = space.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
             self.words.extend(words.take(before));
         }
@@ -211,7 +211,7 @@ impl Layouts {
         let mut end = head.short_at;
         let mut of_half = |half: u8| {
             let length = HALVES.get(usize::from(half)).copied().unwrap_or_default();
-            // If it is beyond the record's end, the record is not sound.
+            // If the end is beyond the record, a later test rejects the record.
             end = end.wrapping_add(length.into());
             Place { end, length, half }
         };
@@ -227,7 +227,8 @@ impl Layouts {
         Some((head, places_at))
     }
 
-    /// Some row of this lot has this head, and the half-bytes of the layout whose places begin there.
+    /// Notes that some row of this lot has this head, with the half-bytes of the layout whose places begin at
+    /// `places_at`.
     #[inline(never)]
     fn see(&mut self, head: CdHead, places_at: u16) {
         self.kinds.add(head);
@@ -236,26 +237,26 @@ impl Layouts {
         }
     }
 
-    /// The half-bytes that rows of this lot have for a column.
+    /// The half-bytes that rows of this lot have in a column.
     pub(super) fn seen(&self, column: usize) -> Seen {
         self.seen.get(column).copied().unwrap_or_default()
     }
 
-    /// The place of the value of a column, by where the row's places begin.
+    /// The place of a column's value, for a row whose places begin at `places_at`.
     #[inline(always)]
     pub(super) fn place(&self, places_at: u16, column: usize) -> Option<Place> {
         self.places.get(usize::from(places_at) + column).copied()
     }
 }
 
-/// A word of a record; `None` if it is not on the page.
+/// A word of a record; `None` if it is not inside the page.
 #[inline(always)]
 fn word_at(page: &PageBytes, start: usize, word: usize) -> Option<u64> {
     let start = start + size_of::<u64>() * word;
     Some(u64::from_le_bytes(*page.get(start..start + size_of::<u64>())?.first_chunk()?))
 }
 
-/// Whether a record begins with the first of these words, all but the last one of its head.
+/// Whether a record begins with these words, which are all words of its head except the last.
 #[inline(always)]
 fn are_words(page: &PageBytes, start: usize, known: &[u64], first_words: Option<(usize, u64)>) -> bool {
     let before = first_words.map_or(0, |(before, _)| before);

@@ -1,4 +1,4 @@
-//! Rows expanded together against the same rows audited and expanded one by one.
+//! Rows expanded together compared with the same rows audited and expanded one by one.
 
 mod heads;
 
@@ -11,7 +11,7 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES};
 use crate::same_shape::SameShapeRows;
 use crate::types::{TypeInfo, fixed_length, xtype};
 
-/// Half a byte, and the value's own bytes.
+/// The descriptor of a value (half a byte), and the value's own bytes.
 type Stored = (u8, Vec<u8>);
 
 const SYMBOL: u8 = 12;
@@ -53,7 +53,7 @@ fn record(status: u8, values: &[Stored]) -> Vec<u8> {
     bytes
 }
 
-/// Compression information of an anchor, and a dictionary.
+/// Compression information with this anchor and this dictionary.
 fn information(anchor: &[Stored], entries: &[Vec<u8>]) -> Vec<u8> {
     let anchor = record(1, anchor);
     let mut bytes = vec![0x06, 0, 0];
@@ -70,7 +70,7 @@ fn information(anchor: &[Stored], entries: &[Vec<u8>]) -> Vec<u8> {
     [bytes, anchor, dictionary].concat()
 }
 
-/// A value to be stored in a column, and a choice of how.
+/// A value to store in a column, and a choice of its encoding.
 fn value() -> impl Strategy<Value = (u8, Vec<u8>, Index)> {
     (0u8..16, prop::collection::vec(prop_oneof![any::<u8>(), 0x40u8..0x7B, 0x80u8..0x84], 0..14), any::<Index>())
 }
@@ -106,7 +106,7 @@ fn column(kind: u8, is_uniquifier: bool) -> Option<CompressedColumn> {
     Some(CompressedColumn { info, is_uniquifier: is_uniquifier && kind == xtype::INT })
 }
 
-/// The value of a column as it is stored on a page with this anchor.
+/// The value as it is stored on a page with this anchor.
 fn stored((choice, bytes, index): &(u8, Vec<u8>, Index), anchor: Option<&Stored>, entries: usize) -> Stored {
     match choice {
         0 => (0, Vec::new()),
@@ -115,7 +115,8 @@ fn stored((choice, bytes, index): &(u8, Vec<u8>, Index), anchor: Option<&Stored>
         3 => (11, Vec::new()),
         _ => {
             let mut bytes = bytes.clone();
-            // In most cases a length that the anchor has, in one byte or in two; else what is no length, or one too many.
+            // Mostly a prefix length that the anchor allows, in one byte or in two; otherwise an invalid length, or one
+            // too many.
             if let (Some((1.., anchor)), Some(first)) = (anchor, bytes.first().copied()) {
                 let shared = index.index(anchor.len() + 1) as u8;
                 let length = match choice {
@@ -148,7 +149,7 @@ proptest! {
         let anchors: Vec<Stored> = anchor.iter().flatten().take(columns.len()).map(|value| stored(value, None, 0)).collect();
         let information = information(&anchors, &entries);
         let info = anchor.is_some().then(|| CompressionInfo::read(&information, columns.len()).unwrap());
-        // It is where a page has it, before the first record.
+        // The compression information is before the first record, as on any page.
         let (mut page, mut spaces) = ([&[0xA5; HEADER_BYTES][..], &information].concat(), Vec::new());
         let first_record = page.len();
         for (status, values, absent) in &rows {
@@ -175,7 +176,7 @@ proptest! {
             prop_assert_eq!(found, expected.as_ref().map(|(image, kind, length, _)| vec![(image.clone(), *kind, *length)]));
             sound.extend(expected.map(|row| (space, row)));
         }
-        // What was learned of these records is no help with a rowset that has fewer columns.
+        // The layouts known from these records must not be used for a rowset with fewer columns.
         let fewer = Expansion::new(&columns[..fewer.index(columns.len())]).unwrap();
         let fewer = fewer.of_page(info.as_ref());
         for (space, _) in &sound {
@@ -183,7 +184,7 @@ proptest! {
                 .map(|expanded| images(expanded, page, std::slice::from_ref(space), &fewer));
             prop_assert_eq!(known, unknown);
         }
-        // So often that they are taken in several lots.
+        // Repeated so often that they fill several lots.
         let longest = sound.iter().map(|(_, (image, ..))| image.len()).max().unwrap_or(1);
         let often: Vec<_> = sound.iter().cycle().take((60_000 / longest).min(200)).collect();
         let spaces: Vec<_> = often.iter().map(|(space, _)| space.clone()).collect();
@@ -203,7 +204,7 @@ proptest! {
             let [mut written, mut audited] = [(); 2].map(|()| SameShapeRows::default());
             let is_one_form = written.load_written(together.bytes(), &places, form);
             prop_assert_eq!(is_one_form, audited.load_expanded(together.bytes(), &places));
-            // Rows without any column are not.
+            // Rows without any column have no common form.
             prop_assert_eq!(is_one_form, counts != [0]);
             if is_one_form {
                 prop_assert_eq!(written.all(), audited.all(), "what is known without an audit is what an audit finds");
@@ -233,8 +234,8 @@ fn a_column_count_in_two_bytes_that_needs_one_is_left_to_the_general_way() {
     }
 }
 
-/// The image of a row that is audited and expanded by itself, what its record is, its length and columns; `None` if that fails or a
-/// value is in doubt.
+/// The image of a row that is audited and expanded by itself, with its record's kind, its length and its number of
+/// columns; `None` if that fails or a value is in doubt.
 fn one_by_one(
     page: &PageBytes,
     space: &Range<usize>,
@@ -248,7 +249,7 @@ fn one_by_one(
     Some((row.record.bytes().to_vec(), record.kind(), record.length()?, record.column_count()))
 }
 
-/// The image of each row, with what its record is and its length; `None` if they cannot be expanded together.
+/// The image of each row, with its record's kind and length; `None` if the rows cannot be expanded together.
 fn images(
     together: &mut ExpandedPage,
     page: &PageBytes,

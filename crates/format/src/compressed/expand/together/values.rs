@@ -1,4 +1,4 @@
-//! Where the values of some rows are on their page, column by column, and what completes them there.
+//! The places on the page of the values of some rows, column by column, with the anchor bytes that complete them.
 
 use super::super::{COMPLEX, Slot, WIDE_PREFIX};
 use super::layouts::{BIT_TRUE, EMPTY, LONG, Layouts, NULL, Place, SYMBOL, Seen};
@@ -10,57 +10,58 @@ use crate::compressed::value::{Codec, number};
 use crate::page::HEADER_BYTES;
 use crate::record::VERSION_TAG_BYTES;
 
-/// A column, with what completes its values on a page.
+/// A column, with the anchor that completes its values on a page.
 pub(super) struct Column<'a> {
     pub(super) slot: Slot,
     anchor: Anchor<'a>,
-    /// The bytes of the anchor.
+    /// Number of bytes of the anchor.
     anchor_length: u16,
-    /// The numbers that the first bytes of the anchor make, by how many they are; 0 where it has fewer.
+    /// The first 0 to 8 bytes of the anchor as a number, by how many they are; 0 where the anchor is shorter.
     prefixes: [u64; 9],
 }
 
-/// How the values that some rows have for a column are found.
+/// How the values of some rows are found in a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// All are whole in the short region, and have fixed places in expanded rows.
+    /// All values are whole in the short region, and have fixed places in expanded rows.
     Short,
-    /// The same after some first bytes of an anchor.
+    /// Like `Short`, but values may begin with bytes of the anchor.
     Anchored,
-    /// For each row by itself, before any is put into its place.
+    /// Row by row, before any value is put into its place.
     Any,
 }
 
-/// A record, and where its next long value is: places on the page.
+/// A record, and the position of its next long value, as places on the page.
 pub(super) struct Row {
     pub(super) kind: CdKind,
     pub(super) length: u16,
-    /// Its version tag.
+    /// Place of its version tag.
     pub(super) tag_at: Option<u16>,
-    /// Where its expanded form begins.
+    /// Start of its expanded form.
     pub(super) place: u16,
-    /// Eight bytes before its start, so that this plus the end of a value is where the last eight bytes up to that end begin.
+    /// The start of the record minus eight: adding the end of a value gives the start of the last eight bytes before
+    /// that end.
     word_at: u16,
-    /// Where the places of its short values begin.
+    /// Index of the first place of its short values.
     places_at: u16,
     long_end_at: u16,
     long_at: u16,
     long_start: u16,
 }
 
-/// What a record has for a column: some first bytes of the anchor, and then bytes of the page.
+/// The stored value of a column: the number of first bytes of the anchor, and the bytes on the page after them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stored {
     pub(super) prefix: u16,
     pub(super) start: u16,
     pub(super) length: u16,
     half: u8,
-    /// A pointer to the value, or a value in a special form.
+    /// The bytes are a pointer to the value, or a value in a special form.
     pub(super) is_complex: bool,
 }
 
 impl Row {
-    /// The row of a record that starts there, and whose short values have these places; `None` if its end is unknown.
+    /// The row of the record that starts at `start`, with the places of its short values; `None` if its end is unknown.
     #[inline(always)]
     pub(super) fn of(start: usize, head: CdHead, record: &CdRecord<'_>, places_at: u16) -> Option<Self> {
         let (long_offsets_at, long_at) = record.long_parts();
@@ -79,7 +80,7 @@ impl Row {
         })
     }
 
-    /// The number that a column has in its short region, of at most eight bytes, and its length.
+    /// The value of a column in the short region, at most eight bytes, as a number, and its length in bytes.
     #[inline(always)]
     pub(super) fn short_word(&self, page: &PageBytes, layouts: &Layouts, column: usize) -> Option<(u64, usize)> {
         let Place { end, length, .. } = layouts.place(self.places_at, column)?;
@@ -87,7 +88,7 @@ impl Row {
         Some((word & mask(length), length.into()))
     }
 
-    /// The same for a column that has an anchor.
+    /// The value of a column that has an anchor, as a number, and its length.
     #[inline(always)]
     pub(super) fn anchored_word(
         &self,
@@ -97,7 +98,7 @@ impl Row {
     ) -> Option<(u64, usize)> {
         let Place { end, length, half } = layouts.place(self.places_at, number)?;
         let word = word_at(page, usize::from(self.word_at) + usize::from(end))?;
-        // The length of what it has from the anchor comes first, in one byte; a longer one is left to `anchored`.
+        // One byte gives the length of the anchor prefix; `anchored` handles two-byte lengths.
         let (own, prefix) = (length.wrapping_sub(1), (word & mask(length)) >> (8 * (length.wrapping_sub(1) & 7)));
         if matches!(half, NULL | EMPTY | BIT_TRUE) || prefix >= WIDE_PREFIX.into() {
             let stored = self.anchored(page, layouts, (number, column))?;
@@ -109,7 +110,7 @@ impl Row {
         (prefix <= column.anchor_length.into() && length <= size_of::<u64>()).then_some((number, length))
     }
 
-    /// What it has in its short region for a column that has an anchor.
+    /// The stored value in the short region of a column that has an anchor.
     #[inline]
     pub(super) fn anchored(
         &self,
@@ -122,7 +123,7 @@ impl Row {
         Some(stored)
     }
 
-    /// What it has for a column in its short region.
+    /// The stored value of a column in the short region.
     #[inline(always)]
     pub(super) fn short(&self, layouts: &Layouts, column: usize) -> Option<Stored> {
         let Place { end, length, half } = layouts.place(self.places_at, column)?;
@@ -137,17 +138,17 @@ impl Stored {
         self.half == NULL
     }
 
-    /// A bit that is set.
+    /// Whether the value is a bit that is set.
     pub(super) fn is_set(&self) -> bool {
         self.half == BIT_TRUE
     }
 
-    /// The bytes that are not the anchor's.
+    /// The bytes of the value after those of the anchor.
     pub(super) fn own<'p>(&self, page: &'p PageBytes) -> Option<&'p [u8]> {
         page.get(self.start.into()..usize::from(self.start) + usize::from(self.length))
     }
 
-    /// The length of the value.
+    /// The length of the value, anchor prefix included.
     #[inline(always)]
     pub(super) fn whole_length(&self) -> usize {
         usize::from(self.prefix) + usize::from(self.length)
@@ -166,12 +167,12 @@ impl<'a> Column<'a> {
         Self { slot, anchor, anchor_length: bytes.len() as u16, prefixes }
     }
 
-    /// Whether values of these half-bytes are possible.
+    /// Whether these half-bytes are all possible in this column.
     pub(super) fn allows(&self, seen: Seen) -> bool {
         !(SYMBOL + 1..16).any(|half| seen.has(half)) && (!seen.has(BIT_TRUE) || self.slot.codec == Codec::Bit)
     }
 
-    /// How values of these half-bytes are found.
+    /// How values with these half-bytes are found.
     pub(super) fn way(&self, seen: Seen) -> Way {
         match self.anchor {
             _ if self.slot.fixed == 0 || seen.has(LONG) || seen.has(SYMBOL) => Way::Any,
@@ -181,8 +182,8 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Finds what each of these rows has for this column, and completes it, from column to column; true if some of it is complex.
-    /// `None` if one has something that is not known here.
+    /// Finds and completes the stored value of each of these rows in this column, which must be the next one in order.
+    /// True if some value is complex; `None` if one has a form that is not handled here.
     pub(super) fn find(
         &self,
         (page, info): (&PageBytes, Option<&CompressionInfo<'_>>),
@@ -216,10 +217,10 @@ impl<'a> Column<'a> {
         Some(has_complex)
     }
 
-    /// Bits, of a column whose anchor is one.
+    /// Decodes the values of a column whose anchor is a bit.
     fn resolve_bits(&self, page: &PageBytes, bit: bool, found: &mut [Stored]) -> Option<()> {
         for stored in found.iter_mut().filter(|stored| !stored.is_null() && !stored.is_set()) {
-            // A prefix of no bytes and nothing after it: zero.
+            // A prefix length of 0 and no bytes after it: zero.
             let is_zero = stored.length == 1 && page.get(usize::from(stored.start)) == Some(&0);
             let half = match stored.half {
                 EMPTY if bit => BIT_TRUE,
@@ -235,7 +236,7 @@ impl<'a> Column<'a> {
         Some(())
     }
 
-    /// The bytes that a value takes from the anchor.
+    /// The bytes of the anchor with which a value begins.
     pub(super) fn prefix(&self, stored: &Stored) -> Option<&'a [u8]> {
         match self.anchor {
             Anchor::Bytes(anchor) => anchor.get(..stored.prefix.into()),
@@ -246,7 +247,7 @@ impl<'a> Column<'a> {
     /// A value of at most eight bytes as a big-endian number.
     #[inline(always)]
     pub(super) fn word(&self, page: &PageBytes, stored: &Stored) -> Option<u64> {
-        // Whatever is before it, the header at least, is on the page too.
+        // The eight bytes up to its end are on the page, because at least the header precedes it.
         let end = usize::from(stored.start) + usize::from(stored.length);
         let own = word_at(page, end.checked_sub(size_of::<u64>())?)?;
         let own = own & mask(u8::try_from(stored.length).ok().filter(|length| *length <= 8)?);
@@ -255,8 +256,8 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Finds values of which some are long; true if some of these are complex. Without branches: a processor cannot predict which rows
-/// have one.
+/// Finds values, some of which are long; true if some of these are complex. Without branches, because a processor
+/// cannot predict which rows have a long one.
 fn find_long(
     page: &PageBytes,
     (layouts, at): (&Layouts, usize),
@@ -285,19 +286,19 @@ fn find_long(
     Some(all_ends & COMPLEX != 0)
 }
 
-/// The eight bytes that begin there.
+/// The eight bytes at `at`, as a big-endian number.
 #[inline(always)]
 fn word_at(page: &PageBytes, at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(*page.get(at..at + size_of::<u64>())?.first_chunk()?))
 }
 
-/// The bits of a number of at most eight bytes.
+/// A mask of the bits of a number of at most eight bytes.
 #[inline(always)]
 fn mask(length: u8) -> u64 {
     MASKS.get(usize::from(length) & 15).copied().unwrap_or_default()
 }
 
-/// By length in bytes; more than eight do not occur.
+/// Masks by length in bytes; lengths above eight do not occur.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 8")]
 const MASKS: [u64; 16] = {
     let mut masks = [u64::MAX; 16];
@@ -309,7 +310,8 @@ const MASKS: [u64; 16] = {
     masks
 };
 
-/// Splits a value of a column that has an anchor of this length: how many of its bytes it begins with comes first.
+/// Splits a value of a column with an anchor of this length into its prefix and its own bytes; the prefix length comes
+/// first.
 #[inline(always)]
 fn split(page: &PageBytes, anchor: u16, stored: &mut Stored) -> Option<()> {
     match stored.half {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -11,7 +11,7 @@ impl Draw {
         (self.0 >> 33) % limit
     }
 
-    /// A value of this type, which it mostly is.
+    /// A value that is mostly valid for this column type.
     fn value(&mut self, kind: u8) -> Stored {
         let most = match kind {
             xtype::BIT => return (self.below(2) as u8 * 11, Vec::new()),
@@ -50,7 +50,8 @@ fn page_of(records: &[Vec<u8>], start: usize) -> (Box<PageBytes>, Vec<Range<usiz
     (page, spaces)
 }
 
-/// Whether these records are expanded together as they are one by one: none of them, if one of them has anything unusual.
+/// Asserts that these records are expanded together as they are one by one; if one of them is unusual, none is
+/// expanded.
 fn assert_the_same(
     together: &mut ExpandedPage,
     page: &PageBytes,
@@ -94,7 +95,7 @@ fn rows_whose_number_of_columns_takes_two_bytes_are_those_expanded_one_by_one() 
             }
             page[at] = byte;
         }
-        // A count that the rowset does not have.
+        // A column count that the rowset does not have.
         page[space.start + 1] ^= 1;
         assert!(!assert_the_same(&mut together, &page, &spaces, &expansion), "{columns} columns, another count");
     }
@@ -121,7 +122,7 @@ fn rows_of_hundreds_of_heads_are_those_expanded_one_by_one() {
         pages.push(page_of(&records, HEADER_BYTES));
     }
     assert!(heads.len() * kinds.len() > 10 * layouts::MOST_PLACES, "{} heads", heads.len());
-    // Also of pages that were seen before, from their last record to the first, and with a record that is not sound.
+    // Again on pages seen before, from the last record to the first, and with a record that is not sound.
     for round in 0..3 {
         for (page, spaces) in &mut pages {
             assert!(assert_the_same(&mut together, page, spaces, &expansion), "round {round}");
