@@ -39,40 +39,40 @@ pub use xpress::compress;
 pub struct Base<'a> {
     /// The data files at that time.
     pub files: &'a [PathBuf],
-    /// When it was taken.
+    /// Time of the backup, as a step.
     pub step: u8,
 }
 
-/// How a set is written.
+/// The options with which a set is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BackupOptions<'a> {
-    /// A differential of this full backup; a full one without it.
+    /// The full backup on which a differential is based; `None` for a full backup.
     pub base: Option<Base<'a>>,
     /// WITH COPY_ONLY.
     pub copy_only: bool,
     /// WITH CHECKSUM.
     pub checksum: bool,
-    /// A compressed container; the same for all sets of a file.
+    /// The compressed container; it must be the same for all sets of a file.
     pub container: Option<Container>,
-    /// Stripes; the same for all sets of a file.
+    /// Number of stripes; it must be the same for all sets of a file.
     pub stripes: u16,
-    /// This many pages change while they are copied. Each change is taken back by the same transaction, so that the database is
-    /// sound whether or not the log is applied.
+    /// This many pages change while they are copied. Each transaction also reverts its own changes, so that the
+    /// database is sound whether or not the log is applied.
     pub in_flight: usize,
-    /// WITH FILE: the IDs of the only files that it holds.
+    /// WITH FILE: the IDs of the only files in the backup.
     pub only: Option<&'a [u16]>,
     /// The label counts the pages of the other files too.
     pub counts_all: bool,
 }
 
-/// A backup of some data files at a certain time: steps are minutes, and 0 is the last shutdown of the database.
+/// A backup of some data files at a certain time. Steps are minutes; 0 is the last shutdown of the database.
 #[derive(Clone, Copy, Debug)]
 pub struct Set<'a> {
     /// The data files.
     pub files: &'a [PathBuf],
-    /// When.
+    /// Time of the backup, as a step.
     pub step: u8,
-    /// How.
+    /// Its options.
     pub options: BackupOptions<'a>,
 }
 
@@ -81,17 +81,17 @@ pub struct Set<'a> {
 pub struct BackedUp {
     /// The files, by stripe.
     pub files: Vec<PathBuf>,
-    /// Pages whose images the log still changes, of the last set, ascending.
+    /// Pages of the last set whose images the log still changes, ascending.
     pub in_flight: Vec<PageId>,
-    /// Places of each file that a checksum of the backup covers: blocks, streams, records, and with checksums the data.
+    /// Ranges of each file that a checksum of the backup covers: blocks, streams, records, and WITH CHECKSUM the data.
     pub covered: Vec<Vec<Range<u64>>>,
 }
 
-/// Why no backup could be written.
+/// The reason why no backup could be written.
 enum Failure {
-    /// The backup file.
+    /// The backup file cannot be written.
     Output(std::io::Error),
-    /// What to back up.
+    /// The database cannot be read.
     Origin(LabError),
 }
 
@@ -107,7 +107,7 @@ impl From<LabError> for Failure {
     }
 }
 
-/// Writes sets one after another to files called `name`, with a number if there are several stripes. None of them may
+/// Writes sets one after another to files called `name`, with a number if there are several stripes. The files must not
 /// exist yet.
 pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, LabError> {
     let Some(first) = sets.first() else { return Ok(BackedUp::default()) };
@@ -170,7 +170,7 @@ fn write_stripe(
     Ok((staged, covered))
 }
 
-/// A set ready to be written.
+/// A set that is prepared for writing.
 struct Prepared {
     origin: Origin,
     facts: Facts,
@@ -213,7 +213,7 @@ impl Prepared {
     }
 }
 
-/// Distributes extents to stripes, some to each in turn, without a fixed rhythm.
+/// Distributes extents to stripes, a varying number to each in turn.
 fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     let mut dealt = vec![Extents::new(); usize::from(stripes)];
     let mut dice = Random::new(seed);
@@ -228,7 +228,7 @@ fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     dealt
 }
 
-/// The extents that differ, or are new.
+/// The extents that differ from the earlier database, or are new.
 fn changed(origin: &mut Origin, earlier: &mut Origin) -> Result<Extents, LabError> {
     let before: BTreeMap<u16, u32> = earlier.extents().into_iter().collect();
     let mut found = Extents::new();
@@ -247,15 +247,15 @@ struct Changes {
     verify: PageVerify,
     /// Extents that differ from those of the base, if there is one.
     since_base: Option<Extents>,
-    /// LSNs of pages that changed before they were copied, by the first region for which they did.
+    /// LSNs of pages that changed before they were copied, with the first region whose copy has the change.
     lsns: BTreeMap<PageId, (usize, Lsn)>,
     in_flight: Vec<PageId>,
 }
 
 impl Changes {
     /// Changes pages during the backup: a third of those in flight by a transaction that stays open, the others by one
-    /// that commits, but after their copies. As many changed before they were copied. Returns the extents that are
-    /// copied again.
+    /// that commits after they were copied. The same number of pages changes before being copied. Returns the extents
+    /// that are copied again.
     fn happen(
         &mut self,
         origin: &mut Origin,
@@ -274,14 +274,14 @@ impl Changes {
                     .map(|change| Change { is_changed_back: true, ..change }),
             );
         }
-        // Spread over the whole database.
+        // Spread the changes over the whole database.
         let step = (rows.len() / (2 * count)).max(1);
         let mut chosen: Vec<Change> = rows.into_iter().step_by(step).take(2 * count).collect();
         let settled = chosen.split_off(chosen.len() / 2);
         let open = chosen.split_off(chosen.len() - chosen.len() / 3);
         let mut again: BTreeSet<(u16, u32)> = [(1, 0), (1, 1)].into();
         for (number, (change, lsn)) in settled.iter().zip(log.transaction(&settled, true, CREATED)).enumerate() {
-            // Some of them only when they are copied again.
+            // For some pages, only the second copy has the change.
             let region = usize::from(number % 4 == 0);
             if region == 1 {
                 again.insert((change.page.file, change.page.page / EXTENT));
@@ -306,11 +306,11 @@ impl Changes {
             let Some(page) = page.first_chunk_mut::<PAGE>() else { continue };
             let id = PageId::new(file, number);
             if id == PageId::new(1, 9) && page[1] == page_type::BOOT {
-                // The database is running during the backup: not shut down.
+                // The database runs during the backup, so it is not shut down.
                 self.edit(page, |page| page[96 + 0x27] &= !0x40);
             }
             if let (page_type::DIFFERENTIAL, Some(since_base)) = (page[1], &self.since_base) {
-                // The full backup cleared it.
+                // The full backup cleared the map; set it again for the extents changed since.
                 let bits = since_base.iter().filter(|(of, _)| *of == file).map(|&(_, extent)| change_bit(extent));
                 self.edit(page, |page| {
                     page[MAP_BITS].fill(0);
@@ -324,7 +324,7 @@ impl Changes {
         Ok(bytes)
     }
 
-    /// Changes a page and protects it as the database wants.
+    /// Changes a page and protects it in the way of the database.
     fn edit(&self, page: &mut [u8; PAGE], change: impl FnOnce(&mut [u8; PAGE])) {
         page::unprotect(page);
         change(page);

@@ -5,7 +5,7 @@
 pub(crate) struct BitSet(Vec<u64>);
 
 impl BitSet {
-    /// Whether `n` is in it.
+    /// Whether `n` is in the set.
     pub(crate) fn has(&self, n: u32) -> bool {
         self.0.get(n as usize / 64).is_some_and(|word| word >> (n % 64) & 1 == 1)
     }

@@ -33,9 +33,9 @@ pub(crate) struct BuiltRowset {
     pub object: i32,
     /// Index id.
     pub index: i32,
-    /// Partition number.
+    /// Partition number, from 1.
     pub partition: u32,
-    /// Its id.
+    /// Rowset id.
     pub id: u64,
     /// sysrowsets.status.
     pub status: i64,
@@ -43,11 +43,11 @@ pub(crate) struct BuiltRowset {
     pub fill_factor: u8,
     /// Compression level.
     pub compression: u8,
-    /// Its records.
+    /// Layout of its records.
     pub layout: Layout,
-    /// Kind and unit.
+    /// Its allocation units, each with its kind.
     pub units: Vec<(u8, Unit)>,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
 }
 
@@ -61,24 +61,24 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Fresh numbers.
+    /// Starts all sequences.
     pub(crate) fn new() -> Self {
         Self { next_unit: 1, next_rowset: 1, next_object: 245_575_913, blobs: BlobIds::default() }
     }
 
-    /// The next id of an allocation unit: 0x100 in front.
+    /// The next id of an allocation unit; its high word is 0x100.
     pub(crate) fn unit(&mut self) -> u64 {
         self.next_unit += 1;
         0x100 << 48 | (self.next_unit - 1) << 16
     }
 
-    /// The next id of a rowset: they have a sequence of their own.
+    /// The next id of a rowset, from a separate sequence.
     pub(crate) fn rowset(&mut self) -> u64 {
         self.next_rowset += 1;
         0x100 << 48 | (self.next_rowset - 1) << 16
     }
 
-    /// The object id given last.
+    /// The object id assigned last.
     pub(crate) fn last_object(&self) -> i32 {
         self.next_object
     }
@@ -88,7 +88,7 @@ impl Ids {
         self.next_unit
     }
 
-    /// The next object id. The engine's own steps are of 16,000,057.
+    /// The next object id. The engine also counts in steps of 16,000,057.
     pub(crate) fn object(&mut self, taken: impl Fn(i32) -> bool) -> i32 {
         loop {
             self.next_object = match self.next_object.checked_add(16_000_057) {
@@ -108,7 +108,7 @@ impl Default for Ids {
     }
 }
 
-/// The seed of a table's rows.
+/// The seed for a table's rows.
 pub(crate) fn table_seed(description: &Description, number: usize) -> u64 {
     mix(description.seed ^ mix(number as u64 + 0xABCD))
 }
@@ -125,11 +125,11 @@ pub(crate) struct TableBuilder<'a> {
     pub rows: Rows<'a>,
     /// The order of its rows.
     pub order: KeyOrder,
-    /// Addresses of heap rows by row number.
+    /// Addresses of heap rows, by row number.
     addresses: Vec<RowId>,
 }
 
-/// Heaps with nonclustered indexes keep an address of eight bytes per row in memory.
+/// Most rows of a heap with nonclustered indexes, because each needs an address of eight bytes in memory.
 const MOST_ADDRESSES: u64 = 20_000_000;
 
 impl<'a> TableBuilder<'a> {
@@ -165,21 +165,21 @@ impl<'a> TableBuilder<'a> {
         self.table.partitions.max(1)
     }
 
-    /// The rows of a partition: an even share, in the order of the rows.
+    /// The rows of a partition: an equal share of them, in their order.
     fn span(&self, part: u32) -> Range<u64> {
         let (count, parts) = (self.rows.count(), u64::from(self.parts()));
         let part = u64::from(part);
         count * part / parts..count * (part + 1) / parts
     }
 
-    /// Partitions take the filegroups in turn, from that of the table on.
+    /// The filegroup of a partition: each takes the next one in turn, beginning with that of the table.
     fn group(&self, first: usize, part: u32) -> usize {
         (first + part as usize) % self.description.filegroups.len()
     }
 
     fn unit(&self, id: u64, group: usize) -> Unit {
         let mut unit = Unit::new(UnitId(id), group as u16 + 1);
-        // From 2016 on user databases allocate uniform extents from the first page.
+        // From 2016 on, user databases allocate uniform extents from the first page on.
         unit.mixed_first = self.description.version < Version::V852;
         unit.fragmented = self.table.fragmented;
         unit
@@ -232,7 +232,7 @@ impl<'a> TableBuilder<'a> {
         })
     }
 
-    /// sysrowsets.status, as rowsets of users have it in real files; only the bit of unique indexes has a known meaning.
+    /// sysrowsets.status of user rowsets in real files; only the bit for unique indexes has a known meaning.
     fn status(&self, is_table: bool, is_unique: bool) -> i64 {
         let of_tables = if is_table && self.description.version > Version::V611 { 0x200 } else { 0 };
         let of_trees = if !is_table || self.table.clustered.is_some() { 0x40 } else { 0 };
@@ -303,7 +303,7 @@ impl<'a> TableBuilder<'a> {
         Ok((unit, live))
     }
 
-    /// Makes row `n` and its off-row values, including those that do not fit in the row.
+    /// Makes row `n` and its off-row values, including those that were pushed off the row.
     fn prepare(
         &self,
         space: &mut Space,
@@ -319,7 +319,7 @@ impl<'a> TableBuilder<'a> {
         sparse_vector(self.table, row, &mut extra.sparse);
         (extra.versioned, extra.number) = (self.is_versioned(n), n);
         if kind == Kind::Ghost {
-            // Their off-row values were freed when they were deleted.
+            // The off-row values of a ghost were freed when it was deleted.
             off_row.drop_values(self.table, layout, row);
             return Ok(());
         }
@@ -375,7 +375,7 @@ fn level(compression: Compression) -> u8 {
     }
 }
 
-/// All sparse values of a row: ids ascending, their ends, the values.
+/// Appends all sparse values of a row: ids ascending, end offsets, values.
 fn sparse_vector(table: &Table, row: &Row, out: &mut Vec<u8>) {
     out.clear();
     let values = || table.columns.iter().enumerate().filter(|(_, column)| column.sparse);

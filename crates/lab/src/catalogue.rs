@@ -1,4 +1,4 @@
-//! The system catalog: rows of the base tables about themselves and about the tables built.
+//! The system catalog: rows of the base tables about themselves and about the tables that were built.
 
 mod objects;
 mod physical;
@@ -62,10 +62,10 @@ use Field::{Bytes, Number, Text};
 /// The catalog under construction.
 pub(crate) struct Catalogue<'a> {
     description: &'a Description,
-    /// By id.
+    /// Objects, by id.
     objects: Vec<ObjectFact>,
     rows: BTreeMap<i32, SystemRows>,
-    /// Positions of the tables by name.
+    /// Maps table names to positions.
     tables: HashMap<&'a str, usize>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct FileEntry {
 }
 
 impl<'a> Catalogue<'a> {
-    /// The catalog of a fresh database of this version: the rows that all have.
+    /// The catalog of a fresh database of this version: the rows that every database has.
     pub(crate) fn new(description: &'a Description) -> Self {
         let objects = facts::objects(description.version);
         let tables = description.tables_by_name();
@@ -115,7 +115,7 @@ impl<'a> Catalogue<'a> {
         self.objects.get(self.objects.binary_search_by_key(&object, |fact| fact.id).ok()?)
     }
 
-    /// Adds a row to a base table, if this version has it. Columns that are not named are NULL or 0.
+    /// Adds a row to a base table, if this version has it. Columns without a field are NULL or 0.
     pub(crate) fn add(&mut self, table: i32, fields: &[(&str, Field)]) {
         let found = self.objects.binary_search_by_key(&table, |fact| fact.id);
         let Some(object) = found.ok().and_then(|at| self.objects.get(at)) else { return };
@@ -146,7 +146,7 @@ impl<'a> Catalogue<'a> {
                 ],
             );
             if number > 0 {
-                // 2005 has only one of the two.
+                // SQL Server 2005 has only one of the two.
                 let classes = [(31, "FG"), (5, "")];
                 for &(class, kind) in classes.iter().take(if self.description.version == Version::V611 { 1 } else { 2 })
                 {
@@ -175,7 +175,7 @@ impl<'a> Catalogue<'a> {
         let logs: Vec<FileEntry> = (0..log_files).map(log).collect();
         for file in files.iter().chain(&logs) {
             let is_log = file.group == 0;
-            // 2005 had the same columns, and some more, in sysdbfiles.
+            // SQL Server 2005 had these columns, and some more, in sysdbfiles.
             for table in [base::SYSPRUFILES, base::SYSDBFILES_2005] {
                 self.add(
                     table,
@@ -220,8 +220,8 @@ impl<'a> Catalogue<'a> {
 
     /// Writes all base tables; returns the first page of sysallocunits.
     ///
-    /// The tables' rows about themselves are known before they are written, except for the places of their pages. Only
-    /// sysallocunits has those, in rows of fixed length: it is laid out twice, in the same pages both times.
+    /// The rows of the tables about themselves are known before they are written, except for the places of their pages.
+    /// Only sysallocunits has those, in rows of fixed length: it is written twice, to the same pages both times.
     pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids) -> Result<PageId, LabError> {
         let mut system = self.plan_rowsets(ids);
         for rowset in &system {

@@ -9,11 +9,11 @@ use crate::layout::{Layout, Leaf, Source};
 use crate::record::{Extra, Kind};
 use crate::row::{Cell, Row};
 
-/// Columns of one cluster of the short and of the long region.
+/// Columns of one cluster, in the short and in the long region.
 const CLUSTER: usize = 30;
-/// Longest value of the short region.
+/// Bytes of the longest value in the short region.
 const SHORT: usize = 8;
-/// Most columns: their number is one byte.
+/// Most columns, because their count has one byte.
 pub(crate) const MOST_COLUMNS: usize = 127;
 
 const CODE_NULL: u8 = 0;
@@ -27,11 +27,11 @@ const CODE_SYMBOL: u8 = 0xC;
 pub(crate) enum Stored {
     /// NULL.
     Null,
-    /// Zero, the empty string, or "equals the anchor".
+    /// Zero, the empty string, or a value equal to the anchor.
     Empty,
     /// The bit 1.
     Bit,
-    /// Bytes.
+    /// The bytes of the value.
     Bytes(Vec<u8>),
     /// A pointer to an off-row value.
     Pointer(Vec<u8>),
@@ -54,7 +54,7 @@ pub(crate) fn stored_row(layout: &Layout, row: &Row, extra: &Extra) -> Vec<Store
     stored.collect()
 }
 
-/// The first byte of a CD record without the long-region bit: bit 0, and the type from bit 2 on.
+/// The first byte of a CD record without the bit of the long region: bit 0, and the type from bit 2 on.
 pub(crate) fn status(leaf: Leaf, kind: Kind) -> u8 {
     let record_type = match (leaf, kind) {
         (Leaf::Data, Kind::Ghost) => 3,
@@ -114,7 +114,7 @@ pub(crate) fn push_record(status: u8, values: &[Stored], out: &mut Vec<u8>) {
     }
     let long: Vec<&Stored> = values.iter().filter(|value| is_long(value)).collect();
     let complex = long.iter().any(|value| matches!(value, Stored::Pointer(_)));
-    // Two-byte offsets; and whether one of them is a pointer.
+    // The offsets have two bytes; a second bit marks regions with a pointer.
     out.push(1 | if complex { 2 } else { 0 });
     out.extend((long.len() as u16).to_le_bytes());
     let mut end = 0;
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn clusters_of_thirty_have_their_sums() {
-        // The published example: 107 columns have three sums, for short bytes and for long values each.
+        // The published example: 107 columns have three sums, both for short bytes and for long values.
         let values = vec![Stored::Bytes(vec![7]); 107];
         let mut record = Vec::new();
         push_record(1, &values, &mut record);

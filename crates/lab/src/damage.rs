@@ -1,6 +1,6 @@
-//! Realistic kinds of damage, done to files on purpose: seeded, described, with the messages to expect.
+//! Realistic kinds of damage, done to files on purpose: chosen by a seed, described, with the messages to expect.
 //!
-//! It reads only page headers, so that any database can be damaged, not only the lab's own. Give it copies.
+//! It reads only page headers, so it can damage any database, not only those of the lab. Use it on copies.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use crate::ids::{EXTENT, PAGE, PFS_INTERVAL, PageId};
 use crate::page::{self, PageVerify, page_type};
 use crate::random::Random;
 
-/// A kind of damage. Bit rot needs a database with checksums: only they detect it reliably.
+/// A kind of damage. Bit rot needs a database with checksums, because only they detect it reliably.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "what each is, `summary` tells")]
 pub enum Kind {
@@ -26,21 +26,21 @@ pub enum Kind {
     Truncated,
 }
 
-/// What was done.
+/// The damage that was done.
 #[derive(Clone, Debug)]
 pub struct Damage {
     /// Its kind.
     pub kind: Kind,
-    /// The changed pages; examine the first one.
+    /// The changed pages; the first one shows the damage.
     pub pages: Vec<PageId>,
-    /// A description.
+    /// The damage in words.
     pub what: String,
     /// Messages, at least one of which a checker should give.
     pub messages: &'static [u16],
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::BitRot,
         Self::TornWrite,
@@ -53,7 +53,7 @@ impl Kind {
         Self::Truncated,
     ];
 
-    /// Its name as an option.
+    /// The name of the kind as an option.
     pub fn name(self) -> &'static str {
         match self {
             Self::BitRot => "bit-rot",
@@ -118,7 +118,7 @@ pub fn damage(files: &[PathBuf], kind: Kind, seed: u64) -> Result<Damage, LabErr
 type Done = (Vec<PageId>, String);
 
 fn bit_rot(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> {
-    // Torn bits do not detect it.
+    // Torn bits do not detect bit rot.
     let mut page = target.pick(dice, |page| page.is_leaf() && page.u16(4) & 0x200 != 0 && page.end_is_sound())?;
     let used = u64::from(page.u16(30)) - 96;
     let (offset, bit) = (96 + dice.below(used) as usize, dice.below(8));
@@ -263,12 +263,12 @@ impl Image {
         self.u16(PAGE - 2 - 2 * usize::from(number)).min(PAGE as u16 - 100)
     }
 
-    /// Whether the end of the records is on the page, after the header.
+    /// Whether the free data pointer is on the page, after the header.
     fn end_is_sound(&self) -> bool {
         (97..=PAGE).contains(&usize::from(self.u16(30)))
     }
 
-    /// Whether the unit was created since 2005: a user's, or a rare system table's.
+    /// Whether the unit was created since 2005: by a user, or for one of few system tables.
     fn is_user(&self) -> bool {
         self.u16(6) == 0x100
     }
@@ -289,7 +289,7 @@ impl Image {
         self.u16(4) & 0x300 != 0
     }
 
-    /// Recomputes its protection, of the kind it has.
+    /// Recomputes the protection, of the kind that the page has.
     fn protect(&mut self) {
         let verify = match self.u16(4) & 0x300 {
             0x100 => PageVerify::Torn,
@@ -299,7 +299,7 @@ impl Image {
         page::protect(&mut self.bytes, verify);
     }
 
-    /// The extents in an IAM page, as numbers of its bits.
+    /// The extents in an IAM page, as bit numbers.
     fn map_bits(&self) -> Vec<usize> {
         let from = usize::from(self.slot(1)) + 4;
         let bits = self.bytes.get(from..from + 188).unwrap_or_default();
@@ -348,7 +348,7 @@ impl Target {
         Ok(Image { id, bytes })
     }
 
-    /// An allocated page with its own address that matches: at random, or else the first one.
+    /// An allocated page that has its own address and matches `wanted`: a random one if possible, otherwise the first.
     fn pick(&mut self, dice: &mut Random, wanted: impl Fn(&Image) -> bool) -> Result<Image, LabError> {
         let total: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         for number in (0..TRIES).map(|_| dice.below(total)).chain(0..total) {
@@ -389,7 +389,7 @@ impl Target {
         done.map_err(|source| LabError::Io { path: file.path.clone(), source })
     }
 
-    /// Writes a page with its protection recomputed: damage that no checksum detects.
+    /// Writes a page with its protection recomputed, so that no checksum detects the damage.
     fn write_protected(&mut self, page: &mut Image) -> Result<(), LabError> {
         page.protect();
         self.write(page)

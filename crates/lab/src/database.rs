@@ -11,14 +11,14 @@ use crate::ids::GAM_INTERVAL;
 use crate::page::Lsn;
 use crate::space::{ALLOCATED, IAM_PAGE, MIXED, Space};
 
-/// What was written.
+/// The files and tables of a written database.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The files; the primary one first.
     pub files: Vec<PathBuf>,
-    /// Pages of each.
+    /// Number of pages of each file.
     pub pages: Vec<u32>,
-    /// Tables and their rows, ghosts not counted.
+    /// Names of the tables, each with its number of rows without ghosts.
     pub tables: Vec<(String, u64)>,
 }
 
@@ -27,8 +27,8 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
     Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.0)
 }
 
-/// Like [`write`], but the catalog says that the files are in the folder `listed`, and names `log_files` log files. Also returns
-/// the rowsets of the tables, in the order of the tables.
+/// Like [`write`], but in the catalog the files are in the folder `listed`, and there are `log_files` log files. Also
+/// returns the rowsets of the tables, in the order of the tables.
 pub(crate) fn write_tables(
     description: &Description,
     folder: &Path,
@@ -78,7 +78,8 @@ pub(crate) fn write_tables(
     for table in 0..description.tables.len() {
         catalogue.describe_constraints(table, &objects, &mut ids);
     }
-    // The system tables are written last but placed first; some room for their growth determines the length of file 1.
+    // The system tables are written last but placed first. With some space for their growth, they determine the length
+    // of file 1.
     let pages = space.sizes(description.least_pages);
     let entries: Vec<FileEntry> = (0..groups.len())
         .map(|index| FileEntry {
@@ -117,8 +118,8 @@ fn logical_name(description: &Description, index: usize) -> String {
     if index == 0 { description.name.clone() } else { format!("{}_{}", description.name, index + 1) }
 }
 
-/// Extents at the start of file 1 for the base tables: those of a fresh database, and one per forty columns; fewer if
-/// there are very many columns, as their pages are mostly full.
+/// Extents at the start of file 1 for the base tables: those of a fresh database, and one per forty columns. Fewer are
+/// enough if there are very many columns, because then the pages are mostly full.
 fn reserved_extents(description: &Description) -> u32 {
     let columns: usize =
         description.tables.iter().map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2)).sum();

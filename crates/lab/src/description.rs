@@ -1,4 +1,4 @@
-//! What to build: the shape of a database, from which `build` makes files.
+//! The description of a database: its shape, from which `build` makes files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::sample::Sample;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Columns of a table at most.
+/// Most columns of a table.
 const MOST_COLUMNS: usize = 1024;
 
 /// SQL_Latin1_General_CP1_CI_AS.
@@ -26,9 +26,9 @@ pub struct Description {
     pub collation: u32,
     /// Page protection.
     pub verify: PageVerify,
-    /// The source of all values.
+    /// The seed from which all values follow.
     pub seed: u64,
-    /// Data files of each filegroup; the first one is PRIMARY. At least one file each.
+    /// The filegroups, each with its number of data files, at least one. The first filegroup is PRIMARY.
     pub filegroups: Vec<Filegroup>,
     /// Tables.
     pub tables: Vec<Table>,
@@ -68,15 +68,15 @@ pub struct Table {
     pub clustered: Option<Index>,
     /// Nonclustered indexes.
     pub indexes: Vec<Index>,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// One row in this many is a ghost; 0: none.
+    /// One row in this many is a ghost; 0 for none.
     pub ghost_every: u64,
-    /// One row in this many of a heap was moved; 0: none.
+    /// One row in this many of a heap was moved; 0 for none.
     pub moved_every: u64,
-    /// After this many rows of a heap there is an empty slot; 0: none.
+    /// An empty slot follows each run of this many rows of a heap; 0 for none.
     pub hole_every: u64,
-    /// One row in this many has a version tag; 0: none.
+    /// One row in this many has a version tag; 0 for none.
     pub versioned_every: u64,
     /// Pages are not in the order of the rows.
     pub fragmented: bool,
@@ -84,13 +84,13 @@ pub struct Table {
     pub filegroup: usize,
     /// Compression of heap or clustered index.
     pub compression: Compression,
-    /// Partitions, by row number; up to one: not partitioned.
+    /// Number of partitions, by row number; 0 or 1 for an unpartitioned table.
     pub partitions: u32,
     /// CHECK constraints: names, and a condition true for every row.
     pub checks: Vec<(String, Filter)>,
     /// Foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
-    /// It was rebuilt after columns were added and dropped: nothing in its rows shows that.
+    /// The table was rebuilt after columns were added and dropped, so that its rows show nothing of that.
     pub is_rebuilt: bool,
 }
 
@@ -99,11 +99,11 @@ pub struct Table {
 pub struct ForeignKey {
     /// Its name.
     pub name: String,
-    /// The column; every value of it exists in the other table.
+    /// The column; each of its values exists in the other table.
     pub column: usize,
     /// The referenced table.
     pub table: String,
-    /// Its column, the only key of a unique index.
+    /// The referenced column, the only key of a unique index.
     pub key: usize,
 }
 
@@ -118,37 +118,38 @@ pub struct Column {
     pub nullable: bool,
     /// Stored only if it has a value.
     pub sparse: bool,
-    /// Values are computed.
+    /// The expression, if the values are computed.
     pub computed: Option<Computed>,
     /// The source of its values.
     pub values: Values,
     /// Percentage of rows that are NULL.
     pub nulls: u8,
-    /// DEFAULT constraint: this number.
+    /// The number of its DEFAULT constraint.
     pub default: Option<i32>,
     /// IDENTITY; its values are serial.
     pub identity: bool,
-    /// When it was added and dropped.
+    /// When the column was added and dropped.
     pub life: Life,
 }
 
-/// When a column of a table was added, or dropped, by ALTER. Rows were written in the order of their numbers, and no row was
-/// written again.
+/// When ALTER TABLE added or dropped a column. Rows were written in the order of their numbers and never rewritten,
+/// except as `alters` says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Life {
-    /// Rows before this one were written without the column, and are NULL in it, or have its default.
+    /// Rows before this one were written without the column: they are NULL in it, or have its default.
     pub since: u64,
     /// Rows from this one on were written after the column was dropped.
     pub until: Option<u64>,
     /// The dropped column of the same length whose place in the rows it took.
     pub in_place_of: Option<usize>,
-    /// Its place begins where the last column ends that was not dropped then: it takes that of dropped ones behind, and may end in the
-    /// middle of one, or beyond.
+    /// The column begins at the end of the last column that was not yet dropped. It takes the space of dropped columns
+    /// after that one, and may end in the middle of one of them, or after all.
     pub at_end: bool,
-    /// ALTER COLUMN made it of the dropped one in whose place it is, which is as long or longer: all rows were written again, and it
-    /// has that one's null bit too.
+    /// ALTER COLUMN made this column from the dropped one whose place it has, which is as long or longer. All rows were
+    /// written again, and the column also has the null bit of the dropped one.
     pub alters: bool,
-    /// The metadata has its default for the rows that lack it: a NOT NULL column that was added with one.
+    /// The metadata stores its default for the rows that lack it, as for a NOT NULL column that was added with a
+    /// default.
     pub keeps_default: bool,
 }
 
@@ -157,7 +158,7 @@ pub struct Life {
 pub struct Computed {
     /// Its expression.
     pub expression: Expression,
-    /// Stored with the row.
+    /// The value is stored with the row.
     pub persisted: bool,
 }
 
@@ -168,7 +169,7 @@ pub enum Expression {
     Product(usize, usize),
     /// `([a]+[b])`
     Sum(usize, usize),
-    /// This text, with the sum of the two columns as value.
+    /// This text; the value is the sum of the two columns.
     Written(usize, usize, String),
 }
 
@@ -182,23 +183,23 @@ pub enum Values {
         /// Difference from row to row.
         step: i64,
     },
-    /// `start + row / per`: runs of equal values.
+    /// `start + row / per`: groups of rows with the same value.
     Grouped {
-        /// Value of the first run.
+        /// Value of the first group.
         start: i64,
-        /// Rows of a run.
+        /// Rows in a group.
         per: u64,
     },
-    /// `start + row % per`: the place in the run.
+    /// `start + row % per`: the position in a group.
     Within {
-        /// Value of the first row of a run.
+        /// Value of the first row of a group.
         start: i64,
-        /// Rows of a run.
+        /// Rows in a group.
         per: u64,
     },
-    /// The rows shuffled, `per` of them for each value.
+    /// Each value has `per` rows, at shuffled positions.
     Scattered {
-        /// Rows of equal value.
+        /// Number of rows with the same value.
         per: u64,
     },
     /// Random values in a range.
@@ -222,7 +223,7 @@ pub enum Values {
         /// Longest.
         most: u32,
     },
-    /// These values, again and again.
+    /// These values, in a cycle.
     Listed(Arc<[Sample]>),
 }
 
@@ -231,7 +232,7 @@ pub enum Values {
 pub struct Index {
     /// Its name.
     pub name: String,
-    /// Key columns and whether each is descending.
+    /// Key columns, each with a flag for descending order.
     pub keys: Vec<(usize, bool)>,
     /// Included columns.
     pub included: Vec<usize>,
@@ -239,34 +240,34 @@ pub struct Index {
     pub unique: bool,
     /// It is the table's primary key.
     pub primary_key: bool,
-    /// The rows in it.
+    /// The condition for rows of a filtered index.
     pub filter: Option<Filter>,
-    /// Fill factor of leaf pages in percent; 0: full.
+    /// Fill factor of leaf pages in percent; 0 for full pages.
     pub fill_factor: u8,
     /// Compression.
     pub compression: Compression,
-    /// Index into the filegroups; that of the table by default.
+    /// Index into the filegroups; `None` for the filegroup of the table.
     pub filegroup: Option<usize>,
 }
 
-/// The rows of a filtered index.
+/// The condition of a filtered index.
 #[derive(Clone, Debug)]
 pub enum Filter {
     /// `([column] IS NOT NULL)`
     IsNotNull(usize),
     /// `([column]>=(n))`
     AtLeast(usize, i32),
-    /// This text, which names the column; all rows are written as if they satisfied it.
+    /// This text, which names the column; rows are written as if all of them satisfied it.
     Written(usize, String),
 }
 
 impl Description {
-    /// Positions of the tables by name.
+    /// Maps table names to positions.
     pub(crate) fn tables_by_name(&self) -> HashMap<&str, usize> {
         self.tables.iter().enumerate().map(|(at, table)| (table.name.as_str(), at)).collect()
     }
 
-    /// Position of the referenced table of a foreign key, and the id of its index.
+    /// Position of the table that a foreign key refers to, and the id of its index.
     pub(crate) fn referred(&self, tables: &HashMap<&str, usize>, key: &ForeignKey) -> Option<(usize, i32)> {
         let at = *tables.get(key.table.as_str())?;
         let table = &self.tables[at];
@@ -276,7 +277,7 @@ impl Description {
         Some((at, index))
     }
 
-    /// Refuses what does not exist in the format or in the chosen version, or is undocumented.
+    /// Refuses a description that the format or the chosen version does not allow, or whose storage is undocumented.
     pub(crate) fn check(&self) -> Result<(), String> {
         let since_2008 = self.version > Version::V611;
         let tables = self.tables_by_name();
@@ -356,37 +357,37 @@ impl Column {
         }
     }
 
-    /// The same, added before this row was written.
+    /// Adds the column just before this row was written.
     pub fn since(mut self, row: u64) -> Self {
         self.life.since = row;
         self
     }
 
-    /// The same, dropped before this row was written.
+    /// Drops the column just before this row was written.
     pub fn until(mut self, row: u64) -> Self {
         self.life.until = Some(row);
         self
     }
 
-    /// The same, in the place of a dropped column.
+    /// Puts the column in the place of a dropped one.
     pub fn in_place_of(mut self, column: usize) -> Self {
         self.life.in_place_of = Some(column);
         self
     }
 
-    /// The same, made of a dropped column by ALTER COLUMN.
+    /// Makes the column from a dropped one by ALTER COLUMN.
     pub fn made_of(mut self, column: usize) -> Self {
         self.life.alters = true;
         self.in_place_of(column)
     }
 
-    /// The same, a fixed one, behind the last column that was not dropped.
+    /// Puts a fixed column after the last column that was not dropped.
     pub fn at_end(mut self) -> Self {
         self.life.at_end = true;
         self
     }
 
-    /// The same with a DEFAULT constraint, whose value the rows have that were written before (2012 and later).
+    /// Sets a DEFAULT constraint whose value also applies to rows written before the column was added (2012 and later).
     pub fn default_of_older_rows(mut self, value: i32) -> Self {
         (self.default, self.life.keeps_default) = (Some(value), true);
         self
@@ -397,19 +398,19 @@ impl Column {
         Self { identity: true, ..Self::new(name, ty, Values::Serial { start: 1, step: 1 }) }
     }
 
-    /// The same with a DEFAULT constraint.
+    /// Sets a DEFAULT constraint.
     pub fn default(mut self, value: i32) -> Self {
         self.default = Some(value);
         self
     }
 
-    /// The same, NULL in this percentage of rows.
+    /// Allows NULL, and makes the column NULL in this percentage of rows.
     pub fn nullable(mut self, nulls: u8) -> Self {
         (self.nullable, self.nulls) = (true, nulls);
         self
     }
 
-    /// The same, sparse.
+    /// Makes the column sparse, and NULL in this percentage of rows.
     pub fn sparse(mut self, nulls: u8) -> Self {
         self.sparse = true;
         self.nullable(nulls)
@@ -421,12 +422,12 @@ impl Column {
         Self { computed, ..Self::new(name, SqlType::INT, Values::Serial { start: 0, step: 0 }) }.nullable(0)
     }
 
-    /// Whether it was dropped: the rows keep its place.
+    /// Whether the column was dropped; rows keep its place.
     pub fn is_dropped(&self) -> bool {
         self.life.until.is_some()
     }
 
-    /// Whether the table's own rows store it.
+    /// Whether the table's own rows store the column.
     pub fn is_stored(&self) -> bool {
         self.computed.as_ref().is_none_or(|computed| computed.persisted)
     }
@@ -439,25 +440,25 @@ impl Index {
         Self { name: name.to_owned(), keys, ..Self::default() }
     }
 
-    /// The same, unique.
+    /// Makes the index unique.
     pub fn unique(mut self) -> Self {
         self.unique = true;
         self
     }
 
-    /// The same, as primary key.
+    /// Makes the index the primary key.
     pub fn primary_key(mut self) -> Self {
         (self.unique, self.primary_key) = (true, true);
         self
     }
 
-    /// The same with included columns.
+    /// Adds included columns.
     pub fn including(mut self, columns: &[usize]) -> Self {
         self.included = columns.to_vec();
         self
     }
 
-    /// The same with a filter.
+    /// Sets a filter.
     pub fn filtered(mut self, filter: Filter) -> Self {
         self.filter = Some(filter);
         self
@@ -465,7 +466,7 @@ impl Index {
 }
 
 impl Expression {
-    /// Its text as stored in the catalog.
+    /// The expression as text, as the catalog stores it.
     pub fn text(&self, columns: &[Column]) -> String {
         let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
         match self {
@@ -475,7 +476,7 @@ impl Expression {
         }
     }
 
-    /// The two columns.
+    /// The two columns that the expression combines.
     pub fn operands(&self) -> (usize, usize) {
         match self {
             Self::Product(a, b) | Self::Sum(a, b) | Self::Written(a, b, _) => (*a, *b),
@@ -484,7 +485,7 @@ impl Expression {
 }
 
 impl Filter {
-    /// Its text as stored in the catalog.
+    /// The condition as text, as the catalog stores it.
     pub fn text(&self, columns: &[Column]) -> String {
         let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
         match self {
@@ -494,7 +495,7 @@ impl Filter {
         }
     }
 
-    /// Its column.
+    /// The column that the condition tests.
     pub fn column(&self) -> usize {
         match self {
             Self::IsNotNull(column) | Self::AtLeast(column, _) | Self::Written(column, _) => *column,

@@ -10,7 +10,7 @@ use crate::staged::Staged;
 /// Why a database could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The file system refused.
+    /// The file system reported an error.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -18,13 +18,13 @@ pub enum LabError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The description asks for something that the format or the lab does not have.
+    /// The description asks for something that the format or the lab does not support.
     #[error("{0}")]
     Description(String),
 }
 
 const BUFFER: usize = 1 << 20;
-/// Log records per block, for the numbers of LSNs.
+/// Log records per block, which determines the numbers in LSNs.
 const RECORDS_PER_BLOCK: u64 = 64;
 
 /// All files of the database being written.
@@ -38,7 +38,7 @@ pub(crate) struct Disk {
 struct DataFile {
     staged: Staged,
     buffer: Vec<u8>,
-    /// Page at which the buffer begins.
+    /// First page in the buffer.
     from: u32,
 }
 
@@ -60,7 +60,7 @@ impl DataFile {
 }
 
 impl Disk {
-    /// Creates the files; file ids are 1, 3, 4 ..., as 2 is the log.
+    /// Creates the files. Their ids are 1, 3, 4 and so on, because 2 is the log.
     pub(crate) fn create(paths: &[PathBuf], verify: PageVerify) -> Result<Self, LabError> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
@@ -70,7 +70,7 @@ impl Disk {
         Ok(Self { files, verify, writes: 0 })
     }
 
-    /// The LSN of the next change: greater than all before.
+    /// The LSN of the next change, greater than all before it.
     pub(crate) fn next_lsn(&mut self) -> Lsn {
         self.writes += 1;
         let block = self.writes / RECORDS_PER_BLOCK;
@@ -81,12 +81,12 @@ impl Disk {
         )
     }
 
-    /// Finishes a page and writes it, with the database's setting for its protection.
+    /// Finishes a page and writes it, protected as the database is.
     pub(crate) fn write(&mut self, page: &mut Page, id: PageId, links: (PageId, PageId)) -> Result<(), LabError> {
         self.write_as(page, id, links, self.verify)
     }
 
-    /// Finishes a page and writes it with this protection.
+    /// Finishes a page and writes it with this kind of protection.
     pub(crate) fn write_as(
         &mut self,
         page: &mut Page,
@@ -122,7 +122,7 @@ impl Disk {
         Ok(bytes)
     }
 
-    /// Writes what is buffered, sets the length of each file in pages, and gives the files their names.
+    /// Writes the buffer, sets the length of each file in pages, and gives the files their final names.
     pub(crate) fn finish(mut self, pages: &[u32]) -> Result<(), LabError> {
         for (file, &pages) in self.files.iter_mut().zip(pages) {
             file.flush()?;
@@ -137,12 +137,12 @@ impl Disk {
     }
 }
 
-/// File id of the file with this index: id 2 is the log.
+/// File id of the file with this index; id 2 is the log.
 pub(crate) fn file_id(index: usize) -> u16 {
     if index == 0 { 1 } else { index as u16 + 2 }
 }
 
-/// The reverse of `file_id`.
+/// Index of the file with this id, the inverse of `file_id`.
 pub(crate) fn file_index(id: u16) -> usize {
     if id == 1 { 0 } else { usize::from(id) - 2 }
 }

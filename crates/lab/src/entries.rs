@@ -1,5 +1,5 @@
 //! The `entries` schema: one table of the shape used to measure checkers of other databases, so that rows per second
-//! can be compared: a 64-bit key, two ints, a date and a string, with an index on a scattered int and one on the
+//! are comparable. It has a 64-bit key, two ints, a date and a string, with an index on a scattered int and one on the
 //! string.
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
@@ -7,7 +7,7 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Bytes of the files per row, its two index rows included.
+/// Bytes of file space per row, including its two index rows.
 const BYTES_PER_ROW: u64 = 124;
 /// Bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;

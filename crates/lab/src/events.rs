@@ -1,17 +1,17 @@
-//! Made-up stories of checkpoints with their truth, as event files, as XML in every form, and as error logs.
+//! Invented histories of checkpoints, with their truth, as event files, as XML in every form, and as error logs.
 
 use std::fmt::Write;
 
 use crate::random::{Random, mix};
 
-/// Bytes of an event file's buffers of events.
+/// Size of an event file's buffers, in bytes.
 const BUFFER_BYTES: usize = 0x2000;
 /// 2016-07-09 03:00 UTC as a FILETIME.
 const START: i64 = 131_125_068_000_000_000;
-/// Ticks per second of the clock that events have.
+/// Ticks per second of the event clock.
 const FREQUENCY: u64 = 3_515_625;
 
-/// A checkpoint as it happened: database, begin and end in milliseconds since the story began.
+/// A checkpoint: its database, and its begin and end in milliseconds since the start of the story.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Truth {
     /// Id of its database.
@@ -22,7 +22,7 @@ pub struct Truth {
     pub ended_ms: i64,
 }
 
-/// A begin or an end.
+/// The begin or the end of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at_ms: i64,
@@ -31,41 +31,41 @@ struct Mark {
     activity: u64,
 }
 
-/// Checkpoints of several databases that overlap.
+/// Checkpoints of several databases, which may overlap in time.
 #[derive(Clone, Debug)]
 pub struct Story {
-    /// By database, then by time.
+    /// The complete checkpoints, by database, then by time.
     pub checkpoints: Vec<Truth>,
-    /// Checkpoints whose end nothing shows.
+    /// Checkpoints without a recorded end.
     pub unpaired_begins: u64,
-    /// Checkpoints whose begin nothing shows.
+    /// Checkpoints without a recorded begin.
     pub unpaired_ends: u64,
-    /// Whether events say which activity they belong to (TRACK_CAUSALITY).
+    /// Whether events name their activity (TRACK_CAUSALITY).
     pub tracks_causality: bool,
     marks: Vec<Mark>,
 }
 
-/// How events are written as XML.
+/// The form in which events are written as XML.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum XmlForm {
     /// One event per line, as the column event_data of sys.fn_xe_file_target_read_file.
     Rows,
-    /// The same under the name of the column, with a number of rows after it, as query tools write it.
+    /// One event per line under the name of the column, with a row count at the end, as query tools write it.
     Column,
-    /// The same as CSV: in quotes, those inside doubled.
+    /// Like `Column`, as CSV: in quotes, with inner quotes doubled.
     Csv,
-    /// In one element, as SSMS exports them.
+    /// All events in one element, as SSMS exports them.
     Exported,
     /// A ring buffer, with the type of each value.
     RingBuffer {
-        /// Whether it says that it is truncated.
+        /// Whether it is marked as truncated.
         truncated: bool,
-        /// Events that it says were dropped.
+        /// Number of dropped events that it reports.
         dropped: u64,
     },
 }
 
-/// How a text is written.
+/// The encoding of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextEncoding {
     /// UTF-8.
@@ -79,10 +79,10 @@ pub enum TextEncoding {
 }
 
 impl TextEncoding {
-    /// All of them.
+    /// All encodings.
     pub const ALL: [Self; 4] = [Self::Utf8, Self::Utf8Mark, Self::Utf16Le, Self::Utf16Be];
 
-    /// `text` as the bytes of a file.
+    /// `text` as the bytes of a file in this encoding.
     pub fn bytes(self, text: &str) -> Vec<u8> {
         let units =
             |unit: fn(u16) -> [u8; 2]| std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(unit).collect();
@@ -96,8 +96,8 @@ impl TextEncoding {
 }
 
 impl Story {
-    /// A story of `databases` databases with `each` checkpoints. One more begins at the end of each even database, and one
-    /// ends at the start of each third.
+    /// A story of `databases` databases with `each` checkpoints. One more checkpoint begins at the end of each even
+    /// database, and one more ends at the start of each third.
     pub fn new(seed: u64, databases: u32, each: u32, tracks_causality: bool) -> Self {
         let mut random = Random::new(seed);
         let (mut checkpoints, mut marks) = (Vec::new(), Vec::new());
@@ -123,7 +123,7 @@ impl Story {
                 unpaired_begins += 1;
             }
         }
-        // At one moment, a begin comes before its end.
+        // At equal times, a begin comes before an end.
         marks.sort_by_key(|mark| (mark.at_ms, mark.database_id, mark.is_end));
         Self { checkpoints, unpaired_begins, unpaired_ends, tracks_causality, marks }
     }
@@ -170,7 +170,7 @@ impl Story {
             event.u32(id(kind::ACTION, 1, 1));
             event.u32(4);
             event.u32(7);
-            // What is no action ends them.
+            // An ID that is not an action's ends the actions.
             event.u64(0);
         }
         event.0
@@ -263,13 +263,13 @@ impl Story {
 }
 
 impl Mark {
-    /// In one activity the number rises by one from begin to end.
+    /// Within an activity, the number rises by one from begin to end.
     fn sequence(&self) -> u32 {
         1 + u32::from(self.is_end)
     }
 }
 
-/// Kinds of objects, in the highest bits of their ids.
+/// Kinds of objects, stored in the highest bits of their ids.
 mod kind {
     pub(super) const EVENT: u32 = 0;
     pub(super) const ACTION: u32 = 1;
@@ -282,7 +282,7 @@ const fn id(kind: u32, object: u32, package: u32) -> u32 {
     kind << 28 | object << 10 | package
 }
 
-/// The bytes of a GUID from a number.
+/// Makes the bytes of a GUID from a number.
 fn activity(number: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -301,7 +301,7 @@ fn guid_text(bytes: [u8; 16]) -> String {
     text
 }
 
-/// Date and time of a moment of the story, of July 2016 as long as it takes less than three weeks.
+/// Date and time of a point in the story, valid while it stays in July 2016: less than three weeks.
 fn time(ms: i64, between: char, digits: usize) -> String {
     let ms = ms + 3 * 3_600_000;
     let (day, ms) = (9 + ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
@@ -310,7 +310,7 @@ fn time(ms: i64, between: char, digits: usize) -> String {
     format!("2016-07-{day:02}{between}{hour:02}:{minute:02}:{second:02}.{}", &parts[..digits])
 }
 
-/// Appends a buffer: its header, its data, zeros up to the next one.
+/// Appends a buffer: its header, its data, then zeros up to the next buffer.
 fn buffer(file: &mut Vec<u8>, kind: u16, align: usize, data: &[u8]) {
     const DATA_AT: usize = 76;
     let start = file.len();
@@ -324,7 +324,7 @@ fn buffer(file: &mut Vec<u8>, kind: u16, align: usize, data: &[u8]) {
     header.u16(0);
     header.u16(DATA_AT as u16);
     header.u32(data.len() as u32);
-    // No reader knows this checksum.
+    // The algorithm of this checksum is unknown, so any number will do.
     header.u32(mix(start as u64) as u32);
     file.extend(header.0);
     file.resize(start + DATA_AT, 0);
@@ -354,7 +354,7 @@ fn metadata() -> Vec<u8> {
         for count in [1, 0, 1, 1] {
             events.u16(count);
         }
-        // What identifies the event, a GUID.
+        // The GUID that identifies the event.
         events.u32(id(kind::TYPE, 16, 0));
         events.text("UUID");
         events.0.extend([number as u8; 16]);
@@ -418,7 +418,7 @@ impl Writer {
         self.0.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
     }
 
-    /// What every object starts with.
+    /// Starts an object with the fields that every object has.
     fn object(&mut self, id: u32, name: &str) {
         self.u16(0);
         self.u16(0);

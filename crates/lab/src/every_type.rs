@@ -1,4 +1,5 @@
-//! The `types` schema: every type, with the values at its limits, as heap and clustered, uncompressed, ROW and PAGE compressed.
+//! The `types` schema: each type with values at its limits, in heaps and clustered indexes, uncompressed and with ROW
+//! and PAGE compression.
 
 use std::sync::Arc;
 
@@ -9,9 +10,10 @@ use crate::sample::xml::{Content, Element};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Rows of the tables of several pages.
+/// Rows of tables that have several pages.
 const ROWS: u64 = 120;
-/// Rows of compressed clustered tables: the form of their non-leaf rows is undocumented, so they are one page long.
+/// Rows of compressed clustered tables, which must fit one page because the form of their non-leaf rows is
+/// undocumented.
 const ROWS_OF_A_PAGE: u64 = 8;
 
 /// The schema, with all types that the version has.
@@ -51,7 +53,7 @@ pub fn types(version: Version, seed: u64) -> Description {
     }
 }
 
-/// A table of one subject, with a serial column `id` in front.
+/// A table of one subject; a serial column `id` comes first.
 fn table(subject: &str, columns: &[Column], compression: Compression, is_clustered: bool) -> Table {
     let form = match compression {
         Compression::None => "",
@@ -141,7 +143,7 @@ fn numbers() -> Vec<Column> {
 const FIRST: (i64, i64, i64) = (1, 1, 1);
 const LAST: (i64, i64, i64) = (9999, 12, 31);
 const LEAP: (i64, i64, i64) = (2024, 2, 29);
-/// Seconds of a day but one.
+/// The last second of a day.
 const LATE: i64 = 86_399;
 
 fn moments(version: Version) -> Vec<Column> {
@@ -202,11 +204,12 @@ fn moments(version: Version) -> Vec<Column> {
     columns
 }
 
-/// Every kind of character of code page 1252.
+/// A sample of each kind of character in code page 1252.
 const NARROW: &str = "na\u{EF}ve \u{20AC}5 \u{2122} \u{2013} \u{160}\u{178}";
-/// Beyond one code page, and beyond 16 bits.
+/// Characters outside of any single code page, and outside of 16 bits.
 const WIDE: &str = "\u{418}\u{432}\u{430}\u{43D} \u{5317}\u{4EAC} \u{1F600}";
-/// What programs that run scripts take for commands and variables, and a backslash that joins two lines of a constant.
+/// Text that script tools would read as commands and variables, and a backslash that would join two lines of a
+/// constant.
 const COMMANDS: &str = " leading\nGO\n:r y\\\r\n$(z)";
 const QUOTES: &str = "O'Brien, \"x\"\r\nline\ttab;";
 
@@ -230,7 +233,7 @@ fn strings() -> Vec<Column> {
     ]
 }
 
-/// Characters of a value on one page, of one that takes a few, and of one with a tree of pages.
+/// Lengths in characters: empty, short, in one page, in several pages, and with a tree of pages.
 const LENGTHS: [usize; 5] = [0, 50, 3_000, 20_000, 60_000];
 
 fn long_values() -> Vec<Column> {
@@ -350,7 +353,7 @@ fn variants(version: Version) -> Vec<Sample> {
     samples
 }
 
-/// Sparse columns: stored only where they have a value.
+/// Sparse columns, which are stored only if they have a value.
 fn sparse() -> Table {
     let columns = [numbers(), strings()].concat();
     let can_be = |ty: SqlType| ty.xtype != SqlType::ROWVERSION.xtype;

@@ -1,6 +1,6 @@
 //! The system catalog of a fresh database, as facts: `data/catalogue.tsv`.
 //!
-//! Each line: the versions it holds for (one letter per version, oldest first), a kind, and fields.
+//! Each line has the versions for which it holds (one letter per version, oldest first), a kind, and fields.
 //!
 //! * `T` object: id, name, type, schema, status, intprop, status2
 //! * `C` column: object, column id, name, xtype, utype, length, precision, scale, collation, status, maxinrow, NOT NULL
@@ -34,7 +34,7 @@ pub(crate) struct ObjectFact {
     pub columns: Vec<ColumnFact>,
     /// Indexes by id, heap included.
     pub indexes: Vec<IndexFact>,
-    /// Rows that every fresh database has.
+    /// Rows of the table in every fresh database.
     pub rows: Vec<Vec<&'static str>>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct ColumnFact {
     pub precision: u8,
     /// Scale.
     pub scale: u8,
-    /// Collation id; none: the database's.
+    /// Collation id; `None` for that of the database.
     pub collation: Option<u32>,
     /// syscolpars.status.
     pub status: i64,
@@ -84,7 +84,7 @@ pub(crate) struct IndexFact {
     pub compression: u8,
     /// Leaf records have a null bitmap.
     pub leaf_nulls: bool,
-    /// Non-leaf records have one.
+    /// Non-leaf records have a null bitmap.
     pub inner_nulls: bool,
     /// The key columns come first in the physical order.
     pub key_first: bool,
@@ -101,7 +101,7 @@ pub(crate) struct IndexColumnFact {
     pub status: i64,
     /// Column id.
     pub column: u32,
-    /// Key ordinal, 0 for included ones.
+    /// Key ordinal; 0 for included columns.
     pub ordinal: i64,
 }
 

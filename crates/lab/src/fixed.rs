@@ -7,18 +7,18 @@ use crate::page::{Lsn, Page, PageVerify, page_type};
 use crate::random::mix;
 use crate::version::Version;
 
-/// dbi_status: simple recovery, torn pages, checksums, shut down in order.
+/// dbi_status: simple recovery, torn pages, checksums, clean shutdown.
 const SIMPLE: u32 = 0x8;
 const TORN: u32 = 0x10;
 const CHECKSUM: u32 = 0x1_0000;
 pub(crate) const CLEAN: u32 = 0x4000_0000;
 
-/// Places in the boot page's record.
+/// Offsets in the boot page's record.
 pub(crate) const STATUS: usize = 0x24;
 pub(crate) const CHECKPOINT_LSN: usize = 0x15C;
-/// Where redo starts; from [`FIRST_WITH_REDO_LSN`] on.
+/// Offset of the LSN where redo starts, in versions from [`FIRST_WITH_REDO_LSN`] on.
 pub(crate) const REDO_LSN: usize = 0x174;
-/// 2012.
+/// The internal version of SQL Server 2012.
 pub(crate) const FIRST_WITH_REDO_LSN: u16 = 706;
 
 /// 2024-01-02 10:00, as a datetime.
@@ -29,7 +29,7 @@ pub(crate) fn guid(seed: u64, number: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mix(seed ^ mix(number)).to_le_bytes());
     bytes[8..].copy_from_slice(&mix(seed ^ mix(number + 1000)).to_le_bytes());
-    // Version 4, as newid() makes them.
+    // Version 4, like GUIDs from newid().
     bytes[7] = bytes[7] & 0x0F | 0x40;
     bytes[8] = bytes[8] & 0x3F | 0x80;
     bytes
@@ -45,15 +45,15 @@ pub(crate) fn growth(version: Version) -> u32 {
     if version >= Version::V852 { 8192 } else { 128 }
 }
 
-/// The variable contents of the boot page.
+/// The fields of the boot page that vary.
 pub(crate) struct Boot {
     /// First leaf page of sysallocunits.
     pub first_units: PageId,
-    /// Above every page's LSN.
+    /// LSN of the last checkpoint, above every page's LSN.
     pub checkpoint: Lsn,
     /// Sequence number of the next allocation unit.
     pub next_unit: u64,
-    /// The last object id given.
+    /// The object id assigned last.
     pub last_object: i32,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     put(0x188, &description.collation.to_le_bytes());
     put(0x190, &0x6100_0000u32.to_le_bytes());
     put(0x198, &guid(description.seed, 1));
-    // The recovery fork of a database that was never restored is its family.
+    // A database that was never restored has its family GUID as recovery fork.
     put(0x1C8, &guid(description.seed, 1));
     put(0x204, &boot.first_units.bytes());
     put(0x20A, &facts.model_version.to_le_bytes());
@@ -121,12 +121,12 @@ pub(crate) fn write_header(
     disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
 }
 
-/// What follows the name of the database in the name of a log file, counted from 0.
+/// The end of a log file's name, after the name of the database; files count from 0.
 pub(crate) fn log_suffix(number: u16) -> String {
     if number == 0 { "_log".to_owned() } else { format!("_log{}", number + 1) }
 }
 
-/// The id of a log file: those after the first come after the data files.
+/// The id of a log file; those after the first follow the data files.
 pub(crate) fn log_file_id(number: u16, data_files: usize) -> u16 {
     if number == 0 { LOG_FILE } else { file_id(data_files + usize::from(number) - 1) }
 }
@@ -135,7 +135,7 @@ pub(crate) fn log_file_guid(seed: u64, number: u16) -> [u8; 16] {
     guid(seed, if number == 0 { LOG_GUID } else { 0x5000 + u64::from(number) })
 }
 
-/// The header page of a log file of this many bytes.
+/// The header page of a log file with `bytes` bytes.
 pub(crate) fn log_header(description: &Description, (number, data_files): (u16, usize), bytes: u64) -> [u8; PAGE] {
     let name = format!("{}{}", description.name, log_suffix(number));
     let own_guid = log_file_guid(description.seed, number);
@@ -150,7 +150,7 @@ pub(crate) fn log_header(description: &Description, (number, data_files): (u16, 
 const LOG_FILE: u16 = 2;
 const LOG_GUID: u64 = 99;
 
-/// The record of a header page: of this file id and filegroup.
+/// The record of a header page for this file id and filegroup.
 fn header_record(
     description: &Description,
     (file, group): (u16, u16),

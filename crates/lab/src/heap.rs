@@ -14,9 +14,9 @@ pub(crate) struct Heap<'a> {
     layout: &'a Layout,
     unit: Unit,
     page: Option<(Page, PageId)>,
-    /// Rows that have only a stub so far: stub and record.
+    /// Moved rows that have only a stub so far, with the address of the stub.
     moved: Vec<(RowId, Row, Extra)>,
-    /// Rows for the next compressed page, and their bytes before that.
+    /// Rows for the next compressed page, and their bytes before page compression.
     pending: Vec<(u8, Vec<Stored>)>,
     pending_bytes: usize,
     page_compression: bool,
@@ -25,9 +25,9 @@ pub(crate) struct Heap<'a> {
     record: Vec<u8>,
 }
 
-/// Bytes of rows that are compressed together: more than fits on a page.
+/// Bytes of rows that are compressed together: more than fit on a page.
 const BATCH: usize = 3 * PAGE;
-/// Maximum rows waiting for their forwarded record.
+/// Most moved rows that wait for their forwarded record.
 const MOST_MOVED: usize = 1000;
 
 impl<'a> Heap<'a> {
@@ -66,7 +66,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Compresses the first waiting rows into one page.
+    /// Compresses the first of the pending rows into one page.
     fn compress(&mut self, space: &mut Space) -> Result<(), LabError> {
         self.write(space)?;
         let compressed = CompressedPage::of(&self.pending);
@@ -91,7 +91,7 @@ impl<'a> Heap<'a> {
         self.write(space)
     }
 
-    /// Puts the waiting rows on a page that is not full, with ROW compression only.
+    /// Writes the pending rows, which do not fill a page, with ROW compression only.
     fn put_pending(&mut self, space: &mut Space) -> Result<(), LabError> {
         for (status, values) in std::mem::take(&mut self.pending) {
             let mut record = Vec::new();
@@ -102,31 +102,31 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Adds a moved row: its address is the stub, the row itself follows later on another page.
+    /// Adds a moved row. Its address is that of the stub; the row itself follows later on another page.
     pub(crate) fn push_moved(&mut self, space: &mut Space, row: &Row, extra: &Extra) -> Result<(), LabError> {
         let stub = self.put(space, &[4, 0, 0, 0, 0, 0, 0, 0, 0], false)?;
         self.moved.push((stub, row.clone(), extra.clone()));
         Ok(())
     }
 
-    /// Adds an empty slot, as a deleted row leaves it.
+    /// Adds an empty slot, as a deleted row of a heap leaves it.
     pub(crate) fn push_hole(&mut self) {
         if let Some((page, _)) = self.page.as_mut().filter(|(page, _)| page.room() > 2) {
             page.push_empty_slot();
         }
     }
 
-    /// Whether moved rows should be placed now.
+    /// Whether so many moved rows wait that they should be written now.
     pub(crate) fn has_many_moved(&self) -> bool {
         self.moved.len() >= MOST_MOVED
     }
 
-    /// Places the moved rows.
+    /// Writes the moved rows.
     pub(crate) fn settle(&mut self, space: &mut Space) -> Result<(), LabError> {
         if self.moved.is_empty() {
             return Ok(());
         }
-        // On a different page than their stubs.
+        // They must not be on the page of their stubs.
         self.write(space)?;
         let moved = std::mem::take(&mut self.moved);
         let mut stubs: Vec<(RowId, RowId)> = Vec::new();
@@ -185,7 +185,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Writes the rest and the IAM chain; returns the addresses of the rows.
+    /// Writes the rest of the rows and the IAM chain; returns the addresses of the rows.
     pub(crate) fn finish(mut self, space: &mut Space) -> Result<(Unit, Vec<RowId>), LabError> {
         while self.pending_bytes > PAGE {
             self.compress(space)?;

@@ -1,8 +1,8 @@
-//! Tables whose columns came and went: what ALTER TABLE leaves in rows that it does not write again.
+//! Tables whose columns were added and dropped: the traces of ALTER TABLE in rows that it does not rewrite.
 //!
-//! A third of the rows were written before columns were dropped, a third after that, and a third after others were added, most
-//! of them in the place of a dropped one. The dropped numbers are negative, the added ones are not: whoever takes the bytes of
-//! one for the other finds that they violate a constraint.
+//! A third of the rows were written before columns were dropped, a third after that, and a third after others were
+//! added, most of them in the place of a dropped one. Dropped columns have negative numbers, added ones do not: a
+//! reader that confuses the bytes of the two finds violated constraints.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -11,29 +11,29 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// No more than one page holds: the form of non-leaf rows is not known where rows are compressed.
+/// All rows fit one page, because the form of non-leaf rows under compression is unknown.
 const ROWS: u64 = 48;
-/// The first row that was written after columns were dropped, and the first one after others were added.
+/// The first row written after columns were dropped, and the first one after others were added.
 const DROPPED: u64 = 16;
 const ADDED: u64 = 32;
 
-/// What happened to the rows after the columns were added.
+/// What happened to existing rows after the columns were added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Then {
     /// Nothing.
     Kept,
-    /// All were written again, as a persisted computed column was added.
+    /// All rows were rewritten, because a persisted computed column was added.
     Rewritten,
-    /// ALTER TABLE REBUILD: no place of a dropped column is left.
+    /// ALTER TABLE REBUILD left no space of dropped columns.
     Rebuilt,
 }
 
-/// Where columns were added behind all that were not dropped.
+/// The place of added columns after all columns that were not dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// One over two that were dropped.
+    /// One column over two dropped ones.
     Wide,
-    /// Two over one that was dropped: the first ends in the middle of its place, the next one beyond it.
+    /// Two columns over one dropped one: the first ends in the middle of its place, the second beyond it.
     Narrow,
 }
 
@@ -91,7 +91,7 @@ fn table(version: Version, compression: Compression, then: Then, is_heap: bool) 
     }
 }
 
-/// The same table in three partitions, each a rowset with a list of columns of its own.
+/// A copy of the table in three partitions, each a rowset with its own list of columns.
 fn in_partitions(table: Table) -> Table {
     let name = format!("parted {}", table.name);
     let clustered = table.clustered.map(|index| Index { name: format!("pk {name}"), ..index });
@@ -99,8 +99,8 @@ fn in_partitions(table: Table) -> Table {
     Table { name, clustered, checks, partitions: 3, ..table }
 }
 
-/// A table whose last fixed columns were dropped. A bit was dropped too that shares its byte with others, and is in use no more, and
-/// two columns have been given another type.
+/// A table whose last fixed columns were dropped. A dropped bit, which shares its byte with others, is unused, and two
+/// columns got another type.
 fn at_end(place: Place, then: Then, is_heap: bool) -> Table {
     let number = || Values::Uniform { low: 0, high: 500 };
     let words = || Values::Text { least: 1, most: 8 };
@@ -194,7 +194,7 @@ fn columns(version: Version, compression: Compression, then: Then) -> Vec<Column
     if compression == Compression::None && version > Version::V611 {
         columns.push(Column::new("rare", SqlType::INT, positive()).sparse(60));
     }
-    // What was there before keeps its place in the order of columns.
+    // Columns that existed before keep their place in the column order.
     let first = columns.iter().position(|column| column.life.in_place_of.is_some()).unwrap_or(columns.len());
     for column in &mut columns[first..] {
         match then {

@@ -9,10 +9,10 @@ pub(crate) const PFS_INTERVAL: u32 = 8088;
 /// Pages that one GAM, SGAM, differential, minimally-logged or IAM page describes.
 pub(crate) const GAM_INTERVAL: u32 = 511_232;
 
-/// A page: its number and its file.
+/// Address of a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PageId {
-    /// File id, from 1; 0 with page 0: none.
+    /// File id, from 1; 0 together with page 0 stands for none.
     pub file: u16,
     /// Page number in the file.
     pub page: u32,
@@ -27,7 +27,7 @@ impl PageId {
         Self { file, page }
     }
 
-    /// Six bytes: page, file.
+    /// The address as six bytes: page, file.
     pub(crate) fn bytes(self) -> [u8; 6] {
         let mut bytes = [0; 6];
         bytes[..4].copy_from_slice(&self.page.to_le_bytes());
@@ -36,7 +36,7 @@ impl PageId {
     }
 }
 
-/// A row: its page and its slot.
+/// Address of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RowId {
     /// The page.
@@ -46,7 +46,7 @@ pub(crate) struct RowId {
 }
 
 impl RowId {
-    /// Eight bytes: page, file, slot.
+    /// The address as eight bytes: page, file, slot.
     pub(crate) fn bytes(self) -> [u8; 8] {
         let mut bytes = [0; 8];
         bytes[..6].copy_from_slice(&self.page.bytes());
@@ -55,7 +55,7 @@ impl RowId {
     }
 }
 
-/// An allocation unit. The page header stores it in two parts.
+/// Id of an allocation unit. The page header stores it in two parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UnitId(pub u64);
 
@@ -63,12 +63,12 @@ impl UnitId {
     /// The unit of the fixed pages: object 99.
     pub(crate) const FIXED_PAGES: Self = Self(99 << 16);
 
-    /// m_objId of the header.
+    /// m_objId in the page header.
     pub(crate) fn object(self) -> u32 {
         (self.0 >> 16) as u32
     }
 
-    /// m_indexId of the header.
+    /// m_indexId in the page header.
     pub(crate) fn index(self) -> u16 {
         (self.0 >> 48) as u16
     }

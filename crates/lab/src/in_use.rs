@@ -1,4 +1,4 @@
-//! Databases of any size that were in use: changes of their rows are in the log only.
+//! Databases of any size that crashed: the last changes of their rows are only in the log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,32 +13,32 @@ use crate::log::{Change, HEADER_PAGE, Log, LogForm, part_header};
 use crate::page::{self, Lsn, PageVerify};
 use crate::staged::Staged;
 
-/// Pages whose changes are one transaction: those that are read at once.
+/// Number of pages that are read together and changed by one transaction.
 const PAGES_AT_ONCE: usize = 128;
-/// Bytes of a row that change at once, where its fixed part has as many: with these a record takes as much log as is usual.
+/// Most bytes of a row that change at once, if its fixed part has as many. With them, a record has a typical length.
 const CHANGED_BYTES: usize = 40;
 /// Size of the virtual log files.
 const VLF_BYTES: u64 = 64 << 20;
-/// After all LSNs that the lab gives pages.
+/// Sequence number after all LSNs that the lab gives to pages.
 const FIRST_SEQUENCE: u32 = 1000;
-/// The boot page, and the start of its record.
+/// Number of the boot page; start of its record.
 const BOOT_PAGE: u64 = 9;
 const RECORD: usize = 96;
 
-/// A database that was in use.
+/// A database that crashed.
 #[derive(Clone, Debug)]
 pub struct InUse {
     /// Its log.
     pub log: PathBuf,
-    /// Pages that the log changes.
+    /// Number of pages that the log changes.
     pub pages: u64,
-    /// Records that change them.
+    /// Number of records that change them.
     pub records: u64,
 }
 
-/// Makes a database that was written one that crashed: a row of one page in `one_in` of its tables was changed and changed back
-/// `times` times since the last checkpoint, all of it committed, and none of it is in the data files. Rows are as before,
-/// so that it is sound with its log and without it.
+/// Turns a written database into one that crashed. Since the last checkpoint, a row on one in `one_in` pages of tables
+/// was changed and changed back `times` times. All changes are committed, and none is in the data files. The final rows
+/// equal the initial ones, so the database is sound with its log and without it.
 ///
 /// # Errors
 /// [`LabError`]: files that cannot be read or written.
@@ -83,7 +83,7 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
 /// 2020-01-01, noon.
 const TIME: [u8; 8] = ((43_829u64 << 32) | (12 * 3600 * 300)).to_le_bytes();
 
-/// The boot page of a database that runs: this is its last checkpoint.
+/// Marks the boot page as that of a running database, with this last checkpoint.
 fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabError> {
     let failed = |source| LabError::Io { path: primary.to_owned(), source };
     let mut file = File::options().read(true).write(true).open(primary).map_err(failed)?;
@@ -106,7 +106,7 @@ fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabE
     file.seek(at).and_then(|_| file.write_all(&boot)).map_err(failed)
 }
 
-/// The log file: one virtual log file after another.
+/// The log file: its virtual log files, one after another.
 struct LogFile {
     staged: Staged,
     form: LogForm,
@@ -117,7 +117,7 @@ impl LogFile {
     fn create(path: PathBuf, description: &Description, form: LogForm) -> Result<Self, LabError> {
         let staged = Staged::create(&path).map_err(|source| LabError::Io { path, source })?;
         let mut this = Self { staged, form, vlfs: 0 };
-        // Its size is not known yet.
+        // The size of the file is not known yet.
         this.write(&log_header(description, (0, 1), 0))?;
         Ok(this)
     }

@@ -1,8 +1,8 @@
-//! The order of rows in an index, without sorting what does not fit in memory.
+//! The order of rows in an index, without sorting more rows than fit in memory.
 //!
-//! Up to a million rows are sorted. For more, the values of the leading key column must determine the order: serial or
-//! grouped values rise with the row, and the shuffle of scattered ones can be inverted. Few rows share a leading value;
-//! they are sorted group by group.
+//! Up to a million rows are sorted. With more, the values of the leading key column must determine the order: serial or
+//! grouped values rise with the row number, and the shuffle of scattered values can be inverted. Few rows share a
+//! leading value; they are sorted group by group.
 
 use crate::description::{Index, Table, Values};
 use crate::disk::LabError;
@@ -13,14 +13,14 @@ use crate::row::Row;
 use crate::types::SqlType;
 use crate::values::Rows;
 
-/// Rows that are sorted in memory.
+/// Most rows that are sorted in memory.
 const MOST_SORTED: u64 = 1 << 20;
-/// Rows of equal leading value that are sorted in memory.
+/// Most rows with the same leading value that are sorted in memory.
 const LARGEST_GROUP: u64 = 1 << 16;
 
-/// The order of a table's rows, and what distinguishes those of equal key.
+/// The order of a table's rows, and the uniquifiers of rows with the same key.
 pub(crate) struct KeyOrder {
-    /// Row numbers in order; none: by number.
+    /// Row numbers in key order; `None` if that is the order of the numbers.
     rows: Option<Vec<u32>>,
     uniquifiers: Uniquifiers,
 }
@@ -28,14 +28,14 @@ pub(crate) struct KeyOrder {
 enum Uniquifiers {
     /// All keys differ.
     None,
-    /// Rows come in runs of this length with equal keys.
+    /// Each run of this many rows has the same key.
     Runs(u64),
-    /// By row number.
+    /// The uniquifier of each row, by row number.
     Stored(Vec<u32>),
 }
 
 impl KeyOrder {
-    /// The order of the table's own rows.
+    /// The order of the rows in the table itself.
     pub(crate) fn clustered(table: &Table, collation: u32, rows: &Rows) -> Result<Self, LabError> {
         let Some(index) = &table.clustered else { return Ok(Self { rows: None, uniquifiers: Uniquifiers::None }) };
         if let Some(uniquifiers) = natural_order(table, index) {
@@ -75,17 +75,17 @@ impl KeyOrder {
         Ok(Self { rows: Some(keyed.into_iter().map(|(_, n)| n).collect()), uniquifiers })
     }
 
-    /// Whether the rows are ordered by number.
+    /// Whether the rows are ordered by their numbers.
     pub(crate) fn is_natural(&self) -> bool {
         self.rows.is_none()
     }
 
-    /// The row at a place of the order.
+    /// The row at this position of the order.
     pub(crate) fn row(&self, place: u64) -> u64 {
         self.rows.as_ref().and_then(|rows| rows.get(place as usize)).map_or(place, |&n| u64::from(n))
     }
 
-    /// The number of a row among those of equal key, from 0.
+    /// The position of a row among those with the same key, from 0.
     pub(crate) fn uniquifier(&self, n: u64) -> u32 {
         match &self.uniquifiers {
             Uniquifiers::None => 0,
@@ -95,7 +95,7 @@ impl KeyOrder {
     }
 }
 
-/// Whether key order is row number order.
+/// Returns uniquifiers if the key order is the order of row numbers.
 fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     let values = |at: usize| {
         let &(column, descending) = index.keys.get(at)?;
@@ -113,11 +113,11 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     }
 }
 
-/// Digits enough for any row number of a description: decimal, and base 36 in texts.
+/// Enough digits for any row number of a description: decimal here, in base 36 for texts.
 const ENOUGH_DIGITS: u8 = 10;
 const ENOUGH_CHARACTERS: u16 = 7;
 
-/// Types whose values rise with their number over its whole range; short ones wrap around.
+/// Whether values of this type rise over the whole range of numbers; those of short types wrap around.
 fn wide(ty: SqlType) -> bool {
     match ty.xtype {
         56 | 127 | 60 | 42 | 61 | 189 => true,
@@ -135,29 +135,29 @@ pub(crate) struct IndexOrder<'a> {
     rows: &'a Rows<'a>,
     order: &'a KeyOrder,
     addresses: &'a [RowId],
-    /// Columns of key and locator.
+    /// Columns of the key and of the row locator.
     key_columns: Vec<usize>,
     groups: Groups,
-    /// Groups still to come: from the front, or from the back of a descending key.
+    /// Position of the next group, from the start, or from the end for a descending key.
     next: u64,
     count: u64,
-    /// Rows of the current group, last first.
+    /// Rows of the current group, last one first.
     ready: Vec<u64>,
 }
 
-/// Rows of equal leading value, one group after another.
+/// Groups of rows with the same leading value, in order.
 #[derive(Clone, Copy)]
 enum Groups {
     /// All rows are one group.
     One,
-    /// This many rows each, by number.
+    /// Groups of this many consecutive row numbers.
     Runs(u64),
-    /// This many rows each, through the shuffle of this column.
+    /// Groups of this many rows, shuffled as this column is.
     Scattered(u64, usize),
 }
 
 impl<'a> IndexOrder<'a> {
-    /// The order of an index. `addresses` are those of the rows of a heap.
+    /// Prepares the order of an index. `addresses` are those of the rows of a heap.
     pub(crate) fn new(
         (table, index, layout): (&'a Table, &'a Index, &'a Layout),
         rows: &'a Rows<'a>,
@@ -180,7 +180,7 @@ impl<'a> IndexOrder<'a> {
         Ok(Self { index, layout, rows, order, addresses, key_columns, groups, next: 0, count, ready: Vec::new() })
     }
 
-    /// The row of a group that has just one.
+    /// The row of a group that has only one.
     fn only_member(&self, group: u64) -> Option<u64> {
         match self.groups {
             Groups::Runs(1) => Some(group),
@@ -189,7 +189,7 @@ impl<'a> IndexOrder<'a> {
         }
     }
 
-    /// The members of a group, sorted, last first.
+    /// The rows of a group, sorted, last one first.
     fn sorted_group(&self, group: u64) -> Vec<u64> {
         let count = self.rows.count();
         let span = |per: u64| group * per..((group + 1) * per).min(count);
@@ -219,7 +219,7 @@ impl<'a> IndexOrder<'a> {
         self.index.filter.as_ref().is_none_or(|filter| self.rows.passes(filter, n))
     }
 
-    /// Appends key and locator as bytes that compare in key order.
+    /// Appends key and locator as bytes whose order is the key order.
     fn push_key(&self, n: u64, row: &Row, key: &mut Vec<u8>) {
         for column in &self.layout.columns {
             match column.source {
@@ -227,7 +227,7 @@ impl<'a> IndexOrder<'a> {
                     push_sort_key((column.ty, column.collation), row.value(at), column.descending, key);
                 }
                 Source::Uniquifier => key.extend(self.order.uniquifier(n).to_be_bytes()),
-                // A binary(8): compared byte by byte.
+                // A binary(8), compared byte by byte.
                 Source::RowId => key.extend(self.addresses.get(n as usize).copied().unwrap_or_default().bytes()),
                 Source::Column(_) | Source::SparseVector => {}
             }
@@ -260,11 +260,11 @@ impl Iterator for IndexOrder<'_> {
     }
 }
 
-/// Sort keys in one buffer.
+/// Sort keys, in one buffer.
 #[derive(Default)]
 struct Keys {
     bytes: Vec<u8>,
-    /// The first eight bytes, where the key lies, and its row.
+    /// The first eight bytes of a key, the place of the key in the buffer, and its row.
     entries: Vec<(u64, u32, u32, u64)>,
 }
 
@@ -279,7 +279,7 @@ impl Keys {
         self.entries.push((u64::from_be_bytes(head), from as u32, self.bytes.len() as u32, n));
     }
 
-    /// The rows, those with the greatest keys first.
+    /// The rows, from the greatest key to the least.
     fn into_descending(mut self) -> Vec<u64> {
         let key = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
         self.entries.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| key(b.1, b.2).cmp(key(a.1, a.2))));
@@ -287,7 +287,7 @@ impl Keys {
     }
 }
 
-/// The cheapest way to get the order of an index.
+/// The least expensive way to get the order of an index; `None` if there is no way.
 fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
     let all = (rows <= MOST_SORTED).then_some(Groups::One);
     leading_groups(table, index).or(all)

@@ -1,15 +1,15 @@
-//! Places of a rowset's columns in its records: sysrscols as the engine would fill it.
+//! Places of a rowset's columns in its records: sysrscols as the engine would write it.
 
 use crate::types::{SqlType, Storage};
 
-/// Which value of a row a physical column stores.
+/// The value of a row that a physical column stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    /// Column with this index in the table's rows.
+    /// The column with this index in the table's rows.
     Column(usize),
-    /// Distinguishes rows of equal clustering key.
+    /// The number that distinguishes rows with the same clustering key.
     Uniquifier,
-    /// The address of a heap's row.
+    /// The address of a row of a heap.
     RowId,
     /// All sparse values of the row: the last variable column, which is not in the catalog.
     SparseVector,
@@ -18,18 +18,18 @@ pub(crate) enum Source {
 /// Place of a column in leaf or non-leaf records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Place {
-    /// Above 0: byte in the record; below 0: variable column, counted from -1; 0: not stored.
+    /// Above 0: offset in the record; below 0: variable column, counted from -1; 0: not stored.
     pub offset: i16,
-    /// From 1; 0: not in the null bitmap.
+    /// Counted from 1; 0 if the column is not in the null bitmap.
     pub null_bit: u16,
-    /// Bit of the byte, for bit columns.
+    /// Number of the bit in its byte, for bit columns.
     pub bit: u8,
 }
 
 /// A column of a rowset, in physical order.
 #[derive(Clone, Debug)]
 pub(crate) struct PhysicalColumn {
-    /// Its value.
+    /// The value that it stores.
     pub source: Source,
     /// sysrscols.rscolid.
     pub id: u32,
@@ -37,25 +37,25 @@ pub(crate) struct PhysicalColumn {
     pub ty: SqlType,
     /// Collation id, 0 for none.
     pub collation: u32,
-    /// Key ordinal from 1, 0 for none.
+    /// Key ordinal from 1; 0 for none.
     pub key_ordinal: i16,
     /// NOT NULL.
     pub not_null: bool,
     /// Sorted descending.
     pub descending: bool,
-    /// Stored in non-leaf records too.
+    /// Also stored in non-leaf records.
     pub in_inner: bool,
     /// Its value, if any, is in the sparse vector.
     pub sparse: bool,
-    /// It was dropped.
+    /// The column was dropped.
     pub dropped: bool,
-    /// Older rows, which lack it, have a default that the metadata keeps.
+    /// The metadata keeps this default for older rows, which lack the column.
     pub default: Option<i32>,
-    /// Position among these columns of the dropped one whose place it took.
+    /// Position, among these columns, of the dropped column whose place it took.
     pub in_place_of: Option<usize>,
-    /// Its place begins where the last column ends that was not dropped.
+    /// The column begins at the end of the last column that was not dropped.
     pub at_end: bool,
-    /// It has the null bit of the dropped column whose place it took, too.
+    /// The column also has the null bit of the dropped column whose place it took.
     pub alters: bool,
     /// sysrscols.maxinrowlen.
     pub max_in_row: u16,
@@ -102,7 +102,7 @@ pub(crate) enum Leaf {
 /// The record layout of one rowset.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// Leaf records.
+    /// Kind of the leaf records.
     pub leaf: Leaf,
     /// In physical order (hbcolid).
     pub columns: Vec<PhysicalColumn>,
@@ -112,11 +112,11 @@ pub(crate) struct Layout {
     pub inner_fixed: u16,
     /// Leaf records have a null bitmap.
     pub leaf_nulls: bool,
-    /// Non-leaf records have one.
+    /// Non-leaf records have a null bitmap.
     pub inner_nulls: bool,
     /// Records are CD records: every column's offset is its number.
     pub compressed: bool,
-    /// The layouts of rows that were written before columns were added, with the first row of the next one.
+    /// The layouts of rows that were written before columns were added, each with the first row of the next layout.
     pub earlier: Vec<(u64, Layout)>,
 }
 
@@ -131,12 +131,12 @@ impl Layout {
                 false => columns[at].in_place_of.map(|dropped| columns[dropped].leaf),
             };
             let column = &mut columns[at];
-            // A uniquifier is variable: the first row of a key has none.
+            // A uniquifier is variable: the first row with a key has none.
             column.leaf = match (column.source, taken) {
                 _ if column.sparse => continue,
                 (Source::Uniquifier, _) => places.variable(),
                 (Source::SparseVector, _) => places.variable_without_null_bit(),
-                // It takes the bytes, but not the null bit.
+                // The column takes the null bit of the dropped one too; `again` would assign a new one.
                 (_, Some(place)) if column.alters => place,
                 (_, Some(place)) => places.again(column.ty, place),
                 (_, None) => places.next(column.ty),
@@ -160,15 +160,15 @@ impl Layout {
         Self { leaf, columns, leaf_fixed, inner_fixed, leaf_nulls, inner_nulls, compressed: false, earlier }
     }
 
-    /// The layout that a row with this number was written with.
+    /// The layout with which the row with this number was written.
     pub(crate) fn of_row(&self, row: u64) -> &Self {
         self.earlier.iter().find(|(next, _)| row < *next).map_or(self, |(_, layout)| layout)
     }
 
-    /// The same columns for CD records.
+    /// The layout of the same columns in CD records.
     pub(crate) fn compressed(mut self) -> Self {
         self.compressed = true;
-        // Head byte, count and a nibble per column.
+        // One byte of status, one of column count, and half a byte per column.
         self.leaf_fixed = 2 + (self.columns.len() as u16).div_ceil(2);
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.leaf = Place { offset: -(number as i16) - 1, null_bit: column.leaf.null_bit, bit: 0 };
@@ -202,7 +202,7 @@ impl Layout {
         longest(inner.into_iter(), u32::from(self.inner_fixed), self.inner_nulls)
     }
 
-    /// Whether rows can outgrow a page, so that there is an overflow unit.
+    /// Whether rows can become longer than a page, so that the rowset has an overflow unit.
     pub(crate) fn can_overflow(&self) -> bool {
         self.longest_leaf() > 8060
     }
@@ -222,13 +222,13 @@ fn longest<'a>(columns: impl Iterator<Item = &'a PhysicalColumn>, fixed: u32, nu
     fixed + bitmap + if variable > 0 { 2 + 2 * variable + bytes } else { 0 }
 }
 
-/// Assigns consecutive places.
-/// Where the fixed columns end that were not dropped.
+/// End of the fixed columns that were not dropped.
 fn end_of_kept(columns: &[PhysicalColumn], start: i16) -> i16 {
     let kept = columns.iter().filter(|column| !column.dropped && column.leaf.offset > 0);
     kept.map(|column| column.leaf.offset + column.ty.fixed_bytes()).max().unwrap_or(start)
 }
 
+/// Assigns consecutive places.
 struct Places {
     offset: i16,
     variables: i16,
@@ -257,7 +257,7 @@ impl Places {
         Place { offset: self.variables, ..Place::default() }
     }
 
-    /// A place that is used again.
+    /// Uses the bytes of an earlier column again, with a new null bit.
     fn again(&mut self, ty: SqlType, place: Place) -> Place {
         if place.offset > 0 {
             self.offset = self.offset.max(place.offset + ty.fixed_bytes());

@@ -2,7 +2,7 @@
 //! full system catalog that any reader of the format must find sound.
 //!
 //! It is written from the facts of the format alone and shares no code with the reader, so that each can reveal the
-//! other's misunderstandings. No crate of the reader is a dependency; a test proves it.
+//! other's misunderstandings. It depends on no crate of the reader; a test proves that.
 
 pub mod backup;
 mod bits;

@@ -9,15 +9,15 @@ use crate::space::{Space, Unit, fullness};
 const MET_ON_TEXT_PAGES: u16 = 0x8000;
 /// Data bytes of one fragment.
 pub(crate) const FRAGMENT: usize = 8040;
-/// Links of a root, in the row or as a record.
+/// Most links of a root, in the row or as a record.
 pub(crate) const ROOT_LINKS: usize = 5;
-/// Links of a tree node.
+/// Most links of a tree node.
 pub(crate) const NODE_LINKS: usize = 501;
-/// Longest value of the lab: one tree node below the root.
+/// Length of the lab's longest value, which has one tree node below the root.
 pub(crate) const LONGEST: usize = FRAGMENT * NODE_LINKS;
-/// text values up to this length are in their root record.
+/// Values of type text up to this length are in their root record.
 const SMALL: usize = 64;
-/// Every root record of text has this length.
+/// Length of every root record of type text.
 const ROOT_RECORD: usize = 84;
 
 const SMALL_ROOT: u16 = 0;
@@ -52,7 +52,7 @@ impl LobStore {
         Self { unit, page: None }
     }
 
-    /// Stores a (max) value, returns its in-row root.
+    /// Stores a (max) value and returns its in-row root.
     pub(crate) fn store_max(
         &mut self,
         space: &mut Space,
@@ -64,7 +64,7 @@ impl LobStore {
         Ok(pointer(ROOT_POINTER, level as u8, blob, &links))
     }
 
-    /// Stores a text, ntext or image value, returns the 16-byte pointer.
+    /// Stores a text, ntext or image value and returns its 16-byte pointer.
     pub(crate) fn store_text(
         &mut self,
         space: &mut Space,
@@ -96,7 +96,7 @@ impl LobStore {
         Ok([&blob.to_le_bytes()[..], &at.bytes()[..]].concat())
     }
 
-    /// Stores a variable column that does not fit in its row.
+    /// Stores a variable column that does not fit in its row, and returns its pointer.
     pub(crate) fn store_overflow(
         &mut self,
         space: &mut Space,
@@ -156,7 +156,7 @@ impl LobStore {
 
     fn write(&mut self, space: &mut Space) -> Result<(), LabError> {
         if let Some((mut page, id)) = self.page.take() {
-            // Tree nodes are reported as full, whatever they hold.
+            // Tree pages are reported as full, whatever they contain.
             let tree = page.bytes()[1] == page_type::TEXT_TREE;
             space.mark(id, if tree { 4 } else { fullness(page.filled()) })?;
             space.disk.write(&mut page, id, Default::default())?;
@@ -164,7 +164,7 @@ impl LobStore {
         Ok(())
     }
 
-    /// Writes the rest and the IAM chain.
+    /// Writes the rest of the fragments and the IAM chain.
     pub(crate) fn finish(mut self, space: &mut Space) -> Result<Unit, LabError> {
         self.write(space)?;
         space.close(&mut self.unit)?;
@@ -172,7 +172,7 @@ impl LobStore {
     }
 }
 
-/// The first 14 bytes of a blob record; the length follows once known.
+/// The first 14 bytes of a blob record; the length is set later, when it is known.
 pub(crate) fn header(blob: u64, kind: u16) -> Vec<u8> {
     let mut record = vec![0x08, 0, 0, 0];
     record.extend(blob.to_le_bytes());
@@ -180,7 +180,8 @@ pub(crate) fn header(blob: u64, kind: u16) -> Vec<u8> {
     record
 }
 
-/// An in-row pointer: kind, 0, level (1 in the one published root above a tree node), update sequence 1, blob id, links.
+/// An in-row pointer: kind, 0, level (1 in the only published root above a tree node), update sequence 1, blob id,
+/// links.
 pub(crate) fn pointer(kind: u8, level: u8, blob: u64, links: &[(u64, RowId)]) -> Vec<u8> {
     let mut bytes = vec![kind, 0, level, 0, 1, 0];
     bytes.extend(&blob.to_le_bytes()[..6]);

@@ -1,4 +1,4 @@
-//! Transaction logs: log files, and the log in a backup, which has what happened to the database while it was copied.
+//! Transaction logs: log files, and the log in a backup, which records the changes made during the copy.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use crate::page::{self, Lsn, page_type};
 pub(crate) const SECTOR: usize = 512;
 /// Longest block.
 pub(crate) const MOST_BYTES: usize = 120 * SECTOR;
-/// Sizes of what stands in front: the header page of the log file, and that of each part.
+/// Size of the header page of a log file, and of the header of each part.
 pub(crate) const HEADER_PAGE: u64 = 0x2000;
 const PART_BYTES: u64 = 0x1F_0000;
 const PARTS: u64 = 4;
 
-/// A part of the log file, and which of its bytes are in the backup.
+/// A part (VLF) of the log file, and the range of its bytes in the backup.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Its log file; 0 is the first one.
+    /// Number of its log file; 0 is the first one.
     pub(crate) file: u16,
     pub(crate) sequence: u32,
     pub(crate) parity: u8,
@@ -29,7 +29,7 @@ pub(crate) struct Part {
     pub(crate) copied: Range<u64>,
 }
 
-/// The parts of a log file whose first one holds this much log.
+/// The parts of a log file whose first part holds this much log.
 pub(crate) fn parts(first: Lsn, log: u64) -> Vec<Part> {
     let part = |number| Part { at: HEADER_PAGE + number * PART_BYTES, bytes: PART_BYTES, ..Part::default() };
     let mut parts: Vec<Part> = (0..PARTS).map(part).collect();
@@ -40,7 +40,7 @@ pub(crate) fn parts(first: Lsn, log: u64) -> Vec<Part> {
     parts
 }
 
-/// Operations, as records number them.
+/// Operation numbers of records.
 pub(crate) mod operation {
     #![allow(missing_docs)]
     pub(crate) const FORMAT_PAGE: u8 = 1;
@@ -68,7 +68,7 @@ pub(crate) mod operation {
     pub(crate) const END_CHECKPOINT: u8 = 153;
 }
 
-/// The form of log blocks by version.
+/// The form of log blocks, by version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogForm {
     block: u16,
@@ -93,7 +93,7 @@ impl LogForm {
     }
 }
 
-/// Contexts of changes of rows: of a clustered index, and of the leaf of another one.
+/// Contexts of row changes: in a clustered index, and in the leaf of a nonclustered one.
 const CLUSTERED: u8 = 2;
 const INDEX_LEAF: u8 = 3;
 
@@ -104,7 +104,7 @@ pub(crate) struct Change {
     /// m_objId and m_indexId of the page.
     pub(crate) object: u32,
     pub(crate) index: u16,
-    /// Its LSN before.
+    /// LSN of the page before the change.
     pub(crate) before: Lsn,
     pub(crate) offset: u16,
     pub(crate) old: Vec<u8>,
@@ -115,12 +115,13 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The bytes after it.
+    /// The bytes after the change.
     pub(crate) fn after(&self) -> Vec<u8> {
         self.old.iter().map(|byte| !byte).collect()
     }
 
-    /// A change of up to `most` bytes in the fixed part of the first row of a user's leaf page; `None` for other pages.
+    /// A change of up to `most` bytes in the fixed part of the first row of a user table's leaf page; `None` for other
+    /// pages.
     pub(crate) fn of_first_row(id: PageId, bytes: &[u8], most: usize) -> Option<Self> {
         let mut page = *bytes.first_chunk::<PAGE>()?;
         page::unprotect(&mut page);
@@ -133,7 +134,7 @@ impl Change {
         };
         let is_user_leaf = page[3] == 0 && word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
         let row = usize::from(word(PAGE - 2));
-        // Compressed rows have no bytes that are a value by themselves.
+        // In compressed rows, no bytes are a value by themselves.
         let is_compressed = page[2] & 0x80 != 0 || page.get(row).is_some_and(|status| status & 1 != 0);
         let fixed_end = if page[1] == page_type::DATA { word(row.min(PAGE - 4) + 2) } else { word(14) };
         let length = usize::from(fixed_end).saturating_sub(4).clamp(1, most);
@@ -147,10 +148,10 @@ impl Change {
 /// Log records, block by block.
 pub(crate) struct Log {
     form: LogForm,
-    /// Where the part that is being filled starts.
+    /// Start of the part that is being filled.
     first: Lsn,
     blocks: Vec<u8>,
-    /// Bytes of blocks that a part holds; parts before the last are full to the last byte.
+    /// Bytes of blocks in a part; parts before the last are filled to the last byte.
     capacity: usize,
     full: Vec<Vec<u8>>,
     /// Records of the current block.
@@ -160,7 +161,7 @@ pub(crate) struct Log {
     transactions: u16,
 }
 
-/// A record: its fixed part, then elements, each at a multiple of four.
+/// A record: its fixed part, then its elements, each at a multiple of four.
 fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> Vec<u8> {
     let mut bytes = fixed.to_vec();
     if transaction > 0 {
@@ -171,7 +172,7 @@ fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> 
     assemble(bytes, elements)
 }
 
-/// Operations whose records have no elements, not even their number.
+/// Operations whose records have no elements, and no element count either.
 const WITHOUT_ELEMENTS: [u8; 5] = [
     operation::COUNT_DELTA,
     operation::ROOT_CHANGE,
@@ -201,23 +202,23 @@ pub(crate) fn assemble(fixed: Vec<u8>, elements: &[impl AsRef<[u8]>]) -> Vec<u8>
     bytes
 }
 
-/// The place and surroundings of a block.
+/// The place of a block in the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockPlace {
     /// LSN of its first record.
     pub(crate) lsn: Lsn,
-    /// Bytes of the block before.
+    /// Bytes of the previous block.
     pub(crate) previous: usize,
     /// Parity of the part's current use: 0x40 or 0x80.
     pub(crate) parity: u8,
-    /// When it was closed; only the newest form has a place for it.
+    /// When the block was closed; only the newest form stores it.
     pub(crate) time: Option<[u8; 8]>,
 }
 
-/// A block of these records, with at least this number of sectors.
+/// A block of these records, at least `least` sectors long.
 pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], least: usize) -> Vec<u8> {
     let used = form.header + records.iter().map(Vec::len).sum::<usize>() + 2 * records.len();
-    // Each sector gives up a byte, which goes to the end.
+    // Each sector gives one byte to its status; these bytes go to the end.
     let mut count = used.div_ceil(SECTOR).max(least);
     while used + count > count * SECTOR {
         count += 1;
@@ -253,7 +254,7 @@ pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], leas
     block
 }
 
-/// The first page of a part: `uses` is how often it has been used, and of sequence number 0 if never.
+/// The first page of a part. `uses` is the number of times that the part was used; sequence number 0 if never.
 pub(crate) fn part_header(form: LogForm, sequence: u32, uses: u32, at: u64, bytes: u64) -> Vec<u8> {
     let mut header = vec![0; HEADER_PAGE as usize];
     put(&mut header, 0, &[0xAB]);
@@ -286,7 +287,7 @@ impl Log {
         Self { form, first, blocks, capacity, full, records, used: 0, previous: 0, transactions: 0 }
     }
 
-    /// A checkpoint that finds nothing open.
+    /// Appends a checkpoint without open transactions.
     pub(crate) fn checkpoint(&mut self, version: u16, time: [u8; 8]) {
         let mut begin = [0; 96];
         put(&mut begin, 0x18, &time);
@@ -314,8 +315,8 @@ impl Log {
         Lsn(self.first.0, block, self.records.len() as u16)
     }
 
-    /// A transaction that changes a row of each page, and commits or is still open at the end. Returns the LSN of the last
-    /// change of each.
+    /// Appends a transaction that changes a row of each page, and commits or stays open at the end. Returns the LSN of
+    /// the last change of each page.
     pub(crate) fn transaction(&mut self, changes: &[Change], commits: bool, time: [u8; 8]) -> Vec<Lsn> {
         self.transactions = self.transactions.wrapping_add(1);
         let number = 0x100 + self.transactions % 0xF000;
@@ -363,7 +364,7 @@ impl Log {
         self.block(records, 1);
     }
 
-    /// Fills the part up with blocks that have no records, and goes on in the next part.
+    /// Fills the rest of the part with empty blocks, and continues in the next part.
     fn fill(&mut self) {
         while self.blocks.len() < self.capacity {
             let sectors = (self.capacity - self.blocks.len()) / SECTOR;
@@ -373,7 +374,7 @@ impl Log {
         self.first = Lsn(self.first.0 + 1, self.first.1, 1);
     }
 
-    /// Writes a block of these records, with at least this number of sectors.
+    /// Writes a block of these records, at least `least` sectors long.
     fn block(&mut self, records: Vec<Vec<u8>>, least: usize) {
         let lsn = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
         let place = BlockPlace { lsn, previous: self.previous, parity: parity(1), time: None };
@@ -383,12 +384,12 @@ impl Log {
         self.blocks.extend(block);
     }
 
-    /// The blocks of parts that are full, oldest first; they are given once.
+    /// The blocks of full parts, oldest first; each is returned only once.
     pub(crate) fn take_full(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.full)
     }
 
-    /// All blocks, and the LSN at which the log goes on.
+    /// All blocks, and the LSN at which the log continues.
     pub(crate) fn finish(mut self) -> (Vec<u8>, Lsn) {
         self.close();
         let end = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
@@ -396,30 +397,30 @@ impl Log {
     }
 }
 
-/// What a log file is to hold.
+/// The parameters of a log file.
 #[derive(Clone, Debug)]
 pub struct LogFile {
     /// Internal version of the database.
     pub version: u16,
-    /// Whether blocks have checksums.
+    /// Whether blocks have a checksum.
     pub has_checksum: bool,
-    /// Size of a virtual log file, a multiple of 512 with room for its header and the largest block.
+    /// Size of a virtual log file: a multiple of 512 that holds its header and the largest block.
     pub vlf_bytes: u64,
-    /// How many virtual log files there are at least; those that are not needed are empty.
+    /// Least number of virtual log files; those that are not needed are empty.
     pub vlfs: u32,
     /// Sequence number of the first one.
     pub first_sequence: u32,
-    /// Transactions, each with changes of three pages; a checkpoint after every hundred.
+    /// Number of transactions, each with changes of three pages; a checkpoint follows every hundred.
     pub transactions: u32,
-    /// Whether the last one is left open.
+    /// Whether the last transaction stays open.
     pub leaves_open: bool,
 }
 
 impl LogFile {
-    /// The bytes of the log file, the first and only one of this database.
+    /// The bytes of the log file, the only one of this database.
     pub fn bytes(&self, of: &Description) -> Vec<u8> {
         let form = LogForm::of(self.version, self.has_checksum);
-        // 2020-01-01 noon; a hundred transactions a second.
+        // 2020-01-01 noon, one hundred transactions per second.
         let time = |number: u32| (43_829u64 << 32 | u64::from(12 * 3600 * 300 + 3 * number)).to_le_bytes();
         let capacity = (self.vlf_bytes - HEADER_PAGE) as usize;
         let mut log = Log::empty(form, Lsn(self.first_sequence, 16, 1), capacity);

@@ -1,5 +1,5 @@
 //! The `many tables` schema: as in business software, up to a hundred thousand tables with indexes, most of them empty.
-//! It shows a checker's cost per table, index and column, not per row.
+//! It measures a checker's cost per table, index and column instead of per row.
 
 use crate::description::{
     Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, ForeignKey, Index, Table, Values,
@@ -9,9 +9,9 @@ use crate::random::{Random, mix};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One table in this many has all the rows requested, and may be referenced by later tables.
+/// One table in this many has the full number of rows, and later tables may refer to it.
 const LARGE_EVERY: u64 = 64;
-/// One table in this many has rows that fit on one page.
+/// One table in this many has few rows, which fit on one page.
 const SMALL_EVERY: u64 = 16;
 const MOST_SMALL_ROWS: u64 = 12;
 /// Pages of the smallest database.
@@ -112,7 +112,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
     if dice.chance(8) {
         checks.push((format!("ck_{name}_RecId"), Filter::AtLeast(0, 1)));
     }
-    // Values of the referenced table, which is empty only if all are.
+    // Values of the referenced table, which is empty only if all tables are.
     let mut foreign_keys = Vec::new();
     let referred = number / LARGE_EVERY * LARGE_EVERY;
     if !is_large(number) && dice.chance(10) {
@@ -132,7 +132,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
         clustered,
         indexes,
         rows,
-        // A referenced key must exist.
+        // A referenced key must not be that of a ghost.
         ghost_every: if dice.chance(20) && !is_large(number) { 9 } else { 0 },
         checks,
         foreign_keys,
@@ -196,7 +196,7 @@ fn can_be_key(column: &Column) -> bool {
     !column.ty.is_lob() && column.computed.is_none()
 }
 
-/// An index on one to three columns; `located` are those of the clustering key, which every index has anyway.
+/// An index on one to three columns; `located` are the columns of the clustering key, which every index has anyway.
 fn index(
     dice: &mut Random,
     version: Version,

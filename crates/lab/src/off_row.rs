@@ -1,4 +1,4 @@
-//! Values stored off their row: text, long (max) values, and what does not fit in a row.
+//! Values stored off their row: text, long (max) values, and values that do not fit in the row.
 
 use crate::build::Ids;
 use crate::description::Table;
@@ -10,11 +10,11 @@ use crate::row::{Cell, Row};
 use crate::space::Space;
 use crate::types::Storage;
 
-/// Destinations of off-row values.
+/// The units that receive off-row values.
 pub(crate) struct OffRow {
     /// Long values of (max) types.
     pub(crate) lob: Option<LobStore>,
-    /// Values of limited types.
+    /// Values of types with limited length.
     pub(crate) overflow: Option<LobStore>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct OffRow {
 const LONGEST_RECORD: usize = 8060;
 
 impl OffRow {
-    /// Replaces text by its pointer, then moves the longest values off the row until it fits.
+    /// Replaces each text value with its pointer, then moves the longest values off the row until the row fits.
     pub(crate) fn settle(
         &mut self,
         space: &mut Space,
@@ -53,9 +53,9 @@ impl OffRow {
         Ok(())
     }
 
-    /// The value to move: one longer than a row can hold, or the longest if the row does not fit.
+    /// The value to move: one longer than a row allows, or the longest one if the row does not fit.
     fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        // Counts, bitmap, end of the sparse vector; a row that moves has a back pointer, and there may be a version tag.
+        // Counts, bitmap and end offset of the sparse vector; a possible back pointer and version tag.
         let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12 + 14;
         length += extra.sparse.len();
         let mut longest: Option<(usize, usize, Storage)> = None;
@@ -80,7 +80,7 @@ impl OffRow {
         longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
     }
 
-    /// Off-row values of a ghost.
+    /// Removes the off-row values of a ghost.
     pub(crate) fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
         for column in &layout.columns {
             let Source::Column(at) = column.source else { continue };

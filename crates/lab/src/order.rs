@@ -1,7 +1,8 @@
-//! Key order, as bytes that compare like the values.
+//! Sort keys: bytes that compare like the values.
 //!
-//! Strings of binary collations compare by code unit. Others: case-folded, trailing blanks aside; `-` and `'` are ignored (word sort), other punctuation sorts before digits,
-//! digits before letters. That is the order of the Latin collations for the ASCII strings that the lab writes.
+//! Strings of binary collations compare by code unit. Other strings are case-folded, and their trailing blanks ignored;
+//! `-` and `'` are ignored (word sort), other punctuation sorts before digits, digits before letters. That is the order
+//! of the Latin collations for the ASCII strings that the lab writes.
 
 use crate::types::SqlType;
 
@@ -46,7 +47,7 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             }
             out.extend(big);
         }
-        // Days are the second half and signed, ticks or minutes the first.
+        // The second half is days, which are signed; the first is ticks or minutes.
         61 => {
             push_signed(&bytes[4..8], out);
             out.extend(reversed(&bytes[..4]));
@@ -61,7 +62,7 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             out.extend(reversed(day));
             out.extend(reversed(time));
         }
-        // The offset does not count.
+        // Keys ignore the time-zone offset.
         43 => push_value(SqlType { xtype: 42, ..ty }, collation, &bytes[..bytes.len() - 2], out),
         106 | 108 => {
             let positive = bytes.first() == Some(&1);
@@ -78,7 +79,7 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             push_text(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])), collation, out);
         }
         165 | 173 => {
-            // Trailing zeros do not count; a marker before each byte keeps prefixes first.
+            // Trailing zeros do not count. A marker before each byte sorts prefixes first.
             let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             out.extend(bytes[..end].iter().flat_map(|&byte| [1, byte]));
             out.push(0);
@@ -103,7 +104,7 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
             0x30..=0x39 | 0x61..=0x7A => unit + 0x100,
             0x41..=0x5A => unit + 0x120,
             0x80.. => unit.saturating_add(0x200),
-            // Symbols, in the order of the Latin collations; the blank is lowest.
+            // Symbols, in the order of the Latin collations; the blank comes first.
             _ => SYMBOLS.iter().position(|&symbol| u16::from(symbol) == unit).map_or(1, |place| place as u16 + 2),
         };
         out.extend(weight.to_be_bytes());
@@ -111,7 +112,7 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
     out.extend([0, 0]);
 }
 
-/// Collation id: BIN or BIN2.
+/// Bits of the collation id for BIN and BIN2.
 const BINARY: u32 = 0x1_0800;
 
 const SYMBOLS: &[u8] = b" _,;:!?.\"()[]{}@*/\\&#%`^+<=>|~$";

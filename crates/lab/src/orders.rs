@@ -4,8 +4,7 @@
 //! * `products`: a heap with moved rows, empty slots, text and a nonclustered index
 //! * `orders`: clustered, a covering and a descending index
 //! * `order_lines`: the long one, about a hundred rows per page: two nonclustered indexes, one of them on a computed
-//!   column, a
-//!   foreign key
+//!   column, a foreign key
 //! * `documents`: xml, nvarchar(max), row-overflow values
 //! * `events`: a heap of ghosts and every plain type
 //! * `price_history`: a page-compressed heap with an index, from 2008 on
@@ -19,9 +18,9 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Lines of an order.
+/// Lines per order.
 const LINES: u64 = 4;
-/// Bytes of the files per line, its share of the other tables included.
+/// Bytes of file space per line, including its share of the other tables.
 const BYTES_PER_LINE: u64 = 152;
 /// Bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;
@@ -98,7 +97,7 @@ fn customers(version: Version, rows: u64) -> Table {
 }
 
 impl Table {
-    /// A long table has only indexes whose order is known without sorting.
+    /// Removes filtered indexes from a long table, because their order is not known without sorting.
     fn with_sortable_filter(mut self, rows: u64) -> Self {
         if rows > 1 << 20 {
             self.indexes.retain(|index| index.filter.is_none());

@@ -28,7 +28,7 @@ pub(crate) mod page_type {
 /// How pages are protected against torn and damaged writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PageVerify {
-    /// Neither.
+    /// No protection.
     None,
     /// Two bits in each sector.
     Torn,
@@ -54,7 +54,7 @@ impl Page {
         page
     }
 
-    /// Empties it.
+    /// Empties the page.
     pub(crate) fn restart(&mut self, page_type: u8, level: u8, unit: UnitId, fixed_length: u16) {
         self.bytes.fill(0);
         (self.end, self.used, self.slots, self.ghosts) = (HEADER, 0, 0, 0);
@@ -66,17 +66,17 @@ impl Page {
         self.bytes[24..28].copy_from_slice(&unit.object().to_le_bytes());
     }
 
-    /// Bytes left for one more record and its slot.
+    /// Bytes free for one more record and its slot.
     pub(crate) fn room(&self) -> usize {
         (PAGE - self.end - 2 * self.slots).saturating_sub(2)
     }
 
-    /// Bytes that records and their slots take, of 8,096.
+    /// Bytes used by records and their slots, of 8,096.
     pub(crate) fn filled(&self) -> usize {
         self.used + 2 * self.slots
     }
 
-    /// Adds a record after the last one, in the next slot. The caller checked `room`.
+    /// Adds a record after the last one, in the next slot. The caller must have checked `room`.
     pub(crate) fn push(&mut self, record: &[u8]) -> u16 {
         self.bytes[self.end..self.end + record.len()].copy_from_slice(record);
         let slot = self.slots;
@@ -87,7 +87,7 @@ impl Page {
         slot as u16
     }
 
-    /// Adds a record followed by unused bytes, like rows of sysfiles1: they count as used.
+    /// Adds a record followed by unused bytes that count as used, like rows of sysfiles1.
     pub(crate) fn push_padded(&mut self, record: &[u8], unit: usize) -> u16 {
         let slot = self.push(record);
         let end = self.end.next_multiple_of(unit);
@@ -114,7 +114,7 @@ impl Page {
         self.bytes[from..from + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Ghosts on it.
+    /// Number of ghosts on the page.
     pub(crate) fn ghosts(&self) -> u16 {
         self.ghosts
     }
@@ -124,12 +124,12 @@ impl Page {
         self.bytes[2] = flags;
     }
 
-    /// Sets the other flags of the header (0x2, 0x6 of sysfiles1's pages).
+    /// Sets the other flags of the header (0x2, and 0x6 on pages of sysfiles1).
     pub(crate) fn set_flags(&mut self, flags: u16) {
         self.put_u16(4, flags);
     }
 
-    /// Puts the CI record of a compressed page before the records, none of which exist yet.
+    /// Puts the CI record of a compressed page before the records; there must be none yet.
     pub(crate) fn push_information(&mut self, bytes: &[u8]) {
         self.bytes[HEADER..HEADER + bytes.len()].copy_from_slice(bytes);
         self.end = HEADER + bytes.len();
@@ -178,7 +178,7 @@ impl std::fmt::Display for Lsn {
 }
 
 impl Lsn {
-    /// Ten bytes.
+    /// The LSN as ten bytes.
     pub(crate) fn bytes(self) -> [u8; 10] {
         let mut bytes = [0; 10];
         bytes[..4].copy_from_slice(&self.0.to_le_bytes());
@@ -188,7 +188,7 @@ impl Lsn {
     }
 }
 
-/// Sets flag and word of the protection; any earlier protection must have been undone.
+/// Sets the flag and the word of the protection; the caller must have undone any earlier protection.
 pub(crate) fn protect(page: &mut [u8; PAGE], verify: PageVerify) {
     let flags = u16::from_le_bytes([page[4], page[5]]) & !(TORN_FLAG | CHECKSUM_FLAG);
     let flag = match verify {
@@ -217,7 +217,7 @@ pub(crate) fn unprotect(page: &mut [u8; PAGE]) {
     }
 }
 
-/// The last two bits of each sector but the first move to the word; the pattern 01 takes their place.
+/// Moves the last two bits of each sector except the first to the word, and replaces them with the pattern 01.
 fn take_torn_bits(page: &mut [u8; PAGE]) -> u32 {
     const PATTERN: u8 = 0b01;
     let mut word = u32::from(PATTERN);
@@ -229,11 +229,11 @@ fn take_torn_bits(page: &mut [u8; PAGE]) -> u32 {
     word
 }
 
-/// The words of each sector xored, rotated by the sector's distance from the last, xored.
+/// XOR the words of each sector, rotate each by the sector's distance from the last, and XOR the results.
 pub(crate) fn checksum(page: &[u8; PAGE]) -> u32 {
     let mut sum = 0;
     for (number, sector) in page.chunks_exact(512).enumerate() {
-        // Lanes side by side, so that the compiler can use vectors.
+        // Parallel lanes, so that the compiler can use vectors.
         let mut lanes = [0u32; 16];
         for block in sector.chunks_exact(64) {
             for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {

@@ -1,11 +1,11 @@
-//! Values as plain text, made from the numbers behind them and never from their bytes; see [`crate::truth`].
+//! Values as plain text, made from the numbers that determine them and never from their bytes; see [`crate::truth`].
 
 use crate::types::SqlType;
 
-/// Day number of 2005-01-01, counted from 0001-01-01: where the days of numbers begin.
+/// Day number of 2005-01-01, counted from 0001-01-01; dates made from numbers start here.
 const FIRST_DAY: i64 = 731_946;
 
-/// The text of the value that [`SqlType::encode_number`] makes of a number.
+/// The text of the value that [`SqlType::encode_number`] encodes for a number.
 pub(crate) fn number(ty: SqlType, n: i64) -> String {
     match ty.xtype {
         48 => n.rem_euclid(256).to_string(),
@@ -27,7 +27,7 @@ pub(crate) fn number(ty: SqlType, n: i64) -> String {
         40 => date(FIRST_DAY + n.clamp(-700_000, 2_900_000)),
         41 => time(n.rem_euclid(86_400), 0, ty.scale),
         42 => format!("{} {}", day_of(n, 0), time(n.rem_euclid(86_400), 0, ty.scale)),
-        // An hour east of the moment in UTC.
+        // The local time is an hour east of UTC.
         43 => {
             let local = n.rem_euclid(86_400) + 3600;
             format!("{} {} +01:00", day_of(n, local / 86_400), time(local % 86_400, 0, ty.scale))
@@ -69,7 +69,7 @@ fn digits(ty: SqlType, n: i64) -> String {
     text.into_iter().map(char::from).collect()
 }
 
-/// A day of `seconds` since 2005-01-01, and some days later.
+/// The date of `seconds` since 2005-01-01, plus `later` days.
 fn day_of(seconds: i64, later: i64) -> String {
     date(FIRST_DAY + seconds.div_euclid(86_400).clamp(-700_000, 2_900_000) + later)
 }
@@ -83,13 +83,13 @@ pub(crate) fn scaled(unscaled: i128, scale: u8) -> String {
     if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
-/// A time of day with so many digits after the second, of which `fraction` are the value.
+/// A time of day with `digits` digits after the second, which show `fraction`.
 pub(crate) fn time(seconds: i64, fraction: i64, digits: u8) -> String {
     let text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if digits == 0 { text } else { format!("{text}.{fraction:0width$}", width = usize::from(digits)) }
 }
 
-/// The date of a day number, 0 for 0001-01-01: years of 365 days with a leap day every 4, but not every 100, but every 400.
+/// The date of a day number, 0 for 0001-01-01, with leap days as in the Gregorian calendar.
 pub(crate) fn date(day: i64) -> String {
     let mut rest = day;
     let mut year = 1 + rest / 146_097 * 400;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_calendar() {
-        // The numbers that Microsoft publishes: 1900-01-01 is day 693,595, the last day 3,652,058.
+        // Numbers published by Microsoft: 1900-01-01 is day 693,595, the last day is 3,652,058.
         assert_eq!(date(0), "0001-01-01");
         assert_eq!(day(1900, 1, 1), 693_595);
         assert_eq!(date(3_652_058), "9999-12-31");

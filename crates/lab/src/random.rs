@@ -8,12 +8,12 @@ pub(crate) fn mix(n: u64) -> u64 {
     n ^ n >> 31
 }
 
-/// A sequence of such numbers.
+/// A sequence of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed.
+    /// The sequence for a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(mix(seed))
     }
@@ -24,7 +24,7 @@ impl Random {
         mix(self.0)
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.next()) * u128::from(bound);
         (wide >> 64) as u64
@@ -71,7 +71,7 @@ impl Shuffle {
     }
 
     fn multiply_add(&self, n: u64, factor: u64, offset: u64) -> u64 {
-        // Nearly always the cheap division is enough.
+        // The cheaper division is nearly always enough.
         if self.count <= 1 << 32 {
             return (n * factor + offset) % self.count;
         }

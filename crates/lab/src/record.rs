@@ -12,9 +12,9 @@ pub(crate) enum Kind {
     /// A row.
     #[default]
     Primary,
-    /// A moved row; the back pointer names its stub.
+    /// A moved row, with the address of its stub for the back pointer.
     Forwarded(RowId),
-    /// A deleted row that is still there.
+    /// A deleted row that was not removed yet.
     Ghost,
 }
 
@@ -23,26 +23,26 @@ const HAS_VERSION: u8 = 0x40;
 
 /// Maximum number of variable columns in a record.
 pub(crate) const MOST_VARIABLE: usize = 256;
-/// End offset flag: the column is a pointer or a vector.
+/// Flag of an end offset: the column is a pointer or a vector.
 const COMPLEX: u16 = 0x8000;
 
 /// The parts of a record other than the row's own values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
-    /// Number of the row among those of equal clustering key, 0 for the first.
+    /// Number of the row among those with the same clustering key, 0 for the first.
     uniquifier: u32,
     uniquifier_bytes: [u8; 4],
     row_id: [u8; 8],
     /// The row has a version tag.
     pub(crate) versioned: bool,
-    /// The number of the row, which says when it was written.
+    /// The number of the row, which determines when it was written.
     pub(crate) number: u64,
     /// The sparse vector, empty if no sparse column has a value.
     pub sparse: Vec<u8>,
 }
 
 impl Extra {
-    /// Sets the number of the row among those of equal clustering key.
+    /// Sets the number of the row among those with the same clustering key.
     pub(crate) fn set_uniquifier(&mut self, number: u32) {
         (self.uniquifier, self.uniquifier_bytes) = (number, number.to_le_bytes());
     }
@@ -57,7 +57,7 @@ impl Extra {
         &self.row_id
     }
 
-    /// The first row of a key stores no uniquifier.
+    /// The stored uniquifier; empty for the first row with a key.
     pub(crate) fn uniquifier(&self) -> &[u8] {
         if self.uniquifier == 0 { &[] } else { &self.uniquifier_bytes }
     }
@@ -93,12 +93,12 @@ pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &
     out[0] = type_bits | status;
     if extra.versioned {
         out[0] |= HAS_VERSION;
-        // Place and owner of the version: meaningless once the server is down.
+        // Place and owner of the version, which are meaningless once the server has stopped.
         out.extend([0x58, 0x11, 0, 0, 1, 0, 3, 0, 0x2A, 0x07, 0, 0, 0, 0]);
     }
 }
 
-/// Writes the non-leaf record for `child`, whose first row this is.
+/// Writes the non-leaf record for the page `child`, whose first row is `row`.
 pub(crate) fn inner(layout: &Layout, row: &Row, extra: &Extra, child: PageId, out: &mut Vec<u8>) {
     out.clear();
     out.resize(usize::from(layout.inner_fixed), 0);
@@ -114,7 +114,7 @@ pub(crate) fn set_child(layout: &Layout, record: &mut [u8], child: PageId) {
     record[end - 6..end].copy_from_slice(&child.bytes());
 }
 
-/// Fills the fixed part, appends null bitmap and variable part, returns the status bits for them.
+/// Fills the fixed part, appends null bitmap and variable part, and returns their status bits.
 fn body<'a>(
     out: &mut Vec<u8>,
     columns: impl Iterator<Item = (&'a PhysicalColumn, Place)> + Clone,
@@ -133,7 +133,7 @@ fn body<'a>(
         let value = value_of(column, row, extra);
         if place.null_bit > 0 {
             let bit = usize::from(place.null_bit - 1);
-            // A changed column has the bit of the one that was dropped for it, and comes later.
+            // A changed column comes after the dropped one whose null bit it shares.
             null_bits[bit / 8] &= !(1 << (bit % 8));
             null_bits[bit / 8] |= u8::from(value.is_none()) << (bit % 8);
         }
@@ -172,7 +172,7 @@ fn body<'a>(
     if back.is_some() {
         out.extend(((end + 10) as u16 | COMPLEX).to_le_bytes());
     }
-    // One turn, but for non-leaf records whose key is not in physical order.
+    // One pass is enough, except for non-leaf records whose key is not in physical order.
     let mut written = 0;
     while written < variables {
         for (column, place) in columns.clone() {

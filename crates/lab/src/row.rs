@@ -7,7 +7,7 @@ pub(crate) enum Cell {
     Null,
     /// Bytes `from .. to` of the row's buffer.
     Bytes(u32, u32),
-    /// The same, but a pointer to an off-row value: a complex column.
+    /// Bytes `from .. to`, which are a pointer to an off-row value: a complex column.
     Pointer(u32, u32),
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Forgets all values.
+    /// Removes all values.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.cells.clear();
@@ -42,24 +42,24 @@ impl Row {
         self.cells.push(Cell::Bytes(from, self.bytes.len() as u32));
     }
 
-    /// Replaces a value by a pointer.
+    /// Replaces a value with a pointer.
     pub(crate) fn replace_by_pointer(&mut self, at: usize, pointer: &[u8]) {
         let from = self.bytes.len() as u32;
         self.bytes.extend_from_slice(pointer);
         self.cells[at] = Cell::Pointer(from, self.bytes.len() as u32);
     }
 
-    /// Makes a value NULL or, if not nullable, empty.
+    /// Makes a value NULL if `to_null` is set, otherwise empty.
     pub(crate) fn shorten(&mut self, at: usize, to_null: bool) {
         self.cells[at] = if to_null { Cell::Null } else { Cell::Bytes(0, 0) };
     }
 
-    /// The cell itself.
+    /// The cell of a column.
     pub(crate) fn cell(&self, at: usize) -> Cell {
         self.cells.get(at).copied().unwrap_or(Cell::Null)
     }
 
-    /// The bytes of a value or pointer; none for NULL.
+    /// The bytes of a value or pointer; `None` for NULL.
     pub(crate) fn value(&self, at: usize) -> Option<&[u8]> {
         match self.cell(at) {
             Cell::Null => None,

@@ -5,20 +5,20 @@ use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// The ids of dropped columns.
+/// The first id of dropped columns.
 const FIRST_DROPPED: u32 = 0x0400_0001;
 const FIRST_DROPPED_2005: u32 = 0x1_0000;
 
-/// Position of the row locator in nonclustered indexes.
+/// The row locator of nonclustered indexes.
 #[derive(Clone, Debug)]
 pub(crate) enum Locator {
-    /// Address of a heap row.
+    /// The address of a heap row.
     RowId,
-    /// The clustering key, and the uniquifier if rows can have the same key.
+    /// The columns of the clustering key, and whether there is a uniquifier.
     Key(Vec<(usize, bool)>, bool),
 }
 
-/// How nonclustered indexes of a table find its rows.
+/// The row locator of a table's nonclustered indexes.
 pub(crate) fn locator(table: &Table) -> Locator {
     match &table.clustered {
         None => Locator::RowId,
@@ -26,7 +26,7 @@ pub(crate) fn locator(table: &Table) -> Locator {
     }
 }
 
-/// Rows of the table itself: heap or clustered index. Those that were written before columns were added lack them.
+/// Layout of a heap or clustered index. Rows written before columns were added lack these columns.
 pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
     let mut layout = base_of(table, table.columns.len(), collation, version);
     if table.is_rebuilt {
@@ -42,7 +42,7 @@ pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
     layout
 }
 
-/// The same, of the first columns alone.
+/// The layout with only the first `count` columns.
 fn base_of(table: &Table, count: usize, collation: u32, version: Version) -> Layout {
     let keys = table.clustered.as_ref().map(|index| &index.keys[..]).unwrap_or_default();
     let mut columns = Vec::new();
@@ -79,7 +79,7 @@ fn base_of(table: &Table, count: usize, collation: u32, version: Version) -> Lay
     finish(Layout::new(Leaf::Data, columns, true, inner_nulls), table.compression)
 }
 
-/// Rows of a nonclustered index.
+/// Layout of the rows of a nonclustered index.
 pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Description) -> Layout {
     let collation = description.collation;
     let mut number = 0;
@@ -102,15 +102,15 @@ pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Descripti
         }
     };
     let columns = index_columns(keys, included, locator, index.unique);
-    // Before 2012 there is a bitmap only if something is nullable.
+    // Before 2012, there is a null bitmap only if some column is nullable.
     let nulls = description.version >= Version::V706 || columns.iter().any(|column| !column.not_null);
     let inner_nulls =
         description.version >= Version::V706 || columns.iter().any(|column| column.in_inner && !column.not_null);
     finish(Layout::new(Leaf::Index, columns, nulls, inner_nulls), index.compression)
 }
 
-/// The columns of a nonclustered index in physical order. The locator is part of the key unless that is unique; then it
-/// comes after the included columns.
+/// The columns of a nonclustered index in physical order. The locator is part of the key unless the key is unique; then
+/// the locator comes after the included columns.
 pub(crate) fn index_columns(
     keys: Vec<PhysicalColumn>,
     included: Vec<PhysicalColumn>,
@@ -131,12 +131,12 @@ pub(crate) fn index_columns(
     key
 }
 
-/// Distinguishes rows of equal clustering key.
+/// The column that distinguishes rows with the same clustering key.
 pub(crate) fn uniquifier() -> PhysicalColumn {
     PhysicalColumn::new(Source::Uniquifier, 0, SqlType::INT, 0, true)
 }
 
-/// The address of a heap row.
+/// The column with the address of a heap row.
 pub(crate) fn row_id() -> PhysicalColumn {
     PhysicalColumn::new(Source::RowId, 0, SqlType::binary(8), 0, true)
 }
@@ -145,7 +145,7 @@ fn finish(layout: Layout, compression: crate::description::Compression) -> Layou
     if compression == crate::description::Compression::None { layout } else { layout.compressed() }
 }
 
-/// The id of a column in its rowset: dropped ones are numbered from one of their own.
+/// The id of a column in its rowset; dropped columns have a separate sequence.
 fn id_of(table: &Table, at: usize, version: Version) -> u32 {
     if !table.columns[at].is_dropped() {
         return at as u32 + 1;

@@ -1,4 +1,4 @@
-//! Single values with their bytes and their text, each made from the parts that the value was chosen by.
+//! Single values, each with its stored bytes and its text, both made from the parts for which the value was chosen.
 
 mod clr;
 pub(crate) mod xml;
@@ -6,20 +6,20 @@ pub(crate) mod xml;
 use crate::plain::{self, hex, scaled};
 use crate::types::{SqlType, time_bytes};
 
-/// A value: what a row stores, and what it means.
+/// A value: its stored bytes and its meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// As stored; none for NULL.
+    /// The stored bytes; `None` for NULL.
     pub(crate) bytes: Option<Vec<u8>>,
-    /// As [`crate::truth`] writes it.
+    /// The text that [`crate::truth`] writes.
     pub(crate) text: Option<String>,
 }
 
-/// Code page 1252, that of the lab's collations, where it differs from Latin-1.
+/// The characters in which code page 1252, that of the lab's collations, differs from Latin-1.
 const CODE_PAGE_1252: [(u8, char); 5] =
     [(0x80, '\u{20AC}'), (0x8A, '\u{160}'), (0x96, '\u{2013}'), (0x99, '\u{2122}'), (0x9F, '\u{178}')];
 
-/// Days from 0001-01-01 to 1900-01-01, where those of datetime begin.
+/// Days from 0001-01-01 to 1900-01-01, which is day 0 of datetime.
 const DAY_1900: i64 = 693_595;
 
 impl Sample {
@@ -38,7 +38,7 @@ impl Sample {
         Self::new(bytes.iter().take(usize::from(ty.length)).copied().collect(), n.to_string())
     }
 
-    /// money, smallmoney: ten-thousandths.
+    /// money, smallmoney, from a number of ten-thousandths.
     pub(crate) fn money(ty: SqlType, n: i64) -> Self {
         Self { text: Some(scaled(i128::from(n), 4)), ..Self::integer(ty, n) }
     }
@@ -60,17 +60,17 @@ impl Sample {
         Self::new(n.to_le_bytes().to_vec(), format!("{n:e}"))
     }
 
-    /// datetime: a date, seconds of its day, and ticks of 1/300 s.
+    /// datetime, from a date, seconds of its day, and ticks of 1/300 s.
     pub(crate) fn datetime((year, month, day): (i64, i64, i64), seconds: i64, ticks: i64) -> Self {
         let number = plain::day(year, month, day);
         let mut bytes = ((seconds * 300 + ticks) as u32).to_le_bytes().to_vec();
         bytes.extend(((number - DAY_1900) as i32).to_le_bytes());
-        // Thirds of ten milliseconds: 0, 3, 7, 10 and so on.
+        // Milliseconds of a tick, rounded: 0, 3, 7, 10 and so on.
         let milliseconds = ticks / 3 * 10 + [0, 3, 7][(ticks % 3) as usize];
         Self::new(bytes, format!("{} {}", plain::date(number), plain::time(seconds, milliseconds, 3)))
     }
 
-    /// smalldatetime: a date and minutes of its day.
+    /// smalldatetime, from a date and minutes of its day.
     pub(crate) fn smalldatetime((year, month, day): (i64, i64, i64), minutes: i64) -> Self {
         let number = plain::day(year, month, day);
         let mut bytes = (minutes as u16).to_le_bytes().to_vec();
@@ -84,7 +84,7 @@ impl Sample {
         Self::new(number.to_le_bytes()[..3].to_vec(), plain::date(number))
     }
 
-    /// time: seconds, and units of the last digit.
+    /// time, from seconds and units of the last digit.
     pub(crate) fn time(ty: SqlType, seconds: i64, fraction: i64) -> Self {
         let units = seconds * 10i64.pow(u32::from(ty.scale)) + fraction;
         let bytes = units.to_le_bytes()[..usize::from(time_bytes(ty.scale))].to_vec();
@@ -96,7 +96,7 @@ impl Sample {
         Self::time(ty, seconds, fraction).after(&Self::date(date))
     }
 
-    /// datetimeoffset: a moment in UTC, and minutes east of it.
+    /// datetimeoffset, from a point in time in UTC, and minutes east of it.
     pub(crate) fn datetimeoffset(
         ty: SqlType,
         (date, seconds, fraction): ((i64, i64, i64), i64, i64),
@@ -112,14 +112,14 @@ impl Sample {
         Self::new(bytes, format!("{} {time} {sign}{hours:02}:{minutes:02}", plain::date(day)))
     }
 
-    /// A time followed by its date; as text, the date comes first.
+    /// A time, with its date after it; in the text, the date comes first.
     fn after(self, date: &Self) -> Self {
         let bytes = [self.bytes.unwrap_or_default(), date.bytes.clone().unwrap_or_default()].concat();
         let text = format!("{} {}", date.text.clone().unwrap_or_default(), self.text.unwrap_or_default());
         Self::new(bytes, text)
     }
 
-    /// uniqueidentifier, by the numbers of its five groups.
+    /// uniqueidentifier, from the numbers of its five groups.
     pub(crate) fn guid(a: u32, b: u16, c: u16, d: u16, e: u64) -> Self {
         let mut bytes = a.to_le_bytes().to_vec();
         bytes.extend(b.to_le_bytes());
@@ -129,7 +129,7 @@ impl Sample {
         Self::new(bytes, format!("{a:08X}-{b:04X}-{c:04X}-{d:04X}-{e:012X}"))
     }
 
-    /// Any string type, padded with blanks if it is fixed.
+    /// Any string type; padded with blanks if its length is fixed.
     pub(crate) fn text(ty: SqlType, text: &str) -> Self {
         let mut text = text.to_owned();
         let encode = |text: &str| -> Vec<u8> {
@@ -146,7 +146,7 @@ impl Sample {
         Self::new(bytes, text)
     }
 
-    /// Bytes of any type that shows them as they are, padded with zeros if it is fixed.
+    /// Bytes of any type that shows them unchanged; padded with zeros if its length is fixed.
     pub(crate) fn bytes(ty: SqlType, bytes: &[u8]) -> Self {
         let mut bytes = bytes.to_vec();
         if matches!(ty.xtype, 173 | 189) {
@@ -173,7 +173,7 @@ impl Sample {
         Self { bytes: Some(bytes), text: value.text }
     }
 
-    /// A value whose bytes and text are made elsewhere.
+    /// A value from bytes and text that were made elsewhere.
     pub(crate) fn made(bytes: Vec<u8>, text: String) -> Self {
         Self::new(bytes, text)
     }

@@ -1,4 +1,4 @@
-//! Random databases: any mixture of what the lab can write, determined by a seed.
+//! Random databases: any mixture of the lab's features, determined by a seed.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -99,7 +99,7 @@ fn table(dice: &mut Random, version: Version, number: u64, filegroups: usize) ->
     }
 }
 
-/// Conditions true for the values that `table` generates: numbers from 1, and one that is never negative.
+/// Conditions that are true for the values that `table` generates: numbers from 1 on, and one that is never negative.
 fn checks(number: u64, columns: &[Column]) -> Vec<(String, Filter)> {
     let b = columns.iter().position(|column| column.name == "b");
     let conditions = [(0, 1)].into_iter().chain(b.map(|at| (at, 0)));
@@ -161,7 +161,7 @@ fn values(dice: &mut Random, ty: SqlType) -> Values {
     };
     let least = dice.below(u64::from(most) + 1) as u32;
     match ty.xtype {
-        // An xml value has a header of at least 17 bytes; others of these types may have any length.
+        // An xml value has a header of at least 17 bytes; values of the other types may have any length.
         34 | 165 | 241 => Values::Bytes { least, most },
         _ if ty.is_string() && (ty.is_lob() || dice.chance(70)) => Values::Text { least, most },
         _ => match dice.below(4) {
@@ -177,7 +177,7 @@ fn can_be_sparse(ty: SqlType) -> bool {
     !ty.is_lob() && !matches!(ty.xtype, 189 | 240) && ty.length <= 200
 }
 
-/// Short enough for a key, and with an order known to this crate.
+/// Whether a column is short enough for a key, and its order is known to this crate.
 fn can_be_key(column: &Column) -> bool {
     let known = !matches!(column.ty.xtype, 98 | 104 | 189);
     known && column.computed.is_none() && !column.sparse && !column.ty.is_lob() && column.ty.length <= 200

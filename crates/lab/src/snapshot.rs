@@ -1,4 +1,4 @@
-//! Database snapshots: what was copied of the files of one moment until they became those of a later one.
+//! Database snapshots: the pages of the files of one point in time that changed until a later one.
 
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -8,23 +8,23 @@ use crate::disk::LabError;
 use crate::ids::PAGE;
 use crate::staged::Staged;
 
-/// Pages that a snapshot has from the start: file header and boot page.
+/// Pages that a snapshot always has: file header and boot page.
 const OWN: [usize; 2] = [0, 9];
 
-/// The pages that become part of the file of a snapshot, together with the place of each: those of `then` that are others `now`.
+/// The pages in the file of a snapshot, each with its place: those of `then` that differ from `now`, and its own pages.
 pub fn copied<'a>(then: &'a [u8], now: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8])> {
     then.chunks(PAGE).enumerate().filter(move |(number, page)| {
         OWN.contains(number) || now.get(number * PAGE..number * PAGE + page.len()) != Some(*page)
     })
 }
 
-/// Writes the file of a snapshot into the folder `to`, as `NAME.ss`: a sparse file of the length of `then`. The pages around a copied
-/// one, up to 64 KB, are zeros on the disk.
+/// Writes the file of a snapshot into the folder `to`, as `NAME.ss`: a sparse file as long as `then`. The disk has
+/// zeros for the other pages of each 64 KB around a copied page.
 ///
 /// # Errors
 /// [`LabError`] if a file cannot be read or written.
 pub fn snapshot(then: &Path, now: &Path, to: &Path) -> Result<PathBuf, LabError> {
-    /// The pages that a sparse file gets room for at once.
+    /// Number of pages for which a sparse file gets disk space at once.
     const UNIT: usize = 8;
     let failed = |path: &Path| {
         let path = path.to_owned();

@@ -9,9 +9,9 @@ use crate::page::{Page, PageVerify, page_type};
 
 const EXTENTS_PER_INTERVAL: u32 = GAM_INTERVAL / EXTENT;
 const MAP_BYTES: usize = 7988;
-/// Record header of the bitmap of GAM, SGAM, IAM pages: 7,992 bytes with it.
+/// Record header of the bitmap on GAM, SGAM and IAM pages; the record has 7,992 bytes with it.
 const MAP_HEADER: [u8; 4] = [0, 0, 0x38, 0x1F];
-/// PFS intervals kept in memory at once.
+/// Most PFS intervals kept in memory.
 const CACHED_INTERVALS: usize = 128;
 
 /// PFS byte: allocated.
@@ -23,7 +23,7 @@ pub(crate) const IAM_PAGE: u8 = 0x10;
 /// PFS byte: has ghosts.
 pub(crate) const GHOSTS: u8 = 0x08;
 
-/// Fullness of a heap or LOB page, in PFS classes.
+/// Fullness of a heap or LOB page, as PFS class.
 pub(crate) fn fullness(filled: usize) -> u8 {
     match filled * 100 {
         0 => 0,
@@ -34,14 +34,14 @@ pub(crate) fn fullness(filled: usize) -> u8 {
     }
 }
 
-/// The space of all files.
+/// The allocation state of all files.
 pub(crate) struct Space {
     /// The files themselves.
     pub disk: Disk,
     files: Vec<FileSpace>,
 }
 
-/// A state of allocation that can be restored.
+/// A saved state of allocation.
 pub(crate) struct Position(Vec<FileSpace>);
 
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ struct FileSpace {
     group: u16,
     used: BitSet,
     mixed: BitSet,
-    /// Free pages of mixed extents: near the start, after the reserved extents.
+    /// Free pages of mixed extents: those near the start of the file, and those after the reserved extents.
     singles: [VecDeque<u32>; 2],
     cursor: [u32; 2],
     highest: u32,
@@ -62,13 +62,13 @@ struct FileSpace {
 pub(crate) struct Unit {
     /// Its id.
     pub id: UnitId,
-    /// Filegroup whose files it uses.
+    /// Filegroup in whose files it allocates.
     pub group: u16,
-    /// A unit of a system table: it gets the front of file 1.
+    /// The unit belongs to a system table, which gets pages at the start of file 1.
     pub system: bool,
-    /// Takes its first eight pages from mixed extents.
+    /// Its first eight pages come from mixed extents.
     pub mixed_first: bool,
-    /// The pages of an extent are given out of order.
+    /// The pages of an extent are allocated out of order.
     pub(crate) fragmented: bool,
     /// First page: the leftmost leaf, or the heap's first.
     pub first: PageId,
@@ -116,14 +116,14 @@ impl Unit {
         }
     }
 
-    /// Its first IAM page, or none.
+    /// The first IAM page, or (0:0).
     pub(crate) fn first_iam(&self) -> PageId {
         self.iams.first().map_or(PageId::NONE, |iam| iam.page)
     }
 }
 
 impl Space {
-    /// Fresh files; `groups` names each one's filegroup, `reserved` extents of file 1 are kept for system tables.
+    /// Fresh files. `groups` gives the filegroup of each; `reserved` extents of file 1 are kept for system tables.
     pub(crate) fn new(disk: Disk, groups: &[u16], reserved: u32) -> Result<Self, LabError> {
         let mut files: Vec<FileSpace> = Vec::with_capacity(groups.len());
         for &group in groups {
@@ -134,7 +134,7 @@ impl Space {
         let mut space = Self { disk, files };
         for (index, file) in space.files.iter_mut().enumerate() {
             if index == 0 {
-                // They belong to the file even if no table follows them.
+                // The reserved extents belong to the file even if no table follows them.
                 (file.cursor[1], file.highest) = (1 + reserved, reserved);
             }
             for page in [0, 1, 2, 3, 6, 7] {
@@ -144,7 +144,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Takes a page of a mixed extent of file 1 at a fixed place: the boot page, sysfiles1's pages.
+    /// Allocates a page of a mixed extent of file 1 at a fixed place: the boot page, the pages of sysfiles1.
     pub(crate) fn take_fixed(&mut self, page: u32, pfs: u8) -> Result<(), LabError> {
         let file = &mut self.files[0];
         let extent = page / EXTENT;
@@ -158,7 +158,7 @@ impl Space {
         file.set_pfs(&mut self.disk, 1, page, pfs)
     }
 
-    /// A unit that already has its one page and IAM page at fixed places: sysfiles1.
+    /// Sets up a unit whose page and IAM page have fixed places: sysfiles1.
     pub(crate) fn fixed_unit(&mut self, unit: &mut Unit, iam: u32, page: u32) {
         let page = PageId::new(1, page);
         unit.iams.push(Iam {
@@ -171,7 +171,7 @@ impl Space {
         (unit.first, unit.root, unit.used, unit.data, unit.reserved) = (page, page, 2, 1, 2);
     }
 
-    /// The next page of a unit. `pfs` has the bits of its PFS byte other than allocated (and mixed).
+    /// The next page of a unit. `pfs` is its PFS byte without the bits for allocated and mixed.
     pub(crate) fn page(&mut self, unit: &mut Unit, pfs: u8) -> Result<PageId, LabError> {
         unit.used += 1;
         if unit.mixed_first && unit.singles < 8 {
@@ -181,7 +181,7 @@ impl Space {
             if let Some((file, next, end)) = unit.open {
                 unit.open = (next + 1 < end).then_some((file, next + 1, end));
                 let next = if unit.fragmented { out_of_order(next) } else { next };
-                // An extent may contain a PFS page, whoever owns it.
+                // Any extent may contain a PFS page; skip it.
                 if next.is_multiple_of(PFS_INTERVAL) {
                     continue;
                 }
@@ -193,7 +193,7 @@ impl Space {
         }
     }
 
-    /// Replaces the PFS byte of an allocated page, keeping the type of its extent.
+    /// Replaces the PFS byte of an allocated page, but keeps the type of its extent.
     pub(crate) fn mark(&mut self, page: PageId, pfs: u8) -> Result<(), LabError> {
         let file = &mut self.files[file_index(page.file)];
         let kept = file.pfs_byte(&mut self.disk, page)? & (ALLOCATED | MIXED | IAM_PAGE);
@@ -210,7 +210,7 @@ impl Space {
         Ok(page)
     }
 
-    /// Gives the unit one more extent, from the files of its group in turn.
+    /// Allocates one more extent to the unit, from the files of its group in turn.
     fn extend(&mut self, unit: &mut Unit) -> Result<(), LabError> {
         let index = self.turn(unit)?;
         let extent = self.files[index].take_extent(usize::from(!unit.system));
@@ -262,23 +262,23 @@ impl Space {
         }
     }
 
-    /// The current allocation.
+    /// The current state of allocation.
     pub(crate) fn position(&self) -> Position {
         Position(self.files.clone())
     }
 
-    /// Undoes all allocations since.
+    /// Undoes all allocations since `position`.
     pub(crate) fn return_to(&mut self, position: &Position) {
         self.files.clone_from(&position.0);
     }
 
-    /// Writes the IAM chain of a complete unit and frees its memory: a database may have very many units.
+    /// Writes the IAM chain of a complete unit and frees its memory, because a database may have very many units.
     pub(crate) fn close(&mut self, unit: &mut Unit) -> Result<(), LabError> {
         for (number, iam) in unit.iams.iter().enumerate() {
             let neighbour =
                 |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
             let links = (neighbour(number.checked_sub(1)), neighbour(Some(number + 1)));
-            // The pages of sysfiles1 were laid out by hand long ago: no protection, records on multiples of four.
+            // The pages of sysfiles1 keep an old form: no protection, records at multiples of four.
             let old = unit.id.0 == 8 << 16;
             let mut page = map_page(page_type::IAM, unit.id, &iam.bits.bytes(0, MAP_BYTES), if old { 4 } else { 1 });
             page.patch(0, 4, &(number as u32).to_le_bytes());
@@ -298,7 +298,7 @@ impl Space {
         Ok(())
     }
 
-    /// Pages of each file, at least `least`.
+    /// Number of pages of each file, at least `least`.
     pub(crate) fn sizes(&self, least: u32) -> Vec<u32> {
         self.files.iter().map(|file| ((file.highest + 1) * EXTENT).max(least.next_multiple_of(EXTENT))).collect()
     }
@@ -356,12 +356,12 @@ impl Space {
     }
 }
 
-/// Another page of the same extent: each has one of its own.
+/// Permutes the pages of an extent.
 fn out_of_order(page: u32) -> u32 {
     page / EXTENT * EXTENT + page * 3 % EXTENT
 }
 
-/// Header record, then the bitmap.
+/// A map page: the header record, then the bitmap.
 fn map_page(kind: u8, unit: UnitId, bits: &[u8], alignment: usize) -> Page {
     let mut page = Page::new(kind, 0, unit, 90);
     let mut head = vec![0; 94];
@@ -374,7 +374,7 @@ fn map_page(kind: u8, unit: UnitId, bits: &[u8], alignment: usize) -> Page {
 impl FileSpace {
     fn take_extent(&mut self, region: usize) -> u32 {
         let mut extent = self.cursor[region];
-        // The first extent of each interval belongs to its maps.
+        // The first extent of each interval is for its map pages.
         while self.used.has(extent) || extent.is_multiple_of(EXTENTS_PER_INTERVAL) {
             self.used.insert(extent);
             extent += 1;
@@ -401,7 +401,7 @@ impl FileSpace {
         Ok(self.pfs.entry(interval).or_insert_with(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// The states of an interval, from memory or disk.
+    /// The PFS bytes of an interval, from memory or disk.
     fn take_interval(
         &mut self,
         disk: &mut Disk,
@@ -418,7 +418,7 @@ impl FileSpace {
         Ok(states.unwrap_or_else(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// Moves the lowest interval in memory to its place on disk, where `take_interval` finds it.
+    /// Writes the lowest interval in memory to its place on disk, where `take_interval` finds it.
     fn spill(&mut self, disk: &mut Disk, file: u16) -> Result<(), LabError> {
         if let Some((interval, states)) = self.pfs.pop_first() {
             let mut bytes = Box::new([0; PAGE]);

@@ -1,4 +1,4 @@
-//! Small databases with one of everything that the lab can write, for damage trials: they contain what real databases
+//! Small databases with all features of the lab, for damage trials: they contain features that most real databases
 //! lack.
 
 use crate::description::{
@@ -70,7 +70,7 @@ fn moving() -> Table {
     }
 }
 
-/// Row-overflow values, and values with their own trees.
+/// A table with row-overflow values, and with values that have their own trees.
 fn wide() -> Table {
     Table {
         name: "wide".to_owned(),
@@ -87,7 +87,7 @@ fn wide() -> Table {
     }
 }
 
-/// Three partitions, on pages out of order, with an index whose keys descend.
+/// A table in three partitions, on pages out of order, with an index in descending order.
 fn partitioned() -> Table {
     Table {
         name: "partitioned".to_owned(),
@@ -107,7 +107,7 @@ fn partitioned() -> Table {
     }
 }
 
-/// Rows with the same clustering key, and an index on a computed column.
+/// A table with rows of the same clustering key, and an index on a computed column.
 fn computed() -> Table {
     Table {
         name: "computed".to_owned(),

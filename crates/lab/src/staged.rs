@@ -1,5 +1,5 @@
-//! Files that are complete or absent: each is written under a temporary name and renamed at the end, so that a killed
-//! run leaves nothing that looks like a result.
+//! Files that are either complete or absent: each is written under a temporary name and renamed at the end, so that a
+//! run that is killed leaves no file that looks like a result.
 
 use std::fs::File;
 use std::io;
@@ -35,7 +35,7 @@ impl Staged {
         self.file.as_file_mut()
     }
 
-    /// Renames the file, once all of it is on disk.
+    /// Renames the file after all of it is on disk.
     pub(crate) fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(&self.path).map_err(|failed| failed.error)?;

@@ -1,4 +1,4 @@
-//! B-trees from the bottom up: rows come in key order, each level keeps one page.
+//! B-trees built from the bottom up: rows come in key order, and each level keeps one page in memory.
 
 use crate::disk::LabError;
 use crate::ids::PageId;
@@ -8,12 +8,12 @@ use crate::record::{self, Extra, Kind};
 use crate::row::Row;
 use crate::space::{GHOSTS, Space, Unit};
 
-/// A tree that grows to the right.
+/// A tree that grows at the right end.
 pub(crate) struct Tree<'a> {
     layout: &'a Layout,
     unit: Unit,
     levels: Vec<Level>,
-    /// Bytes of a leaf page available to rows.
+    /// Bytes of a leaf page that are available to rows.
     capacity: usize,
     record: Vec<u8>,
     entry: Vec<u8>,
@@ -72,7 +72,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Begins the next page of a level and completes the one before. `entry` is the key of its first row.
+    /// Begins the next page of a level and completes the previous one. `entry` has the key of the first row.
     fn start_page(&mut self, space: &mut Space, level: usize, entry: &[u8]) -> Result<(), LabError> {
         let id = space.page(&mut self.unit, 0)?;
         let mut entry = entry.to_vec();
@@ -91,7 +91,7 @@ impl<'a> Tree<'a> {
                 let text = "a compressed index must fit one page: the form of its non-leaf rows is undocumented";
                 return Err(LabError::Description(text.to_owned()));
             }
-            // The parent level exists from the second page on.
+            // The parent level exists from the second page of a level on.
             if let Some(first) = first_entry {
                 self.add_entry(space, level + 1, &first)?;
             }

@@ -1,6 +1,6 @@
-//! What the rows of a lab database are, as plain text: what a reader must find.
+//! The rows of a lab database as plain text, which a reader must find.
 //!
-//! The text comes from the numbers, dates and letters that a value was made of, and not from its bytes:
+//! The text comes from the numbers, dates and letters from which a value was made, not from its bytes:
 //!
 //! | type | text |
 //! |---|---|
@@ -28,13 +28,13 @@ use crate::values::Rows;
 pub struct TableTruth {
     /// Its name, in schema dbo.
     pub table: String,
-    /// Its columns that are stored, in the order of their ids.
+    /// Its stored columns, in the order of their ids.
     pub columns: Vec<String>,
-    /// Its rows in the order in which they were made, which is no order of the table; none is NULL.
+    /// Its rows in the order in which they were made, which is not the order of the table; `None` for NULL.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// The rows of each table that are not deleted.
+/// The rows of each table, without the deleted ones.
 pub fn truth(description: &Description) -> Vec<TableTruth> {
     description.tables.iter().enumerate().map(|(number, table)| of_table(description, number, table)).collect()
 }

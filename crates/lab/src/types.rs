@@ -1,4 +1,4 @@
-//! SQL types: how a value is stored, and how a number is turned into a value of each type.
+//! SQL types: how a value is stored, and which value of a type stands for a number.
 
 /// A type with its length, precision and scale, as in the catalog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,8 +11,8 @@ pub struct SqlType {
     pub precision: u8,
     /// Decimal or fractional-second scale.
     pub scale: u8,
-    /// utype of syscolpars where it says more than the xtype: 128 hierarchyid, 129 geometry, 130 geography; else the xtype. 0 where
-    /// the client encrypts the values: the catalog keeps the declared type.
+    /// utype of syscolpars if it is more specific than the xtype: 128 hierarchyid, 129 geometry, 130 geography;
+    /// otherwise the xtype. 0 if the client encrypts the values; the catalog keeps the declared type.
     pub user_type: u8,
 }
 
@@ -31,7 +31,7 @@ pub enum Storage {
     Text,
 }
 
-/// Bytes of an encrypted value of one block.
+/// Bytes of an encrypted value with one cipher block.
 const ENCRYPTED_BYTES: u16 = 65;
 
 const fn of(xtype: u8, length: u16, precision: u8, scale: u8) -> SqlType {
@@ -142,7 +142,7 @@ impl SqlType {
         self.user_type == 0
     }
 
-    /// The place of its values.
+    /// Place of the type's values in a row.
     pub fn storage(self) -> Storage {
         match self.xtype {
             _ if self.is_encrypted() => Storage::Variable,
@@ -155,7 +155,7 @@ impl SqlType {
         }
     }
 
-    /// Bytes in the fixed part of rows; 0 for what is stored in variable length.
+    /// Bytes in the fixed part of rows; 0 for types of variable length.
     pub(crate) fn fixed_bytes(self) -> i16 {
         match self.storage() {
             Storage::Fixed(length) => length as i16,
@@ -169,12 +169,12 @@ impl SqlType {
         matches!(self.storage(), Storage::Max | Storage::Text)
     }
 
-    /// Whether it has a collation.
+    /// Whether the type has a collation.
     pub fn is_string(self) -> bool {
         matches!(self.xtype, 35 | 99 | 167 | 175 | 231 | 239)
     }
 
-    /// Whether it holds UTF-16.
+    /// Whether the values are UTF-16.
     pub fn is_unicode(self) -> bool {
         matches!(self.xtype, 99 | 231 | 239)
     }
@@ -202,12 +202,12 @@ impl SqlType {
         }
     }
 
-    /// Appends the value for `number`. A greater number gives a value that sorts later, as far as the type has room for
-    /// it.
+    /// Appends the value for `number`. A greater number gives a value that sorts later, until the range of the type is
+    /// used up.
     pub fn encode_number(self, number: i64, out: &mut Vec<u8>) {
         let n = number;
         if self.is_encrypted() {
-            // Version, tag, initialization vector and one block of the cipher: nothing of them can be read.
+            // Version, tag, initialization vector and one cipher block, none of them decipherable.
             let word = |at: i64| (n + at).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64).to_le_bytes();
             out.push(1);
             out.extend((0..i64::from(ENCRYPTED_BYTES) / 8).flat_map(word));
@@ -245,12 +245,12 @@ impl SqlType {
                 let digits = u32::from(self.precision);
                 let limit = 10u128.pow(digits.min(18));
                 let magnitude = u128::from(n.unsigned_abs()) % limit;
-                // There is no negative zero.
+                // Negative zero does not exist.
                 out.push(u8::from(n >= 0 || magnitude == 0));
                 out.extend(magnitude.to_le_bytes().iter().take(usize::from(self.length) - 1));
             }
             36 => {
-                // Compared from the last six bytes on: these hold the number.
+                // SQL Server compares from the last six bytes on, so these hold the number.
                 out.extend((n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
                 out.extend([0x40, 0]);
                 out.extend(n.to_be_bytes().iter().skip(2));
@@ -278,7 +278,7 @@ impl SqlType {
         out.extend(ticks.to_le_bytes().iter().take(usize::from(time_bytes(self.scale))));
     }
 
-    /// Zero-padded base 36: digits sort before letters in every collation.
+    /// Appends zero-padded base 36, because digits sort before letters in every collation.
     fn push_digits(self, n: i64, out: &mut Vec<u8>) {
         let unit = if self.is_unicode() { 2 } else { 1 };
         let room = if self.length == 0 || self.storage() == Storage::Text { 8000 } else { usize::from(self.length) };
@@ -292,7 +292,7 @@ impl SqlType {
         self.push_ascii(&digits[..width], out);
     }
 
-    /// Appends ASCII text as this string type has it, padded if the type is fixed.
+    /// Appends ASCII text in the encoding of this string type, padded if the type is fixed.
     pub fn push_ascii(self, text: &[u8], out: &mut Vec<u8>) {
         let from = out.len();
         if self.is_unicode() {
@@ -329,7 +329,7 @@ pub(crate) const fn time_bytes(scale: u8) -> u16 {
     }
 }
 
-/// The day of `seconds` since 2005-01-01, counted from 0001-01-01.
+/// Appends the day of `seconds` since 2005-01-01, counted from 0001-01-01.
 fn push_day(seconds: i64, out: &mut Vec<u8>) {
     let days = 731_946 + seconds.div_euclid(86_400).clamp(-700_000, 2_900_000);
     out.extend(days.to_le_bytes().iter().take(3));

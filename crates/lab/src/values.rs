@@ -11,7 +11,7 @@ use crate::types::{SqlType, Storage};
 
 const WORDS: usize = 1 << 16;
 
-/// Makes the rows of a table.
+/// Generates the rows of a table.
 #[derive(Clone)]
 pub(crate) struct Rows<'a> {
     columns: &'a [Column],
@@ -19,13 +19,13 @@ pub(crate) struct Rows<'a> {
     seeds: Vec<u64>,
     shuffles: Vec<Option<Shuffle>>,
     seed: u64,
-    /// Text to cut values from, made on first use: most tables of a large database are empty.
+    /// Text from which values are cut. It is made on first use, because most tables of a large database are empty.
     words: OnceCell<Vec<u8>>,
     wide_words: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of `table` for a seed.
+    /// The rows of `table`, determined by `seed`.
     pub(crate) fn new(table: &'a Table, seed: u64) -> Self {
         let seeds: Vec<u64> = (0..table.columns.len() as u64).map(|column| mix(seed ^ mix(column + 1))).collect();
         let shuffles = table.columns.iter().zip(&seeds).map(|(column, &seed)| match column.values {
@@ -42,17 +42,17 @@ impl<'a> Rows<'a> {
         self.count
     }
 
-    /// The shuffle behind a column's values, if they are scattered.
+    /// The shuffle of a column's values, if they are scattered.
     pub(crate) fn shuffle(&self, column: usize) -> Option<&Shuffle> {
         self.shuffles.get(column).and_then(Option::as_ref)
     }
 
-    /// Makes row `n`.
+    /// Generates row `n`.
     pub(crate) fn fill(&self, n: u64, row: &mut Row) {
         self.fill_only(n, |_| true, row);
     }
 
-    /// Makes the requested values of row `n`; the others are NULL.
+    /// Generates the wanted values of row `n`; the others are NULL.
     pub(crate) fn fill_only(&self, n: u64, wanted: impl Fn(usize) -> bool, row: &mut Row) {
         row.clear();
         for (at, column) in self.columns.iter().enumerate() {
@@ -110,7 +110,7 @@ impl<'a> Rows<'a> {
         match (&column.values, self.number(at, n)) {
             (_, Some(number)) => Some(plain::number(column.ty, number)),
             (Values::Text { least, most }, None) => {
-                // The words are ASCII in every type.
+                // The words are ASCII, so they are the same text in every type.
                 let mut text = Vec::new();
                 self.push_text(SqlType::VARCHAR_MAX, between(*least, *most, dice >> 8), dice >> 20, &mut text);
                 if let Storage::Fixed(size) = column.ty.storage() {
@@ -134,7 +134,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The number behind a value, unless it is text or bytes.
+    /// The number that determines a value; `None` for text and bytes.
     fn number(&self, at: usize, n: u64) -> Option<i64> {
         let signed = n as i64;
         let column = self.columns.get(at)?;
@@ -176,7 +176,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Whether row `n` passes a filter.
+    /// Whether row `n` satisfies a filter.
     pub(crate) fn passes(&self, filter: &Filter, n: u64) -> bool {
         match filter {
             Filter::IsNotNull(column) => !self.is_null(*column, n),
@@ -232,7 +232,7 @@ fn push_bytes(ty: SqlType, length: usize, seed: u64, out: &mut Vec<u8>) {
     out.resize(from + size, 0);
 }
 
-/// An XML value of binary tokens: `<a>` with this many characters of text.
+/// An XML value in binary tokens: `<a>` with this many characters of text.
 fn push_xml(characters: usize, out: &mut Vec<u8>) {
     // Signature, code page, name "a", qualified name 1, element of that name, text.
     out.extend([0xDF, 0xFF, 0x01, 0xB0, 0x04, 0xF0, 0x01, 0x61, 0x00, 0xEF, 0x00, 0x00, 0x01, 0xF8, 0x01, 0x11]);

@@ -1,4 +1,4 @@
-//! The layouts the lab can write.
+//! The versions of SQL Server whose layouts the lab can write.
 
 /// A version of SQL Server, by the format of its data files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,16 +17,16 @@ pub enum Version {
     V957,
 }
 
-/// What differs by version, other than the catalog.
+/// The differences between versions, except those of the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionFacts {
     /// dbi_version.
     pub number: u16,
-    /// Version in which the model database of this one was created: every new database inherits it.
+    /// Version in which the model database was created; every new database inherits it.
     pub model_version: u16,
     /// Length of the boot record.
     pub boot_length: u16,
-    /// Columns of the file header record, and how many of them are variable and present.
+    /// Columns of the file header record, and the number of variable ones that are present.
     pub header_columns: (u16, usize),
     /// Compatibility level.
     pub compatibility: u16,
@@ -35,7 +35,7 @@ pub struct VersionFacts {
 }
 
 impl Version {
-    /// All, oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Self; 6] = [Self::V611, Self::V661, Self::V706, Self::V852, Self::V904, Self::V957];
 
     /// The version with this internal number.
@@ -43,7 +43,7 @@ impl Version {
         Self::ALL.into_iter().find(|version| version.facts().number == number)
     }
 
-    /// Its facts.
+    /// The facts of the version.
     pub fn facts(self) -> VersionFacts {
         let (number, boot_length, header_columns, compatibility, build) = match self {
             Self::V611 => (611, 732, (45, 44), 90, (9, 0, 1399)),
@@ -57,7 +57,7 @@ impl Version {
         VersionFacts { number, model_version, boot_length, header_columns, compatibility, build }
     }
 
-    /// Place among `ALL`.
+    /// Position in `ALL`.
     pub fn index(self) -> usize {
         self as usize
     }

@@ -1,8 +1,8 @@
-//! Databases in use: a seeded workload of transactions on a database of the lab, with the log it leaves, stopped after any
-//! record with any of its changed pages on disk.
+//! Databases in use: a seeded workload of transactions on a database of the lab, with the log that it writes. It can
+//! stop after any record, with any of its changed pages on disk.
 //!
-//! Each change of a page appends a log record and sets the page's LSN, as the engine does, so that the truth is known:
-//! what recovery must make of the files. Written from the facts of the log format; it shares no code with the reader.
+//! Each change of a page appends a log record and sets the page's LSN, as the engine does, so that the files after
+//! recovery are known exactly. Written from the facts of the log format; it shares no code with the reader.
 
 mod accident;
 mod chain;
@@ -38,29 +38,29 @@ pub use chain::{Chain, ChainOptions, ChainSet, Commit, Event, RowChange, SetKind
 use engine::Engine;
 use setup::Base;
 
-/// A workload.
+/// The parameters of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// Layout version, 2012 or later.
     pub version: Version,
     /// Page protection; log blocks have checksums if pages have.
     pub verify: PageVerify,
-    /// The source of everything.
+    /// The seed from which everything follows.
     pub seed: u64,
-    /// Rows of each table at the start.
+    /// Number of rows of each table at the start.
     pub rows: u64,
-    /// Transactions that end.
+    /// Number of transactions that end.
     pub transactions: u64,
-    /// Virtual log files at the start; there will be more if they are not enough.
+    /// Number of virtual log files at the start; the log grows if they are not enough.
     pub vlfs: u32,
-    /// Size of each, a multiple of 512 with room for the largest block: 0x11000 at least.
+    /// Size of each virtual log file: a multiple of 512 that holds the largest block, at least 0x11000.
     pub vlf_bytes: u64,
-    /// Log files: virtual log files are in them in turn.
+    /// Number of log files; virtual log files are distributed to them in turn.
     pub log_files: u16,
-    /// Checkpoints are taken now and then; without them all of the log is to be redone.
+    /// Whether there are checkpoints; without them, the whole log must be redone.
     pub has_checkpoints: bool,
-    /// Every transaction of a user with a number divisible by this has a mark, as BEGIN TRANSACTION WITH MARK gives it: `mark 1`,
-    /// `mark 2`, `mark 3`, and these again. With 0 none has one.
+    /// Every user transaction whose number is divisible by this has a mark, as BEGIN TRANSACTION WITH MARK gives it:
+    /// `mark 1`, `mark 2`, `mark 3`, then these again. 0 for no marks.
     pub marked_each: u64,
 }
 
@@ -81,20 +81,20 @@ impl Default for Spec {
     }
 }
 
-/// When a run stops.
+/// The point at which a run stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// After this number of the log records of [`Stop::WithoutOpen`]: a crash.
+    /// A crash after this number of the log records that a run to [`Stop::WithoutOpen`] writes.
     After(u64),
-    /// After all transactions, with others still open: a crash.
+    /// A crash after all transactions, with others still open.
     WithOpen,
-    /// After all transactions, with nothing open: a crash.
+    /// A crash after all transactions, with no transaction open.
     WithoutOpen,
-    /// Shut down in order.
+    /// A clean shutdown.
     ShutDown,
 }
 
-/// Which changed pages are on disk after a crash, besides those that were written before.
+/// The changed pages that are on disk after a crash, besides those that were written before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// None.
@@ -105,38 +105,38 @@ pub enum Flush {
     Some(u64),
 }
 
-/// A workload that is ready to run.
+/// A workload that is prepared to run.
 pub struct Workload {
     spec: Spec,
     base: Base,
 }
 
-/// What a run leaves.
+/// The files that a run leaves.
 #[derive(Clone, Debug)]
 pub struct Crashed {
-    /// The data files as they lie, with their names.
+    /// The data files as they are on disk, with their names.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The log file.
+    /// The first log file.
     pub log: (String, Vec<u8>),
-    /// Its other log files.
+    /// The other log files.
     pub more_logs: Vec<(String, Vec<u8>)>,
-    /// What they are after recovery.
+    /// The state after recovery.
     pub truth: Truth,
 }
 
-/// What recovery must make of the files.
+/// The files and rows that recovery must restore.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// The data files. With open transactions, one of several that are right: only the rows are certain. Counters of the
-    /// catalog are those of the last checkpoint.
+    /// The data files. With open transactions, several results are right, and these are one of them: only the rows are
+    /// certain. Counters of the catalog are those of the last checkpoint.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Each page as of its last record: what redo makes of the files, before open transactions are taken back.
+    /// Each page as of its last record: the files after redo, before open transactions are rolled back.
     pub redone: Vec<(String, Vec<u8>)>,
     /// Rows that committed transactions left.
     pub tables: Vec<TableTruth>,
-    /// Transactions to take back.
+    /// Transactions that must be rolled back.
     pub open: Vec<OpenTransaction>,
-    /// Records in the log since the database was started, and the LSN after the last one.
+    /// Number of records in the log since the database was started.
     pub records: u64,
     /// The LSN after the last record, as text.
     pub end: String,
@@ -144,7 +144,7 @@ pub struct Truth {
     pub missing: Vec<PageId>,
 }
 
-/// The values of a row as rows store them; none for NULL.
+/// The values of a row as rows store them; `None` for NULL.
 pub type Values = Vec<Option<Vec<u8>>>;
 
 /// The rows of a table.
@@ -154,22 +154,23 @@ pub struct TableTruth {
     pub name: String,
     /// Names of its columns.
     pub columns: Vec<String>,
-    /// Its rows, in no certain order.
+    /// Its rows, in arbitrary order.
     pub rows: Vec<Values>,
 }
 
 /// A transaction that did not end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenTransaction {
-    /// Its number.
+    /// Transaction number.
     pub number: u32,
     /// The LSN of its first record, as text.
     pub begin: String,
-    /// It changes a structure, and is taken back as a whole.
+    /// The transaction changes a structure, and is rolled back as a whole.
     pub is_system: bool,
-    /// It gave a table its first page. The extent was allocated by a transaction of its own, and goes with it all the same.
+    /// The transaction gave a table its first page. Another transaction allocated the extent, which is still freed by
+    /// the rollback.
     pub creates_chain: bool,
-    /// It is in doubt: ready to commit, which is decided elsewhere. The truth takes it back.
+    /// The transaction is in doubt: ready to commit, but another system decides. The truth rolls it back.
     pub is_prepared: bool,
 }
 
@@ -177,17 +178,18 @@ impl Workload {
     /// Prepares a workload.
     ///
     /// # Errors
-    /// [`LabError`]: a version or a size of virtual log files that workloads do not have, or a folder that cannot be written.
+    /// [`LabError`]: workloads do not support the version or the size of virtual log files, or a folder cannot be
+    /// written.
     pub fn new(spec: Spec) -> Result<Self, LabError> {
         Ok(Self { spec, base: Base::new(&spec)? })
     }
 
-    /// How many records all transactions write.
+    /// Number of records that all transactions write.
     pub fn records(&self) -> u64 {
         self.run(Stop::WithOpen).journal.count
     }
 
-    /// Runs it.
+    /// Runs the workload.
     pub fn crash(&self, stop: Stop, flush: Flush) -> Crashed {
         let mut engine = self.run(stop);
         engine.journal.close();
@@ -217,7 +219,7 @@ impl Workload {
         if let Stop::After(records) = stop {
             engine.journal.limit = records;
         }
-        // A run that stops before its end is a crash like any other.
+        // A run that reaches its limit of records is a crash like any other.
         let _stopped = engine.start().and_then(|()| engine.run(self.spec.transactions)).and_then(|()| match stop {
             Stop::WithOpen => Ok(()),
             Stop::After(_) | Stop::WithoutOpen => engine.end_all(),
@@ -226,7 +228,7 @@ impl Workload {
         engine
     }
 
-    /// Takes back what is open, as recovery would.
+    /// Rolls open transactions back, as recovery would, and returns the resulting files and rows.
     fn truth(&self, mut engine: Engine<'_>, stop: Stop) -> Truth {
         let open = engine.open.iter().map(|(&number, transaction)| OpenTransaction {
             number,
@@ -254,7 +256,7 @@ impl Workload {
 }
 
 impl Engine<'_> {
-    /// The rows of all tables, as committed.
+    /// The committed rows of all tables.
     fn tables(&self) -> Vec<TableTruth> {
         let table = |state: &table::TableState<'_>| TableTruth {
             name: state.table.name.clone(),
@@ -266,7 +268,7 @@ impl Engine<'_> {
 }
 
 impl Crashed {
-    /// Writes data files and log into a folder, and what recovery must make of them into the folder `truth` in it.
+    /// Writes data files and log into a folder, and the files after recovery into its subfolder `truth`.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
         let truth = folder.join("truth");
         let failed = |path: &Path| {

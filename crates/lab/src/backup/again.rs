@@ -1,4 +1,4 @@
-//! A real backup rewritten from its data files: differences show what the lab does not know about SQL Server's output.
+//! A real backup rewritten from its data files: the differences show which output of SQL Server the lab cannot explain.
 
 #![expect(clippy::unwrap_used, reason = "an instrument of tests: a backup that cannot be read has no result")]
 
@@ -11,7 +11,7 @@ use crate::log::Part;
 
 /// Accepted differences: unexplained fields of blocks and objects, or ones that depend on the database's history.
 const UNEXPLAINED: [(&str, &[usize]); 6] = [
-    // A checksum of unknown form, the size as estimated at the start, which restores the database has seen, and flags.
+    // A checksum of unknown form, the size estimated at the start, the restores that the database has seen, and flags.
     ("SCIN", &[0x14, 0x5C, 0x60, 0xF4, 0x14C, 0x150, 0x154, 0x158]),
     ("SCIN", &[0x130, 0x134, 0x138, 0x13C, 0x140, 0x144, 0x148]),
     (
@@ -23,7 +23,7 @@ const UNEXPLAINED: [(&str, &[usize]); 6] = [
     ),
     // Letters that look like leftovers.
     ("SFIN", &[0x400]),
-    // Seconds that a date is apart from the others, perhaps.
+    // Perhaps the seconds by which a date differs from the others.
     ("VOLB", &[0x48]),
     ("TSMP", &[0x50, 0xF8, 0x134]),
 ];
@@ -40,7 +40,7 @@ fn lsn(bytes: &[u8], at: usize) -> Lsn {
     Lsn(number(bytes, at, 4) as u32, number(bytes, at + 4, 4) as u32, number(bytes, at + 8, 2) as u16)
 }
 
-/// A text by its length and place, both counted from the start of a block or object.
+/// A text whose length and place are at `at`; all offsets count from the start of a block or object.
 fn text(bytes: &[u8], at: usize) -> String {
     let (length, from) = (number(bytes, at, 2) as usize, number(bytes, at + 2, 2) as usize);
     let units: Vec<u16> = bytes[from..from + length].chunks(2).map(|unit| number(unit, 0, 2) as u16).collect();
@@ -50,7 +50,7 @@ fn text(bytes: &[u8], at: usize) -> String {
 /// A real backup, and the places of its blocks and configuration objects.
 struct Real {
     bytes: Vec<u8>,
-    /// Blocks and objects by name, in order.
+    /// Places of blocks and objects, by name, in order.
     places: Vec<(String, usize)>,
 }
 
@@ -93,7 +93,7 @@ impl Real {
         self.all(name).pop().unwrap()
     }
 
-    /// Copies what is in the backup and not in the database.
+    /// Copies the metadata that is in the backup but not in the database.
     fn label(&self, facts: &mut Facts) {
         let (tape, raid, set) = (self.last("TAPE"), &self.last("RAID")[22..], self.last("SSET"));
         facts.families = vec![number(tape, 0x34, 4) as u32];
@@ -159,12 +159,12 @@ impl Real {
 
 /// Rewrites the full backup `real`, one set in one file, into `folder` from the data files in it.
 ///
-/// Returns how many bytes differ, by block or configuration object and the field (a multiple of four) in it. Fields of
-/// unknown meaning are left out.
+/// Returns the number of bytes that differ, by block or configuration object and by field (a multiple of four) in it.
+/// Fields of unknown meaning are left out.
 ///
 /// # Panics
 ///
-/// If a file cannot be read or written, or the backup is not of that form.
+/// If a file cannot be read or written, or the backup does not have that form.
 pub fn differences(real: &Path, files: &[PathBuf], folder: &Path) -> BTreeMap<(String, usize), usize> {
     let real = Real::new(real);
     let options = BackupOptions { checksum: !real.all("CSUM").is_empty(), ..BackupOptions::default() };

@@ -1,4 +1,4 @@
-//! Configuration objects: what a set says about its database, filegroups and files.
+//! Configuration objects: a set's description of its database, filegroups and files.
 
 use super::facts::{Facts, FileFacts};
 use super::tape::put;
@@ -13,12 +13,12 @@ pub(super) fn date((year, month, day): (u16, u8, u8), (hour, minute, second): (u
     [a, b, c, d, e]
 }
 
-/// UTF-16.
+/// Text as UTF-16LE.
 pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// An object under construction: tag and length, fields, texts at its end.
+/// An object under construction: tag and length, fields, then texts.
 struct Object(Vec<u8>);
 
 impl Object {
@@ -36,7 +36,7 @@ impl Object {
         self.put(at, &lsn.bytes());
     }
 
-    /// Appends a text; its length and offset go to `at`.
+    /// Appends a text, and writes its length and offset to `at`.
     fn text(&mut self, at: usize, text: &str) {
         let (offset, bytes) = (self.0.len() as u16, utf16(text));
         self.put(at, &(bytes.len() as u16).to_le_bytes());
@@ -51,19 +51,19 @@ impl Object {
     }
 }
 
-/// The configuration at one end of a set.
+/// The configuration at the start or the end of a set.
 pub(super) struct Moment {
-    /// At the end: all is known.
+    /// At the end, when all numbers are known.
     pub(super) is_end: bool,
-    /// Bytes of the set: pages and log at its start, the tape's content at its end.
+    /// Bytes of the set: at the start, those of pages and log; at the end, those on the tape.
     pub(super) bytes: u64,
-    /// Pages copied, by data file.
+    /// Number of copied pages, by data file.
     pub(super) pages: Vec<u32>,
-    /// Bytes of log.
+    /// Number of bytes of log.
     pub(super) log_bytes: u64,
 }
 
-/// All objects.
+/// All configuration objects of a set.
 pub(super) fn configuration(facts: &Facts, moment: &Moment) -> Vec<u8> {
     let mut bytes = set(facts, moment);
     for (id, name) in &facts.filegroups {
@@ -78,7 +78,7 @@ pub(super) fn configuration(facts: &Facts, moment: &Moment) -> Vec<u8> {
     bytes
 }
 
-/// Lengths of the fields by version: of the set, of a filegroup, of a file.
+/// Lengths of the fields by version: those of a set, of a filegroup, of a file.
 fn lengths(version: u16) -> (usize, usize, usize) {
     match version {
         ..655 => (0x158, 0x30, 0x190),
@@ -156,7 +156,7 @@ fn filegroup(facts: &Facts, id: u16, name: &str) -> Vec<u8> {
     object.finish()
 }
 
-/// A file: the data file with this number, or the log.
+/// The object of a file: the data file with this number, or the log.
 fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment) -> Vec<u8> {
     /// Growth in per cent.
     const PERCENT: u32 = 8;

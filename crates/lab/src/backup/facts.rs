@@ -13,12 +13,12 @@ pub(crate) struct FileFacts {
     pub(crate) id: u16,
     pub(crate) filegroup: u16,
     pub(crate) bytes: u64,
-    /// Size at creation.
+    /// Size of the file when it was created.
     pub(crate) first_bytes: u64,
     pub(crate) most_bytes: u64,
     pub(crate) growth: u64,
     pub(crate) grows_by_percent: bool,
-    /// Sector size of its disk.
+    /// Sector size of the disk with the file.
     pub(crate) sector_bytes: u32,
     pub(crate) guid: [u8; 16],
     pub(crate) logical_name: String,
@@ -31,14 +31,14 @@ pub(crate) struct Facts {
     // The media.
     pub(crate) media_set: [u8; 16],
     pub(crate) stripes: u16,
-    /// By stripe.
+    /// Identities of the media families, by stripe.
     pub(crate) families: Vec<u32>,
     pub(crate) media_date: [u8; 5],
     // The set.
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) machine: String,
-    /// Name of the volume that is backed up from.
+    /// Name of the volume with the files that are backed up.
     pub(crate) volume: String,
     pub(crate) server: String,
     /// Identifies the set.
@@ -48,17 +48,17 @@ pub(crate) struct Facts {
     pub(crate) is_copy_only: bool,
     pub(crate) started: [u8; 5],
     pub(crate) finished: [u8; 5],
-    /// In units of 100 ns since 1601.
+    /// Finish time in units of 100 ns since 1601.
     pub(crate) finished_at: u64,
     pub(crate) time_zone: u8,
     // The log.
     pub(crate) first_lsn: Lsn,
     pub(crate) last_lsn: Lsn,
     pub(crate) checkpoint_lsn: Lsn,
-    /// Checkpoint of the last full backup before.
+    /// LSN of the checkpoint of the previous full backup.
     pub(crate) full_backup_lsn: Lsn,
     pub(crate) redo_lsn: Lsn,
-    // The full backup that a differential is based on; of a full one, the one before it.
+    // The full backup on which a differential is based; of a full backup, the previous one.
     pub(crate) base_lsn: Lsn,
     pub(crate) base_set: [u8; 16],
     pub(crate) base_at: u64,
@@ -73,7 +73,7 @@ pub(crate) struct Facts {
     pub(crate) binding: [u8; 16],
     pub(crate) family: [u8; 16],
     pub(crate) fork: [u8; 16],
-    /// The recovery fork before, and where this one began.
+    /// The previous recovery fork, and the LSN where the current one began.
     pub(crate) earlier_fork: ([u8; 16], Lsn),
     pub(crate) filegroups: Vec<(u16, String)>,
     pub(crate) files: Vec<FileFacts>,
@@ -82,11 +82,11 @@ pub(crate) struct Facts {
     pub(crate) more_logs: Vec<FileFacts>,
 }
 
-/// The first second of backups in 100 ns since 1601: 2024-02-01.
+/// Start of the first backup, 2024-02-01, in units of 100 ns since 1601.
 const EPOCH: u64 = 133_512_192_000_000_000;
 
 impl Facts {
-    /// The metadata of a backup of `origin` taken at `step`: steps are minutes, each with its own log.
+    /// The metadata of a backup of `origin` at `step`. Steps are minutes; each has its own log.
     pub(crate) fn new(origin: &Origin, step: u8, options: &BackupOptions) -> Result<Self, LabError> {
         let boot = origin.boot()?;
         let seed = mix(u64::from_le_bytes(boot.family[..8].try_into().unwrap_or_default()));

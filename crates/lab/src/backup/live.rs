@@ -1,4 +1,4 @@
-//! Backups of a database in use: pages as they lay on disk while they were copied, and the log that goes with them.
+//! Backups of a database in use: pages as they were on disk when they were copied, and the log for them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::fixed::{log_file_guid, log_file_id, log_suffix};
 use crate::log::{LogForm, Part};
 use crate::page::{Lsn, PageVerify};
 
-/// What a set has.
+/// The contents of a set.
 #[derive(Clone, Debug)]
 pub(crate) enum LiveKind {
     /// All pages in use.
     Full,
     /// Extents that changed since the full backup.
     Differential(Vec<(u16, u32)>),
-    /// Log alone.
+    /// Only log.
     Log,
 }
 
@@ -29,24 +29,24 @@ pub(crate) struct LiveSet<'a> {
     pub(crate) kind: LiveKind,
     /// The data files as they were copied.
     pub(crate) files: &'a [PathBuf],
-    /// Its number: minutes since the first one.
+    /// Number of the set: minutes since the first one.
     pub(crate) step: u8,
     /// The last full backup: its number, and its checkpoint.
     pub(crate) base: Option<(u8, Lsn)>,
-    /// The first LSN in it, that of its checkpoint, and the one after its last.
+    /// First LSN in the set, LSN of its checkpoint, and the LSN after its last.
     pub(crate) lsns: (Lsn, Lsn, Lsn),
-    /// Day of March 2024 and time of day at which it began and ended.
+    /// Day of March 2024 and time of day at its begin and end.
     pub(crate) times: [(u8, (u8, u8, u8)); 2],
-    /// Log blocks, and where they lie in the log file.
+    /// Log blocks, and their places in the log files.
     pub(crate) log: (Vec<u8>, Vec<Part>),
-    /// How many log files there are.
+    /// Number of log files.
     pub(crate) log_files: u16,
     pub(crate) checksum: bool,
     pub(crate) compressed: bool,
     pub(crate) stripes: u16,
 }
 
-/// Writes the set to files of its own, one per stripe.
+/// Writes the set to its own files, one per stripe.
 pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<PathBuf>, LabError> {
     let options = BackupOptions {
         base: set

@@ -12,9 +12,9 @@ use crate::page::{self, Lsn, PageVerify, page_type};
 
 /// Bytes of an extent.
 pub(super) const EXTENT_BYTES: usize = EXTENT as usize * PAGE;
-/// Start of a map's bits: after the header, an IAM-like first record and four bytes of the second.
+/// Start of a map's bits: after the header, the first record (like that of an IAM page) and four bytes of the second.
 const MAP: usize = 194;
-/// All of them.
+/// All bits of a map.
 pub(super) const MAP_BITS: Range<usize> = MAP..MAP + MAP_EXTENTS as usize / 8;
 /// Extents that a map page describes.
 const MAP_EXTENTS: u32 = GAM_INTERVAL / EXTENT;
@@ -32,7 +32,7 @@ struct OriginFile {
     bytes: u64,
 }
 
-/// What the boot page says.
+/// The fields of the boot page that backups need.
 pub(super) struct BootFacts {
     pub(super) name: String,
     pub(super) version: u16,
@@ -43,7 +43,7 @@ pub(super) struct BootFacts {
     pub(super) checkpoint: Lsn,
     pub(super) family: [u8; 16],
     pub(super) fork: [u8; 16],
-    /// The recovery fork before, and where this one began.
+    /// The previous recovery fork, and the LSN where the current one began.
     pub(super) earlier_fork: ([u8; 16], Lsn),
     pub(super) verify: PageVerify,
 }
@@ -86,7 +86,7 @@ impl Origin {
         Ok(Self { files })
     }
 
-    /// Ids of the files, and how many whole extents they have.
+    /// Ids of the files, each with its number of whole extents.
     pub(super) fn extents(&self) -> Vec<(u16, u32)> {
         self.files.iter().map(|file| (file.id, file.extents)).collect()
     }
@@ -118,7 +118,7 @@ impl Origin {
             return Err(LabError::Description("the boot page is damaged: nothing can be backed up".to_owned()));
         }
         let record = &bytes[96..];
-        // Behind the name may be what is left of a longer one.
+        // The rest of a longer earlier name may follow the name.
         let length = match number(record, 0x134, 4) as usize {
             length @ 2..=0x100 if length.is_multiple_of(2) => length,
             _ => 0x100,
@@ -131,7 +131,7 @@ impl Origin {
             version: number(record, 4, 2) as u16,
             compatibility: record[0x13A],
             build: [record[0x2AC], record[0x2AD], record[0x2AE], record[0x2AF]],
-            // Locale and flags of comparison; the boot page has them beside the sort order.
+            // Locale and comparison flags; the boot page has them beside the sort order.
             collation: 0x409 | u32::from(record[0x189]) << 16,
             sort_order: record[0x18B],
             checkpoint: lsn(record, 0x15C),
@@ -160,12 +160,12 @@ impl Origin {
         found.map(<[u8]>::to_vec).ok_or_else(|| LabError::Description(format!("the header of file {file} is damaged")))
     }
 
-    /// Identifies the database.
+    /// The GUID of the database.
     pub(super) fn binding(&self) -> Result<[u8; 16], LabError> {
         Ok(sixteen(&self.header(1, 0)?, 0))
     }
 
-    /// The header fields of the files; the path is the file's name alone.
+    /// The header fields of the files; the path is only the file name.
     pub(super) fn file_facts(&self) -> Result<Vec<FileFacts>, LabError> {
         let mut facts = Vec::new();
         for file in &self.files {
@@ -193,14 +193,14 @@ impl Origin {
         Ok(self.page(id)?.split_off(MAP))
     }
 
-    /// The extents that a full backup copies: those in use, shared ones with free pages, the first one of each interval
-    /// of the maps, and those with a PFS page.
+    /// The extents that a full backup copies: those in use, shared ones with free pages, the first extent of each map
+    /// interval, and those with a PFS page.
     pub(super) fn in_use(&self) -> Result<Vec<(u16, u32)>, LabError> {
         let mut all = Vec::new();
         for file in &self.files {
             for interval in 0..file.extents.div_ceil(MAP_EXTENTS) {
                 let first = interval * GAM_INTERVAL;
-                // The first interval has its maps after file header and PFS page.
+                // The maps of the first interval come after file header and PFS page.
                 let gam = if interval == 0 { 2 } else { first };
                 let gam_bits = self.map(PageId::new(file.id, gam))?;
                 let sgam_bits = self.map(PageId::new(file.id, gam + 1))?;

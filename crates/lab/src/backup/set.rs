@@ -1,4 +1,4 @@
-//! One set on the tapes of its stripes.
+//! One set on the tapes of all stripes.
 
 use super::config::{Moment, configuration, utf16};
 use super::facts::Facts;
@@ -9,14 +9,14 @@ use crate::ids::{EXTENT, PAGE};
 use crate::log::{LogForm, Part};
 use crate::page::{self, PageVerify};
 
-/// The source of an extent, by file id and number.
+/// Extents, by file id and number.
 pub(super) type Extents = Vec<(u16, u32)>;
 
 /// The contents of a set.
 pub(super) struct Content {
     /// Regions of pages, each distributed to the stripes.
     pub(super) regions: Vec<Vec<Extents>>,
-    /// Extents of the first region that are counted and not there.
+    /// Extents of the first region that are counted but missing.
     pub(super) left_out: Extents,
     /// Log blocks, and their places in the log file.
     pub(super) log: Vec<u8>,
@@ -25,26 +25,26 @@ pub(super) struct Content {
     pub(super) with_checksum: bool,
 }
 
-/// Log in a backup is padded to a multiple of this.
+/// Unit to which log in a backup is padded.
 const LOG_UNIT: usize = 1 << 16;
-/// Where regions of several files or stripes end.
+/// Unit to which regions are padded in backups of several files or stripes.
 const REGION_UNIT: usize = (1 << 20) / EXTENT_BYTES;
 /// Type of the pages after the last extent.
 const FILLER: u8 = 0x65;
 
-/// Texts of a block: length and place of each go to the fields that name it.
+/// Fields of a block with its texts. The length and place of each text go to the field for it.
 struct Texts {
     fields: Vec<u8>,
     header: usize,
 }
 
 impl Texts {
-    /// Fields of `length` bytes after a header of `header` bytes.
+    /// Zeroed fields of `length` bytes after a header of `header` bytes.
     fn new(header: usize, length: usize) -> Self {
         Self { fields: vec![0; length], header }
     }
 
-    /// `at` counts from the header's start.
+    /// Writes a field; `at` counts from the start of the header.
     fn put(&mut self, at: usize, value: &[u8]) {
         put(&mut self.fields, at - self.header, value);
     }
@@ -101,10 +101,10 @@ fn attributes(facts: &Facts) -> u32 {
     kind | if facts.is_copy_only { 2 } else { 0 }
 }
 
-/// Returns the bytes of an extent of a region.
+/// A function that returns the bytes of an extent of a region.
 pub(super) type Fetch<'a> = dyn FnMut(usize, (u16, u32)) -> Result<Vec<u8>, LabError> + 'a;
 
-/// Writes a set to one stripe. `catalog` has the sets before it, and gets this one.
+/// Writes a set to one stripe. `catalog` has the previous sets; this one is added.
 pub(super) fn write(
     tape: &mut Tape,
     (facts, content): (&Facts, &Content),
@@ -135,7 +135,7 @@ pub(super) fn write(
         pages(tape, content.with_checksum, (number, frames), extents, fetch)?;
     }
     log(tape, facts, content, stripe == 0)?;
-    // Counted up to the block that begins the last part.
+    // Counts all bytes up to the block that begins the last part.
     let bytes = tape.since_filemark() + BLOCK;
     let moment = Moment { is_end: true, bytes, pages: copied(content.regions.len().saturating_sub(1)), log_bytes };
     tape.block(&Block { tag: b"MSLS", attributes: 0, strings: 2, fields: vec![0; 4] })?;
@@ -166,7 +166,7 @@ fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io:
     texts.put(0x34, &2u32.to_le_bytes());
     texts.put(0x44, &facts.started);
     texts.text(0x38, &utf16("C:"));
-    // The volume has a place for its name even if it has none.
+    // The volume has a field for its name even if it has none.
     texts.put(0x3E, &0x4Du16.to_le_bytes());
     texts.text(0x3C, &utf16(&facts.volume));
     texts.text(0x40, &utf16(&facts.machine));
@@ -174,7 +174,7 @@ fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io:
     tape.spad()
 }
 
-/// A region of pages of one stripe: `frames` extents, the last of them perhaps fillers.
+/// Writes a region of one stripe: `frames` extents, of which the last ones may be fillers.
 fn pages(
     tape: &mut Tape,
     with_checksum: bool,
@@ -204,13 +204,13 @@ fn filler() -> [u8; PAGE] {
     (page[0], page[1]) = (1, FILLER);
     put(&mut page, 28, &8096u16.to_le_bytes());
     put(&mut page, 30, &96u16.to_le_bytes());
-    // Its file number belongs to no file.
+    // This file number belongs to no file.
     put(&mut page, 50, &[1]);
     page::protect(&mut page, PageVerify::Checksum);
     page
 }
 
-/// A block for each part of the log file; those in use hold the log, in the first stripe.
+/// Writes a block for each part of the log file. Those of used parts contain the log, in the first stripe only.
 fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std::io::Result<()> {
     let length = match facts.version {
         ..655 => 0x24,
@@ -250,9 +250,9 @@ fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std
     Ok(())
 }
 
-/// The end of the set, and the catalog of all sets so far.
+/// Writes the end of the set, and the catalog of all sets so far.
 fn end(tape: &mut Tape, facts: &Facts, stripe: usize, position: u16, catalog: &[CatalogEntry]) -> std::io::Result<()> {
-    // SQL Server 2005 names the next block.
+    // In SQL Server 2005, this is the place of the next block.
     let ended_at = tape.at() + if tape.is_of_2005 { BLOCK } else { 0 };
     let block = |at: u64| {
         let mut fields = vec![0; 0x58 - 0x34];

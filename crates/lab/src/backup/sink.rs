@@ -6,15 +6,15 @@ use std::ops::Range;
 
 use super::xpress;
 
-/// Takes the bytes of a tape.
+/// A destination for the bytes of a tape.
 pub(super) trait Sink {
-    /// Takes bytes.
+    /// Writes bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// A descriptor block begins here.
+    /// Called where a descriptor block begins.
     fn boundary(&mut self) -> io::Result<()>;
-    /// Takes a soft filemark.
+    /// Writes a soft filemark.
     fn filemark(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Called at the end. Takes the places of the tape covered by a checksum; returns those of the file.
+    /// Ends the output. `places` are the ranges of the tape that a checksum covers; returns those of the file.
     fn finish(&mut self, places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>>;
 }
 
@@ -47,9 +47,9 @@ const RECORD: usize = 128 * SECTOR;
 /// The version of the container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Container {
-    /// As SQL Server 2008 writes it.
+    /// The format of SQL Server 2008.
     Version1,
-    /// As SQL Server 2008 R2 and later write it.
+    /// The format of SQL Server 2008 R2 and later.
     Version2,
 }
 
@@ -57,11 +57,11 @@ pub enum Container {
 pub(super) struct Compressed {
     out: BufWriter<File>,
     container: Container,
-    /// Bytes written to the file.
+    /// Number of bytes written to the file.
     at: u64,
-    /// Bytes of the tape waiting for their record.
+    /// Bytes of the tape that are not in a record yet.
     waiting: Vec<u8>,
-    /// Places of the file covered by a checksum.
+    /// Ranges of the file that a checksum covers.
     places: Vec<Range<u64>>,
 }
 
@@ -87,7 +87,7 @@ impl Compressed {
         self.out.write_all(bytes)
     }
 
-    /// Writes whole sectors as a record; as two, if they cannot be made smaller.
+    /// Writes whole sectors as a record; splits them into two records if compression does not make them smaller.
     fn record(&mut self, data: &[u8]) -> io::Result<()> {
         let packed = xpress::compress(data);
         if packed.len() >= data.len() && data.len() > SECTOR {
@@ -106,7 +106,7 @@ impl Compressed {
                 header.extend([0; 20]);
             }
         }
-        // Tag and sizes must be those of a record, or there is none.
+        // A change of tag or sizes would make the record unreadable, so they count as covered.
         self.places.push(self.at..self.at + 4);
         let from = self.at + header.len() as u64;
         self.places.push(from..from + 4 + packed.len() as u64);
@@ -116,7 +116,7 @@ impl Compressed {
     }
 
     /// Pads to a multiple of `unit` with an empty record, whose header has no checksum, as in all known compressed
-    /// backups. If its header does not fit, it takes another unit.
+    /// backups. If its header does not fit, the padding is one unit longer.
     fn filler(&mut self, unit: u64) -> io::Result<()> {
         let (tag, length) = if self.container == Container::Version1 { (0x84, 4) } else { (0x24, 24) };
         if self.at.is_multiple_of(unit) {
@@ -153,7 +153,7 @@ impl Sink for Compressed {
     }
 
     fn boundary(&mut self) -> io::Result<()> {
-        // Partial records hold whole blocks.
+        // Partial records contain whole blocks.
         if self.waiting.len() < RECORD / 4 { Ok(()) } else { self.flush_records() }
     }
 
@@ -172,7 +172,7 @@ impl Sink for Compressed {
     }
 }
 
-/// Words XORed, the sum rotated by one bit before each; the last one is padded with zeros.
+/// XORs the words, rotating the sum by one bit before each; the last word is padded with zeros.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.chunks(4).fold(0, |sum: u32, chunk| {
         let mut word = [0; 4];

@@ -9,37 +9,38 @@ use super::sink::Sink;
 const HEADER: usize = 52;
 /// Length of the header of a stream.
 const STREAM: usize = 22;
-/// Windows NT, as SQL Server says on every system.
+/// Windows NT, as SQL Server writes on every system.
 const SYSTEM: [u8; 2] = [0x0E, 1];
 
 /// Media attributes of a stream.
 pub(super) mod attribute {
-    /// Padding before data, so that it starts at a block.
+    /// Padding before data, so that the data starts at a block.
     pub(crate) const PADDING: u16 = 0x80;
     /// Pages.
     pub(crate) const DATA: u16 = 2;
-    /// The empty stream that ends them.
+    /// The empty stream that ends the pages.
     pub(crate) const DATA_END: u16 = 6;
     /// A checksum follows.
     pub(crate) const SUMMED: u16 = 0x100;
 }
 
-/// Blocks are counted in this unit, and start at its multiples.
+/// Unit in which blocks are counted, and at whose multiples they start.
 pub(super) const BLOCK: u64 = 1024;
 
-/// The device, by its sectors: the size of a filemark. Data and what follows a filemark start at its multiples.
+/// A device with its sector size, which is also the size of a filemark. Data and anything after a filemark start at its
+/// multiples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
     pub(super) sector: usize,
 }
 
-/// An old disk.
+/// An older disk.
 pub(super) const SMALL: Device = Device { sector: 512 };
-/// A current disk, and what compressed backups are written for.
+/// A current disk; compressed backups are also written for it.
 pub(super) const LARGE: Device = Device { sector: 4096 };
 
 impl Device {
-    /// What data is aligned to.
+    /// Unit to which data is aligned.
     fn unit(self) -> u64 {
         BLOCK.max(self.sector as u64)
     }
@@ -49,21 +50,21 @@ impl Device {
 pub(super) struct Tape {
     sink: Box<dyn Sink>,
     pub(super) device: Device,
-    /// As SQL Server 2005 writes it.
+    /// Whether the tape has the format of SQL Server 2005.
     pub(super) is_of_2005: bool,
-    /// Bytes written.
+    /// Number of bytes written.
     at: u64,
-    /// Where the last filemark ended: blocks are counted from there.
+    /// End of the last filemark, from which blocks are counted.
     origin: u64,
     /// Places of the filemarks.
     filemarks: Vec<u64>,
     /// Number of the next block in its set.
     control: u32,
-    /// Sum over the data of the current stream.
+    /// Checksum over the data of the current stream.
     sum: u32,
-    /// Where its data starts.
+    /// Start of the data of the current stream.
     data_at: u64,
-    /// Places covered by a checksum.
+    /// Ranges that a checksum covers.
     places: Vec<Range<u64>>,
 }
 
@@ -71,9 +72,9 @@ pub(super) struct Tape {
 pub(super) struct Block<'a> {
     pub(super) tag: &'a [u8; 4],
     pub(super) attributes: u32,
-    /// 2 where texts are Unicode.
+    /// 2 if texts are Unicode.
     pub(super) strings: u8,
-    /// What follows the header.
+    /// The bytes after the header.
     pub(super) fields: Vec<u8>,
 }
 
@@ -93,12 +94,12 @@ impl Tape {
         }
     }
 
-    /// Bytes written so far.
+    /// Number of bytes written so far.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Bytes of whole blocks since the last filemark.
+    /// Number of bytes, in whole blocks, since the last filemark.
     pub(super) fn since_filemark(&self) -> u64 {
         self.at - self.origin
     }
@@ -113,7 +114,7 @@ impl Tape {
         self.sink.write(bytes)
     }
 
-    /// This many bytes from here on have a checksum.
+    /// Notes that a checksum covers this many bytes from here on.
     fn covered(&mut self, bytes: u64) {
         self.places.push(self.at..self.at + bytes);
     }
@@ -127,14 +128,14 @@ impl Tape {
         put(&mut bytes, 4, &block.attributes.to_le_bytes());
         put(&mut bytes, 8, &(length as u16).to_le_bytes());
         put(&mut bytes, 10, &SYSTEM);
-        // The media's and the last blocks of a set are not counted.
+        // The media block and the last block of a set are not counted.
         if !matches!(block.tag, b"TAPE" | b"ESET") {
             put(&mut bytes, 0x14, &((self.at - self.origin) / BLOCK).to_le_bytes());
             put(&mut bytes, 0x24, &self.control.to_le_bytes());
             self.control += 1;
         }
         if block.tag == b"SSET" {
-            // Room for data of the system: 21 bytes, the last of which lie at 0x64.
+            // Length and offset of data of the operating system: 21 bytes at 0x64.
             put(&mut bytes, 0x2C, &[0x15, 0, 0x64, 0]);
         }
         bytes[0x30] = block.strings;
@@ -164,7 +165,8 @@ impl Tape {
         self.align(4)
     }
 
-    /// Starts a stream of `length` bytes of pages or log, which begins at a block; `data` and `end_data` follow.
+    /// Starts a stream of `length` bytes of pages or log. The data begins at a block; `data` and `end_data` must
+    /// follow.
     pub(super) fn start_data(&mut self, tag: &[u8; 4], attributes: u16, length: u64) -> io::Result<()> {
         // Two zero bytes precede the data.
         self.pad(b"APAD", attribute::PADDING, (STREAM as u64 + 2, self.device.unit()))?;
@@ -175,13 +177,13 @@ impl Tape {
         Ok(())
     }
 
-    /// Writes whole sectors of the data.
+    /// Writes whole sectors of data.
     pub(super) fn data(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sum = sectors(self.sum, bytes);
         self.write(bytes)
     }
 
-    /// Ends the data; its checksum follows if wanted.
+    /// Ends the data, and writes its checksum if wanted.
     pub(super) fn end_data(&mut self, with_checksum: bool) -> io::Result<()> {
         self.align(4)?;
         if !with_checksum {
@@ -189,29 +191,29 @@ impl Tape {
         }
         self.places.push(self.data_at..self.at);
         let sum = self.sum.to_le_bytes();
-        // Padding of the stream to a multiple of four is not part of the sum.
+        // The padding of the stream to a multiple of four is not part of the sum.
         let stored_at = self.at + STREAM as u64;
         self.stream(b"CSUM", 0, &sum)?;
         self.places.push(stored_at..stored_at + sum.len() as u64);
         Ok(())
     }
 
-    /// Pads a block with a last stream.
+    /// Ends a block with a padding stream.
     pub(super) fn spad(&mut self) -> io::Result<()> {
         self.pad(b"SPAD", 0, (0, BLOCK))
     }
 
-    /// Pads to where the device can continue after a filemark.
+    /// Pads to a place where a filemark is possible on the device.
     pub(super) fn spad_device(&mut self) -> io::Result<()> {
         self.pad(b"SPAD", 0, (0, self.device.unit()))
     }
 
-    /// A stream of zeros, so that the next one starts where the device wants it.
+    /// Writes a stream of zeros, so that the next stream starts at a multiple of the device's unit.
     pub(super) fn opad(&mut self) -> io::Result<()> {
         self.pad(b"OTCP", 0, (0, self.device.unit()))
     }
 
-    /// Pads with a stream of zeros, so that a unit begins `ahead` bytes later.
+    /// Writes a stream of zeros of such length that a unit begins `ahead` bytes after it.
     fn pad(&mut self, tag: &[u8; 4], attributes: u16, (ahead, unit): (u64, u64)) -> io::Result<()> {
         let least = self.at + STREAM as u64 + ahead - self.origin;
         let length = least.next_multiple_of(unit) - least;
@@ -224,10 +226,10 @@ impl Tape {
         self.write(&vec![0; missing as usize])
     }
 
-    /// Writes a soft filemark, which lists those before it.
+    /// Writes a soft filemark with a list of those before it.
     pub(super) fn filemark(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; self.device.sector];
-        // Start of the list of filemarks: recorded since 2008.
+        // Start of the list of filemarks, which exists since 2008.
         let list = if self.is_of_2005 { 0x3C } else { 0x48 };
         let room = (self.device.sector - list) / 8;
         bytes[..4].copy_from_slice(b"SFMB");
@@ -251,13 +253,14 @@ impl Tape {
         self.sink.filemark(&bytes)
     }
 
-    /// Ends the file; returns its places covered by a checksum, other than those of pages and log blocks.
+    /// Ends the file; returns the ranges that a checksum covers, except those of page checksums and log block
+    /// checksums.
     pub(super) fn finish(mut self) -> io::Result<Vec<Range<u64>>> {
         self.sink.finish(self.places)
     }
 }
 
-/// Overwrites bytes from `at` on.
+/// Overwrites the bytes from `at` on.
 pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
@@ -267,7 +270,7 @@ fn words(bytes: &[u8]) -> u16 {
     bytes.chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]]))
 }
 
-/// The words of each sector XORed, the sum rotated by a bit before each.
+/// XORs the words of each sector, rotating the sum by one bit before each sector.
 pub(crate) fn sectors(sum: u32, bytes: &[u8]) -> u32 {
     bytes.chunks(512).fold(sum, |sum, sector| {
         let words = sector.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));

@@ -1,19 +1,20 @@
-//! A compressor for XPRESS with Huffman coding ([MS-XCA] 2.1): greedy matches, then codes for what was found.
+//! A compressor for XPRESS with Huffman coding ([MS-XCA] 2.1): finds matches greedily, then assigns codes to the
+//! symbols.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const SYMBOLS: usize = 512;
-/// Longest code.
+/// Length of the longest code in bits.
 const MOST_BITS: u8 = 15;
-/// Comes after the last byte.
+/// Symbol that follows the last byte.
 const END: u16 = 256;
 const LEAST_MATCH: usize = 3;
 const HASH_BITS: u32 = 14;
-/// Earlier places that are tried for a match.
+/// Number of earlier places tried for a match.
 const TRIES: usize = 8;
 
-/// A symbol, and for a match its length beyond the least one and its distance.
+/// A symbol; for a match also its distance, and its length minus the least one.
 #[derive(Clone, Copy)]
 struct Token {
     symbol: u16,
@@ -36,7 +37,7 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     for token in &tokens {
         let symbol = usize::from(token.symbol);
         out.bits(lengths[symbol].into(), codes[symbol].into());
-        // Symbol 256 as a match of three bytes at distance one is never made: it ends the block.
+        // Symbol 256, a match of three bytes at distance one, is never used as a match, because it ends the block.
         if token.symbol <= END {
             continue;
         }
@@ -52,7 +53,7 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     out.finish()
 }
 
-/// Bytes and matches: at each place the longest match among the last few places with the same three bytes.
+/// Bytes and matches. At each place, it takes the longest match among the last few places with the same three bytes.
 fn tokens(data: &[u8]) -> Vec<Token> {
     let mut heads = vec![u32::MAX; 1 << HASH_BITS];
     let mut before = vec![u32::MAX; data.len()];
@@ -95,12 +96,12 @@ fn tokens(data: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// How many bytes from `earlier` on equal those from `at` on.
+/// The number of bytes from `earlier` on that equal those from `at` on.
 fn common(data: &[u8], earlier: usize, at: usize) -> usize {
     data[at..].iter().zip(&data[earlier..]).take_while(|(one, other)| one == other).count()
 }
 
-/// Lengths of Huffman codes, none longer than allowed: if one is, rare symbols are counted as less rare.
+/// Lengths of Huffman codes. While one is too long, rare symbols are counted as less rare.
 fn code_lengths(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
     let mut counts = *counts;
     loop {
@@ -115,7 +116,7 @@ fn code_lengths(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
 }
 
 fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
-    // Nodes by weight; symbols come first, then pairs. Parents by node.
+    // The heap has nodes by weight; symbols are numbered first, then pairs. `parents` has the parent of each node.
     let mut heap: BinaryHeap<Reverse<(u32, usize)>> = counts
         .iter()
         .enumerate()
@@ -137,7 +138,7 @@ fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
         }
         heap.push(Reverse((first + second, node)));
     }
-    // A pair comes after its parts, so that depths are known from the root down.
+    // A pair has a greater number than its parts, so going backward gives depths from the root down.
     let mut depths = vec![0u8; parents.len()];
     for node in (0..parents.len()).rev() {
         if let Some(&depth) = depths.get(parents[node]) {
@@ -148,7 +149,7 @@ fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
     lengths
 }
 
-/// Codes in the order of their lengths, and of the symbols.
+/// Codes, assigned in the order of their lengths, then of the symbols.
 fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     let mut codes = [0; SYMBOLS];
     let mut next = 0u32;
@@ -162,7 +163,8 @@ fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     codes
 }
 
-/// Bits go out in words of 16, highest first; bytes between them go where a reader that is two words ahead finds them.
+/// Writes bits in words of 16, highest bit first. Bytes go where a reader that has already read two words ahead finds
+/// them.
 struct Writer {
     out: Vec<u8>,
     word: u32,
@@ -213,7 +215,7 @@ impl Writer {
 mod tests {
     use super::*;
 
-    /// [MS-XCA] 3.1: what a compressor makes of these texts.
+    /// Compresses the texts of [MS-XCA] 3.1 and compares the results.
     #[test]
     fn published_vectors() {
         let packed = compress(&b"abc".repeat(100));
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn no_code_is_too_long() {
-        // Counts that grow as Fibonacci's numbers give the longest codes.
+        // Counts that grow like Fibonacci numbers give the longest codes.
         let mut counts = [0; SYMBOLS];
         let (mut one, mut two) = (1u32, 1u32);
         for count in counts.iter_mut().take(40) {

@@ -1,4 +1,4 @@
-//! Objects, columns and indexes: sysschobjs, syscolpars, sysidxstats, sysiscols and what refers to them.
+//! Objects, columns and indexes: sysschobjs, syscolpars, sysidxstats, sysiscols, and the tables that refer to them.
 
 use super::Field::{Bytes, Number, Text};
 use super::{Catalogue, base};
@@ -9,7 +9,7 @@ use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
 const DBO: i64 = 1;
-/// sysschobjs.status of user tables, DEFAULT and CHECK constraints.
+/// sysschobjs.status of user tables, of DEFAULT constraints and of CHECK constraints.
 const USER_TABLE_STATUS: i64 = 0xE_0000;
 const DEFAULT_STATUS: i64 = 0x2_0000;
 const CHECK_STATUS: i64 = 0x12_0000;
@@ -20,7 +20,7 @@ const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;
 const PRIMARY_KEY: i64 = 0x20;
 const FILTERED: i64 = 0x2_0000;
-/// Its meaning is unknown; on every index from 2019 on.
+/// A bit of unknown meaning that every index has from 2019 on.
 const SINCE_2019: i64 = 0x8_0000;
 
 /// sysiscols.status.
@@ -40,12 +40,12 @@ const SPARSE: i64 = 0x100_0000;
 const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
 const FILTER_TEXT: i64 = 66;
-/// sql_variant: int, version 1, 2 = one byte per character.
+/// Header of an sql_variant: int, version 1; 2 means one byte per character.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
 
 /// syssingleobjrefs.class: primary key or unique constraint to its index, from 2012 on.
 const CONSTRAINT_INDEX: i64 = 93;
-/// Foreign key to the table it refers to and that one's index, to its own columns, to the columns it refers to.
+/// Foreign key to the referenced table and its index, to its own columns, to the referenced columns.
 const KEY_TABLE: i64 = 27;
 const KEY_FROM: i64 = 28;
 const KEY_TO: i64 = 29;
@@ -53,9 +53,9 @@ const KEY_TO: i64 = 29;
 const BOUND_USE: i64 = 1;
 const FILTER_USE: i64 = 5;
 
-/// Object ids that belong to a table.
+/// Ids of the objects of a table.
 pub(crate) struct TableIds {
-    /// Foreign key to the referenced table and index, to its own columns, to the referenced columns.
+    /// The id of the table.
     pub object: i32,
     /// The id of its primary key.
     pub key: Option<i32>,
@@ -131,7 +131,7 @@ impl Catalogue<'_> {
     }
 
     fn add_index(&mut self, rowset: &BuiltRowset, name: &str, kind: u8, status: i64) {
-        // From 2012 on this column is 0 in every row.
+        // From 2012 on, the engine writes 0 to this column in every row.
         let group = rowset.units.first().map_or(1, |(_, unit)| i64::from(unit.group));
         let data_space = if self.description.version < Version::V706 { group } else { 0 };
         let mut fields = vec![
@@ -227,7 +227,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the rows of a table's CHECK constraints and foreign keys; `objects` are the ids of all tables.
+    /// Adds the rows of a table's CHECK constraints and foreign keys; `objects` has the ids of all tables.
     pub(crate) fn describe_constraints(&mut self, table: usize, objects: &[i32], ids: &mut Ids) {
         let description = self.description;
         let (Some(table), Some(&object)) = (description.tables.get(table), objects.get(table)) else { return };
@@ -344,7 +344,7 @@ impl Catalogue<'_> {
     }
 }
 
-/// syscolpars.idtval: last value, increment and seed, each as long as the type, and whether there is no value yet.
+/// syscolpars.idtval: last value, increment and seed, each as long as the type, then whether there is no value yet.
 fn identity_mark(column: &Column, rows: u64) -> Option<Vec<u8>> {
     let Values::Serial { start, step } = column.values else { return None };
     let current = start + step * (rows.max(1) - 1) as i64;

@@ -9,7 +9,7 @@ use crate::sample::Sample;
 use crate::types::Storage;
 use crate::version::Version;
 
-/// sysrscols.status, and what 2005 had in syshobtcolumns.status.
+/// sysrscols.status; syshobtcolumns.status in 2005.
 const DROPPED: i64 = 2;
 const DESCENDING: i64 = 8;
 const UNIQUIFIER: i64 = 0x10;
@@ -63,7 +63,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the default that rows have in which a column is not stored: an sql_variant.
+    /// Adds the default, as an sql_variant, for rows that do not store a column.
     fn keep_default(&mut self, rowset: u64, order: i64, column: &PhysicalColumn, default: i32) {
         let mut bytes = Vec::new();
         column.ty.encode_number(default.into(), &mut bytes);
@@ -110,8 +110,8 @@ impl Catalogue<'_> {
         );
     }
 
-    /// Counts the rows of the base tables, once all but sysrowsets, syshobts and sysallocunits are complete, and adds
-    /// the row of each rowset with its count.
+    /// Counts the rows of the base tables and adds the row of each rowset with its count. All base tables except
+    /// sysrowsets, syshobts and sysallocunits must be complete.
     pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset]) {
         let units: usize = system.iter().map(|rowset| rowset.units.len()).sum();
         for at in 0..system.len() {
@@ -127,7 +127,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Rows of a base table so far.
+    /// Number of rows of a base table so far.
     pub(super) fn row_count(&self, object: i32) -> usize {
         self.rows.get(&object).map_or(0, SystemRows::len)
     }

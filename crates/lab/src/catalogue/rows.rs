@@ -1,22 +1,22 @@
-//! Rows of base tables until they are written: in one buffer, as a database of many tables has millions.
+//! Rows of base tables before they are written, in one buffer, because a database of many tables has millions of them.
 
 use crate::row::Row;
 
-/// Length byte of NULL.
+/// Length byte that stands for NULL.
 const NULL: u8 = 255;
-/// Length byte of a value whose length follows in four bytes.
+/// Length byte of a value whose length is in the next four bytes.
 const LONG: u8 = 254;
 
 /// The rows of a base table.
 #[derive(Default)]
 pub(crate) struct SystemRows {
     bytes: Vec<u8>,
-    /// Where each row ends.
+    /// End of each row in the buffer.
     ends: Vec<usize>,
 }
 
 impl SystemRows {
-    /// Adds a row: a value per column, in column order.
+    /// Adds a row, with a value for each column in order.
     pub(super) fn push(&mut self, values: impl Iterator<Item = Option<Vec<u8>>>) {
         for value in values {
             match (&value, value.as_ref().map(|value| u8::try_from(value.len()))) {
@@ -37,7 +37,7 @@ impl SystemRows {
         self.ends.len()
     }
 
-    /// Removes all rows from this one on.
+    /// Removes all rows from this number on.
     pub(super) fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));

@@ -22,7 +22,7 @@ use crate::version::Version;
 /// The only page of sysfiles1 and its IAM page, since SQL Server 7.
 const SYSFILES1_PAGE: u32 = 32;
 const SYSFILES1_IAM: u32 = 12;
-/// Base tables whose units have ordinary ids; those of the others come from object and index.
+/// Base tables whose units have ordinary ids; the ids of other units follow from object and index.
 const ORDINARY_IDS: [i32; 17] = [46, 58, 67, 68, 69, 71, 72, 73, 78, 90, 91, 92, 93, 94, 95, 96, 97];
 /// Filegroup of the base tables.
 const PRIMARY_GROUP: u16 = 1;
@@ -72,7 +72,7 @@ fn push_text(ty: SqlType, text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The default value of a NOT NULL column.
+/// The bytes of zero or of the empty value, for a NOT NULL column.
 pub(super) fn zero(ty: SqlType) -> Vec<u8> {
     match ty.storage() {
         Storage::Fixed(_) if ty.is_string() => encode(ty, &Field::Text("")),
@@ -101,10 +101,10 @@ pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> 
     }
 }
 
-/// Whether the units of a base table got ids like those of user tables, at some upgrade of model.
+/// Whether the units of a base table have ids like those of user tables, since an upgrade of model.
 fn has_ordinary_ids(object: i32, version: Version) -> bool {
     match object {
-        // Page-compressed in 2016, rebuilt for 2019.
+        // The table was page-compressed in 2016, and rebuilt for 2019.
         62 | 63 => version == Version::V852,
         35 => version >= Version::V904,
         _ => version != Version::V661 && ORDINARY_IDS.contains(&object),
@@ -112,7 +112,7 @@ fn has_ordinary_ids(object: i32, version: Version) -> bool {
 }
 
 impl Catalogue<'_> {
-    /// The rowsets of all base tables: ids and layouts, no pages yet.
+    /// The rowsets of all base tables: ids and layouts, without pages.
     pub(super) fn plan_rowsets(&self, ids: &mut Ids) -> Vec<BuiltRowset> {
         let mut planned = Vec::new();
         for object in &self.objects {
@@ -226,7 +226,7 @@ impl Catalogue<'_> {
         if index.compression > 0 { layout.compressed() } else { layout }
     }
 
-    /// Lays out one rowset of a base table.
+    /// Writes one rowset of a base table.
     pub(super) fn write_rowset(&self, space: &mut Space, rowset: &mut BuiltRowset) -> Result<(), LabError> {
         let Some(rows) = self.rows.get(&rowset.object).filter(|rows| rows.len() > 0) else { return Ok(()) };
         let Some((_, unit)) = rowset.units.first() else { return Ok(()) };
@@ -270,7 +270,7 @@ fn in_order(layout: &Layout, rows: &SystemRows) -> Vec<u32> {
     keyed.into_iter().map(|(_, number)| number).collect()
 }
 
-/// sysfiles1 is a heap at fixed places whose rows begin at multiples of four.
+/// Writes sysfiles1, a heap at fixed places whose rows begin at multiples of four.
 fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &SystemRows, mut unit: Unit) -> Result<Unit, LabError> {
     space.fixed_unit(&mut unit, SYSFILES1_IAM, SYSFILES1_PAGE);
     let mut page = Page::new(page_type::DATA, 0, unit.id, layout.leaf_fixed);

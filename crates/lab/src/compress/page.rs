@@ -6,18 +6,18 @@ use super::{Stored, push_record};
 
 const ANCHOR: u8 = 0x02;
 const DICTIONARY: u8 = 0x04;
-/// Symbols are one byte.
+/// Most symbols, because a symbol has one byte.
 const MOST_SYMBOLS: usize = 256;
-/// A value repeated this often goes to the dictionary.
+/// Occurrences from which on a value goes to the dictionary.
 const REPEATS: usize = 3;
-/// Bytes available to records, slots and CI record of a page.
+/// Bytes of a page for records, slots and the CI record.
 const SPACE: usize = 8096;
 
 /// The CI record and the records of a page.
 pub(crate) struct CompressedPage {
     /// The CI record.
     pub(crate) information: Vec<u8>,
-    /// As many of the rows as fit.
+    /// The records of the rows that fit.
     pub(crate) records: Vec<Vec<u8>>,
 }
 
@@ -67,7 +67,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The anchor value that saves most in a column, if any: every other value is stored as a length and the rest.
+/// The anchor value that saves most in a column, if any does: other values are stored as a prefix length and the rest.
 fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     let values: Vec<&Stored> = rows.iter().filter_map(|(_, values)| values.get(column)).collect();
     if values.iter().any(|value| matches!(value, Stored::Pointer(_) | Stored::Bit)) {
@@ -86,7 +86,8 @@ fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     (saved(best) > 0).then(|| best[..best.len().min(255)].to_vec())
 }
 
-/// A value of an anchored column: empty if it equals the anchor, else the shared length and what follows.
+/// A value of an anchored column: empty if it equals the anchor, otherwise the length of the common prefix and the
+/// rest.
 fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     let (Some(anchor), Some(bytes)) = (anchor, plain(value)) else { return value.clone() };
     if bytes == anchor {
@@ -98,7 +99,7 @@ fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     Stored::Bytes(stored)
 }
 
-/// The repeated values, in order of first occurrence.
+/// The repeated values, in the order of their first occurrence.
 fn dictionary(rows: &[Vec<Stored>]) -> Vec<Vec<u8>> {
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
     let mut symbols: Vec<Vec<u8>> = Vec::new();
@@ -116,7 +117,7 @@ fn dictionary(rows: &[Vec<Stored>]) -> Vec<Vec<u8>> {
     symbols
 }
 
-/// The CI record: flags, changes since, offset of the dictionary, length, anchor record, dictionary.
+/// The CI record: flags, number of changes, offset of the dictionary, length, anchor record, dictionary.
 fn information(anchors: &[Option<Vec<u8>>], symbols: &[Vec<u8>]) -> Vec<u8> {
     let values: Vec<Stored> = anchors.iter().map(|anchor| anchor.clone().map_or(Stored::Null, Stored::Bytes)).collect();
     let mut anchor = Vec::new();

@@ -9,7 +9,7 @@ pub(super) fn store(ty: SqlType, bytes: &[u8]) -> Stored {
         104 => return if bytes.first() == Some(&0) { Stored::Empty } else { Stored::Bit },
         48 => trim_end(bytes, 0),
         52 | 56 | 127 | 60 | 122 => integer(bytes),
-        // One integer: days above, ticks below.
+        // One integer, with the days above the ticks.
         61 => integer(bytes),
         189 => trim_start(bytes, 0),
         58 | 59 | 62 => trim_start(bytes, 0),
@@ -39,7 +39,7 @@ fn blank_end(bytes: &[u8]) -> &[u8] {
     &bytes[..2 * (characters - blanks)]
 }
 
-/// Big-endian in the fewest bytes, plus half of their range; none for zero.
+/// Big-endian in the fewest bytes, with half of their range added; no bytes for zero.
 fn integer(little_endian: &[u8]) -> Vec<u8> {
     let mut wide = [if little_endian.last().is_some_and(|&top| top & 0x80 != 0) { 0xFF } else { 0 }; 8];
     wide[..little_endian.len()].copy_from_slice(little_endian);
@@ -54,7 +54,7 @@ fn integer(little_endian: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sign and exponent, then groups of three digits in ten bits, trailing zeros dropped.
+/// Sign and exponent, then groups of three digits in ten bits each, without trailing zeros.
 fn vardecimal(ty: SqlType, bytes: &[u8]) -> Vec<u8> {
     let mut wide = [0; 16];
     wide[..bytes.len() - 1].copy_from_slice(&bytes[1..]);
@@ -81,7 +81,7 @@ fn vardecimal(ty: SqlType, bytes: &[u8]) -> Vec<u8> {
     trim_end(&out, 0)
 }
 
-/// SCSU if the text is ASCII and that is shorter, else unchanged. An odd length distinguishes SCSU from UTF-16.
+/// SCSU if the text is ASCII and SCSU is shorter, otherwise unchanged. An odd length distinguishes SCSU from UTF-16.
 fn unicode(bytes: &[u8]) -> Vec<u8> {
     const FILLER: u8 = 0x10;
     let plain = |pair: &[u8]| pair[1] == 0 && (0x20..0x80).contains(&pair[0]);

@@ -3,8 +3,9 @@
 use super::Sample;
 use crate::plain::hex;
 
-/// The forms of an ordinal of a hierarchyid: least and greatest, and its bits, as Microsoft's library writes them: `x` is a
-/// bit of what exceeds the least, `T` ends a level (1) or is followed by a further ordinal of it (0).
+/// The forms of an ordinal of a hierarchyid, as Microsoft's library writes them: least and greatest ordinal, and the
+/// bits. `x` is a bit of the difference from the least ordinal. `T` is 1 if the level ends, 0 if another ordinal of it
+/// follows.
 const FORMS: [(i64, i64, &str); 9] = [
     (-4168, -73, "000110xxxxx0xxx0x1xxxT"),
     (-72, -9, "0010xx0x1xxxT"),
@@ -18,13 +19,14 @@ const FORMS: [(i64, i64, &str); 9] = [
 ];
 
 impl Sample {
-    /// hierarchyid, by the ordinals of its levels: `[[1], [2, 5]]` is `/1/2.5/`.
+    /// hierarchyid, from the ordinals of its levels: `[[1], [2, 5]]` is `/1/2.5/`.
     pub(crate) fn hierarchyid(levels: &[&[i64]]) -> Self {
         let (mut bits, mut path) = (Vec::new(), "/".to_owned());
         for level in levels {
             for (at, &ordinal) in level.iter().enumerate() {
                 let is_last = at + 1 == level.len();
-                // One more where another follows: `2.5` is after `2` and all below it.
+                // An ordinal that another one follows is stored plus one: `2.5` sorts after `2` and everything below
+                // it.
                 push_ordinal(if is_last { ordinal } else { ordinal + 1 }, is_last, &mut bits);
                 path += &format!("{ordinal}{}", if is_last { "/" } else { "." });
             }
@@ -36,7 +38,7 @@ impl Sample {
     /// geometry or geography of one point.
     pub(crate) fn point(srid: u32, point: (f64, f64)) -> Self {
         let mut bytes = srid.to_le_bytes().to_vec();
-        // Version 1; valid, a single point.
+        // Version 1; flags: valid, a single point.
         bytes.extend([1, 0x0C]);
         push_point(point, &mut bytes);
         let mut wkb = vec![1, 1, 0, 0, 0];
@@ -44,12 +46,12 @@ impl Sample {
         Self::made(bytes, hex(&wkb))
     }
 
-    /// A polygon of rings, the outer one first; each ends where it began.
+    /// A polygon of rings, the outer ring first; each ends where it began.
     pub(crate) fn polygon(srid: u32, rings: &[&[(f64, f64)]]) -> Self {
         const OUTER: u8 = 2;
         const INNER: u8 = 0;
         let mut bytes = srid.to_le_bytes().to_vec();
-        // Version 1, valid.
+        // Version 1; flags: valid.
         bytes.extend([1, 4]);
         let points: Vec<(f64, f64)> = rings.concat();
         push_count(points.len(), &mut bytes);
@@ -61,7 +63,7 @@ impl Sample {
             push_count(first, &mut bytes);
             first += ring.len();
         }
-        // One shape without parent, whose first figure is 0.
+        // One shape without parent; its first figure is 0.
         push_count(1, &mut bytes);
         bytes.extend([0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 3]);
         let mut wkb = vec![1, 3, 0, 0, 0];
@@ -73,7 +75,7 @@ impl Sample {
         Self::made(bytes, hex(&wkb))
     }
 
-    /// A line of two points, or of more.
+    /// A line of two or more points.
     pub(crate) fn line(srid: u32, points: &[(f64, f64)]) -> Self {
         let mut bytes = srid.to_le_bytes().to_vec();
         if let [from, to] = points {
@@ -84,7 +86,7 @@ impl Sample {
             bytes.extend([1, 4]);
             push_count(points.len(), &mut bytes);
             points.iter().for_each(|&point| push_point(point, &mut bytes));
-            // One figure, a stroke, from point 0; one shape, a line, from figure 0.
+            // One figure, a stroke, from point 0 on; one shape, a line, from figure 0 on.
             bytes.extend([1, 0, 0, 0, 1, 0, 0, 0, 0]);
             bytes.extend([1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 2]);
         }
@@ -112,7 +114,7 @@ fn push_ordinal(ordinal: i64, is_last: bool, bits: &mut Vec<bool>) {
     }
 }
 
-/// geography stores latitude before longitude; WKB has the longitude first.
+/// Longitude first, as in WKB; geography stores latitude first.
 fn on_map(srid: u32, (a, b): (f64, f64)) -> (f64, f64) {
     if srid == 0 { (a, b) } else { (b, a) }
 }

@@ -1,4 +1,4 @@
-//! xml, as binary tokens of [MS-BINXML].
+//! xml as the binary tokens of [MS-BINXML].
 
 use super::Sample;
 
@@ -19,7 +19,7 @@ pub(crate) struct Element {
     pub content: Vec<Content>,
 }
 
-/// What an element holds.
+/// The content of an element.
 #[derive(Clone)]
 pub(crate) enum Content {
     Element(Element),
@@ -28,7 +28,7 @@ pub(crate) enum Content {
 }
 
 impl Sample {
-    /// xml: a document of one element.
+    /// xml, from a document of one element.
     pub(crate) fn xml(element: &Element) -> Self {
         // Signature, version, code page 1200.
         let mut writer = Writer { tokens: vec![0xDF, 0xFF, 0x01, 0xB0, 0x04], names: Vec::new(), text: String::new() };
@@ -44,7 +44,7 @@ struct Writer {
 }
 
 impl Writer {
-    // The depth of this recursion is that of the document.
+    // The depth of this recursion is the depth of the document.
     fn element(&mut self, element: &Element) {
         let number = self.name(element.name);
         self.tokens.push(ELEMENT);
@@ -81,14 +81,14 @@ impl Writer {
         self.tokens.push(END_OF_ELEMENT);
     }
 
-    /// The number of a qualified name without namespace, which is declared before its first use.
+    /// The number of a qualified name without namespace, which is declared before first use.
     fn name(&mut self, name: &'static str) -> usize {
         if let Some(at) = self.names.iter().position(|known| *known == name) {
             return at + 1;
         }
         self.characters(NAME, name);
         self.names.push(name);
-        // Namespace and prefix are the empty name, which has the number 0.
+        // Namespace and prefix are the empty name, whose number is 0.
         self.tokens.extend([QUALIFIED_NAME, 0, 0]);
         self.number(self.names.len());
         self.names.len()
@@ -101,7 +101,7 @@ impl Writer {
         self.tokens.extend(units.into_iter().flat_map(u16::to_le_bytes));
     }
 
-    /// Seven bits per byte, low ones first.
+    /// Appends a number, seven bits per byte, low bits first.
     fn number(&mut self, mut number: usize) {
         while number >= 0x80 {
             self.tokens.push(number as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! What else happens when a server stops: a page that the disk never wrote, and log blocks that were under way.
+//! More damage when a server stops: a page write that the disk lost, and log blocks that were being written.
 
 use super::checkpoint::{BOOT_PAGE, redo_start};
 use super::{Crashed, Flush, Stop, Workload};
@@ -7,7 +7,7 @@ use crate::ids::{PAGE, PageId};
 use crate::random::{Random, mix};
 use crate::space::ALLOCATED;
 
-/// A page that lies on disk as it was before its last write, with a good checksum.
+/// A page that is on disk as it was before its last write, with a correct checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostWrite {
     /// The page.
@@ -16,18 +16,18 @@ pub struct LostWrite {
     pub page_type: u8,
     /// Its LSN on disk, as text.
     pub on_disk: String,
-    /// The LSN that it should have: that of its last record, which is older than the start of redo.
+    /// The LSN that the page should have: that of its last record, which is older than the start of redo.
     pub last: String,
-    /// Whether the log still has that record: its virtual log file was not used again, and none between it and the end.
+    /// Whether the log still has that record: its VLF was not used again, and neither was any between it and the end.
     pub is_in_log: bool,
 }
 
-/// Blocks at the end of the log of which one may be missing.
+/// Number of blocks at the end of the log, one of which may be missing.
 const MOST_UNDER_WAY: u64 = 8;
 
 impl Workload {
-    /// A crash, or a shutdown, of a database that lost a write before: of a page of this type, if one is named. None if no
-    /// such page was written twice.
+    /// A crash or shutdown of a database that lost a write before: of a page of type `page_type`, if given. `None` if
+    /// no page of that type was written twice.
     pub fn with_lost_write(&self, stop: Stop, page_type: Option<u8>, seed: u64) -> Option<(Crashed, LostWrite)> {
         let mut engine = self.run(stop);
         let start = redo_start(&engine.pool.frame(BOOT_PAGE).records[0]);
@@ -59,7 +59,7 @@ impl Workload {
     }
 
     /// A crash after about this number of records, while several blocks of the log were being written: one of them is
-    /// missing, those after it are there. The log ends before it.
+    /// missing, the later ones are on disk. The log ends before the missing block.
     pub fn with_blocks_under_way(&self, records: u64, seed: u64) -> Option<Crashed> {
         let mut engine = self.run(Stop::After(records));
         engine.journal.close();

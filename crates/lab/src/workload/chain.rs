@@ -1,5 +1,5 @@
-//! Backups of a workload while it runs: full, differential and log backups, each with what a restore up to its end must
-//! give.
+//! Backups of a workload while it runs: full, differential and log backups, each with the state that a restore up to
+//! its end must give.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
 use crate::random::{Random, mix};
 
-/// The differential map of a file's first interval, and the extents that it always marks.
+/// The differential map of a file's first interval, and its bits for extents that are always marked.
 const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
 const ALWAYS_CHANGED: u8 = 0b11;
-/// Extents that are copied between two steps of the workload.
+/// Number of extents copied between two steps of the workload.
 const EXTENTS_PER_STEP: usize = 12;
 
 /// A kind of backup.
@@ -29,35 +29,36 @@ const EXTENTS_PER_STEP: usize = 12;
 pub enum SetKind {
     /// All pages.
     Full,
-    /// What changed since the last full backup.
+    /// The extents that changed since the last full backup.
     Differential,
     /// The log since the last log backup.
     Log,
 }
 
-/// What happens to the database of a chain.
+/// An event in the life of the database of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It works for a while.
+    /// The workload runs for a while.
     Work,
-    /// It works until no table is about to get its first page: such a moment can be restored to.
+    /// The workload runs until no table is about to get its first page, so that the database can be restored to this
+    /// point.
     Settle,
     /// A backup is taken.
     BackUp(SetKind),
-    /// A moment to which it is restored later.
+    /// Marks a point in time for a later restore.
     Remember,
-    /// It is restored to the moment that was remembered last, and goes on from there, in a new recovery fork.
+    /// The database is restored to the point marked last, and continues from there in a new recovery fork.
     Restore,
 }
 
-/// How backups are written.
+/// The options with which backups are written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChainOptions {
     /// WITH CHECKSUM.
     pub checksum: bool,
     /// WITH COMPRESSION.
     pub compressed: bool,
-    /// Stripes; 0 is 1.
+    /// Number of stripes; 0 is 1.
     pub stripes: u16,
 }
 
@@ -68,11 +69,11 @@ pub struct ChainSet {
     pub kind: SetKind,
     /// Its files, by stripe.
     pub files: Vec<PathBuf>,
-    /// First and last LSN as text; the last one is that of the first record not in it.
+    /// First and last LSN as text; the last one is that of the first record after the backup.
     pub lsns: (String, String),
-    /// The database was restored to a moment before its end, and went on from there without what it has.
+    /// The database was later restored to a point before the end of this backup, and continued without its changes.
     pub is_left: bool,
-    /// The database at its end: what a restore of all sets up to this one must give.
+    /// The state at the end of the backup, which a restore of all sets up to this one must give.
     pub truth: Truth,
 }
 
@@ -83,8 +84,8 @@ pub struct Chain {
     pub sets: Vec<ChainSet>,
     /// The rows before the first transaction.
     pub tables: Vec<TableTruth>,
-    /// All commits of users' transactions, in their order: with them, the rows of every moment are known. Those after a moment
-    /// to which the database was restored are not among them.
+    /// All commits of user transactions in order, which give the rows at every point in time. Commits after a point to
+    /// which the database was restored are left out.
     pub commits: Vec<Commit>,
 }
 
@@ -97,7 +98,7 @@ pub struct Commit {
     pub lsn: String,
     /// Its time, as text: local time of the server, with milliseconds.
     pub time: String,
-    /// What it changed.
+    /// The rows that it changed.
     pub changes: Vec<RowChange>,
 }
 
@@ -106,19 +107,19 @@ pub struct Commit {
 pub struct RowChange {
     /// Position of the table in [`Chain::tables`].
     pub table: usize,
-    /// None for a new row.
+    /// `None` for a new row.
     pub before: Option<Values>,
-    /// None for a row that went.
+    /// `None` for a deleted row.
     pub after: Option<Values>,
 }
 
-/// A datetime of the days on which workloads run, as text.
+/// A datetime as text; valid for the days on which workloads run.
 pub(super) fn time_text(time: [u8; 8]) -> String {
     let (day, (hour, minute, second), ms) = moment(time);
     format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}")
 }
 
-/// The day of March 2024, the time of day, and its milliseconds.
+/// The day of March 2024, the time of day, and the milliseconds.
 fn moment(time: [u8; 8]) -> (u8, (u8, u8, u8), u32) {
     let [a, b, c, d, e, f, ..] = time;
     let (ticks, days) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
@@ -129,14 +130,14 @@ fn moment(time: [u8; 8]) -> (u8, (u8, u8, u8), u32) {
 }
 
 impl Workload {
-    /// Runs the workload under the full recovery model, with a backup of each kind in turn, spread evenly over it. The
-    /// first one is a full backup. The workload goes on while pages are copied.
+    /// Runs the workload under the full recovery model, with backups of these kinds, spread evenly over it. The first
+    /// one must be a full backup. The workload continues while pages are copied.
     pub fn chain(&self, kinds: &[SetKind], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
         let events: Vec<Event> = kinds.iter().flat_map(|kind| [Event::Work, Event::BackUp(*kind)]).collect();
         self.story(&events, options, folder)
     }
 
-    /// The same of a database that is restored on the way.
+    /// Runs these events, among which the database may also be restored.
     pub fn story(&self, events: &[Event], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
         let kinds = || events.iter().filter(|event| matches!(event, Event::BackUp(_)));
         if kinds().next() != Some(&Event::BackUp(SetKind::Full)) {
@@ -144,7 +145,7 @@ impl Workload {
         }
         let transactions = self.spec.transactions / kinds().count() as u64;
         let mut engine = self.base.engine(&self.spec);
-        // Nothing of the log may go before there is a backup.
+        // The log must be kept until the first backup.
         engine.log_backed_up = Some(Lsn::default());
         engine.use_full_recovery();
         let tables = engine.tables();
@@ -212,29 +213,29 @@ impl Workload {
     }
 }
 
-/// What a backup copied.
+/// The data that a backup copied.
 struct Copied {
     kind: LiveKind,
     pages: Vec<FilePages>,
-    /// First LSN, that of the checkpoint, and the one after the last.
+    /// First LSN, LSN of the checkpoint, and the LSN after the last.
     lsns: (Lsn, Lsn, Lsn),
     log: (Vec<u8>, Vec<crate::log::Part>),
-    /// Day of March 2024 and time of day at which it began and ended.
+    /// Day of March 2024 and time of day at its begin and end.
     times: [(u8, (u8, u8, u8)); 2],
 }
 
 impl Engine<'_> {
-    /// The database keeps its log until it is backed up.
+    /// Switches to the full recovery model, which keeps log until it is backed up.
     fn use_full_recovery(&mut self) {
         const SIMPLE: u8 = 8;
         self.pool.frame(BOOT_PAGE).records[0][STATUS] &= !SIMPLE;
         self.pool.flush(BOOT_PAGE);
     }
 
-    /// The database was restored to this moment: what is open is taken back, and what it does from now on is a recovery fork of
-    /// its own. `other` is how far it had come.
+    /// Continues the database after a restore to this point: rolls back open transactions, and starts a new recovery
+    /// fork. `other` is the database before the restore; the new fork begins after it in time.
     fn begin_fork(&mut self, other: &Self, (seed, number): (u64, u64)) -> Step {
-        /// Places of the forks on the boot page: the current one, where it began, and the one before.
+        /// Offsets of the fork GUIDs on the boot page: the current fork, the LSN where it began, and the fork before.
         const FORK: usize = 0x1C8;
         const POINT: usize = 0x1D8;
         const EARLIER: usize = 0x1E4;
@@ -287,14 +288,14 @@ impl Engine<'_> {
         let pages = self.copy_pages()?;
         let last = self.journal.end();
         if self.log_backed_up == Some(Lsn::default()) {
-            // The first log backup has everything since the first full one.
+            // The first log backup has all log since the start of the first full backup.
             self.log_backed_up = Some(first);
         }
         let times = [began, self.now()];
         Ok(Copied { kind: live, pages, lsns: (first, checkpoint, last), log: self.journal.copy(first), times })
     }
 
-    /// Copies all pages from disk, a few extents at a time, while transactions go on.
+    /// Copies all pages from disk, some extents at a time, while transactions continue.
     fn copy_pages(&mut self) -> Step<Vec<FilePages>> {
         let mut copied: Vec<FilePages> = self.pool.disk().to_vec();
         for (file, pages) in copied.iter_mut().enumerate() {
@@ -315,7 +316,7 @@ impl Engine<'_> {
         (0..extents).filter(|&extent| self.bit(DIFFERENTIAL_MAP, extent)).map(|extent| (1, extent)).collect()
     }
 
-    /// A full backup begins: nothing has changed since.
+    /// Clears the differential map, because a full backup begins.
     fn clear_changed(&mut self) -> Step {
         let old = self.pool.frame(DIFFERENTIAL_MAP).records[1].clone();
         let mut new = old.clone();

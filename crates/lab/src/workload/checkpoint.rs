@@ -1,4 +1,4 @@
-//! Checkpoints, the start and the end of a database.
+//! Checkpoints, and the start and shutdown of a database.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
@@ -17,10 +17,10 @@ const PAGES_RESERVED: u32 = 0x3D;
 const ROWS: u32 = 0x1F;
 /// Length of a transaction's entry in XACT_CKPT.
 const OPEN_BYTES: usize = 80;
-/// Context of the record that marks a checkpoint's write of the boot page.
+/// Context of the record that notes the checkpoint's write to the boot page.
 const BOOT_WRITE: u8 = 23;
 
-/// Where redo starts, by the boot page's record.
+/// The LSN where redo starts, from the record of the boot page.
 pub(super) fn redo_start(record: &[u8]) -> Lsn {
     let number =
         |at: usize, bytes: usize| record[at..at + bytes].iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
@@ -28,7 +28,7 @@ pub(super) fn redo_start(record: &[u8]) -> Lsn {
 }
 
 impl Engine<'_> {
-    /// The log of a database that was shut down in order and is started: a checkpoint, then the status changes.
+    /// Writes the log of a start after a clean shutdown: a checkpoint, then the change of status.
     pub(super) fn start(&mut self) -> Step {
         self.mark_checkpoint(Lsn::default())?;
         let number = self.begin("DBMgr::StartupDB", false)?;
@@ -45,7 +45,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Writes changed pages to disk, all of them or all but a few, and says so in log and boot page.
+    /// Writes changed pages to disk, except `leaves` of them, and records the checkpoint in log and boot page.
     pub(super) fn checkpoint(&mut self, leaves: usize) -> Step {
         self.write_counts()?;
         let dirty: Vec<PageId> = self.pool.dirty().keys().copied().collect();
@@ -65,13 +65,13 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The pages go to disk. The log has their records already.
+    /// Writes pages to disk, after the log with their records.
     pub(super) fn write_back(&mut self, pages: Vec<PageId>) {
         self.journal.close();
         pages.into_iter().for_each(|page| self.pool.flush(page));
     }
 
-    /// The records of a checkpoint; redo starts at `redo`, or at the checkpoint itself. Returns which.
+    /// Writes the records of a checkpoint. Redo starts at `redo`, or at the checkpoint if that is zero; returns which.
     fn mark_checkpoint(&mut self, redo: Lsn) -> Step<Lsn> {
         let oldest = self.open.values().map(|transaction| transaction.begin).min().unwrap_or_default();
         let mut begin = vec![0; 96];
@@ -110,7 +110,8 @@ impl Engine<'_> {
         Ok(redo)
     }
 
-    /// The catalog's counters are written at checkpoints only, and as they are, whoever changed them.
+    /// Writes the counters of the catalog. They are written only at checkpoints, and include changes of open
+    /// transactions.
     fn write_counts(&mut self) -> Step {
         for number in 0..self.rowsets.len() {
             let rowset = &self.rowsets[number];
@@ -138,7 +139,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The boot page's checkpoint is written without a record.
+    /// Sets the LSNs on the boot page, which is not logged.
     fn set_boot_lsns(&mut self, checkpoint: Lsn, redo: Lsn) {
         let has_redo = self.version >= FIRST_WITH_REDO_LSN;
         let record = &mut self.pool.frame(BOOT_PAGE).records[0];
@@ -149,14 +150,14 @@ impl Engine<'_> {
         self.pool.flush(BOOT_PAGE);
     }
 
-    /// All transactions have ended: the database is shut down in order.
+    /// Shuts the database down cleanly, after all transactions have ended.
     pub(super) fn shut_down(&mut self) -> Step {
         self.checkpoint(0)?;
         self.mark_clean();
         Ok(())
     }
 
-    /// The status of a database that needs no recovery.
+    /// Sets the status of a database that needs no recovery.
     pub(super) fn mark_clean(&mut self) {
         let record = &mut self.pool.frame(BOOT_PAGE).records[0];
         if let Some(highest) = record.get_mut(STATUS + 3) {
@@ -165,7 +166,7 @@ impl Engine<'_> {
         self.pool.flush(BOOT_PAGE);
     }
 
-    /// Makes the files what recovery leaves: nothing is open, everything is on disk, nothing is to be redone.
+    /// Makes the files what recovery leaves: nothing is open, everything is on disk, and there is nothing to redo.
     pub(super) fn settle_files(&mut self) {
         let dirty: Vec<PageId> = self.pool.dirty().keys().copied().collect();
         self.write_back(dirty);

@@ -1,4 +1,4 @@
-//! Changes of pages with their log records, and the transactions they belong to.
+//! Changes of pages with their log records, and the transactions that make them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,87 +28,87 @@ pub(super) struct Engine<'a> {
     pub(super) dice: Random,
     pub(super) verify: PageVerify,
     pub(super) version: u16,
-    /// Whether a run takes checkpoints of its own.
+    /// Whether the run makes checkpoints by itself.
     pub(super) has_checkpoints: bool,
     /// See [`Spec::marked_each`](super::Spec::marked_each).
     pub(super) marked_each: u64,
-    /// Transactions of users that began so far.
+    /// Number of user transactions that have begun.
     pub(super) begun: u64,
-    /// The last BEGIN_CKPT record.
+    /// LSN of the last BEGIN_CKPT record.
     pub(super) checkpoint: Lsn,
-    /// Where the last log backup ended; none under the simple recovery model, which keeps no log for backups.
+    /// The end of the last log backup; `None` under the simple recovery model, which keeps no log for backups.
     pub(super) log_backed_up: Option<Lsn>,
     /// The number of the next long value.
     pub(super) next_blob: u64,
-    /// What each commit changed, in their order.
+    /// The row changes of each commit, in order.
     pub(super) commits: Vec<Commit>,
-    /// Counters of each rowset as the catalog has them.
+    /// Counters of each rowset in the catalog.
     pub(super) counted: Vec<super::table::Counts>,
 }
 
-/// Who makes a change.
+/// The originator of a change.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum By {
-    /// Nobody: the change is never taken back.
+    /// The engine itself, outside of transactions: the change is never rolled back.
     Engine,
     /// A transaction.
     Transaction(u32),
-    /// A transaction that takes a change back, and the next one to take back.
+    /// The rollback of a transaction, with the LSN of the next change to undo.
     Rollback(u32, Lsn),
 }
 
-/// How a change is taken back.
+/// The way to undo a change.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
-    /// It isn't, or the whole system transaction is at once.
+    /// Nothing: the change is never undone, or its whole system transaction is undone at once.
     Nothing,
-    /// The row of an index becomes a ghost.
+    /// Make the row of an index a ghost.
     Insert(usize, Vec<u8>),
-    /// The ghost becomes a row again.
+    /// Make the ghost a row again.
     Delete(usize, Vec<u8>),
-    /// The row of an index, which is this one after the change, changes back.
+    /// Change the row of an index, whose bytes after the change are given, back.
     Modify(usize, Vec<u8>, Edit),
-    /// The row of a heap goes.
+    /// Remove the row of a heap.
     HeapInsert(usize, PageId, u16),
-    /// It comes back.
+    /// Put the row of a heap back.
     HeapDelete(usize, PageId, u16, Vec<u8>),
-    /// It changes back.
+    /// Change the row of a heap back.
     HeapModify(usize, PageId, u16, Edit),
-    /// A bit of a map gets this value: context, page, unit and number of the bit.
+    /// Set a bit of a map to this value: context, page, unit and number of the bit.
     Bit(u8, PageId, Option<UnitId>, u32, bool),
-    /// A page pointer in the catalog's row of a rowset's unit gets this value.
+    /// Set a page pointer in the catalog's row for a rowset's unit to this value.
     Pointer(usize, usize, PageId),
-    /// The PFS byte of a rowset's page gets this value: the page is allocated, or free.
+    /// Set the PFS byte of a rowset's page to this value: allocated, or free.
     Pfs(usize, PageId, u8),
 }
 
 /// A transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
-    /// Its name; a mark, unless it is one that the engine gives.
+    /// Its name: that of a mark, or one that the engine gives.
     pub(super) name: String,
     pub(super) begin: Lsn,
     pub(super) last: Lsn,
-    /// Ready to commit, which another database or a coordinator decides.
+    /// The transaction is ready to commit, but another database or a coordinator decides.
     pub(super) is_prepared: bool,
-    /// A structure change: its pages as they were before it.
+    /// For a structure change: its pages before the change.
     pub(super) before: Option<BTreeMap<PageId, Frame>>,
-    /// Each change with the record before it in this transaction.
+    /// Each change: its LSN, that of the transaction's record before it, and how to undo it.
     pub(super) undo: Vec<(Lsn, Lsn, Undo)>,
-    /// The rowset to which it gave its first page, and the extent of that. Others stay away until it ends.
+    /// The rowset to which it gave its first page, and the extent of that page. Other transactions wait until it ends.
     pub(super) new_chain: Option<(usize, u32)>,
     /// Pages that it changed.
     pub(super) pages: BTreeSet<PageId>,
     /// Rows that it has locked: table and number.
     pub(super) locked: BTreeSet<(usize, u64)>,
-    /// Bytes that must stay free on pages, so that it can be taken back.
+    /// Bytes that must stay free on each page so that the transaction can be rolled back.
     pub(super) reserved: BTreeMap<PageId, usize>,
     /// Ghosts that it made: rowset and sort key.
     pub(super) ghosts: BTreeSet<(usize, Vec<u8>)>,
 }
 
 impl<'a> Engine<'a> {
-    /// Logs a change of a page and makes it.
+    /// Logs a change of a page, then makes it.
     pub(super) fn change(&mut self, by: By, mut entry: Entry, undo: Undo, apply: impl FnOnce(&mut Frame)) -> Step<Lsn> {
         self.mark_changed(entry.page)?;
         let frame = self.pool.frame(entry.page);
@@ -173,7 +173,7 @@ impl<'a> Engine<'a> {
         self.journal.append(assemble(fixed, elements))
     }
 
-    /// Sets the bit of a page's extent in the differential map, if it isn't.
+    /// Sets the bit of a page's extent in the differential map, unless it is already set.
     fn mark_changed(&mut self, page: PageId) -> Step {
         let map = PageId::new(page.file, page.page / crate::ids::GAM_INTERVAL * crate::ids::GAM_INTERVAL + 6);
         if self.pool.frame(page).kind() == page_type::DIFFERENTIAL {
@@ -186,7 +186,7 @@ impl<'a> Engine<'a> {
         self.set_bit(By::Engine, context::DIFFERENTIAL_MAP, (map, None), extent, true)
     }
 
-    /// Begins a transaction; one that changes structures is taken back as a whole.
+    /// Begins a transaction. One that changes structures is rolled back as a whole.
     pub(super) fn begin(&mut self, name: &str, changes_structure: bool) -> Step<u32> {
         let number = self.next_transaction;
         let mut fixed = vec![0; if self.version < 700 { 64 } else { 76 }];
@@ -214,7 +214,7 @@ impl<'a> Engine<'a> {
         Ok(number)
     }
 
-    /// Commits a transaction. The log goes to disk when a user's one does.
+    /// Commits a transaction. The commit of a user transaction also writes the log to disk.
     pub(super) fn commit(&mut self, number: u32) -> Step {
         let time = self.journal.time();
         let lsn = self.end(number, operation::COMMIT)?;
@@ -230,7 +230,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Says in the log that a transaction of several databases is ready to commit.
+    /// Records in the log that a transaction of several databases is ready to commit.
     pub(super) fn prepare(&mut self, number: u32) -> Step {
         let Some(transaction) = self.open.get_mut(&number) else { return Ok(()) };
         let begin = transaction.begin;
@@ -244,7 +244,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Takes a transaction back.
+    /// Rolls a transaction back.
     pub(super) fn roll_back(&mut self, number: u32) -> Step {
         while let Some((previous, undo)) = self.next_undo(number) {
             self.take_back(number, previous, undo)?;
@@ -258,8 +258,8 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// The last change of a transaction that is not taken back yet, and the LSN of the one before. It stays until the
-    /// compensation record is in the log.
+    /// The last change of a transaction that is not undone yet, and the LSN of the record before it. The change remains
+    /// listed until its compensation record is in the log.
     fn next_undo(&mut self, number: u32) -> Option<(Lsn, Undo)> {
         let undo = &mut self.open.get_mut(&number)?.undo;
         while matches!(undo.last(), Some((.., Undo::Nothing))) {
@@ -268,7 +268,7 @@ impl<'a> Engine<'a> {
         undo.last().map(|(_, previous, undo)| (*previous, undo.clone()))
     }
 
-    /// Takes a structure change back that was cut off: no other change can lie in between on its pages.
+    /// Undoes an incomplete structure change: no other transaction can have changed its pages since.
     pub(super) fn restore(&mut self, number: u32) {
         let Some(transaction) = self.open.remove(&number) else { return };
         for (page, before) in transaction.before.into_iter().flatten() {
@@ -287,7 +287,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Takes back everything that is open, newest change first.
+    /// Rolls back all open transactions, newest change first.
     pub(super) fn recover(&mut self) -> Step {
         let structural = self.open.iter().filter(|(_, transaction)| transaction.before.is_some());
         for number in structural.map(|(&number, _)| number).collect::<Vec<_>>() {
@@ -300,7 +300,7 @@ impl<'a> Engine<'a> {
                 self.take_back(number, previous, undo)?;
             }
         }
-        // The fullness of a page is logged after its change, and not taken back.
+        // The fullness of a page is logged after its change, and not undone.
         let pages: Vec<PageId> = self.open.values().flat_map(|transaction| transaction.pages.clone()).collect();
         let chains: Vec<(usize, u32)> = self.open.values().filter_map(|transaction| transaction.new_chain).collect();
         while let Some(&number) = self.open.keys().next() {
@@ -331,15 +331,15 @@ impl<'a> Engine<'a> {
         self.note(By::Engine, (operation, context::NONE), fixed, &[])
     }
 
-    /// Bytes of a page that are free and not needed to take something back. Only heaps need that: a row of an index can
-    /// move to another page.
+    /// Free bytes of a page that no rollback needs. Only heaps reserve bytes: a row of an index can move to another
+    /// page.
     pub(super) fn room(&mut self, page: PageId) -> usize {
         let reserved = self.open.values().filter_map(|transaction| transaction.reserved.get(&page));
         let reserved: usize = reserved.sum();
         self.pool.frame(page).room().saturating_sub(reserved)
     }
 
-    /// Keeps bytes that a transaction freed for the case that it is taken back.
+    /// Reserves bytes that a transaction freed, in case it is rolled back.
     pub(super) fn reserve(&mut self, by: By, page: PageId, bytes: usize) {
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get_mut(&number)

@@ -4,7 +4,7 @@ use crate::backup::tape::put;
 use crate::ids::{PageId, UnitId};
 use crate::log::operation;
 
-/// Contexts: the kind of page, or of change.
+/// Contexts of records: the kind of page, or of change.
 pub(super) mod context {
     #![allow(missing_docs)]
     pub(crate) const NONE: u8 = 0;
@@ -25,16 +25,16 @@ pub(super) mod context {
 
 /// The slot of records that concern no row.
 const NO_SLOT: u16 = 0xFFFF;
-/// In +3A of INSERT_ROWS: the row takes the place of the ghost in the slot.
+/// Bit at +3A of INSERT_ROWS: the row takes the place of the ghost in the slot.
 pub(super) const OVER_GHOST: u16 = 2;
 
-/// A change of a page.
+/// The log record of a page change.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) page: PageId,
-    /// Stands in the record instead of the page's own unit: who a map page is changed for.
+    /// The unit in the record instead of the page's own: the unit for which a map page is changed.
     pub(super) owner: Option<UnitId>,
-    /// The fixed part; what all have in common is filled in when it is logged.
+    /// The fixed part; the fields that all records have are set when it is logged.
     pub(super) fixed: Vec<u8>,
     pub(super) elements: Vec<Vec<u8>>,
 }
@@ -48,7 +48,7 @@ impl Entry {
         Self { page, owner: None, fixed, elements: Vec::new() }
     }
 
-    /// A change of rows: the rowset, the offset in the row and the length.
+    /// A change of rows, from the rowset, the offset in the row and the length.
     fn rows(kind: (u8, u8), page: PageId, slot: u16, (rowset, offset, length): (u64, u16, u16)) -> Self {
         let mut entry = Self::new(kind, page, slot, 62);
         put(&mut entry.fixed, 0x30, &rowset.to_le_bytes());
@@ -74,14 +74,14 @@ impl Entry {
         entry.with(vec![image.to_vec(), Vec::new(), lock])
     }
 
-    /// The rows that a split moves.
+    /// Inserts the rows that a split moves.
     pub(super) fn insert_all(context: u8, page: PageId, images: Vec<Vec<u8>>) -> Self {
         let mut elements = images;
         elements.extend([Vec::new(), Vec::new()]);
         Self::rows((operation::INSERT_ROWS, context), page, 0, (0, 0, 0)).with(elements)
     }
 
-    /// A row goes, or becomes a ghost in that context; a compensation record has no image.
+    /// Deletes a row, or makes it a ghost in that context; a compensation record has no image.
     pub(super) fn delete(context: u8, (page, slot): (PageId, u16), rowset: u64, image: &[u8], lock: Vec<u8>) -> Self {
         let entry = Self::rows((operation::DELETE_ROWS, context), page, slot, (rowset, 1, 0));
         entry.with(vec![image.to_vec(), lock])
@@ -91,19 +91,19 @@ impl Entry {
         Self::rows((operation::EXPUNGE_ROWS, context), page, slot, (0, 0, 0))
     }
 
-    /// Bytes of the page header.
+    /// Replaces bytes of the page header.
     pub(super) fn header(context: u8, page: PageId, at: usize, old: Vec<u8>, new: &[u8]) -> Self {
         let place = (0, at as u16, 0);
         Self::rows((operation::MODIFY_HEADER, context), page, 0, place).with(vec![old, new.to_vec()])
     }
 
-    /// Bytes of the only record of a map or boot page, or of an IAM page's header record.
+    /// Replaces bytes of the only record of a map or boot page, or of an IAM page's header record.
     pub(super) fn bytes(context: u8, (page, slot): (PageId, u16), at: usize, old: Vec<u8>, new: &[u8]) -> Self {
         let place = (UnitId::FIXED_PAGES.0, at as u16, old.len() as u16);
         Self::rows((operation::MODIFY_ROW, context), page, slot, place).with(vec![old, new.to_vec(), Vec::new()])
     }
 
-    /// A bit of a map; bit 0 is that of the record, whose header has 32.
+    /// Sets a bit of a map. Bits are numbered from the start of the record, whose header has 32.
     pub(super) fn bit(context: u8, (page, slot): (PageId, u16), bit: u32, value: bool, elements: usize) -> Self {
         let mut entry = Self::new((operation::SET_BITS, context), page, slot, 54);
         put(&mut entry.fixed, 0x30, &(bit as u16).to_le_bytes());
@@ -112,7 +112,7 @@ impl Entry {
         entry.with(vec![Vec::new(); elements])
     }
 
-    /// Several parts of a map's bits; none if nothing changes.
+    /// Changes several ranges of a map's bits; `None` if nothing changes.
     pub(super) fn map_change(context: u8, (page, slot): (PageId, u16), old: &[u8], new: &[u8]) -> Option<Self> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut at = 0;
@@ -128,7 +128,7 @@ impl Entry {
         Some(columns((operation::SET_GAM_BITS, context), (page, slot), 0, &pieces, [Vec::new(), Vec::new()]))
     }
 
-    /// The fullness of a page in its PFS record.
+    /// Sets the fullness of a page in its PFS record.
     pub(super) fn free_space(page: PageId, at: usize, old: u8, new: u8) -> Self {
         let mut entry = Self::new((operation::SET_FREE_SPACE, context::PFS), page, 0, 52);
         put(&mut entry.fixed, 0x30, &(at as u16).to_le_bytes());
@@ -151,7 +151,7 @@ impl Entry {
         entry
     }
 
-    /// The beginning or end of a page's part in a structure change.
+    /// The begin or end of the changes to a page in a structure change.
     pub(super) fn bracket(context: u8, page: PageId, begins: bool) -> Self {
         let mut entry = Self::new((operation::IN_SYSTEM_TRANSACTION, context), page, NO_SLOT, 50);
         put(&mut entry.fixed, 0x30, &[u8::from(begins)]);
@@ -163,7 +163,7 @@ impl Entry {
         entry.with(vec![element])
     }
 
-    /// Rows from a slot on go to another page.
+    /// Moves rows from a slot on to another page.
     pub(super) fn delete_split(
         context: u8,
         (page, slot): (PageId, u16),
@@ -178,7 +178,7 @@ impl Entry {
         entry
     }
 
-    /// A page pointer in the row of an allocation unit.
+    /// Sets a page pointer in the row of an allocation unit.
     pub(super) fn root_change(
         (page, slot): (PageId, u16),
         rowset: u64,
@@ -196,8 +196,8 @@ impl Entry {
         entry
     }
 
-    /// Counters of a catalog row: absolute values, each of eight bytes, and where they are in the row. Of rows of sysrowsets,
-    /// kind 1, the length is not written.
+    /// Sets counters of a catalog row: absolute values of eight bytes each, with their offsets in the row. For rows of
+    /// sysrowsets, kind 1, the length is not written.
     pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
         let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
         put(&mut entry.fixed, 0x30, &kind.to_le_bytes());
@@ -212,7 +212,7 @@ impl Entry {
     }
 }
 
-/// A part of a row that changes: its places before and after, and its bytes.
+/// A changed part of a row: its places before and after, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     old_at: usize,
@@ -221,13 +221,13 @@ pub(super) struct Piece {
     new: Vec<u8>,
 }
 
-/// What turns one row into another.
+/// The pieces that turn one row into another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit(Vec<Piece>);
 
 impl Edit {
-    /// The change from one row to another, piece by piece: in the fixed part, in what describes the variable part, and
-    /// in the variable part. The boundaries are given for both rows.
+    /// The change from one row to another, compared part by part: the fixed part, the null bitmap and offsets, and the
+    /// variable part. The boundaries of the parts are given for both rows.
     pub(super) fn between((old, old_parts): (&[u8], [usize; 2]), (new, new_parts): (&[u8], [usize; 2])) -> Self {
         let bounds = |parts: [usize; 2], length: usize| [0, parts[0].min(length), parts[1].min(length), length];
         let (old_bounds, new_bounds) = (bounds(old_parts, old.len()), bounds(new_parts, new.len()));
@@ -235,7 +235,7 @@ impl Edit {
         for (from, to) in old_bounds.windows(2).zip(new_bounds.windows(2)) {
             let Some(piece) = piece((from[0], &old[from[0]..from[1]]), (to[0], &new[to[0]..to[1]])) else { continue };
             match pieces.last_mut() {
-                // One piece for what is close together.
+                // Merge pieces that are close together.
                 Some(last) if piece.old_at < last.old_at + last.old.len() + 4 => {
                     last.old = old[last.old_at..piece.old_at + piece.old.len()].to_vec();
                     last.new = new[last.new_at..piece.new_at + piece.new.len()].to_vec();
@@ -246,17 +246,17 @@ impl Edit {
         Self(pieces)
     }
 
-    /// The whole row.
+    /// Replaces the whole row.
     pub(super) fn whole(old: &[u8], new: &[u8]) -> Self {
         Self::bytes(0, old, new)
     }
 
-    /// Bytes that are added at an offset.
+    /// Inserts bytes at an offset.
     pub(super) fn addition(at: usize, new: &[u8]) -> Self {
         Self::bytes(at, &[], new)
     }
 
-    /// Bytes that others replace at an offset.
+    /// Replaces bytes at an offset.
     pub(super) fn bytes(at: usize, old: &[u8], new: &[u8]) -> Self {
         Self(vec![Piece { old_at: at, new_at: at, old: old.to_vec(), new: new.to_vec() }])
     }
@@ -266,7 +266,7 @@ impl Edit {
         self.0.is_empty()
     }
 
-    /// The way back.
+    /// The change that undoes this one.
     pub(super) fn inverse(&self) -> Self {
         let back = |piece: &Piece| Piece {
             old_at: piece.new_at,
@@ -301,7 +301,8 @@ impl Edit {
     }
 }
 
-/// A change in several pieces: their places before and after, the lengths to replace, key and lock, then the pieces.
+/// A change in several pieces. Its elements: places before and after, lengths to replace, key and lock, then the
+/// pieces.
 fn columns(kind: (u8, u8), (page, slot): (PageId, u16), rowset: u64, pieces: &[Piece], rest: [Vec<u8>; 2]) -> Entry {
     let (mut places, mut lengths) = (Vec::new(), Vec::new());
     for piece in pieces {
@@ -316,7 +317,7 @@ fn columns(kind: (u8, u8), (page, slot): (PageId, u16), rowset: u64, pieces: &[P
 }
 
 impl Entry {
-    /// Empties what compensation records leave out: before-images, keys and locks.
+    /// Empties the elements that compensation records omit: before-images, keys and locks.
     pub(super) fn compensating(mut self) -> Self {
         let keep: &[usize] = match self.fixed[0x16] {
             operation::INSERT_ROWS => &[0],
@@ -333,7 +334,7 @@ impl Entry {
     }
 }
 
-/// What differs between two byte strings that begin at these offsets.
+/// The difference of two byte strings that begin at these offsets.
 fn piece((old_at, old): (usize, &[u8]), (new_at, new): (usize, &[u8])) -> Option<Piece> {
     if old == new {
         return None;

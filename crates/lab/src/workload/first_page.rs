@@ -1,4 +1,4 @@
-//! The first page of a table: with it comes its IAM page, and the catalog learns of both.
+//! The first page of a table: it comes with an IAM page, and both are entered in the catalog.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
@@ -14,13 +14,14 @@ use crate::space::{ALLOCATED, IAM_PAGE, MIXED};
 pub(super) const FIRST_PAGE: usize = 0x1B;
 pub(super) const ROOT_PAGE: usize = 0x21;
 const FIRST_IAM: usize = 0x27;
-/// pminlen of an IAM page, and where its first record has the start of the interval.
+/// pminlen of an IAM page, and the offset of the interval's start in its first record.
 const IAM_FIXED: u16 = 90;
 const IAM_START: usize = 40;
 
 impl Engine<'_> {
-    /// Gives a heap its first page. The extent is allocated for good by a system transaction, while IAM page and pointers
-    /// are the user's, so that only the record of the new chain says what goes with it.
+    /// Gives a heap its first page. A system transaction allocates the extent and commits, while IAM page and pointers
+    /// belong to the user's transaction. Only the record of the new chain shows that a rollback must also free the
+    /// extent.
     pub(super) fn add_first_page(&mut self, by: By, rowset: usize) -> Step<PageId> {
         let system = self.begin("AllocFirstPage", true)?;
         let inner = By::Transaction(system);
@@ -81,7 +82,7 @@ impl Engine<'_> {
         self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
     }
 
-    /// A free page of a mixed extent that has others, or of a new one.
+    /// A free page of a mixed extent that has another free page; otherwise of a new mixed extent.
     fn mixed_page(&mut self, rowset: usize) -> Step<PageId> {
         let extents = self.pool.pages(1) / EXTENT;
         let shared: Vec<u32> = (0..extents).filter(|&extent| self.bit(SGAM_PAGE, extent)).collect();
@@ -99,7 +100,7 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// What belongs to a chain whose creator is taken back is free again.
+    /// Frees the extent of a chain whose creator was rolled back.
     pub(super) fn drop_chain(&mut self, rowset: usize, extent: u32) -> Step {
         if !self.bit(GAM_PAGE, extent) {
             self.set_bit(By::Engine, context::GAM, (GAM_PAGE, None), extent, true)?;

@@ -1,5 +1,5 @@
-//! A page in memory: its header and its records by slot. Where records lie on the page is not logged, so that they are
-//! laid out anew whenever the page is written.
+//! A page in memory: its header and its records by slot. The places of records on the page are not logged, so each
+//! write assigns them again.
 
 use crate::ids::{PAGE, PageId, UnitId};
 use crate::page::{self, Lsn, Page, PageVerify, page_type};
@@ -10,7 +10,7 @@ const HEADER: usize = 96;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     header: [u8; HEADER],
-    /// By slot; an empty one has no bytes.
+    /// By slot; an empty slot has no bytes.
     pub(super) records: Vec<Vec<u8>>,
 }
 
@@ -23,7 +23,7 @@ fn long(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl Frame {
-    /// A page as it lies on disk.
+    /// Reads a page from its bytes on disk.
     pub(super) fn read(bytes: &[u8; PAGE]) -> Self {
         let mut bytes = *bytes;
         page::unprotect(&mut bytes);
@@ -31,7 +31,7 @@ impl Frame {
         header.copy_from_slice(&bytes[..HEADER]);
         let slots = usize::from(word(&bytes, 22));
         let places: Vec<usize> = (0..slots).map(|slot| usize::from(word(&bytes, PAGE - 2 - 2 * slot))).collect();
-        // The lab's records lie one after another without gaps.
+        // The lab's records follow each other without gaps.
         let mut ends = places.clone();
         ends.push(usize::from(word(&bytes, 30)));
         ends.sort_unstable();
@@ -52,7 +52,7 @@ impl Frame {
         Self::read(page.finish(id, Default::default(), Lsn::default(), verify))
     }
 
-    /// The page as it is written to disk.
+    /// The bytes of the page as written to disk.
     pub(super) fn bytes(&self) -> Box<[u8; PAGE]> {
         debug_assert!(self.filled() <= PAGE - HEADER, "rows need {} bytes", self.filled());
         let mut bytes = Box::new([0; PAGE]);
@@ -78,17 +78,17 @@ impl Frame {
         bytes
     }
 
-    /// Bytes that records and their slots take.
+    /// Bytes used by records and their slots.
     pub(super) fn filled(&self) -> usize {
         self.records.iter().map(|record| record.len() + 2).sum()
     }
 
-    /// Bytes that are left.
+    /// Free bytes.
     pub(super) fn room(&self) -> usize {
         (PAGE - HEADER).saturating_sub(self.filled())
     }
 
-    /// Ghosts on it.
+    /// Number of ghosts on the page.
     pub(super) fn ghosts(&self) -> usize {
         let has_ghosts = matches!(self.kind(), page_type::DATA | page_type::INDEX);
         if has_ghosts { self.records.iter().filter(|record| is_ghost(record)).count() } else { 0 }
@@ -131,10 +131,10 @@ impl Frame {
     }
 }
 
-/// Places of the links in the header.
+/// Offsets of the links in the header.
 pub(super) const PREVIOUS: usize = 8;
 pub(super) const NEXT: usize = 16;
-/// Place of the type flags.
+/// Offset of the type flags.
 pub(super) const TYPE_FLAGS: usize = 2;
 
 /// Whether a row is a ghost: record type 6 for data, 5 for index records.
@@ -142,7 +142,7 @@ pub(super) fn is_ghost(record: &[u8]) -> bool {
     record.first().is_some_and(|status| matches!(status >> 1 & 7, 5 | 6))
 }
 
-/// The row as a ghost, or alive.
+/// The row as a ghost, or as a live row.
 pub(super) fn with_ghost(record: &[u8], ghost: bool) -> Vec<u8> {
     let mut record = record.to_vec();
     if let Some(status) = record.first_mut() {

@@ -1,4 +1,4 @@
-//! Rows of heaps: put where there is room, taken away, and moved elsewhere when they grow.
+//! Rows of heaps: inserted where there is space, deleted, and moved to another page when they grow.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::page::page_type;
 use crate::record::{self, Kind};
 use crate::row::Row;
 
-/// A row of a heap takes at least as much as the stub that may replace it.
+/// Minimum length of a heap row, so that a stub can replace it.
 const LEAST_BYTES: usize = 9;
 /// Record type: a stub.
 const STUB: u8 = 2;
@@ -36,12 +36,12 @@ impl Engine<'_> {
         record
     }
 
-    /// Puts a row on a page that has room, but not on `without`.
+    /// Inserts a row on a page that has space, except `without`.
     pub(super) fn insert_in_heap(&mut self, by: By, rowset: usize, record: &[u8], without: PageId) -> Step<RowId> {
         let pages = self.rowsets[rowset].pages.clone();
         let mut found = None;
         for page in pages.into_iter().rev().filter(|&page| page != without) {
-            // A slot of its own may be needed.
+            // A new slot may be needed.
             if self.room(page) >= record.len() + 2 && !self.is_page_held(by, page) {
                 found = Some(page);
                 break;
@@ -57,7 +57,7 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// The first slot of a page that is empty, and that no open transaction may need again.
+    /// The first empty slot of a page that no open transaction may need again.
     pub(super) fn free_slot(&mut self, page: PageId) -> u16 {
         let undo = self.open.values().flat_map(|transaction| &transaction.undo);
         let needed: BTreeSet<u16> = undo
@@ -120,7 +120,7 @@ impl Engine<'_> {
         let old = self.pool.frame(page).records[usize::from(slot)].clone();
         let mut new = edit.apply(&old);
         if self.rowsets[rowset].is_lob {
-            // Its length is not part of the change.
+            // The length field is not part of the change.
             let length = new.len() as u16;
             new[2..4].copy_from_slice(&length.to_le_bytes());
         }
@@ -145,13 +145,13 @@ impl Engine<'_> {
         if is_tree { context::TEXT_TREE } else { self.rowsets[rowset].context(0) }
     }
 
-    /// Values of rows are no rows.
+    /// Counts rows; fragments of values do not count.
     fn count_rows(&mut self, rowset: usize, rows: i64) {
         let rowset = &mut self.rowsets[rowset];
         rowset.counts.rows += if rowset.is_lob { 0 } else { rows };
     }
 
-    /// Where the row is that has this address.
+    /// The place of the row with this address, and its record.
     fn resolve(&mut self, at: RowId) -> (RowId, Vec<u8>) {
         let record = self.pool.frame(at.page).records[usize::from(at.slot)].clone();
         if !is_stub(&record) {
@@ -162,7 +162,8 @@ impl Engine<'_> {
         (target, record)
     }
 
-    /// Changes a row; one that has no room left moves, and leaves a stub. False if it moved before and would again.
+    /// Changes a row. One that no longer fits moves, and leaves a stub. False if it had moved before and would have to
+    /// again.
     pub(super) fn update_in_heap(&mut self, by: By, rowset: usize, at: RowId, row: &Row) -> Step<bool> {
         let (target, old) = self.resolve(at);
         let is_moved = target != at;
@@ -183,7 +184,7 @@ impl Engine<'_> {
         Ok(true)
     }
 
-    /// Deletes a row, with its stub if it moved.
+    /// Deletes a row, with its stub if it has moved.
     pub(super) fn delete_from_heap(&mut self, by: By, rowset: usize, at: RowId) -> Step {
         let (target, _) = self.resolve(at);
         self.remove_from_heap(by, rowset, (at.page, at.slot))?;

@@ -1,5 +1,5 @@
-//! The log that a workload writes: records go to blocks, blocks to virtual log files (VLFs), which are used again once
-//! nothing needs what they hold.
+//! The log that a workload writes: records are collected in blocks, blocks in virtual log files (VLFs). A VLF is used
+//! again once its log is no longer needed.
 
 use std::ops::Range;
 
@@ -8,32 +8,32 @@ use crate::ids::PAGE;
 use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, Part, SECTOR, block, parity, part_header};
 use crate::page::Lsn;
 
-/// The run ends here: the log has as many records as were asked for.
+/// The run ends here, because the log has the requested number of records.
 #[derive(Debug)]
 pub(super) struct Halt;
 
-/// What a step of a workload gives, unless the run ends in it.
+/// The result of a step of a workload, unless the run ends in it.
 pub(super) type Step<T = ()> = Result<T, Halt>;
 
 /// Ticks of 1/300 second per day, and the day on which workloads run: 2024-03-04.
 const TICKS_PER_DAY: u64 = 300 * 86_400;
 const FIRST_DAY: u64 = 45_353;
 
-/// Part of a log file.
+/// A part of a log file.
 #[derive(Clone, Debug)]
 struct Vlf {
     sequence: u32,
     uses: u32,
-    /// Everything after its header.
+    /// The bytes after the header.
     blocks: Vec<u8>,
 }
 
-/// A block that was written.
+/// A block that has been written.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
-    /// Where it lies in the log file.
+    /// Its place in the log file.
     pub(super) place: Range<usize>,
-    /// Records in the log before it.
+    /// Number of records in the log before it.
     pub(super) records_before: u64,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct Written {
 pub(super) struct Journal {
     form: LogForm,
     vlf_bytes: u64,
-    /// The VLFs of all log files, which take turns.
+    /// The VLFs of all log files; each file has every n-th.
     vlfs: Vec<Vlf>,
-    /// Ids of these files.
+    /// Ids of the log files.
     files: Vec<u16>,
-    /// The one that is being filled, and up to where.
+    /// The VLF that is being filled, and its end so far.
     current: usize,
     end: usize,
     /// Records of the current block.
@@ -57,10 +57,10 @@ pub(super) struct Journal {
     written: Vec<Written>,
     /// Ticks since midnight of the first day.
     ticks: u64,
-    /// Records so far, and after how many the run ends.
+    /// Number of records so far, and the number after which the run ends.
     pub(super) count: u64,
     pub(super) limit: u64,
-    /// The oldest sequence number that something still needs.
+    /// The oldest sequence number that is still needed.
     pub(super) needed_from: u32,
 }
 
@@ -89,12 +89,12 @@ impl Journal {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(super) fn wait(&mut self, ticks: u64) {
         self.ticks += ticks;
     }
 
-    /// Goes on a minute after another log.
+    /// Sets the clock to at least a minute after that of another log.
     pub(super) fn wait_for(&mut self, other: &Self) {
         self.ticks = self.ticks.max(other.ticks) + 60 * 300;
     }
@@ -124,7 +124,7 @@ impl Journal {
         Ok(lsn)
     }
 
-    /// Ends the block that is being filled: it goes to disk.
+    /// Ends the block that is being filled, and writes it to disk.
     pub(super) fn close(&mut self) {
         if !self.records.is_empty() {
             let records = std::mem::take(&mut self.records);
@@ -133,19 +133,19 @@ impl Journal {
         }
     }
 
-    /// The LSN of the record after the last one, at the start of a block.
+    /// The LSN of the next record, which starts a new block.
     pub(super) fn end(&mut self) -> Lsn {
         self.close();
         Lsn(self.vlfs[self.current].sequence, self.next_block(), 1)
     }
 
-    /// How many log files there are.
+    /// Number of log files.
     pub(super) fn files(&self) -> u16 {
         self.files.len() as u16
     }
 
-    /// The bytes of a log file. `header` makes its header page from the file's size in bytes. Blocks that are not written yet are
-    /// left out.
+    /// The bytes of a log file, without blocks that are not written yet. `header` makes its header page from the size
+    /// of the file in bytes.
     pub(super) fn file(&self, number: u16, header: impl Fn(u64) -> [u8; PAGE]) -> Vec<u8> {
         let mut bytes = vec![0; PAGE];
         for vlf in self.vlfs.iter().skip(number.into()).step_by(self.files.len()) {
@@ -158,8 +158,8 @@ impl Journal {
         bytes
     }
 
-    /// The sequence number of the oldest VLF that still holds log: older ones with a gap after them, where one in between was
-    /// used again first, are leftovers.
+    /// The sequence number of the oldest VLF that still belongs to the log. Older ones are leftovers if one after them
+    /// was used again first.
     pub(super) fn oldest(&self) -> u32 {
         let has_log = |sequence: u32| self.vlfs.iter().any(|vlf| vlf.sequence == sequence && vlf.uses > 0);
         let newest = self.vlfs[self.current].sequence;
@@ -171,12 +171,12 @@ impl Journal {
         &self.written
     }
 
-    /// The blocks from the one with this LSN on, and where they lie in the log file.
+    /// The blocks from the one with this LSN on, and their places in the log files.
     pub(super) fn copy(&self, from: Lsn) -> (Vec<u8>, Vec<Part>) {
         let newest = self.vlfs[self.current].sequence;
         let (mut blocks, mut parts) = (Vec::new(), Vec::new());
         let mut in_order: Vec<(usize, &Vlf)> = self.vlfs.iter().enumerate().collect();
-        // Those that hold the log come first, in its order.
+        // The VLFs that hold this log come first, in its order.
         in_order.sort_by_key(|(_, vlf)| if vlf.sequence >= from.0 { vlf.sequence } else { u32::MAX });
         for (number, vlf) in in_order {
             let at = self.place(number);
@@ -198,7 +198,7 @@ impl Journal {
         (blocks, parts)
     }
 
-    /// Where a VLF begins in its file.
+    /// Offset of a VLF in its file.
     fn place(&self, number: usize) -> u64 {
         HEADER_PAGE + (number / self.files.len()) as u64 * self.vlf_bytes
     }
@@ -227,7 +227,7 @@ impl Journal {
         self.previous = block.len();
     }
 
-    /// Fills the VLF up with blocks that have no records, and goes on in one that nothing needs, or in a new one.
+    /// Fills the VLF with empty blocks, and continues in a VLF that is not needed, or in a new one.
     fn next_vlf(&mut self) {
         while self.end < self.room() {
             let sectors = (self.room() - self.end) / SECTOR;

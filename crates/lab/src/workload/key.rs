@@ -1,4 +1,4 @@
-//! Keys of rows as they stand in records: what order they have, and what an entry in a non-leaf page repeats of them.
+//! Keys of rows as records store them: their order, and the entries that non-leaf pages have for them.
 
 use crate::ids::{PageId, RowId};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
@@ -7,26 +7,26 @@ use crate::record::{self, Extra, Kind};
 use crate::row::Row;
 use crate::types::Storage;
 
-/// How rows of an index are laid out and compared.
+/// The layout and order of the rows of an index.
 #[derive(Clone, Debug)]
 pub(super) struct KeyLayout {
     pub(super) layout: Layout,
     /// Positions of the key columns in key order.
     key: Vec<usize>,
-    /// The key as a record of its own, which log records of changes have.
+    /// The layout of the key as a separate record, as log records of changes have it.
     alone: Layout,
-    /// Columns of the table.
+    /// Number of columns of the table.
     columns: usize,
 }
 
-/// Flag of a variable column's end: it has a pointer.
+/// Flag in the end offset of a variable column: the column has a pointer.
 const COMPLEX: u16 = 0x8000;
 
 /// The parts of a record.
 struct Parts<'r> {
     record: &'r [u8],
     nulls: &'r [u8],
-    /// Where the variable columns end, with the flag of complex ones, and where the first one begins.
+    /// Ends of the variable columns, with the flag of complex ones, after the start of the first one.
     ends: Vec<usize>,
     from: usize,
 }
@@ -106,7 +106,7 @@ impl KeyLayout {
         (row, extra)
     }
 
-    /// Bytes that compare as the keys do.
+    /// The key as bytes whose order is the key order.
     pub(super) fn sort_key(&self, record: &[u8], level: u8) -> Vec<u8> {
         let (row, extra) = self.values(record, level);
         let mut key = Vec::new();
@@ -124,7 +124,7 @@ impl KeyLayout {
         key
     }
 
-    /// The entry of a page whose first record this is, in the page above.
+    /// The entry, in the page above, of a page whose first record is `record`.
     pub(super) fn entry(&self, record: &[u8], level: u8, child: PageId) -> Vec<u8> {
         let (row, extra) = self.values(record, level);
         let mut entry = Vec::new();
@@ -132,7 +132,7 @@ impl KeyLayout {
         entry
     }
 
-    /// The key as log records of changes have it.
+    /// The key as in log records of changes.
     pub(super) fn alone(&self, record: &[u8]) -> Vec<u8> {
         let (row, extra) = self.values(record, 0);
         let mut key = Vec::new();
@@ -140,13 +140,13 @@ impl KeyLayout {
         key
     }
 
-    /// Where the fixed part of a leaf record ends, and where its variable values begin.
+    /// End of the fixed part of a leaf record, and start of its variable values.
     pub(super) fn parts(&self, record: &[u8]) -> [usize; 2] {
         let fixed = usize::from(self.layout.leaf_fixed);
         [fixed, Parts::of(record, fixed).from]
     }
 
-    /// What a leaf record has in place of a value that does not fit: the value of this column of the table.
+    /// The pointer that a leaf record has for a value of this table column that does not fit in the row.
     pub(super) fn pointer(&self, record: &[u8], column: usize) -> Option<Vec<u8>> {
         let column = self.layout.columns.iter().find(|own| own.source == Source::Column(column))?;
         let parts = Parts::of(record, usize::from(self.layout.leaf_fixed));
@@ -155,7 +155,7 @@ impl KeyLayout {
         is_complex.then(|| parts.variable(number).to_vec())
     }
 
-    /// The page that an entry points to.
+    /// The page to which an entry points.
     pub(super) fn child(&self, entry: &[u8]) -> PageId {
         let end = usize::from(self.layout.inner_fixed);
         page_id(&entry[end - 6..end])
@@ -166,12 +166,12 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte))
 }
 
-/// The page that six bytes name.
+/// The page with this address of six bytes.
 pub(super) fn page_id(bytes: &[u8]) -> PageId {
     PageId::new(number(&bytes[4..6]) as u16, number(&bytes[..4]))
 }
 
-/// The row that eight bytes name.
+/// The row with this address of eight bytes.
 pub(super) fn row_id(bytes: &[u8]) -> RowId {
     if bytes.len() < 8 {
         return RowId::default();

@@ -1,4 +1,4 @@
-//! Values that do not fit in their rows: fragments on pages of their own, which a root in the row leads to.
+//! Values that do not fit in their rows: fragments on separate pages, to which a root in the row leads.
 
 use super::engine::{By, Engine};
 use super::entry::Edit;
@@ -11,12 +11,12 @@ use crate::space::{MIXED, fullness};
 
 /// PFS class of a full page.
 const FULL: u8 = 4;
-/// Bytes of a root in front of its links, and of a link: the end of what it leads to, and where that is.
+/// Bytes of a root before its links, and of each link: the end of its part of the value, and the address of that part.
 const ROOT_HEADER: usize = 12;
 const ROOT_LEVEL: usize = 2;
 const LINK: usize = 12;
 
-/// A tree node: its links follow the header, and their number stands in it.
+/// A tree node: the number of its links is in the header, which they follow.
 const NODE_HEADER: usize = 20;
 const NODE_COUNT: usize = 16;
 const NODE_LINK: usize = 16;
@@ -38,7 +38,7 @@ impl Engine<'_> {
         Ok(pointer(ROOT_POINTER, 1, blob, &[(end, node)]))
     }
 
-    /// Its header comes first and then grows.
+    /// Stores a fragment: first its header, which then grows by the data.
     fn store_fragment(&mut self, by: By, rowset: usize, blob: u64, fragment: &[u8]) -> Step<RowId> {
         let start = with_length(header(blob, DATA));
         let bytes = start.len() + fragment.len();
@@ -49,7 +49,7 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// A node begins with as many links as a root has; each further one is two changes.
+    /// Stores a node. It begins with as many links as a root has; each further link needs two changes.
     fn store_node(&mut self, by: By, rowset: usize, blob: u64, links: &[(u64, RowId)]) -> Step<RowId> {
         let link = |(end, at): &(u64, RowId)| [end.to_le_bytes(), at.bytes()].concat();
         let (first, rest) = links.split_at(ROOT_LINKS);
@@ -71,7 +71,7 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// A page of this type with so much room. Pages are allocated by the user's transaction itself.
+    /// A page of this type with `bytes` free. The user's own transaction allocates it.
     fn text_page(&mut self, by: By, rowset: usize, kind: u8, bytes: usize) -> Step<PageId> {
         let pages = self.rowsets[rowset].pages.clone();
         let fits = |page: &PageId| {
@@ -81,7 +81,7 @@ impl Engine<'_> {
         if let Some(page) = pages.into_iter().rev().find(fits) {
             return Ok(page);
         }
-        // Tree pages count as full; the last fragment of a value gets its fullness later.
+        // Tree pages count as full; the fullness of a page with the last fragment is set later.
         let is_full = kind == page_type::TEXT_TREE || fullness(bytes + 2) == FULL;
         let page = self.allocate(by, rowset, if is_full { FULL } else { 0 })?;
         self.format_as(by, rowset, page, (kind, 0), Default::default())?;
@@ -89,7 +89,7 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// Frees a value: pages that have nothing else, and fragments of others.
+    /// Frees a value: fragments, and pages that have nothing else.
     pub(super) fn free_value(&mut self, by: By, rowset: usize, root: &[u8]) -> Step {
         let is_tree = root[ROOT_LEVEL] > 0;
         for link in root[ROOT_HEADER..].chunks_exact(LINK) {
@@ -107,7 +107,7 @@ impl Engine<'_> {
 
     fn free_fragment(&mut self, by: By, rowset: usize, at: RowId) -> Step {
         let others = self.pool.frame(at.page).records.iter().filter(|record| !record.is_empty()).count() - 1;
-        // A page of a mixed extent stays, as its IAM page names it.
+        // A page of a mixed extent is kept, because its IAM page names it.
         let can_go = self.pfs(at.page) & MIXED == 0 && !self.is_page_held(by, at.page) && self.is_unneeded(at.page);
         if others == 0 && can_go {
             return self.free(by, rowset, at.page);
@@ -115,13 +115,13 @@ impl Engine<'_> {
         self.remove_from_heap(by, rowset, (at.page, at.slot))
     }
 
-    /// Whether no open transaction may bring a fragment back to a page.
+    /// Whether no open transaction may put a fragment back on the page.
     fn is_unneeded(&self, page: PageId) -> bool {
         !self.open.values().any(|transaction| transaction.reserved.get(&page).is_some_and(|&bytes| bytes > 0))
     }
 }
 
-/// A fragment whose length stands in it.
+/// Sets the length field of a fragment.
 fn with_length(mut record: Vec<u8>) -> Vec<u8> {
     let length = record.len() as u16;
     record[2..4].copy_from_slice(&length.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The pages of a database: as they lie on disk, and as they are in memory.
+//! The pages of a database: as they are on disk, and as they are in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::disk::{file_id, file_index};
 use crate::ids::{PAGE, PageId};
 use crate::page::Lsn;
 
-/// Pages of a file, shared with other copies as long as they are the same.
+/// Pages of a file; copies share those that are the same.
 pub(super) type FilePages = Vec<Arc<[u8; PAGE]>>;
 
 /// The bytes of a file.
@@ -25,7 +25,7 @@ pub(super) struct Pool {
     frames: BTreeMap<PageId, Frame>,
     /// Changed pages that are not on disk yet, with the LSN of the first change.
     dirty: BTreeMap<PageId, Lsn>,
-    /// What was on disk before a page was written, oldest first.
+    /// Earlier versions of each page on disk, oldest first.
     earlier: BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>>,
 }
 
@@ -34,7 +34,7 @@ impl Pool {
         Self { disk, frames: BTreeMap::new(), dirty: BTreeMap::new(), earlier: BTreeMap::new() }
     }
 
-    /// Pages of a file.
+    /// Number of pages of a file.
     pub(super) fn pages(&self, file: u16) -> u32 {
         self.disk.get(file_index(file)).map_or(0, Vec::len) as u32
     }
@@ -58,17 +58,17 @@ impl Pool {
         self.frames.insert(id, frame);
     }
 
-    /// Notes that a page was changed by the record with this LSN.
+    /// Notes that the record with this LSN changed a page.
     pub(super) fn touch(&mut self, id: PageId, lsn: Lsn) {
         self.dirty.entry(id).or_insert(lsn);
     }
 
-    /// Pages that are not on disk yet.
+    /// Changed pages that are not on disk yet, with the LSN of the first change.
     pub(super) fn dirty(&self) -> &BTreeMap<PageId, Lsn> {
         &self.dirty
     }
 
-    /// What was on disk before a page was written, oldest first.
+    /// Earlier versions of each page on disk, oldest first.
     pub(super) fn earlier(&self) -> &BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>> {
         &self.earlier
     }
@@ -85,12 +85,12 @@ impl Pool {
         self.dirty.remove(&id);
     }
 
-    /// The pages as they lie on disk, by file.
+    /// The pages as they are on disk, by file.
     pub(super) fn disk(&self) -> &[FilePages] {
         &self.disk
     }
 
-    /// The files as they lie on disk.
+    /// The bytes of the files on disk.
     pub(super) fn files(&self) -> Vec<Vec<u8>> {
         self.disk.iter().map(bytes_of).collect()
     }

@@ -1,11 +1,11 @@
-//! The tables that workloads run on: each has rows that come and go in another way.
+//! The tables on which workloads run; each differs in how its rows come and go.
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Pages of the data file: room for what a workload adds.
+/// Least number of pages of the data file, with space for the rows that a workload adds.
 const LEAST_PAGES: u32 = 1024;
 
 /// The database, with about `rows` rows in each table.
@@ -26,7 +26,7 @@ fn text(least: u32, most: u32) -> Values {
     Values::Text { least, most }
 }
 
-/// Keys rise: new rows come at the end.
+/// Keys rise, so new rows come at the end.
 fn accounts(rows: u64) -> Table {
     Table {
         name: "accounts".to_owned(),
@@ -44,7 +44,7 @@ fn accounts(rows: u64) -> Table {
     }
 }
 
-/// Keys are random: new rows come anywhere, and pages split in the middle.
+/// Keys are random, so new rows come anywhere, and pages split in the middle.
 fn tickets(rows: u64) -> Table {
     Table {
         name: "tickets".to_owned(),
@@ -61,7 +61,7 @@ fn tickets(rows: u64) -> Table {
     }
 }
 
-/// Rows of equal key, which only a uniquifier tells apart.
+/// Many rows share a key; only a uniquifier distinguishes them.
 fn visits(rows: u64) -> Table {
     Table {
         name: "visits".to_owned(),
@@ -94,7 +94,7 @@ fn readings(rows: u64) -> Table {
     }
 }
 
-/// Rows with values that do not fit in them.
+/// Rows with values that do not fit in the row.
 fn documents(rows: u64) -> Table {
     Table {
         name: "documents".to_owned(),

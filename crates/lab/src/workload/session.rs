@@ -1,4 +1,4 @@
-//! What users do: transactions side by side, each with changes of rows that nobody else has locked.
+//! User transactions that run at the same time, each changing rows that no other one has locked.
 
 use super::engine::{By, Engine, Transaction};
 use super::journal::Step;
@@ -7,23 +7,23 @@ use crate::ids::{PageId, RowId};
 use crate::record::{self, Kind};
 use crate::row::Row;
 
-/// Transactions at the same time.
+/// Most transactions that are open at the same time.
 const MOST_OPEN: usize = 4;
-/// What a step is, in percent; the rest changes a row.
+/// Kinds of steps, in percent; all others change a row.
 const CHECKPOINTS: u64 = 2;
 const CLEANUPS: u64 = 4;
 const WRITES: u64 = 6;
 const BEGINS: u64 = 10;
 const ENDS: u64 = 12;
-/// Commits of transactions that other databases take part in, in percent.
+/// Percentage of commits in which other databases take part.
 const PREPARED: u64 = 5;
-/// Longest record with a long value in it.
+/// Longest record with a long value in the row.
 const MOST_IN_ROW: usize = 8000;
-/// Rollbacks among the ends, in percent.
+/// Percentage of transactions that end with a rollback.
 const ROLLBACKS: u64 = 30;
 
 impl Engine<'_> {
-    /// Runs this number of transactions; others may be open at the end.
+    /// Runs until this number of transactions have ended; others may still be open.
     pub(super) fn run(&mut self, transactions: u64) -> Step {
         let mut ended = 0;
         while ended < transactions {
@@ -32,7 +32,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Does one thing; returns whether a transaction ended.
+    /// Runs one step; returns whether a transaction ended.
     pub(super) fn one_step(&mut self) -> Step<bool> {
         self.journal.wait(1 + self.dice.below(300));
         let mut dice = self.dice.below(100);
@@ -55,7 +55,7 @@ impl Engine<'_> {
             self.begin_of_a_user()?;
         } else if is(ENDS) {
             let number = self.any_open();
-            // How the engine drops a new chain while it runs is not known.
+            // How the engine frees a new chain while it runs is unknown.
             let has_new_chain = self.open.get(&number).is_some_and(|transaction| transaction.new_chain.is_some());
             if self.dice.chance(ROLLBACKS) && !has_new_chain {
                 self.roll_back(number)?;
@@ -84,7 +84,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Ends what is open.
+    /// Ends all open transactions.
     pub(super) fn end_all(&mut self) -> Step {
         while let Some(&number) = self.open.keys().next() {
             self.commit(number)?;
@@ -97,7 +97,7 @@ impl Engine<'_> {
         numbers.get(self.dice.below(numbers.len() as u64) as usize).copied().unwrap_or_default()
     }
 
-    /// Some page goes to disk before a checkpoint.
+    /// Writes a random page to disk before a checkpoint.
     fn write_one(&mut self) {
         let pages: Vec<PageId> = self.pool.dirty().keys().copied().collect();
         if let Some(&page) = pages.get(self.dice.below(pages.len() as u64) as usize) {
@@ -105,7 +105,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Ghosts go from a page.
+    /// Removes ghosts from a page.
     fn clean_up(&mut self) -> Step {
         let table = self.dice.below(self.tables.len() as u64) as usize;
         let state = &self.tables[table];
@@ -124,7 +124,7 @@ impl Engine<'_> {
         found.map(|(&number, live)| (number, live.clone()))
     }
 
-    /// Locks a row for a transaction, unless another one has it.
+    /// Locks a row for a transaction, unless another transaction has locked it.
     fn lock_row(&mut self, number: u32, row: (usize, u64)) -> bool {
         if self.open.iter().any(|(&other, transaction)| other != number && transaction.locked.contains(&row)) {
             return false;
@@ -165,7 +165,7 @@ impl Engine<'_> {
         record
     }
 
-    /// Moves the long value of a new row out of it, if the row does not fit a page.
+    /// Moves the long value of a new row off the row, if the row does not fit a page.
     fn store_long(&mut self, by: By, table: usize, live: &mut Live) -> Step {
         let Some((lob, column)) = self.tables[table].lob.filter(|_| live.pointer.is_none()) else { return Ok(()) };
         if self.record(self.tables[table].base, live).len() > MOST_IN_ROW {
@@ -175,7 +175,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Frees the long value of a row that goes or changes.
+    /// Frees the long value of a row that is deleted or changed.
     fn free_long(&mut self, by: By, table: usize, live: &Live) -> Step {
         match (self.tables[table].lob, &live.pointer) {
             (Some((lob, _)), Some(root)) => self.free_value(by, lob, root),
@@ -183,7 +183,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A new row, or one that was deleted comes again.
+    /// Inserts a new row, or one that was deleted before.
     fn insert(&mut self, number: u32, table: usize) -> Step {
         let again = self.dice.chance(20);
         let state = &self.tables[table];

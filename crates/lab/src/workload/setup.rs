@@ -1,4 +1,4 @@
-//! The database that a workload starts with: written by the lab, read into memory.
+//! The database with which a workload starts: written by the lab, then read into memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,35 +26,35 @@ use crate::row::Row;
 use crate::values::Rows;
 use crate::version::Version;
 
-/// The largest block must fit after the header of a virtual log file.
+/// A virtual log file must hold its header and the largest block.
 const LEAST_VLF_BYTES: u64 = HEADER_PAGE + MOST_BYTES as u64;
 
-/// There is room for the names of nine files in sysfiles1.
+/// sysfiles1 has space for the names of nine files.
 const MOST_LOG_FILES: u16 = 4;
 
-/// Units of the base tables with the counters.
+/// Units of the base tables that have the counters.
 const SYSROWSETS: UnitId = UnitId(5 << 16);
 const SYSALLOCUNITS: UnitId = UnitId(7 << 16);
 /// Place of the checkpoint's LSN on the boot page.
 const CHECKPOINT: usize = 96 + CHECKPOINT_LSN;
 const BOOT_PAGE: usize = 9;
-/// The number of a new transaction.
+/// The number of the first new transaction.
 const FIRST_TRANSACTION: u32 = 0x400;
 
-/// Where the rows of a table are.
+/// The rowsets of a table, and the addresses of its rows.
 #[derive(Default)]
 struct Places {
     base: usize,
     indexes: Vec<usize>,
-    /// The unit of long values, and the column that has them.
+    /// The unit of long values, and the column whose values it has.
     lob: Option<(usize, usize)>,
     /// Addresses of the rows of a heap.
     addresses: Vec<RowId>,
-    /// What stands in rows for values that do not fit in them.
+    /// The pointers that rows have for values that do not fit in them.
     pointers: Vec<Option<Vec<u8>>>,
 }
 
-/// The number of the first long value of a workload, above those of the lab.
+/// The number of the first long value of a workload, greater than those of the lab.
 const FIRST_BLOB: u64 = 1 << 20;
 
 /// The database before the workload.
@@ -97,7 +97,7 @@ impl Base {
             pages.push(of_file.collect::<FilePages>());
             names.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         }
-        // As after a full backup: nothing has changed since.
+        // Clear the map, as after a full backup: nothing has changed since.
         for page in pages.iter_mut().flatten().filter(|page| page[1] == page_type::DIFFERENTIAL) {
             let mut frame = Frame::read(page);
             frame.records[1][4..].fill(0);
@@ -179,7 +179,7 @@ impl Base {
         }
     }
 
-    /// Reads what stands in rows for their long values.
+    /// Reads the pointers of rows to their long values.
     fn find_pointers(&mut self, spec: &Spec) {
         let mut found = Vec::new();
         let mut engine = self.engine(spec);
@@ -198,7 +198,7 @@ impl Base {
         }
     }
 
-    /// The database as it is started.
+    /// The running database.
     pub(super) fn engine(&self, spec: &Spec) -> Engine<'_> {
         let facts = spec.version.facts();
         let form = LogForm::of(facts.number, spec.verify == PageVerify::Checksum);

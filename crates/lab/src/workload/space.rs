@@ -9,7 +9,7 @@ use crate::log::operation;
 use crate::page::page_type;
 use crate::space::{ALLOCATED, GHOSTS, fullness};
 
-/// Bytes of a map's record in front of its bits.
+/// Bytes of a map's record before its bits.
 const MAP_HEADER: usize = 4;
 /// The slot of the bitmap on GAM, differential and IAM pages; PFS pages have one record only.
 const MAP_SLOT: u16 = 1;
@@ -40,7 +40,7 @@ impl Engine<'_> {
         self.pool.frame(map).records[usize::from(MAP_SLOT)][MAP_HEADER + bit as usize / 8] >> (bit % 8) & 1 == 1
     }
 
-    /// Sets or clears a bit of such a page for a unit.
+    /// Sets or clears a bit of a GAM, differential or IAM page, for a unit.
     pub(super) fn set_bit(
         &mut self,
         by: By,
@@ -67,7 +67,7 @@ impl Engine<'_> {
         self.pool.frame(pfs_page(page)).records[0][pfs_offset(page)]
     }
 
-    /// Sets the PFS byte of a rowset's page: it is allocated, or becomes free.
+    /// Sets the PFS byte of a rowset's page: the page becomes allocated, or free.
     pub(super) fn set_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
         let (map, at) = (pfs_page(page), pfs_offset(page));
         let (old, owner) = (self.pfs(page), Some(self.rowsets[rowset].unit));
@@ -79,7 +79,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A page that was allocated becomes free again, or one that became free is allocated again.
+    /// Undoes a change of a PFS byte: the page becomes free again, or allocated again.
     pub(super) fn take_back_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
         self.set_pfs(by, rowset, page, value)?;
         let rowset = &mut self.rowsets[rowset];
@@ -93,7 +93,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Frees a page of a rowset; what is on it stays.
+    /// Frees a page of a rowset, without erasing its content.
     pub(super) fn free(&mut self, by: By, rowset: usize, page: PageId) -> Step {
         let value = self.pfs(page) & !ALLOCATED;
         self.set_pfs(by, rowset, page, value)?;
@@ -102,7 +102,8 @@ impl Engine<'_> {
         self.note_pages(by, rowset, -1)
     }
 
-    /// What a transaction did to pages and extents that others may not touch until it ends.
+    /// Whether an open transaction other than `by` has a change for which `test` is true. Others may not use such pages
+    /// and extents until it ends.
     fn is_held(&self, by: By, test: impl Fn(&Undo) -> bool) -> bool {
         let own = match by {
             By::Transaction(number) | By::Rollback(number, _) => Some(number),
@@ -119,10 +120,10 @@ impl Engine<'_> {
             || self.is_held(By::Engine, is_freed)
     }
 
-    /// Brings the fullness of a heap page in line with its rows.
+    /// Updates the fullness of a heap page in PFS from its rows.
     pub(super) fn set_fullness(&mut self, page: PageId) -> Step {
         if self.pool.frame(page).kind() == page_type::TEXT_TREE {
-            // Always full.
+            // Such a page always counts as full.
             return Ok(());
         }
         let old = self.pfs(page);
@@ -136,7 +137,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Brings the ghost bit of an index page in line with its rows.
+    /// Updates the ghost bit of an index page in PFS from its rows.
     pub(super) fn set_ghost_bit(&mut self, page: PageId) -> Step {
         let (has, marked) = (self.pool.frame(page).ghosts() > 0, self.pfs(page) & GHOSTS != 0);
         if has == marked {
@@ -154,7 +155,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Allocates a page for a rowset: of an extent that it has, else of a new one.
+    /// Allocates a page for a rowset, from one of its extents or from a new one.
     pub(super) fn allocate(&mut self, by: By, rowset: usize, fullness: u8) -> Step<PageId> {
         let mut free = None;
         let iam = self.rowsets[rowset].iam;
@@ -175,7 +176,7 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// Notes in the log that a unit has more or fewer pages.
+    /// Records in the log that a unit has more or fewer pages.
     pub(super) fn note_pages(&mut self, by: By, rowset: usize, pages: i64) -> Step {
         let id = self.rowsets[rowset].id;
         let mut note = vec![0; 64];
@@ -189,14 +190,14 @@ impl Engine<'_> {
         self.free_pages(by, extent).first().copied()
     }
 
-    /// The pages of an extent that may be allocated.
+    /// The pages of an extent that can be allocated.
     pub(super) fn free_pages(&mut self, by: By, extent: u32) -> Vec<PageId> {
         let pages = (extent * EXTENT..(extent + 1) * EXTENT).map(|page| PageId::new(1, page));
         let free = pages.into_iter().filter(|page| !page.page.is_multiple_of(PFS_INTERVAL));
         free.filter(|&page| self.pfs(page) & ALLOCATED == 0 && !self.is_page_held(by, page)).collect()
     }
 
-    /// Takes an extent for a rowset, and notes it in its IAM page; returns its first page.
+    /// Allocates an extent to a rowset, with its bit in the IAM page; returns its first page.
     fn allocate_extent(&mut self, by: By, rowset: usize) -> Step<PageId> {
         let iam = self.rowsets[rowset].iam;
         let (extent, first) = self.take_extent(by, rowset)?;
@@ -206,11 +207,11 @@ impl Engine<'_> {
         Ok(first)
     }
 
-    /// Takes the first free extent of the file; returns it and its first page.
+    /// Allocates the first free extent of the file; returns the extent and its first page.
     pub(super) fn take_extent(&mut self, by: By, rowset: usize) -> Step<(u32, PageId)> {
         let owner = Some(self.rowsets[rowset].unit);
         let last = self.pool.pages(1) / EXTENT;
-        // A workload's file is large enough; if not, it ends as if the disk were full.
+        // The file of a workload is large enough. If not, the run ends as if the disk were full.
         let extent =
             (1..last).find(|&extent| !(extent * EXTENT).is_multiple_of(PFS_INTERVAL) && self.bit(GAM_PAGE, extent));
         let Some(extent) = extent else { return Err(super::journal::Halt) };
@@ -222,14 +223,14 @@ impl Engine<'_> {
         Ok((extent, first))
     }
 
-    /// Makes a page of rows anew.
+    /// Formats a page for rows.
     pub(super) fn format(&mut self, by: By, rowset: usize, page: PageId, level: u8, links: (PageId, PageId)) -> Step {
         let is_data = level == 0 && self.rowsets[rowset].is_base;
         let kind = if is_data { page_type::DATA } else { page_type::INDEX };
         self.format_as(by, rowset, page, (kind, level), links)
     }
 
-    /// Makes a page of this type anew.
+    /// Formats a page of this type.
     pub(super) fn format_as(
         &mut self,
         by: By,
@@ -254,7 +255,7 @@ impl Engine<'_> {
         self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
     }
 
-    /// What FORMAT_PAGE has in place of the page's LSN is the record before it in the same transaction.
+    /// Logs a FORMAT_PAGE. In place of the page's LSN, it has that of the transaction's record before it.
     pub(super) fn mark_formatted(&mut self, by: By, entry: Entry, fresh: Frame) -> Step {
         let page = entry.page;
         if let By::Transaction(number) = by

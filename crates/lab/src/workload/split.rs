@@ -1,4 +1,4 @@
-//! Pages that become full: a split is a transaction of its own, whoever needs the room.
+//! Splits of full pages: each is a separate transaction, whichever transaction needs the space.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
@@ -8,14 +8,14 @@ use super::journal::Step;
 use super::tree::Place;
 use crate::ids::PageId;
 
-/// Room that a non-leaf page needs before the page below it splits: the longest entry.
+/// Free space that a non-leaf page needs before the page below it splits: that of the longest entry.
 const ENTRY_ROOM: usize = 120;
 
 impl Engine<'_> {
-    /// Splits the leaf of a path for a row that belongs there; pages above it first, where they are full.
+    /// Splits the leaf of a path for a row that belongs there, or a full page above it first.
     pub(super) fn split(&mut self, rowset: usize, place: &Place, record: &[u8]) -> Step {
         let path = &place.path;
-        // From the top down: one split, after which the caller looks again.
+        // From the top down: one split, after which the caller must search again.
         for depth in 0..path.len() {
             let is_leaf = depth + 1 == path.len();
             let page = path[depth].0;
@@ -31,7 +31,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A new root above the old one, which then can split.
+    /// Adds a new root above the old one, which can then be split.
     fn split_root(&mut self, rowset: usize, old: PageId) -> Step {
         let number = self.begin("BTreeMgr::SplitRoot", true)?;
         let by = By::Transaction(number);
@@ -51,7 +51,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Moves the second half of a page to a new one; none if the row belongs at the end of the last page.
+    /// Moves the second half of a page to a new one; moves no row if the new row belongs at the end of the last page.
     fn split_page(
         &mut self,
         rowset: usize,
@@ -81,7 +81,7 @@ impl Engine<'_> {
         if !moved.is_empty() {
             self.move_rows(by, own, (page, from), fresh, &moved)?;
         }
-        // The links of leaf pages of the table itself have the context of heaps.
+        // For the links of leaf pages of a clustered index, records have the context of heaps.
         let links = if own == context::CLUSTERED { context::HEAP } else { own };
         self.link(by, links, page, NEXT, fresh)?;
         if next != PageId::NONE {
@@ -121,8 +121,8 @@ impl Engine<'_> {
     }
 }
 
-/// The slot from which half of the bytes follow. At least one row goes, and one stays; of a single row, the side on which
-/// the new one belongs becomes free.
+/// The slot that starts the second half of the bytes. At least one row moves and one stays. If there is only one row,
+/// it moves or stays so that the side of the new row becomes free.
 fn middle(records: &[Vec<u8>], slot: usize) -> usize {
     if records.len() < 2 {
         return slot.min(records.len());

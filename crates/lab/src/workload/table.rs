@@ -1,4 +1,4 @@
-//! The tables of a workload: their rowsets, and what rows they have.
+//! The tables of a workload: their rowsets, and their rows.
 
 use std::collections::BTreeMap;
 
@@ -21,22 +21,22 @@ pub(super) struct Rowset {
     pub(super) root: PageId,
     pub(super) iam: PageId,
     pub(super) keys: KeyLayout,
-    /// Rows are data records.
+    /// Its rows are data records.
     pub(super) is_base: bool,
     pub(super) is_heap: bool,
-    /// Pages hold values of rows, not rows: they are filled like a heap's.
+    /// Its pages hold values of rows, not rows; they are filled like those of a heap.
     pub(super) is_lob: bool,
     /// Pages of a heap or LOB unit.
     pub(super) pages: Vec<PageId>,
-    /// Extents of its own.
+    /// Uniform extents of the rowset.
     pub(super) extents: Vec<u32>,
     pub(super) counts: Counts,
-    /// Rows of the catalog about it: in sysallocunits and in sysrowsets.
+    /// Places of its rows in the catalog: in sysallocunits and in sysrowsets.
     pub(super) unit_row: (PageId, u16),
     pub(super) rowset_row: (PageId, u16),
 }
 
-/// What the catalog counts.
+/// The counters that the catalog keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) rows: i64,
@@ -51,7 +51,7 @@ pub(super) struct Live {
     pub(super) values: Row,
     pub(super) uniquifier: u32,
     pub(super) at: RowId,
-    /// What stands in the row for its long value, if it does not fit.
+    /// The pointer that the row has for its long value, if that does not fit.
     pub(super) pointer: Option<Vec<u8>>,
 }
 
@@ -61,24 +61,24 @@ pub(super) struct TableState<'a> {
     pub(super) table: &'a Table,
     pub(super) source: Rows<'a>,
     pub(super) base: usize,
-    /// Nonclustered indexes.
+    /// Indexes of its nonclustered indexes among the rowsets.
     pub(super) indexes: Vec<usize>,
-    /// The unit of long values, and the column that has them.
+    /// The unit of long values, and the column whose values it has.
     pub(super) lob: Option<(usize, usize)>,
     /// Rows by number.
     pub(super) rows: BTreeMap<u64, Live>,
-    /// The rows as committed.
+    /// The committed rows.
     pub(super) settled: BTreeMap<u64, Live>,
-    /// The next new row.
+    /// The number of the next new row.
     pub(super) next: u64,
-    /// Rows that were deleted and may come again.
+    /// Deleted rows that may be inserted again, with their uniquifiers.
     pub(super) gone: BTreeMap<u64, u32>,
     /// The next uniquifier by key.
     pub(super) uniquifiers: BTreeMap<Vec<u8>, u32>,
 }
 
 impl TableState<'_> {
-    /// A transaction committed its change of a row: what it was before and after, if it changed.
+    /// Commits a transaction's change of a row; returns the row before and after, if it changed.
     pub(super) fn settle(&mut self, table: usize, row: u64) -> Option<RowChange> {
         let before = match self.rows.get(&row) {
             Some(live) => self.settled.insert(row, live.clone()),
@@ -94,7 +94,7 @@ impl TableState<'_> {
         (0..self.table.columns.len()).map(|at| live.values.value(at).map(<[u8]>::to_vec)).collect()
     }
 
-    /// A transaction was taken back.
+    /// Restores a row when its transaction is rolled back.
     pub(super) fn return_to_settled(&mut self, row: u64) {
         match self.settled.get(&row) {
             Some(live) => self.rows.insert(row, live.clone()),
@@ -102,7 +102,7 @@ impl TableState<'_> {
         };
     }
 
-    /// The uniquifier of a new row: how many had its key before.
+    /// The uniquifier of a new row: the number of earlier rows with its key.
     pub(super) fn uniquifier(&mut self, row: u64) -> u32 {
         let Some(index) = self.table.clustered.as_ref().filter(|index| !index.unique) else { return 0 };
         let mut values = Row::default();
@@ -114,12 +114,12 @@ impl TableState<'_> {
         *next - 1
     }
 
-    /// Columns of the clustering key.
+    /// Whether a column belongs to the clustering key.
     pub(super) fn is_key(&self, column: usize) -> bool {
         self.table.clustered.iter().any(|index| index.keys.iter().any(|&(key, _)| key == column))
     }
 
-    /// The row with some of its values, keys apart, replaced by those of another one.
+    /// The row with some of its values, except those of keys, replaced by values of another row.
     pub(super) fn blend(&self, old: &Row, other: u64, dice: &mut Random) -> Row {
         let (mut fresh, mut row) = (Row::default(), Row::default());
         self.source.fill(other, &mut fresh);
@@ -137,7 +137,7 @@ impl TableState<'_> {
 }
 
 impl Live {
-    /// The values as the row stores them.
+    /// The values as the row stores them, with a pointer for a long value.
     pub(super) fn stored(&self, lob_column: Option<usize>) -> Row {
         let mut row = self.values.clone();
         if let (Some(pointer), Some(at)) = (&self.pointer, lob_column) {

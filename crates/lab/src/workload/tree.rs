@@ -1,4 +1,4 @@
-//! Rows of indexes: found by key, put in order, made ghosts and removed.
+//! Rows of indexes: found by key, inserted in order, made ghosts and removed.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Edit, Entry, OVER_GHOST, context};
@@ -8,13 +8,13 @@ use super::table::Rowset;
 use crate::ids::PageId;
 use crate::page::Lsn;
 
-/// Maximum attempts to make room for a row: each splits a page.
+/// Most splits of pages for one row.
 const MOST_SPLITS: usize = 20;
 
-/// Where a key is, or belongs.
+/// The place of a key, or where it belongs.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// The pages from the root down, each with the slot of the entry that leads on; the leaf is last.
+    /// The pages from the root down, each with the slot of the entry that leads to the next page; the leaf is last.
     pub(super) path: Vec<(PageId, usize)>,
     pub(super) is_there: bool,
 }
@@ -26,7 +26,7 @@ impl Place {
 }
 
 impl Rowset {
-    /// The context of its pages in log records.
+    /// The context of its pages of a level in log records.
     pub(super) fn context(&self, level: u8) -> u8 {
         match (level, self.is_base, self.is_heap) {
             _ if self.is_lob => context::TEXT_MIX,
@@ -39,7 +39,7 @@ impl Rowset {
 }
 
 impl Engine<'_> {
-    /// Where the key of a leaf record is, or belongs.
+    /// The place where the key of a leaf record is, or belongs.
     pub(super) fn find(&mut self, rowset: usize, record: &[u8]) -> Place {
         let key = self.rowsets[rowset].keys.sort_key(record, 0);
         self.find_key(rowset, &key)
@@ -65,7 +65,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Where a row is or belongs, on a page that has room for it.
+    /// The place where a row is or belongs, on a page that has space for it.
     fn find_with_room(&mut self, rowset: usize, record: &[u8]) -> Step<Place> {
         let mut place = self.find(rowset, record);
         for _ in 0..MOST_SPLITS {
@@ -81,7 +81,7 @@ impl Engine<'_> {
         Ok(place)
     }
 
-    /// Inserts a row; one whose key has a ghost takes its place.
+    /// Inserts a row; a ghost with the same key is replaced.
     pub(super) fn insert_row(&mut self, by: By, rowset: usize, record: &[u8]) -> Step {
         let place = self.find_with_room(rowset, record)?;
         let (page, slot) = place.leaf();
@@ -102,7 +102,7 @@ impl Engine<'_> {
         self.set_ghost_bit(page)
     }
 
-    /// A row becomes a ghost.
+    /// Makes a row a ghost.
     pub(super) fn delete_row(&mut self, by: By, rowset: usize, record: &[u8]) -> Step {
         let place = self.find(rowset, record);
         let (page, slot) = place.leaf();
@@ -122,7 +122,7 @@ impl Engine<'_> {
         self.set_ghost_bit(page)
     }
 
-    /// Notes which ghosts may still become rows again.
+    /// Notes whether a rollback of the transaction may make a ghost a row again.
     fn owns_ghost(&mut self, by: By, ghost: (usize, Vec<u8>), owns: bool) {
         let (By::Transaction(number) | By::Rollback(number, _)) = by else { return };
         if let Some(transaction) = self.open.get_mut(&number) {
@@ -133,7 +133,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A row changes without its key.
+    /// Changes a row, except its key.
     pub(super) fn modify_row(&mut self, by: By, rowset: usize, new: &[u8]) -> Step {
         let (page, slot) = self.find_with_room(rowset, new)?.leaf();
         let old = self.pool.frame(page).records[slot].clone();
@@ -141,7 +141,7 @@ impl Engine<'_> {
         if edit.is_empty() { Ok(()) } else { self.edit_row(by, rowset, (page, slot), edit) }
     }
 
-    /// What changes from one leaf row to another.
+    /// The change from one leaf row to another.
     pub(super) fn edit(&self, rowset: usize, old: &[u8], new: &[u8]) -> Edit {
         let keys = &self.rowsets[rowset].keys;
         Edit::between((old, keys.parts(old)), (new, keys.parts(new)))
@@ -163,7 +163,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Takes one change of a transaction back.
+    /// Undoes one change of a transaction.
     pub(super) fn take_back(&mut self, number: u32, previous: Lsn, undo: Undo) -> Step {
         let by = By::Rollback(number, previous);
         match undo {
@@ -185,7 +185,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Removes ghosts of a page that nothing can bring back, but never its last row.
+    /// Removes the ghosts of a page that no rollback can need, but never its last row.
     pub(super) fn expunge(&mut self, page: PageId) -> Step {
         let unit = self.pool.frame(page).unit();
         let Some(rowset) = self.rowsets.iter().position(|rowset| rowset.unit == unit && !rowset.is_heap) else {

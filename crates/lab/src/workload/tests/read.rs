@@ -1,4 +1,4 @@
-//! A log as the rules of the format have it, each of them asserted.
+//! Reads a log by the rules of the format, and asserts each of them.
 
 use crate::log::SECTOR;
 use crate::page::Lsn;
@@ -15,7 +15,7 @@ pub(super) fn lsn(bytes: &[u8], at: usize) -> Lsn {
     Lsn(long(bytes, at), long(bytes, at + 4), word(bytes, at + 8))
 }
 
-/// A record.
+/// A log record with its LSN.
 pub(super) struct Record {
     pub(super) lsn: Lsn,
     pub(super) bytes: Vec<u8>,
@@ -43,7 +43,7 @@ impl Record {
     }
 }
 
-/// All records of a log file, from the oldest VLF of the newest run on.
+/// All records of a log file, from the oldest VLF of the latest unbroken sequence on.
 pub(super) fn records(file: &[u8], has_checksum: bool) -> Vec<Record> {
     let (mut vlfs, mut at) = (Vec::new(), 8192);
     while at < file.len() {
@@ -72,7 +72,7 @@ pub(super) fn records(file: &[u8], has_checksum: bool) -> Vec<Record> {
     out
 }
 
-/// The records of blocks that lie one after another: sequence number and parity of their VLF, number of the first.
+/// The records of adjacent blocks, given sequence number and parity of their VLF and the number of the first block.
 pub(super) fn blocks(bytes: &[u8], (sequence, parity, first): (u32, u8, u32), has_checksum: bool) -> Vec<Record> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -84,7 +84,7 @@ pub(super) fn blocks(bytes: &[u8], (sequence, parity, first): (u32, u8, u32), ha
     out
 }
 
-/// A block with its sectors restored, and its records; none if it is of an earlier use.
+/// A block with its sectors restored, and its records; `None` if it is from an earlier use.
 fn block(bytes: &[u8], parity: u8, place: Lsn, has_checksum: bool) -> Option<(Vec<u8>, Vec<Record>)> {
     let size = usize::from(word(bytes, 6));
     let disk = &bytes[..size];

@@ -1,4 +1,4 @@
-//! Redo by the rules: each record is applied to the page as it lies, and each before-image must be there.
+//! Redo by the rules: applies each record to the page on disk, and asserts that each before-image is there.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ pub(super) struct Pages {
     files: Vec<Vec<u8>>,
     frames: BTreeMap<PageId, Frame>,
     verify: PageVerify,
-    /// Records applied, and the first of them.
+    /// Number of records applied, and the first of them.
     pub(super) applied: u64,
     pub(super) first: Option<Lsn>,
 }
 
-/// What a record with this operation says about a page.
+/// Whether records of this operation change a page.
 fn concerns_page(operation: u8) -> bool {
     matches!(operation, 1..=7 | 10 | 11 | 13 | 16..=19 | 22)
 }
@@ -38,21 +38,21 @@ impl Pages {
         })
     }
 
-    /// Replaces a page by an image of it.
+    /// Replaces a page with an image of it.
     pub(super) fn put(&mut self, id: PageId, image: &[u8]) {
         let from = id.page as usize * PAGE;
         self.files[file_index(id.file)][from..from + PAGE].copy_from_slice(image);
         self.frames.remove(&id);
     }
 
-    /// A page as it is written to disk.
+    /// The bytes of a page as written to disk.
     pub(super) fn bytes(&self, id: PageId) -> Box<[u8; PAGE]> {
         let from = id.page as usize * PAGE;
         let on_disk = || Box::new(*self.files[file_index(id.file)][from..].first_chunk().unwrap());
         self.frames.get(&id).filter(|frame| frame.kind() > 0).map_or_else(on_disk, Frame::bytes)
     }
 
-    /// Redoes what is not on the page yet.
+    /// Applies a record, unless the page already has its change.
     pub(super) fn redo(&mut self, record: &Record) {
         let (operation, _) = record.operation();
         if !concerns_page(operation) {
@@ -114,7 +114,7 @@ fn apply(frame: &mut Frame, record: &Record) {
             let row = &mut frame.records[slot];
             assert!(is_compensation || row[at..at + length] == *elements[0], "before-image at {}", record.lsn);
             row.splice(at..at + length, elements[1].iter().copied());
-            // Rows of text pages have their length in themselves.
+            // Rows of text pages contain their own length.
             if matches!(frame.kind(), page_type::TEXT_MIX | page_type::TEXT_TREE) {
                 let length = frame.records[slot].len() as u16;
                 frame.records[slot][2..4].copy_from_slice(&length.to_le_bytes());
@@ -202,7 +202,7 @@ fn modify_columns(frame: &mut Frame, record: &Record, slot: usize) {
     frame.records[slot] = new;
 }
 
-/// Follows the records of each page: each names the one before it.
+/// Asserts that each record names the record before it, of its page and of its transaction.
 pub(super) fn assert_chains(records: &[Record]) {
     let mut last: BTreeMap<PageId, Lsn> = BTreeMap::new();
     let mut transactions: BTreeMap<u32, Lsn> = BTreeMap::new();

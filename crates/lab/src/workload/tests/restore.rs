@@ -8,11 +8,11 @@ use crate::ids::{PAGE, PageId};
 use crate::page::Lsn;
 use crate::workload::key::page_id;
 
-/// What one backup file holds.
+/// The content of one backup file.
 #[derive(Default)]
 pub(super) struct Set {
     pub(super) letter: u8,
-    /// First LSN, that of the checkpoint, and the one after the last.
+    /// First LSN, LSN of the checkpoint, and the LSN after the last.
     pub(super) lsns: [Lsn; 3],
     pub(super) pages: BTreeMap<PageId, Vec<u8>>,
     pub(super) records: Vec<Record>,
@@ -22,7 +22,7 @@ fn wide(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize
 }
 
-/// Goes through the blocks of a file and their streams.
+/// Reads the blocks of a file and their streams.
 pub(super) fn open(path: &Path) -> Set {
     let bytes = std::fs::read(path).unwrap();
     let (mut set, mut at) = (Set::default(), 0);
@@ -68,7 +68,7 @@ fn pages(set: &mut Set, data: &[u8]) {
     }
 }
 
-/// The log of one VLF: the block says which, and which bytes of the log file these are.
+/// The log of one VLF. The block gives the VLF and the range of its bytes in the log file.
 fn log(set: &mut Set, block: &[u8], data: &[u8]) {
     let (start, end) = (wide(block, 0x3C), wide(block, 0x44));
     let (sequence, vlf, parity) = (long(block, 0x5C), wide(block, 0x68), block[0x72]);
