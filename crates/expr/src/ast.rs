@@ -1,4 +1,4 @@
-//! The syntax of an expression, before anything is known about its types.
+//! The syntax of an expression, before its types are resolved.
 
 /// A parsed expression. Boolean and scalar expressions share one type: only the compiler distinguishes `(a)` from `(a=b)`.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,40 +37,40 @@ pub enum Expr {
     Not(Box<Expr>),
     /// `x IS [NOT] NULL`.
     IsNull {
-        /// What is tested.
+        /// The tested expression.
         value: Box<Expr>,
-        /// With NOT.
+        /// Whether it is written with NOT.
         negated: bool,
     },
     /// `x [NOT] LIKE pattern [ESCAPE e]`.
     Like {
-        /// What is matched.
+        /// The matched expression.
         value: Box<Expr>,
         /// The pattern.
         pattern: Box<Expr>,
         /// The escape character.
         escape: Option<Box<Expr>>,
-        /// With NOT.
+        /// Whether it is written with NOT.
         negated: bool,
     },
     /// `x [NOT] IN (..)`.
     In {
-        /// What is searched for.
+        /// The expression that is looked up in the list.
         value: Box<Expr>,
         /// The list.
         list: Vec<Expr>,
-        /// With NOT.
+        /// Whether it is written with NOT.
         negated: bool,
     },
     /// `x [NOT] BETWEEN low AND high`.
     Between {
-        /// What is tested.
+        /// The tested expression.
         value: Box<Expr>,
         /// Lower bound.
         low: Box<Expr>,
         /// Upper bound.
         high: Box<Expr>,
-        /// With NOT.
+        /// Whether it is written with NOT.
         negated: bool,
     },
     /// Both forms of CASE.
@@ -86,11 +86,11 @@ pub enum Expr {
     Convert {
         /// The target type.
         target: TypeName,
-        /// What is converted.
+        /// The converted expression.
         value: Box<Expr>,
         /// CONVERT's third argument.
         style: Option<Box<Expr>>,
-        /// A TRY_ form: NULL instead of an error.
+        /// Whether it is a TRY_ form, which gives NULL instead of an error.
         attempt: bool,
     },
     /// A function with its arguments, name in lower case, schema with a point.
@@ -124,7 +124,7 @@ pub enum UnaryOp {
     BitNot,
 }
 
-/// Operators with two operands, AND and OR excepted.
+/// Operators with two operands, except AND and OR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BinaryOp {
     /// `+`

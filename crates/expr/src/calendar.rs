@@ -17,7 +17,7 @@ pub(crate) const UNITS_PER_DAY: i64 = 864_000_000_000;
 /// Units of 100 ns in a second.
 pub(crate) const UNITS_PER_SECOND: i64 = 10_000_000;
 
-/// Days since 0001-01-01; `None` for a day that the calendar from year 1 to 9999 does not have.
+/// Days since 0001-01-01; `None` if the date does not exist or is outside of years 1 to 9999.
 pub(crate) fn days(year: i32, month: u32, day: u32) -> Option<i32> {
     if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn days_in_month(year: i32, month: u32) -> u32 {
     }
 }
 
-/// The same day some months later, or the last day of a shorter month.
+/// This day some months later, or the last day of that month if it is shorter.
 pub(crate) fn add_months(date: i32, months: i64) -> Option<i32> {
     let (year, month, day) = civil(date);
     let total = (i64::from(year) * 12 + i64::from(month) - 1).checked_add(months)?;
@@ -55,7 +55,7 @@ pub(crate) fn day_of_year(date: i32) -> i32 {
     days(year, 1, 1).map_or(0, |first| date - first + 1)
 }
 
-/// Week of ISO 8601: the one with the year's Thursday.
+/// Week of ISO 8601: the week with the year's Thursday has the year's number.
 pub(crate) fn iso_week(date: i32) -> i32 {
     // 0001-01-01 was a Monday.
     let thursday = date - date.rem_euclid(7) + 3;
@@ -68,7 +68,7 @@ pub(crate) fn date_text(date: i32) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// `hh:mm:ss` and a fraction of `scale` digits, cut off.
+/// `hh:mm:ss` with a fraction of `scale` digits; further digits are cut off.
 pub(crate) fn time_text(units: i64, scale: u32) -> String {
     let seconds = units / UNITS_PER_SECOND;
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -79,7 +79,7 @@ pub(crate) fn time_text(units: i64, scale: u32) -> String {
     text
 }
 
-/// Units of 100 ns of a datetime's ticks, exactly to the millisecond that SQL Server prints.
+/// The ticks of a datetime in whole milliseconds, rounded as SQL Server prints them.
 pub(crate) fn ticks_to_milliseconds(ticks: u32) -> i64 {
     (i64::from(ticks) * 10 + 1) / 3
 }

@@ -1,4 +1,4 @@
-//! [`Expr`] to [`Program`]: resolves every type, and refuses by name whatever is not completely supported.
+//! Compiles an [`Expr`] to a [`Program`]: resolves every type, and refuses by name anything not completely supported.
 
 mod calls;
 mod literal;
@@ -17,29 +17,29 @@ use crate::steps::{self, STEPS_PER_NODE};
 use crate::types::{ColumnType, Label, Ty, collate, common};
 use crate::value::Datum;
 
-/// Maximum bytes of text that are compiled. SQL Server accepts longer ones, but none has been seen.
+/// Longest text that is compiled, in bytes. SQL Server accepts longer ones, but none has been seen.
 const MOST_TEXT_BYTES: usize = 1 << 17;
 
-/// Nodes that one expression may compile to, in addition to two per byte of its text. CASE, BETWEEN and IN repeat their
-/// operand, so nesting them multiplies.
+/// Most nodes of a compiled expression, in addition to two per byte of its text. CASE, BETWEEN and IN repeat their
+/// operand, so nesting them multiplies nodes.
 const MOST_NODES: usize = 1000;
 
-/// Bytes of a constant that count as one node.
+/// This many bytes of a constant count as one node.
 const BYTES_PER_NODE: usize = 32;
 
-/// The longest constant that replaces a conversion. `convert(char(8000),'')` is shorter than its value.
+/// Length of the longest constant that replaces a conversion. `convert(char(8000),'')` is shorter than its value.
 const LONGEST_FOLDED: usize = 256;
 
-/// Compiles the text of an expression. `column` returns the type of a column by name; names are passed as the
-/// expression spells them. `text` must be decoded: single bytes in the catalog are in the database's code page.
+/// Compiles the text of an expression. `column` returns the type of a column by name, spelled as in the expression.
+/// `text` must be decoded: single bytes in the catalog are in the database's code page.
 ///
-/// Without a default collation ([`compile_within`]), a string literal has no collation: in a comparison it takes that
-/// of the other side, and two literals compare only if every collation agrees.
+/// Without a default collation ([`compile_within`]), a string literal has no collation: in a comparison it takes the
+/// collation of the other side, and two literals compare only if the result is equal under every collation.
 pub fn compile(text: &str, column: &dyn Fn(&str) -> Option<ColumnType>) -> Result<Program, Unsupported> {
     compile_within(text, CollationId(0), column)
 }
 
-/// Like [`compile`], with the database's default collation for literals.
+/// Like [`compile`], but literals have the database's default collation.
 pub fn compile_within(
     text: &str,
     database: CollationId,
@@ -78,7 +78,7 @@ fn is_condition(expr: &Expr) -> bool {
     )
 }
 
-/// A scalar and its type.
+/// A compiled scalar and its type.
 pub(crate) struct Typed {
     pub(crate) node: Node,
     pub(crate) ty: Ty,
@@ -177,7 +177,7 @@ impl Compiler<'_> {
             Expr::Or(terms) => Ok(Pred::Or(self.conditions(terms)?)),
             Expr::Not(term) => Ok(Pred::Not(Box::new(self.condition(term)?))),
             Expr::IsNull { value, negated: not } => {
-                // Only NULL or not counts, so the type may be otherwise unsupported.
+                // The value is only tested for NULL, so its type may be otherwise unsupported.
                 Ok(negated(Pred::IsNull(Box::new(self.tested(value)?)), *not))
             }
             Expr::Operation(BinaryOp::Compare(op), left, right) => self.comparison(*op, left, right),
@@ -208,7 +208,7 @@ impl Compiler<'_> {
         terms.iter().map(|term| self.condition(term)).collect()
     }
 
-    /// The operand of IS NULL: a column of any type is read as bytes.
+    /// The operand of IS NULL; the bytes of a column of any type will do.
     fn tested(&mut self, value: &Expr) -> Result<Node, Unsupported> {
         if let Expr::Name { name, .. } = value
             && let Some(column) = (self.column)(name)
@@ -278,13 +278,13 @@ impl Compiler<'_> {
             },
             Some(_) => return no("a style that is not a constant"),
         };
-        // A failed conversion is undecided, so TRY_ differs only where it would not be evaluated at all.
+        // A failed conversion is undecided, so the TRY_ forms need no code of their own.
         let _ = attempt;
         explicit(value, to, style)
     }
 }
 
-/// CASE of compiled conditions and one more value.
+/// A CASE of compiled conditions and values, with one more value for ELSE.
 fn choice(conditions: Vec<Pred>, values: Vec<Typed>) -> Result<Typed, Unsupported> {
     let mut shared = Ty::null();
     for value in &values {
@@ -301,7 +301,7 @@ fn choice(conditions: Vec<Pred>, values: Vec<Typed>) -> Result<Typed, Unsupporte
     Ok(Typed { node: Node::Case(whens, Box::new(otherwise)), ty: shared })
 }
 
-/// CONVERT to a type.
+/// An explicit conversion to a type.
 fn explicit(value: Typed, mut to: Ty, style: Option<i32>) -> Result<Typed, Unsupported> {
     convert::check(&value.ty, &to, style)?;
     if value.ty.is_string() && to.is_string() {
@@ -315,7 +315,7 @@ fn explicit(value: Typed, mut to: Ty, style: Option<i32>) -> Result<Typed, Unsup
     Ok(Typed { node: folded(Node::Convert(Box::new(conversion))), ty: to })
 }
 
-/// The value as type `to`, converted if it has another type.
+/// The value as type `to`, converted if its own type differs.
 fn implicit(value: Typed, to: &Ty) -> Result<Typed, Unsupported> {
     if value.ty.is_null() || value.ty.info == to.info {
         return Ok(Typed { node: value.node, ty: *to });
@@ -331,7 +331,7 @@ fn implicit(value: Typed, to: &Ty) -> Result<Typed, Unsupported> {
     Ok(converted)
 }
 
-/// The string to which an argument is converted if a function requires one.
+/// Converts an argument to a string, for functions that require one.
 fn as_string(value: Typed) -> Result<Typed, Unsupported> {
     let length = match value.ty.kind() {
         _ if value.ty.is_string() => return Ok(value),
@@ -353,8 +353,8 @@ impl Row for NoRow {
     }
 }
 
-/// A conversion of a constant, done once. One that fails stays, to be undecided for each row; one that makes a long
-/// text stays too, to be evaluated for each row.
+/// Evaluates a conversion of a constant once. A conversion that fails, or makes a long text, stays in the program and
+/// is evaluated for each row.
 fn folded(node: Node) -> Node {
     let Node::Convert(conversion) = &node else { return node };
     if !matches!(conversion.value, Node::Const(_)) {

@@ -14,7 +14,7 @@ use crate::types::Ty;
 use crate::value::{Datum, time_unit};
 use crate::{Undecided, Unsupported};
 
-/// Whether the conversion is completely supported. `style` is CONVERT's third argument.
+/// Checks that the conversion is completely supported. `wanted` is the style, CONVERT's third argument.
 pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsupported> {
     let no = |what: String| Err(Unsupported { what });
     let pair = || format!("conversion of {} to {}", from.info.name(), to.info.name());
@@ -31,7 +31,7 @@ pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsup
         };
         return match style(wanted) {
             Some(style) if style.is_time_only() && from.kind() == xtype::DATE => no(pair()),
-            // Digits of a fraction under these two styles: documented for datetime only.
+            // For these two styles, the digits of a fraction are documented only for datetime.
             Some(style) if from.kind() == xtype::DATETIME2 && style.has_fraction() && number != 121 => {
                 no(format!("{} with style {wanted}", pair()))
             }
@@ -91,7 +91,7 @@ pub(crate) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
     }
 }
 
-/// The first bytes of a binary text, padded with zeros up to `least`.
+/// The first `length` bytes of a binary value, padded with zeros to at least `least` bytes.
 fn fill<'a>(
     env: &mut Env<'a>,
     text: crate::env::Text<'a>,
@@ -109,7 +109,7 @@ fn fill<'a>(
     Ok(env.made(start))
 }
 
-/// A number as another number type (Microsoft, CAST and CONVERT, "Truncating and rounding results").
+/// Converts a number to another type of number (Microsoft, CAST and CONVERT, "Truncating and rounding results").
 pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static> {
     let kind = to.kind();
     if to.is_float() {
@@ -118,8 +118,8 @@ pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static>
     let (mantissa, scale) = match (value, exact(value)) {
         (_, Some(exact)) => exact,
         (Datum::Float(value), None) if kind == xtype::BIT => return Ok(Datum::Bit(value != 0.0)),
-        // Floats are truncated to integers and rounded to decimals; the latter only if nothing is rounded away, and in
-        // fewer digits than compatibility level 130 affects.
+        // Floats are truncated to integers and rounded to decimals. A decimal is decided only if nothing is rounded
+        // away and it has fewer digits than compatibility level 130 affects.
         (Datum::Float(value), None)
             if value.abs() < 9e15 && to.is_integer() || value.abs() < 1e9 && value.trunc() == value =>
         {
@@ -148,9 +148,10 @@ pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static>
 
 const LATE: Undecided = Undecided { reason: "a date outside the type's range" };
 
-/// A moment as another date or time type.
+/// Converts a point in time to another date or time type.
 pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
-    // Before 2016 a datetime became a datetime2 by its printed milliseconds, later by its exact thirds.
+    // Before 2016, a datetime became a datetime2 by its printed milliseconds; later, by its exact thirds of
+    // milliseconds.
     const THIRDS: Undecided = Undecided { reason: "thirds of a millisecond" };
     let Moment { days, units, exact } = moment;
     let since_1900 = days - DAYS_TO_1900;
@@ -182,7 +183,7 @@ pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
         xtype::SMALLDATETIME => {
             let minute = 60 * UNITS_PER_SECOND;
             let up = units % minute;
-            // Up to 29.998 seconds down, from 29.999 on up (Microsoft, smalldatetime).
+            // Up to 29.998 seconds it rounds down, from 29.999 on up (Microsoft, smalldatetime).
             if (299_980_000..300_000_000).contains(&up) && up != 299_980_000 {
                 return Err(Undecided { reason: "seconds rounded to minutes" });
             }

@@ -20,7 +20,7 @@ pub enum Field<'a> {
     Unknown,
 }
 
-/// A row's columns.
+/// The columns of a row.
 pub trait Row {
     /// The column at an index of [`crate::Program::columns`].
     fn field(&self, index: usize) -> Field<'_>;
@@ -38,29 +38,29 @@ impl<const N: usize> Row for [Option<&[u8]>; N] {
     }
 }
 
-/// Buffer for the strings that an evaluation makes, and a count of its steps. Kept from row to row, so that no row
-/// allocates.
+/// Buffer for the strings that an evaluation makes, and a count of its steps. It is reused from row to row, so that
+/// rows need no allocations.
 #[derive(Default, Debug)]
 pub struct Scratch {
     pub(crate) bytes: Vec<u8>,
-    /// For searches: see [`crate::like`].
+    /// Working memory of searches, see [`crate::like`].
     pub(crate) borders: Vec<u32>,
     pub(crate) steps: Steps,
 }
 
 impl Scratch {
-    /// Limits the total of the evaluations from now on to this many steps, in addition to the limit of each
-    /// ([`crate::STEPS_PER_ROW`]). Without it, only each one's own limit holds.
+    /// Limits the total steps of all evaluations from now on, in addition to the limit of each evaluation
+    /// ([`crate::STEPS_PER_ROW`]). Without a call, there is no limit on the total.
     pub fn allow(&mut self, steps: u64) {
         self.steps.allow(steps);
     }
 
-    /// Remaining steps of those allowed.
+    /// Steps left of the total.
     pub fn allowed(&mut self) -> u64 {
         self.steps.allowed()
     }
 
-    /// Bytes held: at most some hundred kB, whatever was evaluated.
+    /// Size of the buffers in bytes: at most some hundred kB, whatever was evaluated.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity() + self.borders.capacity() * size_of::<u32>()
     }
@@ -99,7 +99,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Begins a new text, to which bytes appended until [`Env::made`] belong.
+    /// Begins a new text, which gets all bytes appended until [`Env::made`].
     pub(crate) fn begin(&self) -> usize {
         self.scratch.bytes.len()
     }
@@ -108,7 +108,7 @@ impl<'a> Env<'a> {
         Text::Made(start, self.scratch.bytes.len())
     }
 
-    /// Takes a step for each byte of the strings among values about to be read.
+    /// Uses up a step for each byte of the strings among `cells`, which are about to be read.
     #[inline]
     pub(crate) fn look_at(&self, cells: &[Cell<'a>]) -> Result<(), Undecided> {
         for cell in cells {
@@ -119,7 +119,7 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// Takes steps and room for this many bytes.
+    /// Uses up steps and buffer space for this many bytes.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Undecided> {
         self.scratch.steps.take_bytes(bytes)?;
@@ -138,13 +138,13 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// Appends one character, for which there must be room.
+    /// Appends one character, for which space was reserved.
     pub(crate) fn push(&mut self, unit: u16, wide: bool) {
         let bytes = unit.to_le_bytes();
         self.scratch.bytes.extend_from_slice(if wide { &bytes } else { &bytes[..1] });
     }
 
-    /// Cuts the text begun at `start` to this many bytes.
+    /// Cuts the text that began at `start` to this many bytes.
     pub(crate) fn cut(&mut self, start: usize, bytes: usize) {
         self.scratch.bytes.truncate(start + bytes);
     }

@@ -1,4 +1,4 @@
-//! The functions, evaluated.
+//! The evaluation of functions.
 
 mod dates;
 mod math;
@@ -61,7 +61,7 @@ pub(crate) enum Func {
 
 pub(crate) const WRONG: Undecided = Undecided { reason: "a value of an unexpected type" };
 
-/// Maximum arguments of all but the variadic functions.
+/// Maximum arguments of all functions except the variadic ones.
 const MOST_ARGS: usize = 4;
 
 pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: &mut Env<'a>) -> Outcome<'a> {

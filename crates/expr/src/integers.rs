@@ -1,4 +1,4 @@
-//! Expressions that consist of integers only, computed for many rows at a time.
+//! Expressions of integers only, computed for many rows at a time.
 
 use std::ops::RangeInclusive;
 
@@ -9,26 +9,26 @@ use crate::program::{Node, Pred, Program, Root, holds};
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// Maximum number of nodes computed this way.
+/// Maximum number of nodes in such an expression.
 const MAX_STEPS: usize = 32;
 
 /// An expression of integers: sums, differences and products of columns and constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Integers {
-    /// In the order of a stack machine.
+    /// The steps, in the order of a stack machine.
     steps: Vec<Step>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// A column's values, by its index in [`Program::columns`].
+    /// Pushes a column's values; index into [`Program::columns`].
     Column(usize),
     Constant(i64),
-    /// On the two topmost values, with the least and greatest valid result.
+    /// Combines the two topmost values; with the least and greatest valid result.
     Arithmetic(Operation, i64, i64),
 }
 
-/// A condition on integers, and on NULLs: terms that must all be TRUE.
+/// A condition on integers and on NULLs, whose terms must all be TRUE.
 #[derive(Clone, Debug)]
 pub struct Selection {
     terms: Vec<Term>,
@@ -36,7 +36,7 @@ pub struct Selection {
 
 #[derive(Clone, Debug)]
 enum Term {
-    /// A column, by its index in [`Program::columns`], is NULL, or is not.
+    /// Whether a column, by its index in [`Program::columns`], is NULL (`true`) or not NULL (`false`).
     IsNull(usize, bool),
     /// A comparison of a column with a constant.
     Compare(usize, CompareOp, i64),
@@ -57,7 +57,7 @@ enum Operation {
     Multiply,
 }
 
-/// Buffers for evaluations; kept from page to page.
+/// Buffers for evaluations, reused from page to page.
 #[derive(Default)]
 pub struct IntegerScratch {
     stack: Vec<Vec<i64>>,
@@ -66,7 +66,7 @@ pub struct IntegerScratch {
 }
 
 impl Integers {
-    /// The expression, if it consists of integers.
+    /// The expression in this form; `None` if it does not consist of integers only.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Scalar(node) = &program.root else { return None };
         let mut steps = Vec::new();
@@ -74,8 +74,8 @@ impl Integers {
         Some(Self { steps })
     }
 
-    /// The value for each of `rows` rows; `None` if one overflows, which decides nothing here, or if `column` cannot
-    /// provide a column's values.
+    /// The value for each of `rows` rows. `None` if a value overflows, which leaves all rows undecided here, or if
+    /// `column` cannot provide a column's values.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -107,8 +107,8 @@ impl Integers {
         room.stack.get(depth.checked_sub(1)?).map(Vec::as_slice)
     }
 
-    /// The expression, if it is one operation on two columns with an int as its result. Whether these are ints is for the caller to
-    /// know.
+    /// This expression as one operation on two columns whose result is an int; `None` if it has another form. The
+    /// caller must know whether both columns are ints.
     pub fn of_two_ints(&self) -> Option<OfTwoInts> {
         const INT: RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
         match *self.steps {
@@ -123,10 +123,10 @@ impl Integers {
 }
 
 impl OfTwoInts {
-    /// The result; one that is no int is that of a row whose expression overflows.
+    /// The result. If it does not fit an int, the expression overflows for that row.
     #[inline(always)]
     pub fn value(self, left: i32, right: i32) -> i64 {
-        // No two ints overflow a bigint.
+        // No operation on two ints overflows a bigint.
         let [left, right] = [left, right].map(i64::from);
         match self.operation {
             Operation::Add => left.wrapping_add(right),
@@ -137,7 +137,7 @@ impl OfTwoInts {
 }
 
 impl Selection {
-    /// The condition, if it is of this kind.
+    /// The condition in this form; `None` if it has other terms.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Condition(condition) = &program.root else { return None };
         let mut terms = Vec::new();
@@ -145,7 +145,7 @@ impl Selection {
         Some(Self { terms })
     }
 
-    /// The column that must not be NULL, by its index in [`Program::columns`], if that is the whole condition.
+    /// The column that must not be NULL, by its index in [`Program::columns`], if that is the only term.
     pub fn not_null(&self) -> Option<usize> {
         match self.terms.as_slice() {
             [Term::IsNull(index, false)] => Some(*index),
@@ -153,8 +153,8 @@ impl Selection {
         }
     }
 
-    /// Which of `rows` rows satisfy it; `None` if `values` or `nulls` cannot provide what a column has: its values,
-    /// none of which may be NULL, and whether it is NULL.
+    /// For each of `rows` rows, whether it satisfies the condition. `None` if `values` cannot provide a column's
+    /// values, none of which may be NULL, or `nulls` cannot provide which are NULL.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -225,7 +225,7 @@ fn is_integer(info: TypeInfo) -> bool {
 }
 
 impl Operation {
-    /// Replaces the left operands by the results; false if one is outside its bounds.
+    /// Replaces the left operands with the results; false if a result is outside its bounds.
     fn compute(self, left: &mut [i64], right: &[i64], least: i64, greatest: i64) -> bool {
         match self {
             Self::Add => compute(left, right, least..=greatest, i64::overflowing_add),
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use crate::{ColumnType, Scratch, compile};
 
-    /// Evaluated both ways, for rows of two ints.
+    /// Compares batch evaluation with evaluation row by row, for rows of two ints.
     fn compare(text: &str, rows: &[(i32, i32)]) -> bool {
         let int = ColumnType { info: TypeInfo::from_ti(xtype::INT.into()), nullable: true, ..ColumnType::default() };
         let program = compile(text, &|name| matches!(name, "a" | "b").then_some(int)).unwrap();

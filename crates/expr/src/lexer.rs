@@ -1,4 +1,4 @@
-//! Text of an expression to tokens.
+//! Splits the text of an expression into tokens.
 
 use crate::Unsupported;
 
@@ -84,7 +84,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A string or name up to its closing character, which is doubled inside.
+    /// Reads a string or name up to its closing character, which is doubled inside.
     fn delimited(&mut self, close: char) -> Result<String, Unsupported> {
         self.at += 1;
         let mut text = String::new();

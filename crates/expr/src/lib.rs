@@ -1,9 +1,9 @@
 //! T-SQL expressions as stored in the catalog: computed columns, filters of indexes, check constraints.
 //!
-//! [`compile`] resolves all types by SQL Server's rules and refuses, by name, whatever is not completely supported
+//! [`compile`] resolves all types by SQL Server's rules and refuses, by name, anything that is not completely supported
 //! ([`Unsupported`]): the index or column is then *not verified*. [`Program::evaluate`] computes the value for a row
-//! from the stored bytes, or reports that it is uncertain ([`Undecided`]). It never guesses: a wrong value would be a
-//! false alarm.
+//! from the stored bytes, or reports that it is uncertain ([`Undecided`]). It never guesses, because a wrong value
+//! would be a false alarm.
 //!
 //! ```
 //! use expr::{ColumnType, Datum, Scratch, compile};
@@ -29,25 +29,25 @@
 //! # What is undecided, and why
 //!
 //! * **Errors.** Overflow, division by zero and conversions that fail: SQL Server would have refused the row, or stored
-//!   NULL under the session options of its day. `TRY_CONVERT` and `TRY_CAST` that fail too: which spellings fail is not
-//!   documented completely.
-//! * **Collations.** Strings compare by tables that are not public. Certain are: equal strings; in locales without
-//!   contractions that have the English pairs of letters, printable ASCII characters, which differ or are equal except
-//!   for case; elsewhere only digits, signs and single letters; the order of letters and digits (`format::collation`);
-//!   everything in BIN2.
+//!   NULL under the session options at that time. A `TRY_CONVERT` or `TRY_CAST` that fails is undecided too, because
+//!   the spellings that fail are not documented completely.
+//! * **Collations.** Strings compare by tables that are not public. These comparisons are certain: equal strings; in
+//!   locales without contractions that have the English pairs of letters, printable ASCII characters, which differ or
+//!   are equal except for case; elsewhere only digits, signs and single letters; the order of letters and digits
+//!   (`format::collation`); everything in BIN2.
 //! * **Code pages.** Bytes from 0x80 in char values where characters count or the value becomes Unicode; char literals
 //!   outside ASCII; surrogate pairs.
 //! * **Language and session.** Month and weekday names, DATEFIRST, dates like `2020-01-02` as datetime (DATEFORMAT).
 //! * **Undocumented rounding.** Products of money at exactly half, negative quotients of money, sums of decimals that
 //!   lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions.
-//!   Whatever compatibility level 130 changed (Microsoft, KB 4010261): rows may be older. Arithmetic of floats that
-//!   rounds.
+//!   Everything that compatibility level 130 changed (Microsoft, KB 4010261), because rows may be older. Arithmetic of
+//!   floats that rounds.
 //! * **Unavailable values**: off-row columns, bytes that are no value of their type.
 //!
 //! Expressions that depend on the time (`getdate()`) or on chance (`newid()`) are refused when compiled: they can't be
 //! checked.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; each such line names it.
 #![warn(clippy::indexing_slicing)]
 #![warn(missing_docs)]
 
@@ -85,7 +85,7 @@ pub use value::{Datum, Value, decode, encode, encode_into};
 /// Why an expression can't be compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unsupported {
-    /// The function, type, conversion or style that is not supported, or where the syntax breaks.
+    /// The unsupported function, type, conversion or style, or the place of a syntax error.
     pub what: String,
 }
 
@@ -106,12 +106,12 @@ impl std::error::Error for Unsupported {}
 /// Why an expression has no certain value for a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Undecided {
-    /// One of few reasons, so that they can be counted.
+    /// The reason, one of few, so that they can be counted.
     pub reason: &'static str,
 }
 
 impl Undecided {
-    /// Whether the evaluation would have exceeded its limit of steps.
+    /// Whether the evaluation would exceed its limit of steps.
     pub fn is_too_expensive(self) -> bool {
         self == steps::TOO_EXPENSIVE
     }

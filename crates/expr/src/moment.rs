@@ -1,4 +1,4 @@
-//! Dates and times between text and value: the formats that depend neither on language nor on DATEFORMAT.
+//! Conversion of dates and times to and from text, in the formats that depend neither on language nor on DATEFORMAT.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(crate) struct Moment {
     pub(crate) exact: bool,
 }
 
-/// The moment of a date or time value, in its own time zone.
+/// The point in time of a date or time value, in the value's own time zone.
 pub(crate) fn moment(cell: Cell<'_>) -> Option<Moment> {
     let (days, units, exact) = match cell {
         Datum::Date(days) => (days, 0, true),
@@ -39,12 +39,13 @@ pub(crate) fn moment(cell: Cell<'_>) -> Option<Moment> {
 /// The output format of a CONVERT style without month names: date, time, and the separator.
 pub(crate) struct Style {
     date: Option<(&'static str, bool)>,
-    /// Between date and time.
+    /// Separator between date and time.
     joint: &'static str,
     time: bool,
-    /// Digits of the fraction: of milliseconds, or of the type's own scale.
+    /// Separator before the fraction, whose digits are milliseconds or those of the type's scale; `None` to print no
+    /// fraction.
     fraction: Option<&'static str>,
-    /// No fraction if it is zero.
+    /// Whether a fraction of zero is left out.
     terse: bool,
 }
 
@@ -74,24 +75,24 @@ pub(crate) fn style(number: i32) -> Option<Style> {
 }
 
 impl Style {
-    /// Whether it has a time, which a date lacks.
+    /// Whether the style prints only a time, which a date lacks.
     pub(crate) fn is_time_only(&self) -> bool {
         self.date.is_none()
     }
 
-    /// Whether it has a fraction of a second.
+    /// Whether the style prints a fraction of a second.
     pub(crate) fn has_fraction(&self) -> bool {
         self.fraction.is_some()
     }
 }
 
-/// A moment in a style.
+/// A point in time, printed in a style.
 pub(crate) struct Styled<'s> {
     pub(crate) style: &'s Style,
     pub(crate) moment: Moment,
-    /// Digits of the fraction that the type prints.
+    /// Number of fraction digits that the type has.
     pub(crate) digits: u32,
-    /// A date has no time to print.
+    /// The value is a date, so no time is printed.
     pub(crate) date_only: bool,
 }
 
@@ -127,13 +128,13 @@ impl fmt::Display for Styled<'_> {
     }
 }
 
-/// The date and time in a text.
+/// The date and time that a text gives.
 pub(crate) struct Parsed {
     pub(crate) days: i32,
     pub(crate) units: i64,
-    /// Digits after the second's point.
+    /// Number of digits after the point of the second.
     pub(crate) digits: usize,
-    /// As datetime it means another day under another DATEFORMAT.
+    /// As a datetime, the text means another day under another DATEFORMAT.
     pub(crate) ambiguous: bool,
 }
 
@@ -202,7 +203,7 @@ fn number(text: &str) -> Option<u32> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) { None } else { text.parse().ok() }
 }
 
-/// `hh:mi[:ss[.fraction]]`: units of 100 ns and digits of the fraction.
+/// Reads `hh:mi[:ss[.fraction]]`; returns units of 100 ns and the number of digits in the fraction.
 fn time(text: &str) -> Option<(i64, usize)> {
     let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut parts = clock.split(':');

@@ -1,4 +1,4 @@
-//! Arithmetic and order of numbers, dates and guids.
+//! Arithmetic of numbers; order of numbers, dates and guids.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::value::Datum;
 pub(crate) const OVERFLOW: Undecided = Undecided { reason: "arithmetic overflow" };
 const DIVIDE_BY_ZERO: Undecided = Undecided { reason: "division by zero" };
 const LONG_PRODUCT: Undecided = Undecided { reason: "a product of more than 38 digits" };
-/// A float that is not exact.
+/// The result of float arithmetic that is not exact.
 pub(crate) const ROUNDED: Undecided = Undecided { reason: "arithmetic of floats that rounds" };
 const TIE: Undecided = Undecided { reason: "money rounded at exactly half" };
 const WRONG_TYPE: Undecided = Undecided { reason: "a value of an unexpected type" };
@@ -46,8 +46,8 @@ pub(crate) fn exact(cell: Cell<'_>) -> Option<(i128, u8)> {
     }
 }
 
-/// A number as float, if whole: before compatibility level 130 the division by a power of ten could be off by one bit
-/// (Microsoft, KB 4010261).
+/// A number as float, only if it is whole: before compatibility level 130, the division by a power of ten could be off
+/// by one bit (Microsoft, KB 4010261).
 pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     if let Datum::Float(value) = cell {
         return Ok(value);
@@ -60,7 +60,7 @@ pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     Ok((value / unit) as f64)
 }
 
-/// Compares a float with a number that float may not represent exactly; a few last bits do not matter.
+/// Compares a float with a number that float may not represent exactly; undecided if only the last bits differ.
 fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     let (value, scale) = exact(other).ok_or(WRONG_TYPE)?;
     let other = value as f64 / 10f64.powi(scale.into());
@@ -70,9 +70,10 @@ fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     float.partial_cmp(&other).ok_or(Undecided { reason: "a float that is not a number" })
 }
 
-/// Divides by a power of ten, halves away from zero, as conversions to a lower scale do (Microsoft, CAST and CONVERT).
+/// Divides by a power of ten and rounds halves away from zero, as conversions to a lower scale do (Microsoft, CAST and
+/// CONVERT).
 pub(crate) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
-    // 39 digits and more exceed 128 bits.
+    // Numbers of 39 and more digits exceed 128 bits.
     if to.abs_diff(from) > 38 {
         return (to < from || value == 0).then_some(0);
     }
@@ -88,7 +89,7 @@ pub(crate) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     Some(quotient + if up { value.signum() } else { 0 })
 }
 
-/// The decimal, if it has at most this many digits.
+/// The decimal; an error if it has more than this many digits.
 pub(crate) fn fit_decimal(value: i128, precision: u8, scale: u8) -> Outcome<'static> {
     if value.unsigned_abs() < power_of_ten(precision).unsigned_abs() {
         Ok(Datum::Decimal(value, scale))
@@ -97,7 +98,7 @@ pub(crate) fn fit_decimal(value: i128, precision: u8, scale: u8) -> Outcome<'sta
     }
 }
 
-/// The integer, if it fits its type; not for bit.
+/// The integer; an error if it does not fit its type. Not for bit.
 pub(crate) fn fit_integer(value: i128, kind: u8) -> Outcome<'static> {
     let fits = match kind {
         xtype::TINYINT => u8::try_from(value).is_ok(),
@@ -111,7 +112,7 @@ pub(crate) fn fit_integer(value: i128, kind: u8) -> Outcome<'static> {
     }
 }
 
-/// The amount, if it fits its type.
+/// The amount; an error if it does not fit its type.
 pub(crate) fn fit_money(value: i128, kind: u8) -> Outcome<'static> {
     let fits = kind != xtype::SMALLMONEY || i32::try_from(value).is_ok();
     match i64::try_from(value) {
@@ -120,13 +121,13 @@ pub(crate) fn fit_money(value: i128, kind: u8) -> Outcome<'static> {
     }
 }
 
-/// The float, unless it overflowed.
+/// The float; an error if it overflowed.
 pub(crate) fn fit_float(value: f64, kind: u8) -> Outcome<'static> {
     let value = if kind == xtype::REAL { f64::from(value as f32) } else { value };
     if value.is_finite() { Ok(Datum::Float(value)) } else { Err(OVERFLOW) }
 }
 
-/// `a op b` with the result's type.
+/// `a op b` as a value of the result's type.
 pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Outcome<'static> {
     match (a, b) {
         (Datum::DateTime(days, ticks), Datum::Int(more)) => return shift_datetime(days, ticks, more, op),
@@ -137,7 +138,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
         }
         _ => {}
     }
-    // The common case without 128 bits; overflows take the long path.
+    // The common case, which needs no 128 bits; overflows go to the general code.
     if let (Datum::Int(a), Datum::Int(b), true) = (a, b, ty.is_integer()) {
         let value = match op {
             BinaryOp::Add => a.checked_add(b),
@@ -166,7 +167,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
     } else if ty.is_money() {
         let a = rescale(a, a_scale, 4).ok_or(OVERFLOW)?;
         let b = rescale(b, b_scale, 4).ok_or(OVERFLOW)?;
-        // Amounts of 64 bits: their products fit into 128.
+        // The amounts have 64 bits, so their products fit 128.
         i64::try_from(a).and(i64::try_from(b)).map_err(|_| OVERFLOW)?;
         fit_money(money(op, a, b)?, ty.kind())
     } else {
@@ -195,8 +196,8 @@ fn integer(op: BinaryOp, a: i128, b: i128) -> Result<i128, Undecided> {
     })
 }
 
-/// Products of money are rounded, quotients truncated: 18.4172 * 1.1562 is 21.2940 and 1.00 / 18.4172 is 0.0542. The
-/// result at exactly half, and below zero, is undocumented.
+/// Products of money are rounded, quotients truncated: 18.4172 * 1.1562 is 21.2940 and 1.00 / 18.4172 is 0.0542.
+/// Rounding of exact halves, and of quotients below zero, is undocumented.
 fn money(op: BinaryOp, a: i128, b: i128) -> Result<i128, Undecided> {
     Ok(match op {
         BinaryOp::Add => a + b,
@@ -232,7 +233,7 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
             if b == 0 {
                 return Err(DIVIDE_BY_ZERO);
             }
-            // The dividend is scaled so that the quotient has the scale of the result; the rest is lost (as in
+            // The dividend is scaled so that the quotient has the scale of the result; the remainder is lost (as in
             // System.Data.SqlTypes.SqlDecimal, "exactly the same scheme" as the server).
             let wanted = scale + b_scale;
             if wanted < a_scale && a % power_of_ten(a_scale - wanted) != 0 {
@@ -254,7 +255,7 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
                 BinaryOp::Modulo => a.checked_rem(b).ok_or(DIVIDE_BY_ZERO)?,
                 _ => return Err(WRONG_TYPE),
             };
-            // Whether the operands or the sum are rounded is undocumented.
+            // It is undocumented whether the operands or the sum are rounded.
             if scale < common && value % power_of_ten(common - scale) != 0 {
                 return Err(Undecided { reason: "a sum that loses digits" });
             }
@@ -264,12 +265,12 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
     fit_decimal(value, precision, scale)
 }
 
-/// Large enough that what a rounded result lost is still a normal number.
+/// Whether a value is so large that the rounding error of a result is still a normal number.
 fn is_large(value: f64) -> bool {
     value.abs() > 1e-270
 }
 
-/// Arithmetic of floats, if exact: when rounded, the last bit depends on the library and the processor.
+/// Arithmetic of floats if the result is exact: the last bit of a rounded result depends on library and processor.
 fn float(op: BinaryOp, a: f64, b: f64, kind: u8) -> Outcome<'static> {
     let b = if op == BinaryOp::Subtract { -b } else { b };
     let (value, is_exact) = match op {
@@ -298,7 +299,7 @@ fn exact_order((a, a_scale): (i128, u8), (b, b_scale): (i128, u8)) -> Ordering {
     let scale = a_scale.max(b_scale);
     match (rescale(a, a_scale, scale), rescale(b, b_scale, scale)) {
         (Some(a), Some(b)) => a.cmp(&b),
-        // Only one side is scaled up, and what overflows is larger than any 38 digits.
+        // Only one side is scaled up; if it overflows, it is larger than any number of 38 digits.
         (None, _) => a.signum().cmp(&0),
         (_, None) => 0.cmp(&b.signum()),
     }

@@ -1,12 +1,12 @@
-//! Tokens to an [`Expr`]. Reads both forms in the catalog: the normalized text of SQL Server 2005 and later, and text
-//! as typed in SQL Server 2000 (docs/format/expressions.md#form).
+//! Parses tokens to an [`Expr`]. It reads both forms that catalogs have: the normalized text of SQL Server 2005 and
+//! later, and text as typed in SQL Server 2000 (docs/format/expressions.md#form).
 
 use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName, UnaryOp};
 use crate::lexer::{Token, tokens};
 
-/// Maximum nesting of parentheses, calls and cases, and of operators in a chain. Deeper text is refused, as it would
-/// exhaust the stack.
+/// Maximum nesting of parentheses, calls and cases, and of operators in a chain. Deeper text is refused, because it
+/// would exhaust the stack.
 pub const MAX_DEPTH: u16 = 96;
 
 /// Parses `text`.
@@ -39,7 +39,7 @@ struct Parser {
     nesting: u16,
 }
 
-/// A node above others, unless the tree becomes too high.
+/// A node above others; an error if the tree becomes too high.
 fn above(depth: u16, expr: Expr) -> Result<Parsed, Unsupported> {
     if depth >= MAX_DEPTH { Err(too_deep()) } else { Ok(Parsed { expr, depth: depth + 1 }) }
 }
@@ -92,7 +92,7 @@ impl Parser {
         Unsupported::syntax(format!("expected {what}, found {found}"))
     }
 
-    /// An expression of operators that bind at least as strongly as `weakest`.
+    /// Parses an expression of operators that bind at least as strongly as `weakest`.
     fn expression(&mut self, weakest: u8) -> Result<Parsed, Unsupported> {
         if self.nesting >= MAX_DEPTH {
             return Err(too_deep());
@@ -135,7 +135,7 @@ impl Parser {
         (level >= weakest).then_some((level, op))
     }
 
-    /// All terms of a chain of ANDs or ORs, so that long lists don't make a high tree.
+    /// Parses all terms of a chain of ANDs or ORs into one node, so that long chains don't make a high tree.
     fn chain(&mut self, first: Parsed, level: u8, word: &str) -> Result<Parsed, Unsupported> {
         let mut depth = first.depth;
         let mut terms = vec![first.expr];
@@ -183,7 +183,7 @@ impl Parser {
         }
     }
 
-    /// Expressions up to the closing parenthesis, at least one.
+    /// Parses one or more expressions up to the closing parenthesis.
     fn list(&mut self) -> Result<(Vec<Expr>, u16), Unsupported> {
         let (mut list, mut depth) = (Vec::new(), 0);
         loop {
@@ -205,7 +205,7 @@ impl Parser {
         let signs = [("-", UnaryOp::Minus), ("+", UnaryOp::Plus), ("~", UnaryOp::BitNot)];
         for (symbol, op) in signs {
             if self.take_symbol(symbol) {
-                // A minus belongs to the number after it: -2147483648 has no positive counterpart.
+                // A minus belongs to the number after it, because -2147483648 has no positive counterpart.
                 let next = self.tokens.get(self.at).cloned();
                 if let (UnaryOp::Minus, Some(Token::Number(digits))) = (op, next) {
                     self.at += 1;

@@ -17,14 +17,14 @@ use crate::{Undecided, convert, like, numeric};
 #[derive(Debug)]
 pub(crate) enum Node {
     Const(Datum<Box<[u8]>>),
-    /// Unknown except for its type.
+    /// A value of which only the type is known, with the reason.
     Unknown(&'static str),
     Column(usize, TypeInfo),
     Arithmetic(Box<(BinaryOp, Node, Node)>, Ty),
-    /// With the maximum bytes of the result.
+    /// `+` of strings, with the maximum bytes of the result.
     Concat(Box<(Node, Node)>, usize),
     Convert(Box<Conversion>),
-    /// WHENs and the ELSE.
+    /// The WHENs with their values, and the ELSE.
     Case(Vec<(Pred, Node)>, Box<Node>),
     Call(Func, Vec<Node>, Box<CallTypes>),
 }
@@ -56,11 +56,11 @@ pub(crate) enum Pred {
     Like(Box<(Node, Node, Option<Node>)>, CollationId),
 }
 
-/// How two values are compared.
+/// The rules by which two values are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comparison {
     pub(crate) collation: CollationId,
-    /// As real: both sides in 32 bits.
+    /// Compare as real, both sides in 32 bits.
     pub(crate) single: bool,
 }
 
@@ -70,24 +70,24 @@ pub(crate) enum Root {
     Condition(Pred),
 }
 
-/// A compiled expression: compile once per index or column, evaluate per row.
+/// A compiled expression, made once per index or column and evaluated per row.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) root: Root,
     pub(crate) columns: Vec<String>,
     pub(crate) ty: Ty,
-    /// Steps per evaluation for the nodes; 0 if it cannot be expensive.
+    /// Steps per evaluation for the nodes; 0 if the expression cannot be expensive.
     pub(crate) steps: u64,
 }
 
 impl Program {
-    /// Names of the columns it reads; [`Row::field`] takes indexes into this list.
+    /// Names of the columns that the expression reads; [`Row::field`] takes indexes into this list.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
     /// The type of the result; `None` for a condition and for a bare NULL. If it differs from the catalog's type of a
-    /// computed column, a typing rule does not hold there: don't compare values then.
+    /// computed column, a typing rule does not apply there: don't compare values then.
     pub fn result_type(&self) -> Option<TypeInfo> {
         (matches!(self.root, Root::Scalar(_)) && !self.ty.is_null()).then_some(self.ty.info)
     }
@@ -97,8 +97,8 @@ impl Program {
         matches!(self.root, Root::Condition(_))
     }
 
-    /// Whether evaluations take steps. What [`crate::Integers`] and [`crate::Selection`] compute takes none, so that it
-    /// is never too expensive, whether rows are processed in batches or one by one.
+    /// Whether evaluations use steps. Those of [`crate::Integers`] and [`crate::Selection`] use none, so that they are
+    /// never too expensive, whether rows are processed in batches or one by one.
     pub fn takes_steps(&self) -> bool {
         self.steps > 0
     }
@@ -119,7 +119,7 @@ impl Program {
         }))
     }
 
-    /// The truth of a condition: `None` is UNKNOWN.
+    /// The truth value of a condition; `None` for UNKNOWN.
     pub fn truth(&self, row: &dyn Row, scratch: &mut Scratch) -> Result<Option<bool>, Undecided> {
         self.begin(scratch)?;
         match &self.root {
@@ -138,14 +138,14 @@ impl Program {
         scratch.steps.take(self.steps)
     }
 
-    /// Whether a row enters an index with this filter: TRUE only, not UNKNOWN.
+    /// Whether a row belongs to an index with this filter: only if the condition is TRUE, not if it is UNKNOWN.
     pub fn matches(&self, row: &dyn Row, scratch: &mut Scratch) -> Result<bool, Undecided> {
         Ok(self.truth(row, scratch)? == Some(true))
     }
 }
 
 impl Node {
-    /// The value. Leaves, the most common operands, without another call.
+    /// The value of the node. Leaves, the most common operands, are evaluated without another call.
     #[inline]
     pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Outcome<'a> {
         match self {
@@ -197,8 +197,8 @@ impl Node {
 }
 
 impl Node {
-    /// The value of an integer column or constant, `Some(None)` for NULL: the most common operands, without the size of
-    /// a general value. `None` for all other nodes.
+    /// The value of an integer column or constant, `Some(None)` for NULL. These are the most common operands, and this
+    /// avoids the size of a general value. `None` for all other nodes.
     #[inline]
     fn integer(&self, env: &Env<'_>) -> Option<Option<i64>> {
         match self {
@@ -253,14 +253,14 @@ fn column<'a>(index: usize, info: TypeInfo, env: &mut Env<'a>) -> Outcome<'a> {
 }
 
 impl Pred {
-    /// Three-valued logic; `None` is UNKNOWN. An undecided operand decides nothing, but does not matter if the others
-    /// determine the result.
+    /// Three-valued logic; `None` is UNKNOWN. An undecided operand leaves the result undecided, unless the other
+    /// operands determine it.
     pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
         match self {
             Self::And(terms) => junction(terms, false, env),
             Self::Or(terms) => junction(terms, true, env),
             Self::Not(term) => Ok(term.evaluate(env)?.map(|truth| !truth)),
-            // A column is NULL or not, whatever its bytes are.
+            // A column is NULL or not NULL, whatever its bytes are.
             Self::IsNull(node) => match **node {
                 Node::Column(index, _) => match env.row.field(index) {
                     Field::Unknown => Err(NOT_KNOWN),
@@ -293,7 +293,7 @@ impl Pred {
     }
 }
 
-/// AND and OR: a term with the truth value `settles` determines the result.
+/// AND and OR: a term whose truth value is `settles` determines the result.
 fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
     let (mut undecided, mut unknown) = (None, false);
     for term in terms {
@@ -301,7 +301,7 @@ fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<O
             Ok(Some(truth)) if truth == settles => return Ok(Some(settles)),
             Ok(Some(_)) => {}
             Ok(None) => unknown = true,
-            // No steps are left for the others.
+            // No steps are left for the other terms.
             Err(TOO_EXPENSIVE) => return Err(TOO_EXPENSIVE),
             Err(reason) => undecided = Some(reason),
         }

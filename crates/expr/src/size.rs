@@ -1,13 +1,13 @@
-//! The memory that a compiled expression takes: many times its text, so it must be counted.
+//! The memory of a compiled expression: many times the size of its text, so it must be counted.
 
 use crate::program::{Conversion, Node, Pred, Program, Root};
 use crate::value::Datum;
 
-/// Overhead of an allocation, and its minimum size.
+/// Overhead of an allocation, which is also its minimum size.
 const ALLOCATION_BYTES: usize = 24;
 
 impl Program {
-    /// Approximate bytes in memory.
+    /// Approximate size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         let columns = self.columns.iter().map(|name| size_of::<String>() + name.len() + ALLOCATION_BYTES);
         let root = match &self.root {
@@ -18,17 +18,17 @@ impl Program {
     }
 }
 
-/// A value in its own allocation.
+/// Bytes of a value in a separate allocation, and of what it holds.
 fn boxed<T>(held: usize) -> usize {
     size_of::<T>() + ALLOCATION_BYTES + held
 }
 
-/// A list and what its items hold. A grown list has up to twice the size.
+/// Bytes of a list and of the allocations of its items. A list that has grown may have twice its needed size.
 fn list<T>(items: &Vec<T>, held: impl Fn(&T) -> usize) -> usize {
     items.capacity() * size_of::<T>() + ALLOCATION_BYTES + items.iter().map(held).sum::<usize>()
 }
 
-/// What a node holds besides itself.
+/// Bytes of the allocations that a node holds.
 fn node(of: &Node) -> usize {
     match of {
         Node::Const(Datum::Ansi(bytes) | Datum::Unicode(bytes) | Datum::Binary(bytes)) => {
@@ -48,7 +48,7 @@ fn node(of: &Node) -> usize {
     }
 }
 
-/// What a condition holds besides itself.
+/// Bytes of the allocations that a condition holds.
 fn condition(of: &Pred) -> usize {
     match of {
         Pred::And(terms) | Pred::Or(terms) => list(terms, condition),

@@ -1,38 +1,38 @@
 //! The cost limit of an evaluation. Expressions come from the file, and a few bytes of text (`replicate`, LIKE with
-//! `%`) can ask for hours of work, so all work is counted.
+//! `%`) can cause hours of work, so all work is counted.
 //!
-//! A step is a byte that is read, copied or made: one to three nanoseconds. The number of steps of an evaluation
-//! depends only on the expression and the values.
+//! A step stands for one byte that is read, copied or written: one to three nanoseconds. The number of steps of an
+//! evaluation depends only on the expression and the values.
 
 use std::cell::Cell;
 
 use crate::Undecided;
 use crate::program::{Node, Pred, Root};
 
-/// Steps allowed for evaluating one expression for one row. An ordinary one takes fewer than a thousand; this suffices
-/// for eight REPLACEs of a value of 8000 bytes.
+/// Most steps for evaluating one expression for one row. An ordinary expression needs fewer than a thousand; the limit
+/// suffices for eight REPLACEs on a value of 8000 bytes.
 pub const STEPS_PER_ROW: u64 = 1 << 19;
 
-/// Bytes of strings that one evaluation may make, intermediate ones included.
+/// Most bytes of strings that one evaluation may produce, including intermediate ones.
 pub(crate) const MOST_BYTES_MADE: usize = 1 << 17;
 
-/// Steps for a node of an expression.
+/// Steps for each node of an expression.
 pub(crate) const STEPS_PER_NODE: u64 = 2;
 
-/// Steps for a function and for arithmetic on anything but integers, in addition to those for bytes: a decimal quotient
-/// takes some 60 nanoseconds.
+/// Steps for a function, and for arithmetic on other numbers than integers, in addition to those for bytes: a decimal
+/// quotient takes some 60 nanoseconds.
 const STEPS_PER_OPERATION: u64 = 32;
 
-/// Steps for a conversion: a date and time becomes a string in some 300 nanoseconds, with its bytes and nodes.
+/// Steps for a conversion: a date and time becomes a string in some 300 nanoseconds, including its bytes and nodes.
 const STEPS_PER_CONVERSION: u64 = 128;
 
-/// Steps for comparing two characters in a search.
+/// Steps for a comparison of two characters in a search.
 pub(crate) const STEPS_PER_COMPARISON: u64 = 4;
 
-/// The reason if an expression exceeds its limit of steps.
+/// The reason for an expression that exceeds its limit of steps.
 pub(crate) const TOO_EXPENSIVE: Undecided = Undecided { reason: "too expensive to evaluate" };
 
-/// Steps of an expression's operations, whatever the row holds; each operation in the text counts once.
+/// Steps for the operations of an expression, whatever the row's values; each operation in the text counts once.
 pub(crate) fn of_operations(root: &Root) -> u64 {
     match root {
         Root::Scalar(node) => of_node(node),
@@ -67,12 +67,12 @@ fn of_condition(pred: &Pred) -> u64 {
     }
 }
 
-/// A count of steps that only decreases.
+/// The remaining steps, a number that only decreases.
 #[derive(Debug)]
 pub(crate) struct Steps {
-    /// Left for the current evaluation.
+    /// Steps left for the current evaluation.
     left: Cell<u64>,
-    /// Left for later ones.
+    /// Steps left for later evaluations.
     allowed: u64,
 }
 
@@ -83,20 +83,20 @@ impl Default for Steps {
 }
 
 impl Steps {
-    /// Limits the total of the evaluations from now on.
+    /// Limits the total steps of all evaluations from now on.
     pub(crate) fn allow(&mut self, steps: u64) {
         self.end();
         self.allowed = steps;
         self.left.set(0);
     }
 
-    /// What is left of it.
+    /// Steps left of that total.
     pub(crate) fn allowed(&mut self) -> u64 {
         self.end();
         self.allowed
     }
 
-    /// Begins an evaluation.
+    /// Starts an evaluation with its own limit.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.end();
@@ -111,7 +111,7 @@ impl Steps {
         self.allowed = self.allowed.saturating_add(self.left.take());
     }
 
-    /// Takes this many steps.
+    /// Uses up this many steps.
     #[inline]
     pub(crate) fn take(&self, steps: u64) -> Result<(), Undecided> {
         match self.left.get().checked_sub(steps) {
@@ -126,7 +126,7 @@ impl Steps {
         }
     }
 
-    /// Takes a step for each byte.
+    /// Uses up one step for each byte.
     #[inline]
     pub(crate) fn take_bytes(&self, bytes: usize) -> Result<(), Undecided> {
         self.take(bytes as u64)

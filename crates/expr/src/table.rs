@@ -1,4 +1,4 @@
-//! What is supported, as one table: the source of the documentation and of the tests that prove it.
+//! The supported features as one table, which is the source of the documentation and of the tests that prove it.
 
 use format::collation::CollationId;
 
@@ -178,7 +178,7 @@ pub const CONVERSIONS: &[Feature] = &[
     f("string or binary to binary", "CONVERT([binary](3),'ab')", "0x616200", "style 0"),
 ];
 
-/// The table in Markdown: docs/expressions.md.
+/// The table in Markdown, for docs/expressions.md.
 pub fn markdown() -> String {
     let mut text = String::from(HEAD);
     for (title, features) in
@@ -194,8 +194,8 @@ pub fn markdown() -> String {
     text
 }
 
-/// The value, as text, of an expression without columns in a database of SQL_Latin1_General_CP1_CI_AS; or why it has
-/// none.
+/// The value, as text, of an expression without columns in a database of SQL_Latin1_General_CP1_CI_AS; otherwise the
+/// reason why it has none.
 pub fn show(text: &str) -> String {
     match compile_within(text, CollationId(0x3400_D008), &|_| None) {
         Err(unsupported) => format!("unsupported: {unsupported}"),

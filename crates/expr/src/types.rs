@@ -7,7 +7,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use crate::Unsupported;
 use crate::ast::BinaryOp;
 
-/// What the compiler must know about a column.
+/// The properties of a column that the compiler needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ColumnType {
     /// Its type.
@@ -21,12 +21,12 @@ pub struct ColumnType {
 /// The collation label of an operand, weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) enum Label {
-    /// A literal: takes the collation of the other side.
+    /// A literal, which takes the collation of the other side.
     #[default]
     Coercible,
     /// A column.
     Implicit,
-    /// COLLATE.
+    /// An expression with COLLATE.
     Explicit,
 }
 
@@ -37,7 +37,8 @@ pub(crate) struct Ty {
     pub(crate) collation: CollationId,
     pub(crate) label: Label,
     pub(crate) nullable: bool,
-    /// Digits of an integer constant, which beside a decimal is numeric with exactly these digits; else 0.
+    /// Digits of an integer constant, which is numeric with exactly these digits when combined with a decimal;
+    /// otherwise 0.
     pub(crate) digits: u8,
 }
 
@@ -114,7 +115,7 @@ impl Ty {
         (!self.is_max()).then_some(if self.is_unicode() { self.info.length / 2 } else { self.info.length })
     }
 
-    /// Precision and scale of a number converted to decimal.
+    /// Precision and scale of a number when it is converted to decimal.
     pub(crate) fn precision(&self) -> (u8, u8) {
         match self.kind() {
             xtype::BIT => (1, 0),
@@ -129,7 +130,7 @@ impl Ty {
         }
     }
 
-    /// The variable-length type with the same characters.
+    /// The variable-length type with `characters` characters.
     pub(crate) fn varying(mut self, characters: Option<u16>) -> Self {
         let unicode = self.is_unicode();
         self.info.xtype = if unicode { xtype::NVARCHAR } else { xtype::VARCHAR };
@@ -175,13 +176,13 @@ fn mixed(what: &str, a: &Ty, b: &Ty) -> Unsupported {
     Unsupported { what: format!("{what} of {} and {}", a.info.name(), b.info.name()) }
 }
 
-/// The collation of an operation on two strings.
+/// The collation of an operation on two strings; an error if their collations conflict.
 pub(crate) fn collate(a: &Ty, b: &Ty) -> Result<(CollationId, Label), Unsupported> {
     let rivals = a.is_string() && b.is_string() && a.label == b.label && a.collation != b.collation;
     if rivals && a.label != Label::Coercible {
         return Err(Unsupported { what: "strings of two collations".into() });
     }
-    // Literals all have the database's collation, even if it was not passed here.
+    // All literals have the database's collation, even if the caller did not give it.
     let unknown = rivals && a.collation == CollationId(0);
     let chosen = if !b.is_string() || (a.is_string() && a.label >= b.label && !unknown) { a } else { b };
     Ok((chosen.collation, chosen.label))
@@ -255,7 +256,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: &Ty, b: &Ty) -> Result<Ty, Unsupported
     Ok(result)
 }
 
-/// Precision and scale of an operation on decimals, by Microsoft's table and the three rules below it.
+/// Precision and scale of an operation on decimals, from Microsoft's table and the three rules below that table.
 pub(crate) fn decimal_result(op: BinaryOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (u8, u8) {
     let (p1, s1, p2, s2) = (i32::from(p1), i32::from(s1), i32::from(p2), i32::from(s2));
     let whole = (p1 - s1).max(p2 - s2);
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn results_have_the_documented_precision_and_scale() {
-        // Both examples of "Precision, scale, and length".
+        // The two examples of "Precision, scale, and length".
         assert_eq!(decimal_result(BinaryOp::Multiply, (30, 20), (30, 20)), (38, 17));
         assert_eq!(decimal_result(BinaryOp::Multiply, (30, 10), (30, 10)), (38, 6));
         // The best-known case: decimal(38,10) / decimal(38,10) is decimal(38,6).

@@ -48,12 +48,12 @@ pub enum Datum<B> {
 pub type Value<'a> = Datum<&'a [u8]>;
 
 impl<B> Datum<B> {
-    /// Whether it is NULL.
+    /// Whether the value is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// The same value with its bytes held in another type.
+    /// This value with its bytes held in another type.
     #[inline]
     pub(crate) fn map<C>(self, f: impl FnOnce(B) -> C) -> Datum<C> {
         match self {
@@ -82,11 +82,11 @@ pub(crate) fn time_unit(scale: u8) -> i64 {
     10i64.pow(u32::from(7 - scale.min(7)))
 }
 
-/// Reads the bytes a FixedVar record stores for a column of type `info`; a bit is one byte, 0 or 1. `None` if they are
-/// not a value of that type.
+/// Decodes the bytes that a FixedVar record stores for a column of type `info`; a bit is one byte, 0 or 1. `None` if
+/// they are not a value of that type.
 #[inline]
 pub fn decode(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
-    // The most common columns first, without looking up their length.
+    // The most common types first, without looking up their length.
     match (info.xtype, bytes) {
         (xtype::INT, &[a, b, c, d]) => Some(Datum::Int(i32::from_le_bytes([a, b, c, d]).into())),
         (xtype::SMALLINT, &[a, b]) => Some(Datum::Int(i16::from_le_bytes([a, b]).into())),
@@ -100,7 +100,7 @@ fn decode_other(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
     let fixed = format::types::fixed_length(info);
     let fits = match fixed {
         Some(length) => usize::from(length) == bytes.len(),
-        // Without ANSI_PADDING even char columns may be shorter than declared.
+        // Without ANSI_PADDING, even a char column may store fewer bytes than declared.
         None => matches!(info.length, 0 | 0xFFFF) || bytes.len() <= usize::from(info.length),
     };
     if !fits {
@@ -179,7 +179,7 @@ pub fn encode(value: Value<'_>, target: TypeInfo) -> Option<Vec<u8>> {
     encode_into(value, target, &mut bytes).map(|()| bytes)
 }
 
-/// Like [`encode`], appended to `out`; its content is meaningless if nothing can be encoded.
+/// Like [`encode`], but appends to `out`. If the result is `None`, the appended bytes are undefined.
 pub fn encode_into(value: Value<'_>, target: TypeInfo, out: &mut Vec<u8>) -> Option<()> {
     let length = usize::from(target.length);
     let days = |days: i32| Little(i64::from(days), 3);
@@ -241,7 +241,7 @@ pub fn encode_into(value: Value<'_>, target: TypeInfo, out: &mut Vec<u8>) -> Opt
     Some(())
 }
 
-/// The lowest bytes of a number.
+/// A number of which the lowest bytes are written, little-endian: value and number of bytes.
 struct Little(i64, usize);
 
 impl Little {
@@ -257,7 +257,7 @@ fn pad(bytes: &[u8], fill: &[u8], length: usize, out: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-/// Digits of a decimal with its point, as SQL Server prints them.
+/// The digits of a decimal, with its point, as SQL Server prints them.
 pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
     let digits = format!("{:0>width$}", value.unsigned_abs(), width = usize::from(scale) + 1);
     let (whole, fraction) = digits.split_at(digits.len() - usize::from(scale));
@@ -266,7 +266,7 @@ pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
 }
 
 impl fmt::Display for Datum<&[u8]> {
-    /// As query tools print it; characters of a code page outside ASCII as `?`.
+    /// Prints the value as query tools do, with `?` for characters outside ASCII in char and varchar.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Null => f.write_str("NULL"),

@@ -1,4 +1,4 @@
-//! Function calls: arguments, result types, and what is refused.
+//! Function calls: arguments, result types, and refusals.
 
 use format::types::{fixed_length, xtype};
 
@@ -92,7 +92,7 @@ impl Compiler<'_> {
                 if !number.ty.is_integer() {
                     return no(format!("dateadd of a number of type {}", number.ty.info.name()));
                 }
-                // A literal becomes a datetime here, unlike in the other date functions.
+                // A literal becomes a datetime here, but not in the other date functions.
                 let text = date.ty.is_string() || date.ty.is_integer();
                 let date = if text { implicit(date, &Ty::of(xtype::DATETIME))? } else { date };
                 let date = dated(date, part)?;
@@ -135,7 +135,7 @@ fn finish(func: Func, args: Vec<Typed>, result: Ty) -> Result<Typed, Unsupported
     Ok(Typed { node: Node::Call(func, nodes, Box::new(types)), ty })
 }
 
-/// A date argument: strings are read as datetime2, integers as datetime; the type must have the part.
+/// A date argument: strings are read as datetime2, integers as datetime. An error if the type does not have the part.
 fn dated(date: Typed, part: Part) -> Result<Typed, Unsupported> {
     let date = if date.ty.is_string() {
         let to = literal::type_named(&TypeName { name: "datetime2".into(), args: Vec::new() })?;
@@ -160,7 +160,7 @@ fn first_not_null(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     }
     let mut shared = Ty::null();
     for arg in &args {
-        // isnull has the type of its first argument, coalesce the common one.
+        // isnull has the type of its first argument, coalesce the common type.
         if name == "coalesce" || shared.is_null() {
             shared = common(&shared, &arg.ty)?;
         }
@@ -241,7 +241,7 @@ fn numbers(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     finish(func, args, result)
 }
 
-/// The constant of an argument, for a result's length.
+/// The constant value of an argument that determines the length of a result.
 fn constant(arg: Option<&Typed>) -> Option<u16> {
     match arg.map(|arg| &arg.node) {
         Some(Node::Const(Datum::Int(number))) => u16::try_from(*number).ok(),
@@ -250,7 +250,7 @@ fn constant(arg: Option<&Typed>) -> Option<u16> {
 }
 
 fn strings(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
-    // The arguments, one letter each: s for a string, i for an integer, a for any.
+    // One letter for each argument: s for a string, i for an integer, a for any.
     let (func, shape) = match name {
         "ascii" => (Func::Ascii, "s"),
         "char" => (Func::Char, "i"),

@@ -74,7 +74,8 @@ fn fixed(digits: &str) -> Option<(i128, u8, u8)> {
     Some((if negative { -value } else { value }, fraction.len() as u8, precision))
 }
 
-/// int; numeric with just the digits needed; or float if there is an exponent. An integer beyond int is numeric too.
+/// int; numeric with just the digits needed; or float if there is an exponent. An integer too large for int is numeric
+/// too.
 fn number(digits: &str) -> Result<Typed, Unsupported> {
     if digits.contains(['e', 'E']) {
         return match digits.parse::<f64>() {
@@ -91,7 +92,7 @@ fn number(digits: &str) -> Result<Typed, Unsupported> {
     }
 }
 
-/// A type as named in CONVERT and CAST.
+/// Resolves a type as named in CONVERT and CAST.
 pub(super) fn type_named(target: &TypeName) -> Result<Ty, Unsupported> {
     let args = &target.args;
     let unknown = || no(format!("type {}", target.name));
@@ -102,7 +103,7 @@ pub(super) fn type_named(target: &TypeName) -> Result<Ty, Unsupported> {
     let string = |kind: u8, width: u32, most: u32| match args.first() {
         Some(None) if matches!(kind, xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY) => Ok(Ty::bytes(kind, 0)),
         Some(None) => unknown(),
-        // 30 without a length (Microsoft, CAST and CONVERT).
+        // The default length is 30 (Microsoft, CAST and CONVERT).
         _ => match argument(0, 30) {
             Some(length) if (1..=most).contains(&length) => Ok(Ty::bytes(kind, (length * width) as u16)),
             _ => unknown(),
@@ -157,7 +158,7 @@ pub(super) fn type_named(target: &TypeName) -> Result<Ty, Unsupported> {
 }
 
 /// A collation by name, in the detail that comparisons need: binary or not, its sensitivities, and the Latin1 locale.
-/// Others get an id that decides little.
+/// Other collations get an id with which little is decided.
 pub(super) fn collation(name: &str) -> CollationId {
     let name = name.to_ascii_lowercase();
     if name.ends_with("_bin2") {

@@ -46,7 +46,7 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
         let ty = Ty { nullable: true, ..left.ty };
         return Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty });
     }
-    // A string beside an integer becomes an integer; beside other numbers its precision would be a guess.
+    // Combined with an integer, a string becomes an integer; with other numbers, its precision would be a guess.
     if left.ty.is_string() && right.ty.is_integer() {
         let to = Ty { digits: 0, ..right.ty };
         left = implicit(left, &to)?;
@@ -58,7 +58,7 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
     Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty })
 }
 
-/// `+` of strings: the lengths add up, to at most 8000 bytes unless one is (max).
+/// `+` of strings. The lengths add up, to at most 8000 bytes unless one operand is (max).
 fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     let (collation, label) = collate(&left.ty, &right.ty)?;
     let unicode = left.ty.is_unicode() || right.ty.is_unicode();
@@ -84,7 +84,7 @@ fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Concat(Box::new((left.node, right.node)), most), ty })
 }
 
-/// A char value as nchar if required.
+/// A char value, converted to nchar if `unicode` is set.
 pub(super) fn widened(value: Typed, unicode: bool) -> Result<Typed, Unsupported> {
     if !unicode || value.ty.is_unicode() || value.ty.is_null() {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! char and nchar to everything else. Only unambiguous spellings; others are undecided.
+//! Conversions from char and nchar to all other types. Only unambiguous spellings are read; others are undecided.
 
 use format::types::xtype;
 
@@ -14,7 +14,7 @@ use crate::value::Datum;
 const FAILED: Undecided = Undecided { reason: "a conversion of text that is not certain to succeed" };
 const CODE_PAGE: Undecided = Undecided { reason: "a code page is needed to convert text" };
 
-/// The longest text read as a number, date or guid.
+/// Length of the longest text that is read as a number, date or guid.
 const LONGEST: usize = 64;
 
 pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut Env<'a>) -> Outcome<'a> {
@@ -55,7 +55,7 @@ pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
     }
 }
 
-/// Text as text of another length or width.
+/// Converts text to another length or width.
 fn to_string<'a>(value: Cell<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let (text, wide) = match value {
         Datum::Ansi(text) => (text, false),
@@ -86,7 +86,7 @@ fn to_string<'a>(value: Cell<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     to_text::pad(part, to, env)
 }
 
-/// A number in plain digits.
+/// Reads a number in plain digits.
 fn number(text: &str, to: &Ty) -> Outcome<'static> {
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or_default()),
@@ -94,7 +94,7 @@ fn number(text: &str, to: &Ty) -> Outcome<'static> {
         _ => (false, text),
     };
     if text.is_empty() {
-        // An empty string is 0 as integer, an error as decimal (Microsoft, CAST and CONVERT).
+        // An empty string is 0 as an integer, but an error as a decimal (Microsoft, CAST and CONVERT).
         return if to.is_integer() { Ok(Datum::Int(0)) } else { Err(FAILED) };
     }
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -120,7 +120,7 @@ fn number(text: &str, to: &Ty) -> Outcome<'static> {
     }
 }
 
-/// `6F9619FF-8B86-D011-B42D-00C04FC964FF`, with or without braces, in the order of storage.
+/// Reads `6F9619FF-8B86-D011-B42D-00C04FC964FF`, with or without braces, to bytes in the order of storage.
 fn guid(text: &str) -> Option<[u8; 16]> {
     let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
     let mut bytes = [0; 16];

@@ -1,4 +1,4 @@
-//! Numbers, dates and guids to char and nchar.
+//! Conversions from numbers, dates and guids to char and nchar.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::program::Conversion;
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// A decimal without allocating.
+/// Prints a decimal without allocating.
 struct Digits(i128, u8);
 
 impl fmt::Display for Digits {
@@ -26,7 +26,7 @@ impl fmt::Display for Digits {
     }
 }
 
-/// Whole digits in groups of three.
+/// Prints whole digits in groups of three.
 struct Grouped(i128);
 
 impl fmt::Display for Grouped {
@@ -87,8 +87,8 @@ fn money<'a>(amount: i64, style: i32, wide: bool, env: &mut Env<'a>) -> Result<T
     }
 }
 
-/// Values that are too long: integers become `*` in char, dates are cut, all others are errors (Microsoft, CAST and
-/// CONVERT, "Truncating and rounding results").
+/// Fits a value that may be too long: an integer becomes `*` in char, a date is cut, any other is an error (Microsoft,
+/// CAST and CONVERT, "Truncating and rounding results").
 fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();
@@ -105,7 +105,7 @@ fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a>
     pad(text, to, env)
 }
 
-/// The text as a string of the type `to`: fixed-length ones are padded with blanks.
+/// The text as a string of type `to`; padded with blanks if its length is fixed.
 pub(super) fn pad<'a>(text: Text<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();

@@ -22,7 +22,7 @@ pub(crate) enum Part {
     Second,
     Millisecond,
     IsoWeek,
-    /// Day of the week: only for addition.
+    /// Day of the week, supported only in addition.
     WeekDay,
 }
 
@@ -51,7 +51,7 @@ impl Part {
         self.units().is_some()
     }
 
-    /// Units of 100 ns, for parts of the time.
+    /// Length in units of 100 ns, for parts of the time of day.
     fn units(self) -> Option<i64> {
         Some(match self {
             Self::Hour => 3600 * UNITS_PER_SECOND,
@@ -83,7 +83,7 @@ pub(super) fn part(part: Part, value: Cell<'_>) -> Result<i64, Undecided> {
     })
 }
 
-/// DATEADD: the type stays.
+/// DATEADD; the result has the type of the argument.
 pub(super) fn add(part: Part, number: i64, value: Cell<'_>) -> Outcome<'static> {
     if i32::try_from(number).is_err() {
         return Err(OVERFLOW);
@@ -128,7 +128,7 @@ fn add_time(units: i64, value: Cell<'_>) -> Outcome<'static> {
     };
     match value {
         Datum::DateTime(days, ticks) => {
-            // 10 ms are 3 ticks; the rounding of what is in between is undocumented.
+            // 10 ms are 3 ticks; the rounding of times between these is undocumented.
             if units % 100_000 != 0 {
                 return Err(Undecided { reason: "milliseconds between the ticks of a datetime" });
             }
@@ -155,7 +155,7 @@ fn add_time(units: i64, value: Cell<'_>) -> Outcome<'static> {
     }
 }
 
-/// DATEDIFF: boundaries crossed; weeks begin on Sunday whatever DATEFIRST says.
+/// DATEDIFF: the number of boundaries crossed. Weeks begin on Sunday, whatever DATEFIRST is.
 pub(super) fn difference(part: Part, from: Cell<'_>, to: Cell<'_>) -> Outcome<'static> {
     let (from, to) = (moment(from).ok_or(OVERFLOW)?, moment(to).ok_or(OVERFLOW)?);
     if part == Part::Millisecond && !(from.exact && to.exact) {

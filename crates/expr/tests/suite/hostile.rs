@@ -1,4 +1,4 @@
-//! No text breaks the parser or the compiler, and no value the evaluation.
+//! No text breaks the parser or the compiler, and no value breaks the evaluation.
 
 use expr::table::{CONVERSIONS, FUNCTIONS, OPERATORS};
 use expr::{ColumnType, Program, STEPS_PER_ROW, Scratch, Undecided, compile, compile_within, parse};
@@ -39,7 +39,7 @@ fn repeated_operands_do_not_multiply() {
     assert_eq!(compile(&text, &|_| None).map(|_| ()).unwrap_err().what, "an expression of too many terms");
 }
 
-/// What comes of an expression without columns, and the steps that it takes.
+/// The result of an expression without columns, and the steps that it uses.
 fn cost(program: &Program, scratch: &mut Scratch) -> (Result<String, Undecided>, u64) {
     let allowed = 2 * STEPS_PER_ROW;
     scratch.allow(allowed);
@@ -73,7 +73,7 @@ fn what_would_take_hours_is_too_expensive_after_the_steps_of_a_row() {
     let mut scratch = Scratch::default();
     for text in texts {
         let start = text.get(..60).unwrap_or(&text);
-        // Under SQL_Latin1_General_CP1_CI_AS comparisons of letters are certain.
+        // Under SQL_Latin1_General_CP1_CI_AS, comparisons of letters are certain.
         let program = compile_within(&text, CollationId(0x3400_D008), &|_| None);
         let program = program.unwrap_or_else(|why| panic!("{start}: {why}"));
         let (value, steps) = cost(&program, &mut scratch);
@@ -89,20 +89,20 @@ fn ordinary_expressions_take_few_steps() {
     for feature in [OPERATORS, FUNCTIONS, CONVERSIONS].concat() {
         let program = compile(feature.example, &|_| None).unwrap();
         let (_, steps) = cost(&program, &mut scratch);
-        // SPACE and REPLICATE make 8000 bytes at most.
+        // SPACE and REPLICATE make at most 8000 bytes.
         assert!(steps < 300, "{}: {steps} steps", feature.example);
     }
     let states = format!("'WY' in ({}'ZZ')", "'AL',".repeat(60));
     assert!(cost(&compile(&states, &|_| None).unwrap(), &mut scratch).1 < 700);
-    // A text as long as a row can have, through eight REPLACEs.
+    // A text as long as a row can hold, through eight REPLACEs.
     let cleaned = (b'0'..=b'7')
         .fold("space(8000)".to_owned(), |text, digit| format!("replace({text},'{}','')", char::from(digit)));
     let cleaned = compile(&format!("ltrim(rtrim({cleaned})) like '%a%b%'"), &|_| None).unwrap();
     assert_eq!(cost(&cleaned, &mut scratch).0, Ok("0".to_owned()));
 }
 
-/// What takes longer than a look at a byte takes more steps: otherwise a page of such expressions costs ten times what its
-/// limit is meant to allow.
+/// An operation that takes longer than reading a byte must use more steps. Otherwise a page of such expressions costs
+/// ten times what its limit is meant to allow.
 #[test]
 fn a_slow_operation_takes_as_many_steps_as_it_takes_time() {
     let mut scratch = Scratch::default();
@@ -156,7 +156,7 @@ fn any_type() -> impl Strategy<Value = ColumnType> {
     ];
     (proptest::sample::select(kinds.to_vec()), any::<u32>(), any::<u32>()).prop_map(|(kind, ti, collation)| {
         let mut info = TypeInfo::from_ti((ti << 8) | u32::from(kind));
-        // Others are refused as a whole.
+        // Other precisions are refused by the compiler.
         info.precision = info.precision % 38 + 1;
         info.scale %= if kind == 106 { info.precision + 1 } else { 8 };
         info.length = format::types::fixed_length(info).unwrap_or(info.length % 4000 * 2 + 2);
@@ -294,8 +294,8 @@ proptest! {
                 let values: Vec<Vec<u8>> = types.iter().map(|&info| fixed(info, source)).collect();
                 let row: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_slice())).collect();
                 let row: [Option<&[u8]>; 2] = [row.first().copied().flatten(), row.get(1).copied().flatten()];
-                // The steps are those of the expression and the row: with exactly so many it has the same value, with one less
-                // none.
+                // The steps depend only on the expression and the row: with exactly so many the value is the same, with
+                // one less there is none.
                 scratch.allow(u64::MAX);
                 let value = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
                 let steps = u64::MAX - scratch.allowed();
@@ -312,7 +312,7 @@ proptest! {
                 if let Ok(value) = program.evaluate(&row, &mut scratch)
                     && let Some(info) = program.result_type()
                 {
-                    // What has a value of its type can be stored as that type.
+                    // A value of the result type can be stored as that type.
                     let stored = expr::encode(value, info);
                     prop_assert!(value.is_null() || stored.is_some(), "{text} {value:?} {info:?}");
                     if let Some(stored) = stored {

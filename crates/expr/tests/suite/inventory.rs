@@ -1,5 +1,5 @@
-//! Every shape of expression that real catalogs hold (docs/format/expressions.md#inventory) parses; all that depend
-//! on the row alone compile.
+//! Every form of expression in real catalogs (docs/format/expressions.md#inventory) can be parsed; every one that
+//! depends only on the row can be compiled.
 
 use expr::{ColumnType, compile, parse};
 use format::collation::CollationId;
@@ -11,7 +11,7 @@ fn ty(kind: u8, length: u16, precision: u8, scale: u8) -> ColumnType {
     ColumnType { info, collation: CollationId(0x3400_D008), nullable: true }
 }
 
-/// Columns named for their types.
+/// Columns that are named for their types.
 fn column(name: &str) -> Option<ColumnType> {
     Some(match name {
         "Cantidad" | "n" | "m" | "SalesOrderID" | "a" | "b" | "id" | "q" | "RequiredQty" => ty(xtype::INT, 4, 0, 0),

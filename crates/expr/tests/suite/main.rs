@@ -1,4 +1,4 @@
-//! Expressions: what they give, what real catalogs hold, and texts made to hurt.
+//! Expressions: their values, those of real catalogs, and hostile texts.
 
 mod hostile;
 mod inventory;

@@ -1,4 +1,4 @@
-//! Values that Microsoft's pages state, and what must stay undecided.
+//! Values from Microsoft's pages, and expressions that must stay undecided.
 
 use expr::{ColumnType, Datum, Field, Row, Scratch, compile, encode, table::show};
 use format::collation::CollationId;
@@ -16,7 +16,7 @@ fn ty(kind: u8, length: u16, precision: u8, scale: u8) -> ColumnType {
     ColumnType { info, collation: CollationId(0x3400_D008), nullable: true }
 }
 
-/// The value over one column `c`, as text.
+/// The value of an expression with one column `c`, as text.
 fn over(text: &str, column: ColumnType, bytes: Option<&[u8]>) -> String {
     let program = match compile(text, &|_| Some(column)) {
         Ok(program) => program,
@@ -27,7 +27,7 @@ fn over(text: &str, column: ColumnType, bytes: Option<&[u8]>) -> String {
     program.evaluate(&row, &mut scratch).map_or_else(|why| format!("undecided: {why}"), |value| value.to_string())
 }
 
-/// The same over a value that lies off the row.
+/// The value of an expression whose column `c` is stored off the row, as text.
 fn off_row(text: &str, column: ColumnType) -> String {
     struct OffRow;
     impl Row for OffRow {
@@ -58,12 +58,12 @@ fn arithmetic() {
         ("4-2+27", "29"),
         ("2*4+5", "13"),
         ("2*(4+(5-3))", "12"),
-        // decimal(38,10) / decimal(38,10): cut off at six digits, as asked and answered many times.
+        // decimal(38,10) / decimal(38,10): cut off at six digits, a frequent question on forums.
         ("cast(1.67574 as decimal(38,10))/cast(10000 as decimal(38,10))", "0.000167"),
         ("2.0/3.0", "0.666666"),
         ("$18.4172*$1.1562", "21.2940"),
         ("$1.00/$18.4172", "0.0542"),
-        // A product at exactly half, and quotients below zero: unknown.
+        // A product at exactly half, and quotients below zero: undocumented.
         ("$0.0001*$0.5", "undecided: money rounded at exactly half"),
         ("$-1.00/$3", "undecided: a negative quotient of money"),
         ("1/0", "undecided: division by zero"),
@@ -74,7 +74,7 @@ fn arithmetic() {
         ("NULL+1", "NULL"),
         ("~CONVERT([tinyint],(170))", "85"),
         ("1.5e0+1", "2.5"),
-        // 76 digits after the point, of which 37 are kept.
+        // The product has 76 digits after the point; 37 are kept.
         ("cast(0.5 as decimal(38,38))*cast(0.5 as decimal(38,38))", "undecided: a product of more than 38 digits"),
         (
             "cast(0.0000000000000000000000000000000000001 as decimal(38,38))*cast(0 as decimal(38,38))",
@@ -102,7 +102,7 @@ fn conversions() {
         ("cast('abc' as int)", "undecided: a conversion of text that is not certain to succeed"),
         ("CONVERT([decimal](10,5),193.57)", "193.57000"),
         ("CONVERT([bit],(5))", "1"),
-        // "Constants": the same guid as text and as bytes.
+        // "Constants": one guid as text and as bytes.
         ("CONVERT([uniqueidentifier],'6F9619FF-8B86-D011-B42D-00C04FC964FF')", "6F9619FF-8B86-D011-B42D-00C04FC964FF"),
         // Seconds of datetime are .000, .003 and .007 ("datetime").
         ("CONVERT([datetime],'19980101 23:59:59.995')", "1998-01-01 23:59:59.997"),
@@ -183,7 +183,7 @@ fn functions() {
     }
 }
 
-/// The examples of "Changes in compatibility level 130" (Microsoft, KB 4010261): a row may have been written before.
+/// The examples of "Changes in compatibility level 130" (Microsoft, KB 4010261); a row may have been written before it.
 #[test]
 fn what_compatibility_level_130_changed_is_not_told() {
     let datetime = |text: &str| format!("CONVERT([datetime],'{text}',121)");
@@ -272,7 +272,7 @@ fn strings_compare_as_far_as_it_is_certain() {
     );
     let case_sensitive = ColumnType { collation: CollationId(0x3300_C008), ..char10 };
     assert_eq!(over("([c]='gc')", case_sensitive, Some(b"GC        ")), "0");
-    // A literal and a converted number are both of the database's collation.
+    // A literal and a converted number both have the database's collation.
     let within = expr::compile_within("('a'+CONVERT([varchar](5),(1)))", CollationId(0xD008), &|_| None);
     assert!(within.is_ok());
     let turkish = ColumnType { collation: CollationId(0xD01A), ..char10 };
