@@ -1,4 +1,4 @@
-//! Why a plan or a part cannot be used.
+//! The errors of plans and parts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use thiserror::Error;
 
 use crate::ids::listed;
 
-/// Why a plan or a part cannot be used. The text says where, why, and what to do.
+/// An error of a plan or a part. Its text names the file, the reason, and what to do.
 #[derive(Debug, Error)]
 pub enum PartsError {
-    /// There is something where the folder of a plan was to be made.
+    /// The folder for a new plan exists already.
     #[error("{}: exists and will not be overwritten; name another folder for the plan", .path.display())]
     Exists {
         /// The folder.
@@ -39,15 +39,15 @@ pub enum PartsError {
         /// The cause.
         cause: io::Error,
     },
-    /// The system gives no random numbers, of which the key of a plan is made.
+    /// The system has no random numbers for the key of a plan.
     #[error("no key can be made for the plan: the system gives no random numbers: {0}")]
     NoRandomNumbers(String),
-    /// A file of the plan is not what was written.
+    /// A file of the plan differs from what was written.
     #[error("{}: is damaged: {what}; make a new plan", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         what: String,
     },
     /// Another version of mdfsck made the plan.
@@ -55,19 +55,19 @@ pub enum PartsError {
     OtherBuild {
         /// The file.
         path: PathBuf,
-        /// The one that made the plan.
+        /// The mdfsck version that made the plan.
         theirs: String,
-        /// This one.
+        /// This mdfsck version.
         ours: String,
     },
-    /// The plan has a form that this version does not know.
+    /// This version does not know the format of the plan.
     #[error("{}: has the form {found} of plans, of which this mdfsck knows {known} only; use the mdfsck that made the plan", .path.display())]
     OtherForm {
         /// The file.
         path: PathBuf,
-        /// Its form.
+        /// The format version of the file.
         found: u32,
-        /// The one that is known.
+        /// The format version that this mdfsck knows.
         known: u32,
     },
     /// A source has changed since the plan was made.
@@ -75,23 +75,23 @@ pub enum PartsError {
     Changed {
         /// The file.
         path: PathBuf,
-        /// What happened to it.
+        /// What happened to the file.
         what: String,
     },
-    /// No such task.
+    /// The plan has no task with this number.
     #[error("task {id}: the plan has {}", match *.tasks { 0 => "no tasks: merge does all of it".to_owned(), 1 => "one task, 0".to_owned(), tasks => format!("the tasks 0 to {}", tasks - 1) })]
     NoSuchTask {
-        /// What was asked for.
+        /// The number that was asked for.
         id: u32,
-        /// How many there are.
+        /// The number of tasks in the plan.
         tasks: u32,
     },
-    /// No task at all.
+    /// The text of an argument does not name any task.
     #[error("{text}: {what}; a task is a number, a list such as 3,7-9, or env")]
     NotAnId {
-        /// What was given.
+        /// The text that was given.
         text: String,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         what: &'static str,
     },
     /// Tasks without a part.
@@ -99,7 +99,7 @@ pub enum PartsError {
     Missing {
         /// The folder of the plan.
         path: PathBuf,
-        /// The tasks.
+        /// The tasks without a part.
         missing: Vec<u32>,
         /// How many tasks the plan has.
         tasks: u32,
@@ -109,17 +109,17 @@ pub enum PartsError {
     Twice {
         /// The task.
         task: u32,
-        /// A part of it.
+        /// One of its parts.
         one: PathBuf,
-        /// Another one.
+        /// The other part.
         other: PathBuf,
     },
-    /// A part is not what its task wrote.
+    /// A part differs from what its task wrote.
     #[error("{}: is damaged: {what}; remove it and run task {task} again", .path.display())]
     PartDamaged {
         /// The file.
         path: PathBuf,
-        /// Its task, as far as it says.
+        /// The task of the part, if its head names one.
         task: TaskName,
         /// What is wrong.
         what: String,
@@ -129,12 +129,12 @@ pub enum PartsError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// What the file is instead.
         what: String,
     },
 }
 
-/// A task, if it is known.
+/// The number of a task, if it is known.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskName(pub(crate) Option<u32>);
 
@@ -147,7 +147,7 @@ impl std::fmt::Display for TaskName {
     }
 }
 
-/// Tasks that a message lists at most.
+/// The most tasks that a message lists.
 const MOST_SHOWN: usize = 100;
 
 fn remedy(plan: &Path, missing: &[u32]) -> String {
@@ -165,7 +165,7 @@ fn shown(tasks: &[u32]) -> String {
 }
 
 impl PartsError {
-    /// Whether it lies in how the commands were called rather than in files that cannot be read or have changed.
+    /// Whether the caller made a mistake, as opposed to files that cannot be read or have changed.
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,
@@ -183,7 +183,7 @@ impl PartsError {
         move |cause| Self::Unwritable { path, cause }
     }
 
-    /// A part that cannot be read back.
+    /// The error for a part that cannot be read back.
     pub fn of_part(path: &Path, task: u32, error: SumsError) -> Self {
         match error {
             SumsError::Io { error: cause, .. } if cause.kind() != io::ErrorKind::UnexpectedEof => {
@@ -198,7 +198,7 @@ impl PartsError {
         }
     }
 
-    /// Why a piece of the maps at `path` cannot be read.
+    /// The error for a piece of the maps at `path` that cannot be read.
     pub fn of_maps(path: &Path, error: SumsError) -> Self {
         let what = match error {
             SumsError::Io { error: cause, .. } if cause.kind() != io::ErrorKind::UnexpectedEof => {

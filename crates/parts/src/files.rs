@@ -1,4 +1,4 @@
-//! The files that a plan is about, and whether they are what they were.
+//! The source files of a plan, and whether they have changed since.
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use source::storage;
 
 use crate::error::PartsError;
 
-/// A file that is read, as it was when the plan was made.
+/// A source file as it was when the plan was made.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceFile {
-    /// Its absolute path, or its URL.
+    /// The absolute path of the file, or its URL.
     pub path: PathBuf,
-    /// Its length.
+    /// The length of the file, in bytes.
     pub bytes: u64,
     /// When it was last written to, in milliseconds since 1970; 0 for an object.
     pub modified_ms: i64,
@@ -25,10 +25,10 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// The file as it is now.
+    /// Describes the file as it is now.
     ///
     /// # Errors
-    /// Those of the system, or of the storage of an object.
+    /// Errors of the system, or of the storage of an object.
     pub fn of(path: &Path) -> Result<Self, PartsError> {
         if let Some(object) = storage::version(path) {
             let storage::Version { bytes, name, .. } = object.map_err(PartsError::unreadable(path))?;
@@ -39,10 +39,10 @@ impl SourceFile {
         Ok(Self { bytes: metadata.len(), modified_ms: modified_ms(&metadata), path, version: None })
     }
 
-    /// Whether it is still the same.
+    /// Checks that the file has not changed.
     ///
     /// # Errors
-    /// What has changed.
+    /// An error that says what has changed.
     pub fn verify(&self) -> Result<(), PartsError> {
         let changed = |what: String| Err(PartsError::Changed { path: self.path.clone(), what });
         let now = Self::of(&self.path)?;
@@ -57,7 +57,7 @@ impl SourceFile {
     }
 }
 
-/// In milliseconds since 1970, negative before; 0 where the system does not know.
+/// The time of the last write in milliseconds since 1970, negative before; 0 where the system does not know it.
 fn modified_ms(metadata: &Metadata) -> i64 {
     let Ok(modified) = metadata.modified() else { return 0 };
     let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);

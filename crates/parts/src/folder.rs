@@ -2,12 +2,12 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `plan.json` | the plan; written last, so that a folder with it is whole |
+//! | `plan.json` | the plan; written last, so a folder that has it is complete |
 //! | `key` | 32 random bytes under which all facts are hashed; only its owner may read it |
-//! | `maps.bin` | what tasks have to know of the allocation maps; none if there are no tasks |
-//! | `audit` | what a comparison with the log found, if there was one |
+//! | `maps.bin` | the allocation maps that tasks need; absent if there are no tasks |
+//! | `audit` | the result of the comparison with the log, if there was one |
 //! | `round-1.json` | the tasks of a further round |
-//! | `round-1-00000.question` | what these look for |
+//! | `round-1-00000.question` | what the tasks of that round look for |
 //! | `parts/0-00017.part` | the part of task 17 in round 0 |
 
 use std::fs::{self, File};
@@ -29,12 +29,12 @@ const PLAN: &str = "plan.json";
 const KEY: &str = "key";
 const AUDIT: &str = "audit";
 const PARTS: &str = "parts";
-/// Longer than any plan: a task takes some 60 bytes.
+/// More bytes than any plan has: a task takes some 60 bytes.
 pub(crate) const MOST_PLAN_BYTES: u64 = 1 << 28;
-/// Longer than what any comparison with a log finds.
+/// More bytes than any comparison with a log yields.
 const MOST_AUDIT_BYTES: u64 = 1 << 30;
 
-/// A folder with a plan.
+/// The folder of a plan.
 pub struct Folder {
     path: PathBuf,
     key: HashKey,
@@ -42,7 +42,7 @@ pub struct Folder {
     plan: Digest,
 }
 
-/// A new key.
+/// Makes a random key.
 ///
 /// # Errors
 /// If the system gives no random numbers.
@@ -63,10 +63,10 @@ struct Version {
 }
 
 impl Folder {
-    /// Makes the folder of a plan, before anything is known of it: what cannot be written must not cost an hour.
+    /// Makes the folder of a plan before any work is done, so that a folder that cannot be written does not cost an hour.
     ///
     /// # Errors
-    /// If there is something already, or nothing can be made there.
+    /// If the path exists already, or the folder cannot be made.
     pub fn reserve(path: &Path) -> Result<(), PartsError> {
         let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         if fs::symlink_metadata(path).is_ok() && !is_empty() {
@@ -77,10 +77,10 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a plan into a folder that was reserved for it.
+    /// Writes a plan into its reserved folder.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the plan cannot be written.
     pub fn create<O: Serialize>(
         path: &Path,
         plan: &Plan<O>,
@@ -106,7 +106,7 @@ impl Folder {
         Ok(Self { path: path.to_owned(), plan: digest(key, &json), key: key.clone() })
     }
 
-    /// Opens the folder of a plan that mdfsck `build` made. The third value is what its owner must know.
+    /// Opens the folder of a plan that mdfsck `build` made. The third value is a warning for the user if others may read the key.
     ///
     /// # Errors
     /// If there is no plan, another mdfsck made it, or it is damaged.
@@ -143,17 +143,17 @@ impl Folder {
         Ok((Self { path: path.to_owned(), plan: digest(&key, &json), key }, plan, warning))
     }
 
-    /// What parts are bound to besides their heads.
+    /// The digest to which parts are bound in addition to their heads.
     pub(crate) fn digest(&self) -> &Digest {
         &self.plan
     }
 
-    /// The same folder, whose parts are bound to something else.
+    /// The same folder with parts that are bound to another digest.
     pub(crate) fn with_digest(&self, plan: Digest) -> Self {
         Self { path: self.path.clone(), key: self.key.clone(), plan }
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -163,39 +163,39 @@ impl Folder {
         &self.key
     }
 
-    /// What a comparison with the log found.
+    /// Reads the result of the comparison with the log.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn audit(&self) -> Result<Vec<u8>, PartsError> {
         read_bounded(&self.path.join(AUDIT), MOST_AUDIT_BYTES)
     }
 
-    /// Where that is.
+    /// The path of the result of the comparison with the log.
     pub fn audit_path(&self) -> PathBuf {
         self.path.join(AUDIT)
     }
 
-    /// Where parts are.
+    /// The folder of the parts.
     pub(crate) fn parts(&self) -> PathBuf {
         self.path.join(PARTS)
     }
 
-    /// The file of the part of a task.
+    /// The path of a task's part.
     pub fn part_path<O>(&self, plan: &Plan<O>, task: &Task) -> PathBuf {
         self.parts().join(format!("{}-{:05}.part", plan.round, task.id))
     }
 
-    /// What the sums of a part are bound to.
+    /// The bytes to which the sums of a part are bound.
     pub(crate) fn bound_to(&self, head: &Head) -> Vec<u8> {
         head.bound_to(&self.plan)
     }
 
-    /// Writes the part of a task: `write` is given what its sums are bound to, and where they go. Whoever is killed leaves nothing
-    /// that looks like a part, and two that write the same one do not meet.
+    /// Writes the part of a task: `write` gets the bytes to which the sums are bound, and the output. A killed process leaves
+    /// nothing that looks like a part, and two processes that write the same part do not disturb each other.
     ///
     /// # Errors
-    /// Those of `write`, and of the system.
+    /// Errors of `write`, and of the system.
     pub fn write<O, T, E: From<PartsError>>(
         &self,
         plan: &Plan<O>,
@@ -220,7 +220,7 @@ impl Folder {
     }
 }
 
-/// Writes a file under another name, and renames it when all of it is on disk.
+/// Writes a file under a temporary name, and renames it once all of it is on disk.
 pub(crate) fn write_whole(
     path: &Path,
     mode: u32,
@@ -234,7 +234,7 @@ pub(crate) fn write_whole(
     persist(file, path)
 }
 
-/// A file beside `path`, which is gone unless it is given that name.
+/// A temporary file beside `path`, deleted unless it is renamed.
 pub(crate) fn in_folder(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -248,7 +248,7 @@ pub(crate) fn in_folder(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Gives a file its name when all of it is on disk.
+/// Syncs a file to disk and renames it to `path`.
 pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path).map_err(|failed| failed.error)?;
@@ -260,7 +260,7 @@ pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
 }
 
 pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {
-    // A pipe without a writer would never be opened.
+    // Opening a pipe without a writer would never return.
     if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
         return Err(PartsError::Damaged { path: path.to_owned(), what: "it is no regular file".to_owned() });
     }

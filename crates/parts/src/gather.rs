@@ -1,4 +1,4 @@
-//! The parts in a folder: whether each task has one, and exactly one.
+//! Gathers the parts in a folder: each task must have exactly one.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,41 +12,41 @@ use crate::folder::Folder;
 use crate::head::{Head, HeadError};
 use crate::plan::{Plan, Task};
 
-/// How the name of a part ends.
+/// The extension of a part's file name.
 const EXTENSION: &str = "part";
 
-/// How far a plan is, by the names and heads of its parts.
+/// The progress of a plan, by the names and heads of its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// Tasks that have a part.
+    /// The number of tasks that have a part.
     pub done: u32,
-    /// Tasks that have none.
+    /// The tasks without a part.
     pub missing: Vec<u32>,
-    /// Bytes of the parts.
+    /// The bytes of all parts.
     pub bytes: u64,
 }
 
-/// A part that is as its task wrote it.
+/// A part that is known to be as its task wrote it.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its task.
+    /// The task of the part.
     pub task: Task,
-    /// Its file.
+    /// The file of the part.
     pub path: PathBuf,
 }
 
-/// One part for each task of a plan, each as it was written.
+/// One verified part for each task of a plan.
 #[derive(Debug)]
 pub struct Gathered {
-    /// By task.
+    /// The parts, by task.
     pub parts: Vec<Part>,
 }
 
 impl Folder {
-    /// How far the plan is. The sums of parts are not read.
+    /// The progress of the plan. Does not read the sums of the parts.
     ///
     /// # Errors
-    /// A file that is not a part of this plan.
+    /// If a file is not a part of this plan.
     pub fn status<O>(&self, plan: &Plan<O>) -> Result<Status, PartsError> {
         let (mut done, mut bytes) = (vec![false; plan.tasks.len()], 0);
         for path in self.found()? {
@@ -60,10 +60,10 @@ impl Folder {
         Ok(Status { done: plan.task_count() - missing.len() as u32, missing, bytes })
     }
 
-    /// Whether the part of a task is there, as the task would write it.
+    /// Whether a task has a part that is as the task would write it.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn has<O>(&self, plan: &Plan<O>, task: &Task) -> Result<bool, PartsError> {
         let path = self.part_path(plan, task);
         if !path.exists() {
@@ -76,10 +76,10 @@ impl Folder {
         }
     }
 
-    /// All parts, each read to its end: one for each task.
+    /// Reads all parts to their end: one for each task.
     ///
     /// # Errors
-    /// A file that is not a part of this plan or not whole; tasks that have no part, or two that differ.
+    /// If a file is not a part of this plan or is incomplete, a task has no part, or two parts of a task differ.
     pub fn gather<O>(&self, plan: &Plan<O>) -> Result<Gathered, PartsError> {
         let mut found: BTreeMap<u32, (Digest, Part)> = BTreeMap::new();
         for path in self.found()? {
@@ -99,16 +99,16 @@ impl Folder {
         }
     }
 
-    /// The parts of these tasks, which are known to exist.
+    /// The parts of these tasks. The caller knows that they exist.
     pub fn gather_some<O>(&self, plan: &Plan<O>, tasks: impl Iterator<Item = Task>) -> Gathered {
         let part = |task: Task| Part { path: self.part_path(plan, &task), task };
         Gathered { parts: tasks.map(part).collect() }
     }
 
-    /// A part to be merged: what its sums are bound to, and these.
+    /// Opens a part for merging: the bytes to which its sums are bound, and the sums.
     ///
     /// # Errors
-    /// As [`Self::gather`]: it may have changed since.
+    /// As for [`Self::gather`]: the part may have changed since.
     pub fn read<O>(&self, plan: &Plan<O>, part: &Part) -> Result<(Vec<u8>, Box<dyn Read>), PartsError> {
         match self.head(plan, &part.path)? {
             Some((task, from)) if task == part.task => Ok((self.bound_to(&Head::of(plan, &task)), Box::new(from))),
@@ -116,7 +116,7 @@ impl Folder {
         }
     }
 
-    /// The files that are called parts, in order.
+    /// The files with the extension of parts, in order.
     fn found(&self) -> Result<Vec<PathBuf>, PartsError> {
         let folder = self.parts();
         let mut paths = Vec::new();
@@ -130,10 +130,10 @@ impl Folder {
         Ok(paths)
     }
 
-    /// Reads the head of a part of this plan; what follows are its sums. `None` if it is one of another round.
+    /// Reads the head of a part of this plan; the sums follow it. `None` if the part belongs to another round.
     fn head<O>(&self, plan: &Plan<O>, path: &Path) -> Result<Option<(Task, BufReader<File>)>, PartsError> {
         let foreign = |what: String| PartsError::Foreign { path: path.to_owned(), what };
-        // A pipe without a writer would never be opened.
+        // Opening a pipe without a writer would never return.
         if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
             return Err(foreign("is no regular file".to_owned()));
         }
@@ -169,12 +169,12 @@ impl Folder {
     }
 }
 
-/// The round that the name of a part says.
+/// The round in the file name of a part.
 fn round_of(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
-/// The task that the name of a part says.
+/// The task in the file name of a part.
 fn task_of(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
 }
@@ -187,7 +187,7 @@ pub(crate) mod tests {
     use crate::folder::new_key;
     use crate::plan::{Image, PlanId, VERSION};
 
-    /// A plan of three tasks, whose parts hold what their tasks are called.
+    /// A plan of three tasks, each with a part whose text names its task.
     pub(crate) fn made(path: &Path) -> (Folder, Plan<()>) {
         let task = |id| Task { id, file: 1, first: id * 128, pages: 128 };
         let plan = Plan {
@@ -231,7 +231,7 @@ pub(crate) mod tests {
         let parts = temporary.path().join("parts");
         fs::copy(parts.join("0-00001.part"), parts.join("copy.part")).unwrap();
         assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
-        // A part of the same task with other sums: another machine has read something else.
+        // A part of the same task with other sums: another machine has read other pages.
         fs::rename(parts.join("copy.part"), parts.join("a.part")).unwrap();
         write(&folder, &plan, &plan.tasks[1], "other sums");
         let text = refused(&folder, &plan);

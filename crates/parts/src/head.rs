@@ -1,4 +1,4 @@
-//! How a part begins: whose it is, readable without the key.
+//! The start of a part: its plan and task, readable without the key.
 
 use std::io::{self, Read};
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Image, Plan, PlanId, Task, VERSION};
 
 const MAGIC: &[u8; 8] = b"MDFSPART";
-/// Longer than any head.
+/// More bytes than any head has.
 const MOST_BYTES: u32 = 1 << 16;
 
-/// What a part says of itself.
+/// The plan, round and task to which a part claims to belong.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Head {
@@ -22,15 +22,15 @@ pub(crate) struct Head {
     pub(crate) task: Task,
 }
 
-/// Why a file does not begin as a part.
+/// Why the start of a file is not the head of a part.
 #[derive(Debug)]
 pub(crate) enum HeadError {
     Io(io::Error),
-    /// It is something else.
+    /// The file is something else.
     NotAPart,
-    /// A part of another version.
+    /// The part has another version.
     Version(u32),
-    /// A part whose start is damaged.
+    /// The head of the part is damaged.
     Damaged,
 }
 
@@ -41,21 +41,21 @@ impl From<io::Error> for HeadError {
 }
 
 impl Head {
-    /// That of the part of a task.
+    /// The head of the part of a task.
     pub(crate) fn of<O>(plan: &Plan<O>, task: &Task) -> Self {
         let Plan { plan, build, image, round, .. } = plan;
         Self { plan: plan.clone(), build: build.clone(), image: image.clone(), round: *round, task: task.clone() }
     }
 
-    /// As it is written.
+    /// The head as it is written.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        // Only texts and numbers: it cannot fail.
+        // Serializing texts and numbers cannot fail.
         let json = serde_json::to_vec(self).unwrap_or_default();
         let length = u32::try_from(json.len()).unwrap_or(u32::MAX);
         [&MAGIC[..], &VERSION.to_le_bytes(), &length.to_le_bytes(), &json].concat()
     }
 
-    /// Reads it from the start of a part; what follows are the sums.
+    /// Reads the head from the start of a part; the sums follow it.
     pub(crate) fn read(from: &mut dyn Read) -> Result<Self, HeadError> {
         let mut magic = [0; MAGIC.len()];
         from.read_exact(&mut magic)?;
@@ -78,7 +78,7 @@ impl Head {
         serde_json::from_slice(&json).map_err(|_| HeadError::Damaged)
     }
 
-    /// What the sums of the part are bound to: this head, and all of the plan.
+    /// The bytes to which the sums of the part are bound: this head, and the digest of the plan.
     pub(crate) fn bound_to(&self, plan: &Digest) -> Vec<u8> {
         [&self.bytes()[..], plan].concat()
     }

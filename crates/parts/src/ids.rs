@@ -1,22 +1,22 @@
-//! Which tasks are meant: `7`, `3,7-9`, or `env` for the number that a scheduler gives to each of its processes.
+//! The tasks named by an argument: `7`, `3,7-9`, or `env` for the number that a scheduler gives to each of its processes.
 
 use std::ops::RangeInclusive;
 
 use crate::error::PartsError;
 
-/// Where schedulers say which of an array of processes this one is: Kubernetes, Slurm, AWS Batch, Azure Batch.
+/// The variables in which schedulers pass the index of a process in its array: Kubernetes, Slurm, AWS Batch, Azure Batch.
 const VARIABLES: [&str; 4] =
     ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX", "AZ_BATCH_TASK_ID"];
 
-/// Tasks, as they are named on a command line.
+/// Tasks, as a command line names them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ids(Vec<RangeInclusive<u32>>);
 
 impl Ids {
-    /// Reads a number, a list, or `env`; `variable` is the environment.
+    /// Parses a number, a list, or `env`; `variable` looks up an environment variable.
     ///
     /// # Errors
-    /// If it is none of these, or the environment names no task.
+    /// If the text is none of these, or the environment names no task.
     pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, PartsError> {
         let refuse = |text: &str, what| PartsError::NotAnId { text: text.to_owned(), what };
         if text == "env" {
@@ -41,10 +41,10 @@ impl Ids {
         }
     }
 
-    /// Each task once, in the order in which they are named first.
+    /// Each named task once, in the order in which it is first named.
     ///
     /// # Errors
-    /// A task that a plan with this number of tasks does not have.
+    /// If the plan, which has `tasks` tasks, lacks one of them.
     pub fn among(all: &[Self], tasks: u32) -> Result<Vec<u32>, PartsError> {
         let ranges = || all.iter().flat_map(|ids| &ids.0);
         if let Some(range) = ranges().find(|range| *range.end() >= tasks) {
@@ -55,7 +55,7 @@ impl Ids {
     }
 }
 
-/// Tasks as `sbatch --array` and `mdfsck task` take them.
+/// The list of tasks in the form that `sbatch --array` and `mdfsck task` accept.
 pub fn listed(tasks: &[u32]) -> String {
     tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,8 +1,8 @@
-//! One check as a folder of files: a plan that cuts the database into tasks, and the part that each task leaves. Any number of
-//! processes, on machines that see the same paths, carry the tasks out in any order; one of them merges the parts.
+//! One check as a folder of files: a plan that divides the database into tasks, and a part that each task writes. Any number of
+//! processes, on machines that see the same paths, run the tasks in any order; one of them merges the parts.
 //!
-//! Nothing here knows how pages are checked: `check::part` does. This crate is about the files: whose they are, whether they are
-//! whole, and whether each task has exactly one. All of them are untrusted input.
+//! This crate does not know how pages are checked: `check::part` does. It knows which plan a file belongs to, whether the file is
+//! complete, and whether each task has exactly one part. All files are untrusted input.
 
 #![warn(clippy::indexing_slicing)]
 

@@ -1,7 +1,7 @@
-//! `maps.bin`: what a task has to know of the allocation maps, so that none reads those of the whole database. What is common to
-//! all tasks comes first, then the maps of each, each under the plan's key; at the end is where they begin.
+//! `maps.bin`: the allocation maps that tasks need, so that no task reads the maps of the whole database. The maps that all tasks
+//! share come first, then those of each task, each under the plan's key; the offsets of these pieces are at the end.
 //!
-//! The file is untrusted: each piece is bound to its plan and number, so that a reader sees whether it is as it was written.
+//! The file is untrusted: each piece is bound to its plan and number, so that a reader notices any change.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -13,16 +13,16 @@ use crate::error::PartsError;
 use crate::folder::{Folder, in_folder, persist};
 use crate::plan::{Plan, PlanId};
 
-/// Its name in the folder of a plan.
+/// The file name in the folder of a plan.
 const MAPS: &str = "maps.bin";
 const MAGIC: &[u8; 8] = b"MDFSMAPS";
-/// Bytes of a place.
+/// The bytes of an offset at the end of the file.
 const PLACE_BYTES: u64 = size_of::<u64>() as u64;
 
 /// A piece of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Piece {
-    /// What is common to all tasks.
+    /// The maps that all tasks share.
     Common,
     /// The maps of a task.
     Of(u32),
@@ -36,13 +36,13 @@ impl Piece {
         }
     }
 
-    /// What its bytes are bound to.
+    /// The bytes to which the piece is bound.
     pub fn bound_to(self, plan: &PlanId) -> Vec<u8> {
         [&MAGIC[..], plan.as_str().as_bytes(), &self.number().to_le_bytes()].concat()
     }
 }
 
-/// Writes the pieces, in their order. Nothing is seen of it before the plan is.
+/// Writes the pieces in order. The file has a temporary name until the plan exists.
 pub struct MapsWriter {
     path: PathBuf,
     file: NamedTempFile,
@@ -50,10 +50,10 @@ pub struct MapsWriter {
 }
 
 impl MapsWriter {
-    /// Begins, in the folder of a plan.
+    /// Starts the file in the folder of a plan.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn new(folder: &Path) -> Result<Self, PartsError> {
         let path = maps_path(folder);
         let mut file = in_folder(&path, 0o666).map_err(PartsError::unwritable(&path))?;
@@ -64,7 +64,7 @@ impl MapsWriter {
     /// Writes the next piece.
     ///
     /// # Errors
-    /// Those of `write`, and of the system.
+    /// Errors of `write`, and of the system.
     pub fn piece<E: From<PartsError>>(&mut self, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
         let at = self.file.stream_position().map_err(PartsError::unwritable(&self.path))?;
         self.places.push(at);
@@ -73,7 +73,7 @@ impl MapsWriter {
         Ok(to.flush().map_err(PartsError::unwritable(&self.path))?)
     }
 
-    /// Ends it: from now on it has its name.
+    /// Writes the offsets and gives the file its final name.
     pub(crate) fn finish(mut self) -> Result<(), PartsError> {
         let places: Vec<u8> = self.places.iter().flat_map(|place| place.to_le_bytes()).collect();
         self.file.write_all(&places).map_err(PartsError::unwritable(&self.path))?;
@@ -81,18 +81,18 @@ impl MapsWriter {
     }
 }
 
-/// Where the maps of a plan are, in its folder.
+/// The path of the maps in the folder of a plan.
 pub fn maps_path(folder: &Path) -> PathBuf {
     folder.join(MAPS)
 }
 
 impl Folder {
-    /// Where the maps are.
+    /// The path of the maps.
     pub fn maps_path(&self) -> PathBuf {
         maps_path(self.path())
     }
 
-    /// A piece of the maps of a plan: it reads no further than where the places begin.
+    /// Opens a piece of the maps of a plan. The reader stops where the offsets begin.
     ///
     /// # Errors
     /// If the file cannot be read, is damaged, or has no such piece.

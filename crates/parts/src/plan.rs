@@ -1,4 +1,4 @@
-//! A plan: how one check of one database is cut into tasks.
+//! A plan: how one check of one database is divided into tasks.
 
 use check::FileRange;
 use check::part::Fingerprint;
@@ -8,16 +8,16 @@ use crate::error::PartsError;
 use crate::files::SourceFile;
 use crate::folder::random;
 
-/// Version of plans and parts; it changes when one of another version cannot be used.
+/// The version of plans and parts. It changes when older plans or parts can no longer be used.
 pub const VERSION: u32 = 1;
 
-/// Tells plans apart: 32 hexadecimal digits.
+/// Identifies a plan: 32 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PlanId(String);
 
 impl PlanId {
-    /// A new one.
+    /// A new random ID.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -25,93 +25,93 @@ impl PlanId {
         Ok(Self(random::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// Its digits.
+    /// The digits of the ID.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What was read of the database when the plan was made, as sums under the plan's key: a task that reads anything else has another
-/// database before it.
+/// Fingerprints of the catalog and maps read for the plan, under the plan's key. A task with other fingerprints reads another
+/// database.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// The sum of the catalog.
+    /// The fingerprint of the catalog.
     pub catalog: String,
-    /// The sum of the maps; `None` if no page of a table is to be read.
+    /// The fingerprint of the maps; `None` if the plan sweeps no page of a table.
     pub maps: Option<String>,
 }
 
 impl Image {
-    /// These.
+    /// Makes an image of these fingerprints.
     pub fn new(catalog: Fingerprint, maps: Option<Fingerprint>) -> Self {
         Self { catalog: catalog.to_string(), maps: maps.map(|maps| maps.to_string()) }
     }
 
-    /// Whether this is the catalog.
+    /// Whether the catalog of the plan has this fingerprint.
     pub fn is_catalog(&self, catalog: Fingerprint) -> bool {
         self.catalog == catalog.to_string()
     }
 
-    /// Whether these are the maps.
+    /// Whether the maps of the plan have this fingerprint.
     pub fn is_maps(&self, maps: Fingerprint) -> bool {
         self.maps.as_ref().is_some_and(|known| *known == maps.to_string())
     }
 }
 
-/// A range of pages to be swept.
+/// A range of pages to sweep.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// Its number: tasks count from 0, in the order of their pages.
+    /// The number of the task: tasks count from 0, in page order.
     pub id: u32,
-    /// The file.
+    /// The file of the range.
     pub file: u16,
-    /// The first page.
+    /// The first page of the range.
     pub first: u32,
-    /// How many pages follow each other.
+    /// The number of consecutive pages.
     pub pages: u32,
 }
 
 impl Task {
-    /// Its pages.
+    /// The pages of the task.
     pub fn range(&self) -> FileRange {
         FileRange { file_id: self.file, first: self.first, pages: self.pages }
     }
 }
 
-/// How one check of one database is cut into tasks; `O` is what is checked, and how.
+/// How one check of one database is divided into tasks; `O` says what is checked, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan<O> {
     /// [`VERSION`].
     pub v: u32,
-    /// Which plan it is.
+    /// The ID of the plan.
     pub plan: PlanId,
-    /// The mdfsck that made it, and that carries it out.
+    /// The mdfsck build that made the plan, and that must run its tasks.
     pub build: String,
-    /// Name of the database.
+    /// The name of the database.
     pub database: String,
-    /// What was read of it.
+    /// The fingerprints of the database.
     pub image: Image,
     /// What is checked, and how.
     pub options: O,
-    /// The files that are read.
+    /// The source files.
     pub files: Vec<SourceFile>,
     /// The tasks, by id.
     pub tasks: Vec<Task>,
-    /// The round whose tasks these are: 0 for those that sweep pages.
+    /// The round of the tasks: 0 if they sweep pages.
     #[serde(skip)]
     pub round: u32,
 }
 
 impl<O> Plan<O> {
-    /// How many tasks it has.
+    /// The number of tasks.
     pub fn task_count(&self) -> u32 {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
-    /// A task.
+    /// Returns a task.
     ///
     /// # Errors
     /// If the plan does not have it.
@@ -119,22 +119,22 @@ impl<O> Plan<O> {
         self.tasks.get(id as usize).ok_or(PartsError::NoSuchTask { id, tasks: self.task_count() })
     }
 
-    /// The tasks of ranges, in their order.
+    /// Makes a task of each range, in order.
     pub fn tasks_of(ranges: &[FileRange]) -> Vec<Task> {
         let task =
             |(id, range): (u32, &FileRange)| Task { id, file: range.file_id, first: range.first, pages: range.pages };
         (0..).zip(ranges).map(task).collect()
     }
 
-    /// Whether all source files are what they were.
+    /// Checks that no source file has changed.
     ///
     /// # Errors
-    /// The first that is not.
+    /// An error for the first file that has.
     pub fn verify_files(&self) -> Result<(), PartsError> {
         self.files.iter().try_for_each(SourceFile::verify)
     }
 
-    /// Whether its tasks are numbered as they must be.
+    /// Whether the tasks are numbered from 0 in order.
     pub(crate) fn is_in_order(&self) -> bool {
         (0..).zip(&self.tasks).all(|(id, task): (u32, &Task)| task.id == id)
     }

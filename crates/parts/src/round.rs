@@ -1,5 +1,5 @@
-//! Further rounds of a plan: what the sums of the parts leave open is looked at by tasks again. A round is a file with its tasks,
-//! beside one for each question; its tasks leave parts as those of the plan do.
+//! Further rounds of a plan: tasks look again at what the sums of the parts leave undecided. A round is one file with its tasks,
+//! and one file for each question; its tasks write parts as the tasks of the plan do.
 
 use std::path::{Path, PathBuf};
 
@@ -10,48 +10,48 @@ use crate::error::PartsError;
 use crate::folder::{Folder, MOST_PLAN_BYTES, is_missing, read_bounded, write_whole};
 use crate::plan::{Plan, PlanId, Task, VERSION};
 
-/// Rounds of a plan at most.
+/// The most rounds of a plan.
 pub const MOST_ROUNDS: u32 = 100;
 /// The most bytes of a question.
 const MOST_QUESTION_BYTES: u64 = 1 << 24;
 
-/// What one task of a round does.
+/// One task of a round.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundTask {
-    /// The number of the question.
+    /// The number of its question.
     pub question: u32,
-    /// The task of the plan at whose range it looks.
+    /// The task of the plan whose range it reads.
     pub of: u32,
 }
 
-/// A round as it is written.
+/// A round, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
     /// [`VERSION`].
     pub v: u32,
-    /// Whose round it is.
+    /// The plan of the round.
     pub plan: PlanId,
-    /// Its number, from 1 on.
+    /// The number of the round, from 1.
     pub round: u32,
-    /// What is looked for.
+    /// The reason for the round, in words.
     pub why: String,
-    /// Bytes that its tasks read.
+    /// The bytes that its tasks read.
     pub bytes: u64,
-    /// How many questions it has.
+    /// The number of its questions.
     pub questions: u32,
-    /// Its tasks; they count from 0 in each round.
+    /// The tasks of the round; each round numbers them from 0.
     pub tasks: Vec<RoundTask>,
 }
 
-/// A round that is carried out: its folder and plan are those of its own tasks and parts.
+/// An open round, with the folder and the plan of its own tasks and parts.
 pub struct OpenRound<O> {
-    /// Binds parts to the round.
+    /// The folder, whose digest binds parts to the round.
     pub folder: Folder,
     /// The plan with the tasks of the round.
     pub plan: Plan<O>,
-    /// What these do.
+    /// The round, as it was read.
     pub round: Round,
 }
 
@@ -63,16 +63,16 @@ fn question_name(round: u32, question: u32) -> String {
     format!("round-{round}-{question:05}.question")
 }
 
-/// What the bytes of a question are bound to.
+/// The bytes to which a question is bound.
 pub fn question_bound_to(plan: &PlanId, round: u32, question: u32) -> Vec<u8> {
     [b"question", plan.as_str().as_bytes(), &round.to_le_bytes(), &question.to_le_bytes()].concat()
 }
 
 impl Folder {
-    /// The further rounds of a plan, in their order.
+    /// Opens the further rounds of a plan, in order.
     ///
     /// # Errors
-    /// One that is damaged or cannot be read.
+    /// If a round is damaged or cannot be read.
     pub fn rounds<O: Clone>(&self, plan: &Plan<O>) -> Result<Vec<OpenRound<O>>, PartsError> {
         let mut rounds = Vec::new();
         for number in 1..=MOST_ROUNDS {
@@ -101,11 +101,11 @@ impl Folder {
         Ok(rounds)
     }
 
-    /// The one of these rounds whose tasks are to be carried out: the first with missing parts, or else the newest. `None` if that
-    /// is the plan itself.
+    /// The round whose tasks are to be run: the first with missing parts, or else the newest. `None` if the tasks of the plan
+    /// itself are to be run.
     ///
     /// # Errors
-    /// A file that is not a part of this plan.
+    /// If a file is not a part of this plan.
     pub fn current<'r, O>(
         &self,
         plan: &Plan<O>,
@@ -126,29 +126,29 @@ impl Folder {
     /// Writes a question of a round.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the question cannot be written.
     pub fn add_question(&self, round: u32, question: u32, bytes: &[u8]) -> Result<(), PartsError> {
         let path = self.path().join(question_name(round, question));
         write_whole(&path, 0o666, |to| to.write_all(bytes)).map_err(PartsError::unwritable(&path))
     }
 
-    /// Writes the next round of a plan, whose questions have been written.
+    /// Writes the next round of a plan. Its questions must already be written.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the round cannot be written.
     pub fn add_round(&self, round: &Round) -> Result<(), PartsError> {
         let path = self.path().join(name(round.round));
         let mut json = serde_json::to_vec_pretty(round)
             .map_err(|error| PartsError::Unwritable { path: path.clone(), cause: error.into() })?;
         json.push(b'\n');
-        // Last: a round that is there is whole.
+        // Written last, so that an existing round is complete.
         write_whole(&path, 0o666, |to| to.write_all(&json)).map_err(PartsError::unwritable(&path))
     }
 
-    /// Where a question of a round is, and its bytes.
+    /// Reads a question of a round; returns its path and its bytes.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the question cannot be read.
     pub fn question(&self, round: u32, question: u32) -> Result<(PathBuf, Vec<u8>), PartsError> {
         let path = Path::join(self.path(), question_name(round, question));
         read_bounded(&path, MOST_QUESTION_BYTES).map(|bytes| (path, bytes))
@@ -192,7 +192,7 @@ mod tests {
         }
         assert_eq!(open.folder.gather(&open.plan).unwrap().parts.len(), 2);
         assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
-        // Another round of this number: its parts are none of this one.
+        // Another round with this number: existing parts are not its parts.
         folder.add_round(&Round { bytes: 6, ..round(&plan) }).unwrap();
         let rounds = folder.rounds(&plan).unwrap();
         let open = rounds.first().unwrap();
