@@ -8,17 +8,17 @@ pub use routes::{Route, fields, route};
 
 /// The most bytes of a request's head.
 pub const HEAD_BYTES: usize = 8 << 10;
-/// Its most header lines.
+/// The most header lines of a request.
 const MOST_HEADERS: usize = 64;
-/// The most bytes of its body.
+/// The most bytes of a request's body.
 pub const BODY_BYTES: usize = 8 << 10;
 
 /// A request.
 #[derive(Debug)]
 pub struct Request {
-    /// `GET`, `POST`: whatever the client calls it.
+    /// The method as the client wrote it, such as `GET` or `POST`.
     pub method: String,
-    /// What is asked for, see [`route`].
+    /// The target of the request, see [`route`].
     pub target: String,
     /// The name under which the client knows this server.
     pub host: Option<String>,
@@ -26,9 +26,9 @@ pub struct Request {
     pub fetch_site: Option<String>,
     /// The purpose, as reported by the browser: `navigate` when a user follows a link.
     pub fetch_mode: Option<String>,
-    /// What this server has given to the browser, as `name=value; name=value`.
+    /// The cookies that this server has given to the browser, as `name=value; name=value`.
     pub cookie: Option<String>,
-    /// What follows the head.
+    /// The bytes that follow the head.
     pub body: Vec<u8>,
     /// Whether another request may follow on this connection.
     pub may_go_on: bool,
@@ -61,11 +61,11 @@ pub struct Head {
     pub request: Request,
     /// Bytes of the head.
     pub head_bytes: usize,
-    /// Bytes of the body, which follows.
+    /// Bytes of the body that follows.
     pub body_bytes: usize,
 }
 
-/// The head at the start of `received`; `None` if it is not complete yet.
+/// Parses the head at the start of `received`; `None` if it is not complete yet.
 ///
 /// # Errors
 /// The status of the answer if it is not valid.
@@ -91,7 +91,7 @@ pub fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
         match (all.next(), all.next()) {
             (None, _) => Ok(None),
             (Some(header), None) => text(header.value).map(Some),
-            // A proxy in between may have read the other one.
+            // A proxy may have used the other header of this name.
             (Some(_), Some(_)) => Err(400),
         }
     };

@@ -1,6 +1,6 @@
-//! What a request asks for. Only numbers are taken from it.
+//! The routes of the server. A route holds numbers only, no text of the request.
 
-/// What can be asked for.
+/// A page or an action that a request can ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     /// All databases.
@@ -9,7 +9,7 @@ pub enum Route {
     Database(i64),
     /// A run.
     Run(i64),
-    /// A check that is under way.
+    /// A check that is running.
     Running(i64),
     /// The page that a finding is on.
     Page(i64),
@@ -17,11 +17,11 @@ pub enum Route {
     Acknowledge(i64),
     /// The style sheet of all pages.
     Style,
-    /// Their script.
+    /// The script of all pages.
     Script,
 }
 
-/// The route of a target; `None` if there is none.
+/// The route of a target; `None` if the target has none.
 pub fn route(target: &str) -> Option<Route> {
     let path = target.split(['?', '#']).next()?;
     match path {
@@ -43,7 +43,7 @@ pub fn route(target: &str) -> Option<Route> {
     }
 }
 
-/// The fields of a form, as a browser sends them.
+/// Parses the fields of a form as a browser sends them.
 pub fn fields(body: &[u8]) -> Vec<(String, String)> {
     body.split(|byte| *byte == b'&')
         .map(|pair| {
