@@ -60,7 +60,7 @@ fn write_script(plan: &Plan, target: Target) -> Result<(), Failure> {
     target.write(|out| report::advise::write_script(plan, out))
 }
 
-/// Where the script goes. A pipe or a terminal may be there; a file may not.
+/// The target of the script. It may be a pipe or a terminal that exists, but not an existing file.
 fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure> {
     let Some(path) = &arguments.script else { return Ok(None) };
     if path.as_os_str() == "-" {
@@ -72,7 +72,7 @@ fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure>
     Target::at_new(path).map(Some)
 }
 
-/// The backups that were given, and the bits of the exit status for those that cannot be read.
+/// The given backups, and the exit-status bits for those that cannot be read.
 fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure> {
     if arguments.backups.is_empty() {
         return Ok((None, 0));

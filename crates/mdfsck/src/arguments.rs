@@ -6,15 +6,15 @@ use std::sync::OnceLock;
 
 use crate::failure::Failure;
 
-/// The arguments without secrets, for what repeats them.
+/// The arguments without secrets, for output that repeats the command.
 static SHOWN: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Keeps the arguments as they may be shown.
+/// Stores the arguments without secrets.
 pub(crate) fn show(arguments: &[OsString]) {
     let _ = SHOWN.set(arguments.to_vec());
 }
 
-/// The arguments as they may be shown, without the name of the program.
+/// The arguments without secrets and without the name of the program.
 pub(crate) fn shown() -> impl Iterator<Item = OsString> {
     SHOWN.get().map(Vec::as_slice).unwrap_or_default().iter().skip(1).cloned()
 }
@@ -22,13 +22,13 @@ pub(crate) fn shown() -> impl Iterator<Item = OsString> {
 /// The arguments of this process.
 ///
 /// # Errors
-/// Arguments that a quote has joined.
+/// If a quote has joined arguments.
 pub(crate) fn typed() -> Result<Vec<OsString>, Failure> {
     let arguments = std::env::args_os();
     if cfg!(windows) { arguments.map(mended).collect() } else { Ok(arguments.collect()) }
 }
 
-/// An argument with the backslash that the quote at its end has swallowed. No file name on Windows has a quote.
+/// Restores the backslash that the quote at the end of an argument has swallowed. No file name on Windows has a quote.
 fn mended(argument: OsString) -> Result<OsString, Failure> {
     let Some((path, rest)) = argument.to_str().and_then(|text| text.split_once('"')) else { return Ok(argument) };
     match rest.chars().next() {

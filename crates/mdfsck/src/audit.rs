@@ -1,4 +1,4 @@
-//! `mdfsck audit`: pages against their log, as they lie in the files.
+//! `mdfsck audit`: compares pages, as they are in the files, with their log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::Found;
 use crate::{output, recover};
 
-/// What part of the granted memory the table of pages takes before a check; it is given back then.
+/// The divisor of the granted memory that gives the share of the audit's page table before a check; the memory is freed then.
 const SHARE: u64 = 4;
 
-/// The audit that a check lists, if a log of the database is at hand. A log that cannot be compared is passed over: whether that
-/// matters is for recovery to say.
+/// The audit that a check reports, if a log of the database is given or beside its data files. Skips a log that cannot be compared:
+/// recovery decides whether that matters.
 pub(crate) fn of_check(
     arguments: &CheckArguments,
     source: &dyn PageSource,
@@ -32,14 +32,14 @@ pub(crate) fn of_check(
     throttled(arguments, source, |source| of_log(&arguments.paths, &arguments.recovery, source, database))
 }
 
-/// The audit with the log at hand, if there is one that can be compared.
+/// The audit with the log that was found, if there is one that can be compared.
 pub(crate) fn of_log(
     paths: &[PathBuf],
     options: &RecoveryArguments,
     source: &dyn PageSource,
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
-    // The pages of tempdb outlive no restart, so that nothing sees to it that they and their log agree.
+    // The pages of tempdb do not survive a restart, so nothing keeps them and their log consistent.
     if options.no_log || source.backup().is_some() || source.snapshot().is_some() || recover::is_tempdb(database) {
         return None;
     }
@@ -53,7 +53,7 @@ pub(crate) fn of_log(
 }
 
 /// Runs `audit` on another thread while `recover` runs on this one; with one thread, or if no other can be started, `audit` runs
-/// when `recover` asks for its result. It asks, once its pages are made, whether any page is newer than the log.
+/// when `recover` asks for its result: once its pages are made, it asks whether any page is newer than the log.
 pub(crate) fn beside<T>(
     threads: u16,
     audit: impl Fn() -> Option<Arc<LogAudit>> + Sync,

@@ -1,7 +1,7 @@
 //! `mdfsck bench`: what a check costs, over a matrix of configurations.
 //!
-//! Cells take turns, so that a machine that slows down affects all of them alike. A cell that cannot run is marked with the
-//! reason, and the others go on.
+//! Cells take turns, so that a machine that slows down affects all of them alike. A cell that cannot run is marked with the reason,
+//! and the others continue.
 
 mod baselines;
 mod charts;
@@ -32,7 +32,7 @@ use results::{Results, Subject};
 pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let place = Place::of(arguments.history.as_deref());
     let baseline = arguments.against.as_deref().map(|name| place.load(name)).transpose()?;
-    // What cannot be written is said before hours of measuring.
+    // Reports targets that cannot be written before hours of measuring.
     let saved = arguments.save.as_deref().map(|name| place.target(name)).transpose()?;
     let target = |path: &Option<PathBuf>| path.as_deref().map(Target::at).transpose();
     let [json, csv, html] = [target(&arguments.json)?, target(&arguments.csv)?, target(&arguments.html)?];
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let mut results = Results::new(&files, arguments.repeat);
     measure(cells(arguments), &files, &mut results);
     let compared = arguments.against.as_deref().zip(baseline.as_ref());
-    // The table first: whatever happens to the files, it is there.
+    // Prints the table first, so that it is not lost if a file cannot be written.
     print(&results, baseline.as_ref())?;
     saved.map_or(Ok(()), |saved| saved.write(&results))?;
     write(json, || results.json())?;
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The table, and what was measured on what.
+/// Prints the table, and the facts about the database and the machine.
 fn print(results: &Results, baseline: Option<&Results>) -> Result<(), Failure> {
     output::print(|out| {
         report::statistics::write_figures(&figures::heads(), figures::rows(results, baseline), out)?;
@@ -69,7 +69,7 @@ fn print(results: &Results, baseline: Option<&Results>) -> Result<(), Failure> {
     })
 }
 
-/// Runs all cells in turns, and between them reads the files alone.
+/// Runs all cells in turns, and before each round reads the files without a check.
 fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
     for cell in &cells {
         let is_there = results.raw.iter().any(|raw| (raw.cache, raw.threads) == (cell.cache, cell.maxdop));
@@ -80,7 +80,7 @@ fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
     results.cells = cells.into_iter().map(|cell| Measured { cell, runs: Vec::new(), error: None }).collect();
     let rounds = results.repeat;
     for round in 1..=rounds {
-        // What cannot be read is said of the cells, which read it too.
+        // Read errors are ignored here: the cells read the same files and report them.
         results.raw.retain_mut(|raw| raw.round(files).is_ok());
         for measured in results.cells.iter_mut().filter(|measured| measured.error.is_none()) {
             let name = measured.cell.name();
@@ -101,7 +101,7 @@ fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
 }
 
 impl Subject {
-    /// Takes what a check says of the database in its first line.
+    /// Stores name and version of the database from the first line of a check, and the number of rows.
     fn learn(&mut self, about: &Json, rows: u64) {
         self.name = about["database"].as_str().map(str::to_owned);
         self.db_version = about["db_version"].as_u64();
@@ -109,13 +109,13 @@ impl Subject {
     }
 }
 
-/// What was built for the measurement.
+/// A description of the database built for the measurement, if any.
 #[cfg(feature = "lab")]
 fn built(arguments: &BenchArguments) -> Option<String> {
     arguments.build.title()
 }
 
-/// Nothing can be built without the lab.
+/// Without the lab, no database can be built.
 #[cfg(not(feature = "lab"))]
 fn built(_: &BenchArguments) -> Option<String> {
     None
@@ -140,7 +140,7 @@ fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>
     Ok((files(&arguments.paths)?, None))
 }
 
-/// The files themselves: a folder means the data files in it. Backups are checked as they are named.
+/// The data files: those in a folder, or the paths as they are named if they are backups.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::usage("-: a bench reads its files several times; standard input can be read only once"));
@@ -178,7 +178,7 @@ fn threads(maxdop: u16) -> u16 {
     if maxdop == 0 { u16::try_from(machine::processors()).unwrap_or(u16::MAX) } else { maxdop }
 }
 
-/// The answer does not depend on the way: cells of one depth must have the same findings.
+/// Requires that cells of one depth have the same findings, since findings do not depend on the configuration.
 fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
     for physical in [false, true] {
         let of_depth = measured.iter().filter(|cell| cell.cell.configuration.is_physical() == physical);

@@ -49,10 +49,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Does what comes before any check, and runs `act` with the arguments as far as they can be kept.
+/// Validates options and opens the history, then runs `act` with the adjusted arguments.
 ///
 /// # Errors
-/// If something that was asked for cannot be done; those of `act`.
+/// If something that was requested cannot be done; errors of `act`.
 pub(crate) fn set_up(
     arguments: &CheckArguments,
     act: impl FnOnce(&CheckArguments) -> Result<u8, Failure>,
@@ -75,7 +75,7 @@ pub(crate) fn set_up(
     keep::refuse_results(arguments)?;
     windows::refuse_options(arguments)?;
     html::refuse_results(arguments)?;
-    // A history is an aid: whatever is wrong with it, the check runs.
+    // A history is optional: the check runs even if it cannot be used.
     let (history, unkept) = match arguments.estimate_only {
         // An estimate records nothing.
         true => (arguments.results.history.clone(), 0),
@@ -90,7 +90,7 @@ pub(crate) fn set_up(
     let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
     let more = unkept | undelivered;
     done.map(|status| status | more).map_err(|failure| match failure.status {
-        // A merge that wants further tasks has not ended: the one that ends says the rest.
+        // The merge is not done if it needs further tasks: the last merge adds these bits.
         Failure::MORE => failure,
         status => Failure { status: status | more, ..failure },
     })
@@ -104,27 +104,27 @@ pub(crate) struct What<'a> {
     pub(crate) choice: &'a SetChoice,
     /// The backup sets, if they were chosen.
     pub(crate) sets: Option<&'a [ChainSet]>,
-    /// Its place among several.
+    /// The place of the database among several.
     pub(crate) place: Option<Place<'a>>,
-    /// What part of a check over many processes it is.
+    /// The role of this process in a check over many processes.
     pub(crate) spread: Spread<'a>,
 }
 
-/// Checks one database; its results are all that is written.
+/// Checks one database and writes nothing but its results.
 ///
 /// # Errors
-/// If it cannot be checked.
+/// If the database cannot be checked.
 pub(crate) fn one(arguments: &CheckArguments, what: &What<'_>) -> Result<u8, Failure> {
     let target = |source: &dyn PageSource| Ok(Out::Target(Target::open(arguments.results.output.as_deref(), source)?));
     let checked = check(arguments, what, target)?;
-    // If results could not be shown, the exit status still has them.
+    // Even if the results could not be written, the exit status is theirs.
     Ok(checked.status | checked.written.map_or_else(Failure::report, |()| 0))
 }
 
 /// Where the results of one database go.
 pub(crate) enum Out<'o> {
     Target(Target),
-    /// Among those of others. An error of it is kept here.
+    /// Into an output shared with other databases. A write error is kept here.
     Among(&'o mut dyn io::Write, &'o mut Option<io::Error>),
 }
 
@@ -140,21 +140,21 @@ impl Out<'_> {
     }
 }
 
-/// What came of the check of one database.
+/// The outcome of the check of one database.
 pub(crate) struct Checked {
     /// The exit status.
     pub(crate) status: u8,
-    /// Whether its results could be written.
+    /// Whether the results could be written.
     written: Result<(), Failure>,
-    /// Its row in the table of several; `None` for an estimate.
+    /// Its row in the table of several databases; `None` for an estimate.
     pub(crate) row: Option<Row>,
 }
 
-/// Checks one database and hands what was found, the pages and their catalog to `act`. Returns the bits of the exit status with
-/// what `act` returns.
+/// Checks one database and passes the report, the pages and their catalog to `act`. Returns the exit-status bits and the result of
+/// `act`.
 ///
 /// # Errors
-/// If it cannot be checked.
+/// If the database cannot be checked.
 pub(crate) fn judge<R>(
     arguments: &CheckArguments,
     what: &What<'_>,
@@ -173,10 +173,10 @@ pub(crate) fn judge<R>(
     Ok((status(&report, arguments.results.exit_zero_on_incomplete), done))
 }
 
-/// Checks one database and records that. The results go to `out`, which is opened before the check.
+/// Checks one database and records the run. The results go to `out`, which is opened before the check.
 ///
 /// # Errors
-/// If it cannot be checked.
+/// If the database cannot be checked.
 pub(crate) fn check<'o>(
     arguments: &CheckArguments,
     what: &What<'_>,
@@ -184,7 +184,7 @@ pub(crate) fn check<'o>(
 ) -> Result<Checked, Failure> {
     let started = SystemTime::now();
     check_from(arguments, what, out, started).map_err(|failure| {
-        // It is tried again alone.
+        // A check that needs more memory is tried again alone, so only the last failure is recorded.
         let is_last = !failure.needs_memory || arguments.databases <= 1;
         let unkept = if is_last { keep::failed(arguments, started, &failure) } else { 0 };
         Failure { status: failure.status | unkept, ..failure }
@@ -197,7 +197,7 @@ fn check_from<'o>(
     out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
     started: SystemTime,
 ) -> Result<Checked, Failure> {
-    // Until the run is recorded.
+    // Shows the progress until the run is recorded.
     let live = Live::begin(arguments, started);
     let listener = progress::listener(arguments.run.progress, what.place.as_ref());
     let listener = match &live {
@@ -243,7 +243,7 @@ fn check_from<'o>(
     let source = prepared.recovered.pages_or(input.pages());
     let Windowed { report, mut outcome } = windowed;
     let database = &prepared.database;
-    // No bar among the results.
+    // Removes the bar before results are printed.
     drop(listener);
     let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
     let results = &arguments.results;
@@ -264,7 +264,7 @@ fn check_from<'o>(
         }
         said.insert(windows::record(arguments, &ended, outcome.take(), status_now())).write(arguments, out)
     });
-    // Findings that went to a temporary file may have failed to be read while they were written.
+    // Findings in a temporary file may have failed to be read while they were written, so the status is computed again.
     let status = status_now();
     report_aside(arguments, &report, view, source);
     if error_log.is_some() || results.log {
@@ -279,27 +279,27 @@ fn check_from<'o>(
         | unwritten
         | match said {
             Some(said) => said.status,
-            // What could not be printed is recorded.
+            // A window is recorded even if its results could not be printed.
             None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
             None => keep::checked(arguments, &ended, status, None).1,
         };
     Ok(Checked { status, written, row: Some(row(&report, database, status)) })
 }
 
-/// A run that came to its end.
+/// A finished run.
 #[derive(Clone, Copy)]
 pub(crate) struct Ended<'a> {
-    /// What came of it.
+    /// The result of the run.
     pub(crate) report: &'a Report,
-    /// The pages.
+    /// The pages that were checked.
     pub(crate) source: &'a dyn PageSource,
-    /// Their catalog.
+    /// The catalog of these pages.
     pub(crate) database: &'a Database,
-    /// When it began.
+    /// When the run began.
     pub(crate) started: SystemTime,
 }
 
-/// Checks the pages, no faster than allowed.
+/// Checks the pages, and reads no faster than allowed.
 fn run_check(
     arguments: &CheckArguments,
     what: &What<'_>,
@@ -314,18 +314,18 @@ fn run_check(
     })
 }
 
-/// What a report says on stderr.
+/// Writes to stderr what has no place among the results.
 fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source: &dyn PageSource) {
     for notice in &report.notices {
         warn(notice);
     }
-    // That a file was cut was said before the run.
+    // Cut files were already reported before the run.
     let is_new = |error: &&str| report.warnings.iter().all(|warning| warning.text != *error);
     let read_errors = report.read_errors.iter().map(String::as_str).filter(is_new);
     for error in read_errors.chain(report.findings.error()).chain(report.demoted.error()) {
         warn(error);
     }
-    // Not among the results: they are the same for a database and every backup of it.
+    // Not part of the results, which are the same for a database and for every backup of it.
     if source.backup().is_some() && !report.findings.is_empty() {
         warn(format!("no repair applies to a backup. {}", report::explain::IN_A_BACKUP));
     }
@@ -341,14 +341,14 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
     }
 }
 
-/// As DBCC counts them, and at least one if there is any finding.
+/// The number of errors as DBCC counts them, and at least one if there is any finding.
 fn errors(report: &Report) -> u64 {
     let counts = report.counts();
     let counted = counts.allocation + counts.consistency;
     counted.max(u64::from(!report.findings.is_empty()))
 }
 
-/// The row of a database in the table of several.
+/// The row of this database in the table of several databases.
 fn row(report: &Report, database: &Database, status: u8) -> Row {
     let files = &report.database.files;
     Row {
@@ -366,7 +366,7 @@ fn row(report: &Report, database: &Database, status: u8) -> Row {
     }
 }
 
-/// The columns of TABLERESULTS have no place for what was not verified or not shown.
+/// Reports to stderr what was not verified or not shown: TABLERESULTS has no columns for it.
 fn report_what_has_no_row(report: &Report, view: View) {
     let (shown, follows) = report::not_verified::split(report);
     for entry in shown {
@@ -411,14 +411,14 @@ fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
     status
 }
 
-/// `--estimate-only`.
+/// Runs `--estimate-only`.
 fn estimate(
     source: &dyn PageSource,
     Prepared { recovered, database, options, .. }: &mut Prepared<'_>,
     (arguments, out): (&CheckArguments, Out<'_>),
 ) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
-    // Recovered pages need memory too; --memory is accepted with what of them cannot go to temporary files.
+    // Recovered pages need memory too; --memory must cover those that cannot go to temporary files.
     estimate.memory_bytes += recovered.kept_bytes();
     recovered.keep_at_most(0)?;
     estimate.minimum_memory_bytes += recovered.kept_bytes();
@@ -430,7 +430,7 @@ fn estimate(
         arguments.windows.window.map(|window| Windows { window, rate: windows::rate(arguments, source, database) });
     let written =
         out.write(|out| report::estimate::write((format, view), (estimate, windows), &options.scope, &name, out));
-    // DBCC has a line, and a row, for tempdb alone.
+    // DBCC prints a line, and a row, for tempdb only, so the memory goes to stderr.
     if !matches!(format, Format::Json) && written.is_ok() {
         warn(report::estimate::needs(estimate));
         windows.iter().for_each(|windows| warn(windows.text(estimate)));

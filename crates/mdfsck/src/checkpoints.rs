@@ -23,7 +23,7 @@ use crate::failure::{Failure, warn};
 use crate::folders;
 use crate::output::{self, Target};
 
-/// Events that are read.
+/// The names of the events that are read.
 const EVENTS: [&str; 2] = ["checkpoint_begin", "checkpoint_end"];
 
 /// A change of a database, as `--change` names it.
@@ -34,9 +34,9 @@ pub(crate) struct Change {
     at: Moment,
 }
 
-/// Parses `DB=TIMEZ`.
+/// Parses `DATABASE=TIME`; the time must be in UTC.
 pub(crate) fn change(text: &str) -> Result<Change, String> {
-    // A name may hold an equals sign, a time does not.
+    // A name may contain an equals sign, a time does not.
     let parsed = text.rsplit_once('=').and_then(|(database, at)| Some((database, Moment::parse(at)?)));
     match parsed {
         Some((database, (at, Clock::Utc))) if !database.is_empty() => Ok(Change { database: database.to_owned(), at }),
@@ -45,7 +45,7 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
 }
 
 pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
-    // Backups in a folder are left out: some have no boot page, and reading them takes time.
+    // Skips backups in a folder: some have no boot page, and reading them takes time.
     let is_wanted = |path: &Path| {
         let wanted = |kind: &FileKind| matches!(kind, FileKind::Log | FileKind::Data { file_id: 1, .. });
         content(path).is_ok_and(|content| match content {
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// Where the page goes: not over a file that is read.
+/// The target of the page, which must not be a file that is read.
 fn page_target(path: &Path, inputs: &[PathBuf]) -> Result<Target, Failure> {
     let same = |input: &PathBuf| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
     match inputs.iter().any(same) {
@@ -95,12 +95,12 @@ struct LogFiles {
     files: BTreeMap<u16, PathBuf>,
 }
 
-/// What the files say, as it is read.
+/// The content of the files read so far.
 #[derive(Default)]
 struct Read {
     marks: Vec<Mark>,
     traced: BTreeMap<Clock, Vec<Mark>>,
-    /// Names and ids by the binding GUID of the files; `None` where several databases have it, as copies do.
+    /// Name and ID of each database by the binding GUID of its files; `None` if several databases, such as copies, share the GUID.
     bindings: BTreeMap<[u8; 16], Option<DatabaseTarget>>,
     logs: Vec<LogFiles>,
     of_logs: Vec<([u8; 16], Group)>,
@@ -115,7 +115,7 @@ impl Read {
         self.status |= failure.report();
     }
 
-    /// Reads a file, by its content; logs are kept for later.
+    /// Reads a file, by its content; logs are only collected.
     fn file(&mut self, path: &Path) -> Result<(), Failure> {
         match content(path)? {
             Content::Events(Kind::ErrorLog) => self.error_log(path),
@@ -138,7 +138,7 @@ impl Read {
         }
     }
 
-    /// Puts a log file to the others of its database. A copy of one of them is of another database.
+    /// Adds a log file to the others of its database. A second file with the same ID is a copy and starts a database of its own.
     fn log_file(&mut self, path: &Path) -> Result<(), Failure> {
         let (binding, file_id) = header(path)?;
         let is_one_of = |log: &&mut LogFiles| log.binding == binding && !log.files.contains_key(&file_id);
@@ -192,7 +192,7 @@ impl Read {
         Ok(())
     }
 
-    /// Takes name, id and target recovery time from the boot page of a primary file.
+    /// Reads name, ID and target recovery time from the boot page of a primary file.
     fn data_file(&mut self, path: &Path) -> Result<(), Failure> {
         let (binding, _) = header(path)?;
         let boot = page(path, 9)?.and_then(target);
@@ -216,11 +216,11 @@ impl Read {
         Ok(())
     }
 
-    /// Takes the names of all databases of a server from its master database.
+    /// Reads the names of all databases of a server from its master database.
     fn names(&mut self, master: &dyn PageSource) {
         /// The base table sys.sysdbreg.
         const DATABASES: i32 = 28;
-        /// More than a server can have.
+        /// More databases than a server can have.
         const MOST: usize = 32_768;
         let names = &mut self.report.names;
         let add = |_, row: &[Option<&[u8]>]| {
@@ -291,7 +291,7 @@ impl Read {
         read
     }
 
-    /// Pairs and groups all of it.
+    /// Pairs and groups all checkpoints.
     fn report(mut self, changes: &[Change]) -> (CheckpointReport, u8) {
         self.report.databases.sort_unstable();
         self.report.databases.dedup();
@@ -312,7 +312,7 @@ impl Read {
         let order =
             |slow: &SlowCheckpoint| (slow.clock, slow.flush.at, slow.flush.database_id, slow.flush.bufs, slow.flush.ms);
         self.report.flushes.sort_by_key(order);
-        // A log and an export of it say the same.
+        // A log and an export of it contain the same events.
         self.report.flushes.dedup();
         for change in changes {
             self.change(change);
@@ -345,7 +345,7 @@ impl Read {
         }
     }
 
-    /// Notes a change with the checkpoints that it is about.
+    /// Adds a change to the groups of checkpoints of its database.
     fn change(&mut self, change: &Change) {
         let is_meant = |group: &&mut Group| {
             let by_name = group.database.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(&change.database));
@@ -379,7 +379,7 @@ fn no_boot_page(path: &Path) -> Failure {
     ))
 }
 
-/// What a boot page says.
+/// Name, ID and target recovery time in a boot page.
 fn target(mut page: PageBytes) -> Option<DatabaseTarget> {
     undo_torn_bits(&mut page);
     let page = Page::new(&page);
@@ -405,8 +405,7 @@ fn page(path: &Path, number: u64) -> Result<Option<PageBytes>, Failure> {
     Ok((read == PAGE_BYTES).then_some(page))
 }
 
-/// What the header of a file says: the binding GUID, which ties the files of a database together, and the file's id. Zeros if
-/// it is damaged.
+/// The binding GUID, which identifies the database of a file, and the file ID, from the header page. Zeros if that is damaged.
 fn header(path: &Path) -> Result<([u8; 16], u16), Failure> {
     let Some(mut page) = page(path, 0)? else { return Ok(Default::default()) };
     undo_torn_bits(&mut page);

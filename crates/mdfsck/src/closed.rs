@@ -1,17 +1,17 @@
-//! Whether standard output was closed when the program started. The standard library opens `/dev/null` in its place before `main`: results
-//! would be lost, and nothing would say so.
+//! Detects whether standard output was closed when the program started. The standard library opens `/dev/null` in its place before
+//! `main`: results would be lost without an error.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether what is written to standard output goes nowhere because the caller has closed it (`>&-`).
+/// Whether the caller has closed standard output (`>&-`), so that output would go nowhere.
 pub(crate) fn is_stdout() -> bool {
     IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// What standard output is in its place.
+/// Replaces a closed standard output: every write fails.
 pub(crate) struct Closed;
 
 impl io::Write for Closed {
@@ -29,7 +29,7 @@ mod before_main {
     use std::io;
     use std::sync::atomic::Ordering;
 
-    /// The loader calls what this section names before the standard library starts.
+    /// The loader calls the functions in this section before the standard library starts.
     #[expect(
         unsafe_code,
         reason = "the section holds such functions, and this one only asks the system about a number"

@@ -18,27 +18,28 @@ use crate::failure::{Failure, warn};
 use crate::keep;
 use crate::program::{self, Ended};
 
-/// How long a run that has ended waits in all for what is left.
+/// The most time that an ended run spends on the events that are left.
 const FAREWELL: Duration = Duration::from_secs(120);
-/// After how long what has failed is tried again.
+/// Time until a failed event is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
-/// How often it looks for events.
+/// Time between two looks for events.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often it looks whether the run has ended.
+/// Time between two looks whether the run has ended.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Passes events on while `act` runs, and afterwards those of this run. Also returns the bits of the exit status for what could
-/// not be passed on.
+/// Passes events on while `act` runs, and the rest when it has ended. Also returns the exit-status bits for events that could not
+/// be passed on.
 pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (R, u8) {
     let (Some(path), Some(program)) = (&results.history, &results.listener.on_event) else { return (act(), 0) };
     let holder = Holder::new(&keep::host());
-    // What was found is passed on even if the run was to end early.
+    // Events are passed on even if the run was interrupted.
     let deliverer =
         Deliverer { history: path, program, listener: &results.listener, holder: &holder, is_stopped: || false };
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let ends = EndsWithRun(&has_ended);
-        // An earlier run may have been killed before it could pass its events on: they do not wait for the end of this one.
+        // Starts at once: an earlier run may have been killed before it could pass its events on, and these should not wait for the
+        // end of this run.
         let begun = thread::Builder::new().name("events".to_owned()).spawn_scoped(scope, || deliverer.work(&has_ended));
         let done = act();
         drop(ends);
@@ -50,7 +51,7 @@ pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (
     })
 }
 
-/// Ends the thread that passes events on, whatever ends the run.
+/// Ends the thread that passes events on, however the run ends.
 struct EndsWithRun<'a>(&'a AtomicBool);
 
 impl Drop for EndsWithRun<'_> {
@@ -59,7 +60,7 @@ impl Drop for EndsWithRun<'_> {
     }
 }
 
-/// Says how many events could not be passed on; returns the bits of the exit status.
+/// Warns how many events could not be passed on; returns the exit-status bits.
 fn say_left(left: u64) -> u8 {
     if left == 0 {
         return 0;
@@ -69,23 +70,23 @@ fn say_left(left: u64) -> u8 {
     Failure::UNABLE
 }
 
-/// What is needed to pass events on.
+/// Passes the events of a history on to a program.
 pub(crate) struct Deliverer<'a> {
     pub(crate) history: &'a Path,
     pub(crate) program: &'a Path,
     pub(crate) listener: &'a ListenerArguments,
     /// This process.
     pub(crate) holder: &'a Holder,
-    /// Whether no further event is to be passed on.
+    /// Returns true once no further event is to be passed on.
     pub(crate) is_stopped: fn() -> bool,
 }
 
 impl Deliverer<'_> {
-    /// Passes events on until the run has ended, and then those that are left. Returns the bits of the exit status for what this
-    /// process could not pass on.
+    /// Passes events on until the run has ended, and then the rest. Returns the exit-status bits for events that this process could
+    /// not pass on.
     pub(crate) fn work(&self, has_ended: &AtomicBool) -> u8 {
         let Some(mut history) = self.history(has_ended) else { return Failure::UNABLE };
-        // What an earlier run could not pass on is tried again at once.
+        // Retries at once the events that an earlier run could not pass on.
         if let Err(error) = history.retry_events(self.holder) {
             warn(error);
         }
@@ -111,7 +112,7 @@ impl Deliverer<'_> {
         }
     }
 
-    /// Opens the history; what is in the way of that may pass.
+    /// Opens the history; retries, since the obstacle may pass.
     fn history(&self, has_ended: &AtomicBool) -> Option<History> {
         loop {
             let is_last = has_ended.load(Ordering::Relaxed);
@@ -126,9 +127,9 @@ impl Deliverer<'_> {
         }
     }
 
-    /// Passes on one event after another until one fails: the next one would fail, too. Ends with the run, or at `until`; what is
-    /// left is for the next pass, or the next run. Keeps the numbers of events that have `failed`, and returns whether no event is
-    /// due.
+    /// Passes on one event after another until one fails, since the next one would fail, too. Stops when the run ends, or at
+    /// `until`; the next pass, or the next run, passes on the rest. Adds events to `failed` until they succeed, and returns whether
+    /// no event is due.
     fn pass_on(
         &self,
         history: &mut History,
@@ -136,13 +137,13 @@ impl Deliverer<'_> {
         (has_ended, until): (&AtomicBool, Option<Instant>),
     ) -> history::Result<bool> {
         let is_over = || until.map_or_else(|| has_ended.load(Ordering::Relaxed), |until| Instant::now() >= until);
-        // Taking an event writes to the history: only if there is one.
+        // Taking an event writes to the history, so this looks first whether there is one.
         while history.has_event()? {
             if (self.is_stopped)() || is_over() {
                 return Ok(false);
             }
             let Some(message) = history.take_event(self.holder)? else { return Ok(true) };
-            // Until its success is recorded.
+            // Counts as failed until its success is recorded.
             failed.insert(message.id);
             let cause = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
             history.passed_on(&message, cause.as_deref())?;
@@ -156,7 +157,7 @@ impl Deliverer<'_> {
         Ok(true)
     }
 
-    /// Calls the program once; the inner error is why the call failed.
+    /// Calls the program once; the inner error is the reason why the call failed.
     fn call(&self, message: &Message) -> io::Result<Result<(), String>> {
         let mut command = Command::new(self.program);
         command
@@ -181,7 +182,7 @@ impl Deliverer<'_> {
     }
 }
 
-/// The lines as a file without a name: whether and when they are read is up to the program.
+/// Writes the lines to a file without a name: the program decides whether and when it reads them.
 fn input(lines: &str) -> io::Result<Stdio> {
     let mut file: File = tempfile::tempfile()?;
     file.write_all(lines.as_bytes())?;

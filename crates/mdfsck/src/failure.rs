@@ -1,4 +1,4 @@
-//! Why a command failed, and the exit status that says so.
+//! Failures of commands, and their exit status.
 
 use std::cell::RefCell;
 use std::env;
@@ -17,43 +17,43 @@ use crate::progress;
 pub(crate) struct Failure {
     pub(crate) status: u8,
     pub(crate) text: String,
-    /// It was granted too little memory.
+    /// Whether the command was granted too little memory.
     pub(crate) needs_memory: bool,
 }
 
 impl Failure {
     /// Corruption was found.
     pub(crate) const CORRUPT: u8 = 1;
-    /// It could not open, read or write something.
+    /// The command could not open, read or write something.
     pub(crate) const UNABLE: u8 = 4;
-    /// It was called incorrectly.
+    /// The command was called incorrectly.
     pub(crate) const USAGE: u8 = 8;
     /// Something that was requested was not verified.
     pub(crate) const INCOMPLETE: u8 = 16;
-    /// There are more tasks to carry out (merge only).
+    /// There are more tasks to run (merge only).
     pub(crate) const MORE: u8 = 32;
 
-    /// It was called incorrectly.
+    /// The command was called incorrectly.
     pub(crate) fn usage(text: impl Display) -> Self {
         Self { status: Self::USAGE, text: text.to_string(), needs_memory: false }
     }
 
-    /// It was granted too little memory.
+    /// The command was granted too little memory.
     pub(crate) fn small_grant(text: impl Display) -> Self {
         Self { needs_memory: true, ..Self::usage(text) }
     }
 
-    /// Something that was requested could not be done whole.
+    /// The command could not do all that was requested.
     pub(crate) fn incomplete(text: impl Display) -> Self {
         Self { status: Self::INCOMPLETE, ..Self::usage(text) }
     }
 
-    /// What it was to write is there already.
+    /// The folder to be written exists already.
     pub(crate) fn exists(path: &Path) -> Self {
         Self::exists_as(path, "folder")
     }
 
-    /// The file that it was to write is there already.
+    /// The file to be written exists already.
     pub(crate) fn file_exists(path: &Path) -> Self {
         Self::exists_as(path, "file")
     }
@@ -62,7 +62,7 @@ impl Failure {
         Self::usage(format!("{}: exists and will not be overwritten; name another {what}", path.display()))
     }
 
-    /// Tasks have to be carried out before it can go on; it has said which.
+    /// Tasks must run before the merge can continue; the command has already printed which.
     pub(crate) fn more() -> Self {
         Self { status: Self::MORE, text: String::new(), needs_memory: false }
     }
@@ -80,7 +80,7 @@ impl Failure {
         self.status
     }
 
-    /// It could not open, read or write something.
+    /// The command could not open, read or write something.
     pub(crate) fn unable(text: impl Display) -> Self {
         Self { status: Self::UNABLE, text: text.to_string(), needs_memory: false }
     }
@@ -108,7 +108,7 @@ impl From<source::OpenError> for Failure {
     }
 }
 
-/// A file could not be opened or read.
+/// The failure to open or read a file.
 pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
     match is_unmatched(path, cause) {
         true => patterns::unmatched(path),
@@ -116,7 +116,7 @@ pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
     }
 }
 
-/// Whether a path that is not there is a pattern that matches nothing: a shell passes it on as it is.
+/// Whether a path that does not exist is a pattern without a match: a shell passes such a pattern on unchanged.
 fn is_unmatched(path: &Path, cause: &io::Error) -> bool {
     cause.kind() == io::ErrorKind::NotFound && patterns::is_pattern(path.as_os_str())
 }
@@ -141,7 +141,7 @@ pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
 }
 
 thread_local! {
-    /// What the lines of this thread are about, and where they go instead of to stderr.
+    /// The database that the stderr lines of this thread are about, and the file that receives them instead of stderr.
     static SPEAKER: RefCell<Speaker> = const { RefCell::new(Speaker { about: None, kept: None }) };
 }
 
@@ -151,16 +151,16 @@ struct Speaker {
     kept: Option<SpooledTempFile>,
 }
 
-/// Which of several databases lines are about.
+/// The database, one of several, that stderr lines are about.
 #[derive(Clone)]
 pub(crate) struct About {
-    /// Its name.
+    /// The name of the database.
     pub(crate) name: String,
-    /// Its first file: a line that begins with it needs no name.
+    /// The first file of the database: a line that begins with it needs no name.
     pub(crate) path: PathBuf,
 }
 
-/// Runs `work`, with each line on stderr naming what it is about.
+/// Runs `work`; each line that it writes to stderr names the database it is about.
 pub(crate) fn speaking_of<T>(about: About, work: impl FnOnce() -> T) -> T {
     SPEAKER.with_borrow_mut(|speaker| speaker.about = Some(about));
     let result = work();
@@ -168,14 +168,14 @@ pub(crate) fn speaking_of<T>(about: About, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `work`, and keeps the lines that it writes to stderr in `kept`.
+/// Runs `work` and writes its stderr lines to `kept`.
 pub(crate) fn keeping<T>(kept: SpooledTempFile, work: impl FnOnce() -> T) -> (T, Option<SpooledTempFile>) {
     SPEAKER.with_borrow_mut(|speaker| speaker.kept = Some(kept));
     let result = work();
     (result, SPEAKER.with_borrow_mut(|speaker| speaker.kept.take()))
 }
 
-/// Writes one line to stderr. A failure of that cannot be reported anywhere.
+/// Writes one line to stderr. If that fails, the failure cannot be reported anywhere.
 pub(crate) fn warn(text: impl Display) {
     let text = text.to_string();
     let line: String = text.chars().map(|c| if report::steers(c) { ' ' } else { c }).collect();
@@ -185,7 +185,7 @@ pub(crate) fn warn(text: impl Display) {
     to_stderr(|out| writeln!(out, "mdfsck: {about}{line}"));
 }
 
-/// Writes to stderr, or to where the lines of this thread are kept.
+/// Writes to stderr, or to the file that receives the lines of this thread.
 pub(crate) fn to_stderr(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
     let _ = SPEAKER.with_borrow_mut(|speaker| match &mut speaker.kept {
         Some(kept) => write(kept),

@@ -28,37 +28,37 @@ pub(crate) enum Input {
 pub(crate) struct Backups {
     /// The pages of the full backup, of a differential over it, or of sets of files.
     pub(crate) pages: BackupPages,
-    /// Its log, and that of the log backups after it; `None` if they have none that can be read.
+    /// The log of this backup and of the log backups after it; `None` if none of it can be read.
     pub(crate) log: Option<Log>,
-    /// Where its log starts.
+    /// Where the log of the restore starts.
     pub(crate) start: RestoreStart,
-    /// Log backups that follow.
+    /// The number of log backups that follow.
     pub(crate) log_backups: usize,
     /// Where the restore stops.
     pub(crate) stop: Option<Stop>,
 }
 
-/// How the input is to be read.
+/// How to read the input.
 pub(crate) struct Reading<'a> {
-    /// The paths as the user named them: other files were found in folders.
+    /// The paths as the user named them, as opposed to files found in folders.
     pub(crate) named: &'a [PathBuf],
     /// `--set`.
     pub(crate) sets: &'a [u16],
     /// `--direct`.
     pub(crate) direct: bool,
-    /// Where standard input is kept.
+    /// Where to keep standard input.
     pub(crate) spool: Spool<'a>,
     /// `--memory`.
     pub(crate) memory: Option<u64>,
-    /// `--stop-at` and the like.
+    /// `--stop-at` and similar options.
     pub(crate) stop: &'a StopArguments,
 }
 
 impl Backups {
-    /// The backups of a restore.
+    /// Opens the log of a restore.
     ///
     /// # Errors
-    /// Those of their log.
+    /// Errors of the log.
     pub(crate) fn of(restore: Restore, stop: Option<Stop>) -> Result<Self, LogError> {
         Ok(Self {
             start: RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to },
@@ -71,10 +71,10 @@ impl Backups {
 }
 
 impl Input {
-    /// Opens what was named: data files with their logs, or backups; `-` is a backup from standard input.
+    /// Opens the named paths: data files with their logs, or backups; `-` is a backup from standard input.
     ///
     /// # Errors
-    /// [`OpenError`]; a log backup that was named and does not follow the others.
+    /// [`OpenError`]; a named log backup that does not follow the others.
     pub(crate) fn open(paths: &[PathBuf], reading: &Reading<'_>) -> Result<Self, Failure> {
         let expanded = expand(paths);
         let is_backup = |path: &PathBuf| path.as_os_str() == "-" || source::is_backup(path);
@@ -102,13 +102,13 @@ impl Input {
     /// Opens these backup sets, to be restored up to `stop`.
     ///
     /// # Errors
-    /// [`OpenError`]; those of their log.
+    /// [`OpenError`]; errors of the log.
     pub(crate) fn of_sets(sets: &[ChainSet], memory: Option<u64>, stop: Option<Stop>) -> Result<Self, Failure> {
         let restore = Restore::of_sets(&sets.iter().collect::<Vec<_>>(), memory)?;
         Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
     }
 
-    /// The pages as they are stored.
+    /// The pages as they are stored, before recovery.
     pub(crate) fn pages(&self) -> &dyn PageSource {
         match self {
             Self::Files(files) => files.as_ref(),
@@ -119,7 +119,7 @@ impl Input {
     /// Recovers the database in memory, with its log.
     ///
     /// # Errors
-    /// A log that was named and does not belong, or cannot be used; a temporary file that fails.
+    /// A named log that does not belong to the database or cannot be used; a temporary file that fails.
     pub(crate) fn recover(
         &self,
         paths: &[PathBuf],
@@ -134,7 +134,7 @@ impl Input {
     }
 }
 
-/// The log of backups; `None` where they have none.
+/// The log of backups; `None` if they have none.
 fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
     match Log::of_backups(backups) {
         Ok(log) => Ok(Some(log).filter(|log| !log.is_empty())),
@@ -143,7 +143,7 @@ fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
     }
 }
 
-/// The paths, with the backups in a folder for a folder that has backups and no data files.
+/// The paths, with each folder that has backups and no data files replaced by its backups.
 pub(crate) fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut expanded = Vec::new();
     for path in paths {
@@ -158,23 +158,23 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
     expanded
 }
 
-/// A moment of `--stop-at`.
+/// The point in time of `--stop-at`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct StopMoment {
-    /// As the log has it.
+    /// In the format of the log.
     pub(crate) time: LogTime,
-    /// As the sets of backups have theirs: `2020-05-12 13:30:00`.
+    /// In the format of backup sets: `2020-05-12 13:30:00`.
     text: [u8; 19],
 }
 
 impl StopMoment {
-    /// As the sets of backups have theirs.
+    /// The time in the format of backup sets.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 
-    /// As it is shown: with the fraction of a second, if there is one.
+    /// The time as reports show it: with the fraction of a second, if there is one.
     pub(crate) fn shown(&self) -> String {
         let text =
             report::log::time_text(self.time).unwrap_or_else(|| String::from_utf8_lossy(&self.text).into_owned());
@@ -196,13 +196,13 @@ impl From<StopMoment> for String {
     }
 }
 
-/// Parses a moment in the local time of the server.
+/// Parses a point in time in the local time of the server.
 pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
     const DAYS_FROM_1601_TO_1900: i64 = 109_207;
     const TICKS_PER_DAY: i64 = 864_000_000_000;
     let parsed = (|| {
         let (moment, clock) = Moment::parse(text).or_else(|| Moment::parse(&format!("{}T00:00", text.trim())))?;
-        // A datetime has 300 ticks per second. The nearest one is meant: that of .173 is shown so, and is a little later.
+        // A datetime has 300 ticks per second. Rounds to the nearest tick: a tick shown as .173 is a little later than that.
         let rounded = moment.0.saturating_add(100_000 / 6);
         let days = i32::try_from(rounded.div_euclid(TICKS_PER_DAY) - DAYS_FROM_1601_TO_1900).ok()?;
         let ticks = u32::try_from(rounded.rem_euclid(TICKS_PER_DAY) * 3 / 100_000).ok()?;
@@ -220,7 +220,7 @@ mod tests {
     fn moments_are_in_the_ticks_of_the_log() {
         let moment = stop_moment("2024-03-01T00:00:10.5").unwrap();
         assert_eq!((moment.time, &moment.text), (LogTime { days: 45_350, ticks: 3150 }, b"2024-03-01 00:00:10"));
-        // As servers round them, so that a time which was printed means itself.
+        // Servers round in the same way, so a printed time means the tick that it was printed from.
         for (text, days, ticks) in [
             ("2024-03-01T00:00:00.003", 45_350, 1),
             ("2024-03-01T00:00:00.007", 45_350, 2),

@@ -1,4 +1,4 @@
-//! `mdfsck check --history`: each run is recorded. Nothing that is wrong with a history keeps a check from its results.
+//! `mdfsck check --history`: records each run. Problems with a history never keep a check from its results.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use crate::failure::{Failure, warn};
 use crate::output::place;
 use crate::watch::Mark;
 
-/// The history, if it can be used; otherwise why not is said, with the bits of the exit status. A file that is missing is made.
+/// Opens or creates the history. On failure, warns and returns the exit-status bits.
 pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
     let Some(path) = path else { return (None, 0) };
     match History::open_or_create(path) {
@@ -22,10 +22,10 @@ pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
     }
 }
 
-/// The file of the results, or of the error log, is not the history.
+/// Refuses the history as the file of the results or of the error log.
 ///
 /// # Errors
-/// If it is.
+/// If they are the same file.
 pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let Some(history) = &arguments.results.history else { return Ok(()) };
     for (option, path) in
@@ -39,7 +39,7 @@ pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Records a run that came to its end, and says what it changed. Also returns the bits of the exit status for what went wrong.
+/// Records a finished run, and prints what it changed. Also returns the exit-status bits for problems with the history.
 pub(crate) fn checked(
     arguments: &CheckArguments,
     ended: &Ended<'_>,
@@ -70,7 +70,8 @@ pub(crate) fn checked(
 /// Records a run that failed.
 pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
     let Some(path) = &arguments.results.history else { return 0 };
-    // If the reader of its output is gone, the failure is not about the database. An estimate records nothing.
+    // An empty text means that the reader of the output is gone: the failure is not about the database. An estimate records
+    // nothing.
     if failure.text.is_empty() || arguments.estimate_only {
         return 0;
     }
@@ -87,7 +88,7 @@ pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &
     recorded.map_or_else(|error| unkept(&error), |()| 0)
 }
 
-/// What a run changed, in a line.
+/// Prints one line with the number of findings that are new, confirmed and gone.
 fn say(recorded: &Recorded) {
     let Recorded { new, confirmed, gone, not_looked_at, .. } = *recorded;
     if new + confirmed + gone + not_looked_at == 0 {
@@ -101,7 +102,7 @@ fn say(recorded: &Recorded) {
     warn(format!("history: {new} new, {confirmed} confirmed, {gone} gone{rest}"));
 }
 
-/// Reports why a run is not recorded; returns the bits of the exit status.
+/// Reports why a run is not recorded; returns the exit-status bits.
 pub(crate) fn unkept(error: &HistoryError) -> u8 {
     let failure = Failure::from(error);
     warn(format!("{}; the run is not recorded", failure.text));
@@ -114,7 +115,7 @@ impl From<&HistoryError> for Failure {
     }
 }
 
-/// By what the history knows databases that this machine checks.
+/// The host, server and replica settings by which the history identifies databases.
 pub(crate) fn naming(arguments: &CheckArguments) -> Naming {
     let named = &arguments.results.naming;
     Naming { host: host(), server: named.server.clone(), are_replicas: named.replicas }

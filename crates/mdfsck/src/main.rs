@@ -119,33 +119,34 @@ fn run(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// A limit on the size of files (`ulimit -f`) must be an error of the write that hits it, not the end of the process.
-/// The system sends a signal first; with a handler, whatever it does, the write fails instead.
+/// Makes a limit on the size of files (`ulimit -f`) an error of the write that hits it, not the end of the process. The system
+/// sends a signal first; if any handler is installed, the write fails instead.
 #[cfg(unix)]
 fn survive_size_limits() {
     let met = std::sync::Arc::default();
-    // Without the handler the signal has its usual effect.
+    // If no handler can be installed, the signal has its usual effect.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met);
 }
 
-/// Allows as many open files as the system does: a restore reads all its log backups, and the usual limit is for shells.
+/// Raises the limit on open files as far as the system allows: a restore reads all its log backups, and the usual limit is meant
+/// for shells.
 #[cfg(unix)]
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // What cannot be raised stays.
+    // If the limit cannot be raised, it stays as it is.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// No such limit on this system.
+/// This system has no such limit.
 #[cfg(not(unix))]
 fn raise_file_limit() {}
 
-/// No such signal on this system.
+/// This system has no such signal.
 #[cfg(not(unix))]
 fn survive_size_limits() {}
 
-/// An error of clap; help and version are not errors.
+/// Reports an error of clap; help and version are not errors.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -160,10 +161,10 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     ExitCode::from(Failure::USAGE)
 }
 
-/// The failure as the only JSON line, so that one reader does for all: nothing else is on stdout.
+/// Prints the failure as the only JSON line on stdout, so that callers need to read stdout only.
 fn print_failure(failure: &Failure) {
     if !failure.text.is_empty() {
-        // What cannot be written is on stderr too.
+        // If this cannot be written, the failure is still on stderr.
         let _ = output::print(|out| report::json::write_failure(&failure.text, failure.status, out));
     }
 }

@@ -1,7 +1,7 @@
-//! Where results go: stdout, or a file that is not a database's.
+//! Where results go: stdout, or a file that does not belong to a database.
 //!
-//! A file of results is complete or absent: it is written beside its place and renamed at the end, so that a killed run
-//! leaves neither an empty file nor half of one.
+//! A file of results is complete or absent: it is written under a temporary name in its folder and renamed at the end, so that a
+//! killed run leaves neither an empty file nor a partial one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -13,12 +13,12 @@ use tempfile::NamedTempFile;
 use crate::closed::{self, Closed};
 use crate::failure::Failure;
 
-/// Bytes that identify a file.
+/// The bytes read to identify a file.
 const IDENTIFY_BYTES: u64 = 4 * format::PAGE_BYTES as u64;
-/// Symbolic links followed to the file to be replaced; Linux follows as many.
+/// The most symbolic links followed to the file to be replaced; Linux follows as many.
 const MAX_LINKS: usize = 40;
 
-/// A place for results that can be written, as far as known before there are any.
+/// A target for results that was tested for write access before there are any results.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Standard output.
@@ -32,16 +32,16 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The target named by `path`, or stdout, which `-` names too. An existing file is unchanged until [`Self::write`] has all results.
+    /// The target named by `path`; stdout for `-` or no path. An existing file is unchanged until [`Self::write`] has all results.
     ///
     /// # Errors
-    /// If the file is one of `inputs`, or any SQL Server file, or nothing can be written there.
+    /// If the file is one of `inputs`, or any SQL Server file, or the target cannot be written.
     pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Self, Failure> {
         let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();
         Self::among(path, &inputs)
     }
 
-    /// The same, for these input files.
+    /// As [`Self::open`], for these input files.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -54,7 +54,7 @@ impl Target {
     /// The target named by `path`.
     ///
     /// # Errors
-    /// If it is a SQL Server file, or nothing can be written there.
+    /// If the target is a SQL Server file, or cannot be written.
     pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
         refuse_sql_server_file(path)?;
         let failed = |cause| unwritable(path, &cause);
@@ -66,12 +66,12 @@ impl Target {
         if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(unwritable(path, &io::Error::from(io::ErrorKind::PermissionDenied)));
         }
-        // Created and removed at once: an unwritable folder must not cost a night.
+        // Creates and removes a file now, so that an unwritable folder does not cost a night.
         drop(beside(&file).map_err(failed)?);
         Ok(Self::File(file))
     }
 
-    /// The same, for a file that must not be there when it is written either.
+    /// As [`Self::at`], for a file that must still not exist when it is written.
     ///
     /// # Errors
     /// As [`Self::at`].
@@ -107,7 +107,7 @@ impl Target {
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
-        // Links of /proc name open files: /dev/stdout is one, and another file of that name is not the same.
+        // Links in /proc name open files: /dev/stdout is one, and a file with the name it shows may be another file.
         if fs::canonicalize(folder_of(&path)).is_ok_and(|folder| folder.starts_with("/proc")) {
             return Ok(None);
         }
@@ -122,7 +122,7 @@ fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("its symbolic links lead in a circle"))
 }
 
-/// The full path of the file that is written for `path`, which may not exist yet.
+/// The full path of the file that is written for `path`. The file may not exist yet.
 pub(crate) fn place(path: &Path) -> PathBuf {
     let file = replaceable(path).ok().flatten();
     let path = file.as_deref().unwrap_or(path);
@@ -146,7 +146,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(folder_of(path)).map_err(|cause| {
-        // The name of the temporary file, which ends the text, means nothing to a user.
+        // Drops the temporary file name at the end of the text: it means nothing to a user.
         let text = cause.to_string();
         let (text, folder) = (text.split(" at path ").next().unwrap_or_default(), folder_of(path).display());
         io::Error::new(cause.kind(), format!("no file can be made in the folder {folder}: {text}"))
@@ -205,7 +205,7 @@ pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A page is not meant for a terminal: it goes to a file of its own.
+/// Refuses standard output for a page: a page is not meant for a terminal.
 ///
 /// # Errors
 /// If `path` is standard output.
@@ -217,7 +217,7 @@ pub(crate) fn refuse_standard_output(option: &str, path: &Path) -> Result<(), Fa
     Ok(())
 }
 
-/// Whether a path leads to standard output, such as `/dev/stdout`.
+/// Whether a path, such as `/dev/stdout`, leads to standard output.
 #[cfg(unix)]
 fn is_standard_output(path: &Path) -> bool {
     use std::os::fd::AsFd;
@@ -234,8 +234,8 @@ fn is_standard_output(_: &Path) -> bool {
 /// Runs `write` on stdout.
 ///
 /// # Errors
-/// If not all of it could be written. A reader that closed the pipe (`| head`) is not an error worth a message: it has
-/// seen what it wanted, but the status must not be that of a complete result.
+/// If not all of it could be written. A reader that closed the pipe (`| head`) needs no message, since it has seen what it wanted,
+/// but the status must not be that of a complete result.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let written = match closed::is_stdout() {
         true => write(&mut Closed),

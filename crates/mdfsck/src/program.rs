@@ -1,35 +1,36 @@
-//! Programs of the user: called without a shell, and not for longer than they may take.
+//! Runs programs of the user: without a shell, and with a limit on their time.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often to look whether a program has ended.
+/// Time between two looks whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Time to end after it was asked to, and after it was made to.
+/// Time that a program has to end after it was asked to, and again after it was killed.
 const MERCY: Duration = Duration::from_secs(3);
 
 /// How a program has ended.
 pub(crate) enum Ended {
-    /// By itself.
+    /// The program ended by itself, with this status.
     By(ExitStatus),
-    /// It took too long and was ended.
+    /// The program took too long and was ended.
     TookTooLong,
-    /// It was not to go on.
+    /// The caller asked to stop, and the program was ended.
     Stopped,
-    /// Either of these, but it is still there: a program that waits for a disk or a share cannot be ended.
+    /// The program should have ended for one of these reasons but is still running: one that waits for a disk or a share cannot be
+    /// ended.
     NotAtAll,
 }
 
-/// Runs a program until it ends, takes longer than `limit`, or `is_stopped`; then it is ended, together with its child processes
-/// where the system keeps track of them. One that cannot be ended is left alone. If its standard input is a pipe, that stays
+/// Runs a program until it ends, takes longer than `limit`, or `is_stopped`; then ends it, together with its child processes where
+/// the system keeps track of them. Leaves a program alone that cannot be ended. If its standard input is a pipe, the pipe stays
 /// open until then.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If the program cannot be started.
 pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() -> bool) -> io::Result<Ended> {
-    // Its child processes end with it.
+    // Its own process group, so that its child processes end with it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command.spawn()?;
@@ -44,7 +45,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() 
             if end(&mut child)? {
                 return Ok(reason);
             }
-            // Once it has ended after all, the system forgets it.
+            // Waits in a thread, so that the system can drop the process once it ends.
             let _ = thread::Builder::new().spawn(move || child.wait());
             return Ok(Ended::NotAtAll);
         }
@@ -52,7 +53,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() 
     }
 }
 
-/// Ends a program: it is asked first, where the system can do that. Returns whether it has ended.
+/// Ends a program; asks it first, where the system can do that. Returns whether it has ended.
 fn end(child: &mut Child) -> io::Result<bool> {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
@@ -61,12 +62,12 @@ fn end(child: &mut Child) -> io::Result<bool> {
         has_ended_soon(child)?;
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // It may have ended just now.
+    // Fails if the program has ended just now.
     let _ = child.kill();
     has_ended_soon(child)
 }
 
-/// Waits until a program has ended, but not for long.
+/// Waits for at most [`MERCY`] for a program to end; returns whether it has ended.
 fn has_ended_soon(child: &mut Child) -> io::Result<bool> {
     let begun = Instant::now();
     loop {
@@ -87,7 +88,7 @@ mod tests {
     #[test]
     #[ignore = "full tier: takes seconds"]
     fn a_program_that_cannot_be_ended_is_not_waited_for_for_long() {
-        // Nothing ends it, as nothing ends a program that waits for a disk: it would be waited for until it has ended.
+        // Stands for a program that waits for a disk: no signal ends it while the test waits.
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let has_ended = has_ended_soon(&mut child);
         child.kill().unwrap();

@@ -13,9 +13,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::ProgressKind;
 
-/// Time between two drawings of a spinner.
+/// Time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);
-/// On a narrower terminal a bar has no numbers of pages.
+/// The least columns of a terminal for a bar with page numbers.
 const WIDE_COLUMNS: u16 = 72;
 
 /// A window handles signals itself.
@@ -24,23 +24,23 @@ pub(crate) fn leave_signals() {
     interrupt::leave();
 }
 
-/// The bar on the terminal, if there is one: a line of text goes above it.
+/// The bar on the terminal, if there is one: lines of text are written above it.
 static ACTIVE: RwLock<Option<ProgressBar>> = RwLock::new(None);
 
-/// Which of several databases a check is about.
+/// The database, one of several, that a check is about.
 pub(crate) struct Place<'a> {
-    /// Its number, from 1.
+    /// The number of the database, from 1.
     pub(crate) number: usize,
-    /// How many there are.
+    /// The number of databases.
     pub(crate) of: usize,
-    /// Its name.
+    /// The name of the database.
     pub(crate) name: &'a str,
-    /// Others are checked at the same time.
+    /// Whether others are checked at the same time.
     pub(crate) is_beside_others: bool,
 }
 
 impl Place<'_> {
-    /// The line at the start of its check.
+    /// Writes the line that announces the check of this database.
     fn announce(&self, is_json: bool) {
         let Self { number, of, name, .. } = self;
         let line = match is_json {
@@ -70,7 +70,7 @@ pub(crate) fn listener(kind: ProgressKind, place: Option<&Place<'_>>) -> Box<dyn
     }
 }
 
-/// Writes to stderr without a bar in the way.
+/// Hides the bar while `write` writes to stderr.
 pub(crate) fn without_bar(write: impl FnOnce()) {
     match ACTIVE.read().ok().and_then(|active| active.clone()) {
         Some(bar) => bar.suspend(write),
@@ -78,23 +78,23 @@ pub(crate) fn without_bar(write: impl FnOnce()) {
     }
 }
 
-/// Clears the bar on the terminal, and puts another one there.
+/// Removes the bar from the terminal, and shows another one.
 fn replace_bar(bar: Option<ProgressBar>) {
     let Ok(mut active) = ACTIVE.write() else { return };
     if let Some(old) = active.take() {
         old.finish_and_clear();
     }
     if let Some(bar) = bar {
-        // Only now is it drawn: whole from the first time on.
+        // Draws the bar only now, so that it is complete from the first time on.
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.enable_steady_tick(TICK);
         *active = Some(bar);
     }
 }
 
-/// A bar that redraws itself and vanishes at the end; a spinner where the length of a phase is not known. Each phase has its own.
+/// A bar that redraws itself and vanishes at the end of its phase; a spinner if the length of the phase is unknown.
 struct Bar {
-    /// Which of several databases it is about.
+    /// The database, if the check has several.
     prefix: String,
 }
 
@@ -108,10 +108,10 @@ impl Bar {
     }
 }
 
-/// The phase in which standard input is copied; it counts bytes, and how many there will be is not known.
+/// The phase that copies standard input; it counts bytes, and their total is unknown.
 pub(crate) const SPOOL: &str = "spool";
 
-/// What a bar shows in a phase of `pages` pages.
+/// The layout of the bar for a phase of `pages` pages.
 fn template(name: &str, pages: u64, columns: u16) -> &'static str {
     match (pages, columns) {
         (0, _) if name == SPOOL => "{spinner} {prefix}{msg}, {bytes}, {elapsed}",
@@ -147,8 +147,8 @@ impl Drop for Bar {
     }
 }
 
-/// Lines `phase percent current maximum eta`, or the same as JSON: at the start and end of a phase and once per second
-/// between, no line twice. What is not known is `-`.
+/// Lines `phase percent current maximum eta`, or the same as JSON: at the start and end of a phase and once per second between, no
+/// line twice. Unknown values are `-`.
 struct Lines {
     json: bool,
     done: AtomicU64,
@@ -171,7 +171,7 @@ impl Lines {
         Self { json, done: AtomicU64::new(0), phase: Mutex::new(None) }
     }
 
-    /// Writes the line of a phase, unless it is the last one again.
+    /// Writes the line of a phase, unless it equals the last one.
     fn report(&self, phase: &mut Phase) {
         let done = self.done.load(Ordering::Relaxed);
         let line = line(self.json, phase.name, (done, phase.pages), phase.started.elapsed());
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(line(false, "sweep", (116, 464), after(10)), "reading-pages 25 116 464 30");
         assert_eq!(line(false, "sweep", (464, 464), after(40)), "reading-pages 100 464 464 0");
         assert_eq!(line(false, "survey", (0, 0), after(5)), "reading-allocation-maps - 0 0 -");
-        // More than was foreseen is no more than all.
+        // 100 percent is the most, even if more pages are read than expected.
         assert_eq!(line(false, "sweep", (500, 464), after(40)), "reading-pages 100 500 464 0");
         let json: serde_json::Value = serde_json::from_str(&line(true, "sweep", (116, 464), after(10))).unwrap();
         assert_eq!((&json["phase"], &json["current"], &json["maximum"]), (&"sweep".into(), &116.into(), &464.into()));

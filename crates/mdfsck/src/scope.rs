@@ -6,7 +6,7 @@ use catalog::{Database, Object};
 
 use crate::failure::Failure;
 
-/// Base table of objects.
+/// The base table of objects.
 const SYSSCHOBJS: i32 = 34;
 
 /// The object named by `text`: an id, a name (in dbo first, then in any schema) or schema and name, with or without
@@ -61,7 +61,7 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     Err(unknown(text))
 }
 
-/// The failure to find a table, with the names that are nearest to the one given.
+/// Adds the names nearest to the given one to the failure to find a table.
 pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Failure {
     const SHOWN: usize = 3;
     let unknown = unknown(given);
@@ -87,7 +87,7 @@ pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Fai
     Failure::usage(format!("{} {end}", unknown.text))
 }
 
-/// Letters to change, add or remove to get from one name to the other.
+/// The number of letters to change, add or remove to turn one name into the other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -104,7 +104,7 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
-/// Message 2501.
+/// The failure for an unknown object, message 2501.
 fn unknown(name: &str) -> Failure {
     Failure::usage(format!("Cannot find a table or object with the name \"{name}\". Check the system catalog."))
 }

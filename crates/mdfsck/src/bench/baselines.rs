@@ -9,28 +9,28 @@ use super::results::{self, Results};
 use crate::failure::Failure;
 use crate::output::Target;
 
-/// Folder of baselines, in the current folder.
+/// The folder of baselines, in the current folder.
 const FOLDER: &str = ".mdfsck-bench";
 
-/// Where baselines are.
+/// The place of baselines.
 pub(super) enum Place<'a> {
     Folder,
     History(&'a Path),
 }
 
-/// Where results are to be saved.
+/// The target for results.
 pub(super) enum Saved<'a> {
     File(Target),
     History(&'a Path, String),
 }
 
 impl<'a> Place<'a> {
-    /// The history, if there is one.
+    /// The history if there is one, otherwise the folder.
     pub(super) fn of(history: Option<&'a Path>) -> Self {
         history.map_or(Self::Folder, Self::History)
     }
 
-    /// Where results are saved under a name.
+    /// The target for results under a name.
     pub(super) fn target(&self, name: &str) -> Result<Saved<'a>, Failure> {
         let path = path(name)?;
         match self {
@@ -46,7 +46,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The results saved under a name.
+    /// Loads the results saved under a name.
     pub(super) fn load(&self, name: &str) -> Result<Results, Failure> {
         let path = path(name)?;
         let missing = |place: &str, cause: &str| {

@@ -1,4 +1,4 @@
-//! The charts of the page: bars with one axis for all of them, and what one run did over time.
+//! The charts of the page: bars that share one axis, and one run over time.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use report::html::{Curves, axis, escape, figure, short};
 use super::measure::{Measured, Run};
 use super::results::Results;
 
-/// Width of a chart, in the units of its text: what a phone shows at full size.
+/// The width of a chart, in the units of its text: a phone shows it at full size.
 const WIDTH: f64 = 440.0;
-/// Where bars begin and end; before them is the number of threads, after them the time.
+/// The left and right end of bars; the number of threads is before them, the time after them.
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 310.0;
-/// Height of a line with a bar, and of one with a heading.
+/// The height of a line with a bar, and of one with a heading.
 const LINE: f64 = 24.0;
 
 /// Bars of the cells of one memory grant and cache state, in the order of the table.

@@ -8,15 +8,15 @@ use crate::failure::Failure;
 
 /// One column.
 pub(crate) struct Figure {
-    /// Its head for people.
+    /// The heading for people.
     pub(crate) head: &'static str,
-    /// Its head in CSV.
+    /// The heading in CSV.
     key: &'static str,
     decimals: usize,
     value: fn(&Results, &Measured) -> Option<f64>,
 }
 
-/// Bytes per second that say something.
+/// Gigabytes per second, unless the cell is too small to measure.
 fn rate(cell: &Measured) -> Option<f64> {
     (!cell.is_too_small()).then(|| cell.throughput() / 1e9)
 }
@@ -53,22 +53,22 @@ const fn figure(
 }
 
 impl Figure {
-    /// Its value for a cell, as a number without a unit; empty if there is none.
+    /// The value for a cell, as a number without a unit; empty if there is none.
     fn text(&self, results: &Results, cell: &Measured) -> String {
         let value = (!cell.runs.is_empty()).then(|| (self.value)(results, cell)).flatten();
         value.map_or_else(String::new, |value| format!("{value:.*}", self.decimals))
     }
 }
 
-/// Heads of what identifies a cell.
+/// Headings of the columns that identify a cell.
 const CELL: [&str; 4] = ["configuration", "dop", "memory", "cache"];
 
-/// Heads of the table for people.
+/// Headings of the table for people.
 pub(crate) fn heads() -> Vec<&'static str> {
     CELL.into_iter().chain(FIGURES.iter().map(|figure| figure.head)).chain(["remark"]).collect()
 }
 
-/// The cells under [`heads`]: `-` where there is no figure.
+/// The rows of the table, one per cell, with columns as in [`heads`]: `-` where there is no figure.
 pub(crate) fn rows<'r>(
     results: &'r Results,
     baseline: Option<&'r Results>,
@@ -82,7 +82,7 @@ pub(crate) fn rows<'r>(
     })
 }
 
-/// What the figures do not say: why there are none, or how they compare.
+/// The remark of a cell: why it has no figures, or how it compares with the baseline.
 fn remark(cell: &Measured, baseline: Option<&Results>) -> String {
     match (&cell.error, baseline) {
         (Some(error), _) => format!("could not run: {error}"),
@@ -94,7 +94,7 @@ fn remark(cell: &Measured, baseline: Option<&Results>) -> String {
     }
 }
 
-/// Writes the figures as CSV: a line for each cell, numbers without units, and in each line what was measured on.
+/// Writes the figures as CSV: a line for each cell, numbers without units, and on each line the facts about database and machine.
 pub(crate) fn csv(results: &Results, baseline: Option<&Results>) -> Result<String, Failure> {
     let text = || -> io::Result<String> {
         let mut out = csv::Writer::from_writer(Vec::new());
@@ -133,7 +133,7 @@ fn known(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// What was measured and on what, as columns.
+/// The facts about database and machine, as columns.
 fn facts(results: &Results) -> impl Iterator<Item = (&'static str, String)> {
     let (machine, database) = (&results.machine, &results.database);
     let facts = [

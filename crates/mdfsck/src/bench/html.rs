@@ -1,4 +1,4 @@
-//! One self-contained page: what was measured on what, elapsed time of each cell, and each cell over time.
+//! One self-contained page: the facts about database and machine, the elapsed time of each cell, and each cell over time.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::raw::RawRead;
 use super::results::Results;
 use super::{charts, figures};
 
-/// Samples of a run that make a line.
+/// The fewest samples of a run for a line in a chart.
 const MIN_SAMPLES: usize = 6;
 
 /// The page; `compared` is the name of a baseline and what it holds.
@@ -52,7 +52,7 @@ fn legend(compared: Option<(&str, &Results)>) -> String {
     text
 }
 
-/// The best of each depth, at a glance.
+/// The best cell of each depth.
 fn cards(results: &Results) -> String {
     let mut html = String::from("<div class=cards>");
     let mut card = |value: &str, what: &str, detail: &str| {
@@ -68,7 +68,7 @@ fn cards(results: &Results) -> String {
             card("too small to measure", what, "try --size 2GB");
             continue;
         }
-        // Several batches read the database several times.
+        // With several batches, the database is read several times; the fewest bytes are its size.
         let bytes = of_depth().map(|cell| cell.median(|run| run.bytes)).fold(f64::MAX, f64::min);
         let rate = format!("{:.2} GB/s", bytes / seconds(best) / 1e9);
         card(&rate, what, &format!("{:.2} s: {}", seconds(best), best.cell.name()));
@@ -108,7 +108,7 @@ fn bars(results: &Results, baseline: Option<&Results>) -> String {
     html + "</div>"
 }
 
-/// Why cells could not run.
+/// The reasons why cells could not run.
 fn reasons(results: &Results) -> String {
     let of_cell = |cell: &Measured| Some(format!("{}: {}", cell.cell.name(), cell.error.as_ref()?));
     let reasons: Vec<String> = results.cells.iter().filter_map(of_cell).map(|reason| escape(&reason)).collect();

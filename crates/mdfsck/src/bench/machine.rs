@@ -1,4 +1,4 @@
-//! What the measurements were made on: without it, a baseline means nothing.
+//! The machine of the measurements: a baseline means nothing without it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::size;
 
-/// The machine; what the system does not report is not known.
+/// The machine; a value is `None` if the system does not report it.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Machine {
     /// Model of the processor.
     pub(crate) processor: Option<String>,
-    /// Cores, of all sockets.
+    /// Number of cores of all sockets.
     pub(crate) cores: Option<usize>,
-    /// Processors that the program may use.
+    /// Number of processors that the program may use.
     pub(crate) processors: Option<usize>,
     pub(crate) memory_bytes: Option<u64>,
     /// Operating system, with its version and architecture.
     pub(crate) system: Option<String>,
     pub(crate) is_virtual: Option<bool>,
-    /// Kind of the filesystem that holds the first file.
+    /// The type of the filesystem that holds the first file.
     pub(crate) filesystem: Option<String>,
-    /// The disk under it.
+    /// The disk of that filesystem.
     pub(crate) disk: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn processors() -> usize {
 }
 
 impl Machine {
-    /// This one, with the storage that holds `file`.
+    /// This machine, with the storage that holds `file`.
     pub(crate) fn this(file: Option<&Path>) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let (cpuinfo, mountinfo) = (read("/proc/cpuinfo"), read("/proc/self/mountinfo"));
@@ -52,7 +52,7 @@ impl Machine {
         }
     }
 
-    /// What is known, by name.
+    /// The known values, by name.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
         let cores = [self.cores.map(|cores| count(cores, "core")), self.processors.map(|n| count(n, "processor"))];
@@ -72,7 +72,7 @@ impl Machine {
         facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// What differs from `then`, in words; what either of them does not know is not compared.
+    /// The values that differ from `then`, in words; values unknown to either are not compared.
     pub(crate) fn differences(&self, then: &Self) -> Vec<String> {
         let (now, then) = (self.facts(), then.facts());
         let value = |name: &str| Some(&then.iter().find(|fact| fact.0 == name)?.1);
@@ -94,7 +94,7 @@ fn fields<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(value).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// Cores of all sockets: hyperthreads of one core have its number.
+/// Cores of all sockets; hyperthreads of one core share its number.
 fn cores(cpuinfo: &str) -> Option<usize> {
     let of_processor =
         |block: &str| Some((field(block, "physical id")?.to_owned(), field(block, "core id")?.to_owned()));
@@ -122,13 +122,13 @@ struct Mount {
 }
 
 impl Mount {
-    /// The filesystem that holds `path`: the longest place that it is below, the last of those.
+    /// The filesystem that holds `path`: the one with the longest mount point above it, and the last of these.
     fn of(path: &Path, mountinfo: &str) -> Option<Self> {
         let read = |line: &str| {
             let (before, after) = line.split_once(" - ")?;
             let mut fields = before.split(' ');
             let (device, place) = (fields.nth(2)?, fields.nth(1)?);
-            // Blanks in names are octal.
+            // Blanks in names are written in octal.
             let place = PathBuf::from(place.replace("\\040", " "));
             let mount = Self { device: device.to_owned(), filesystem: after.split(' ').next()?.to_owned() };
             path.starts_with(&place).then(|| (place.components().count(), mount))
@@ -137,10 +137,10 @@ impl Mount {
     }
 }
 
-/// Name and kind of a block device. What has none, as memory and networks, is named by its filesystem.
+/// Name and type of a block device. A mount without one, such as memory or a network, is named by its filesystem.
 fn disk(device: &str) -> Option<String> {
     let folder = fs::canonicalize(Path::new("/sys/dev/block").join(device)).ok()?;
-    // A partition is inside its disk.
+    // A partition is listed inside its disk.
     let disk =
         [Some(folder.as_path()), folder.parent()].into_iter().flatten().find(|path| path.join("queue").is_dir())?;
     let read = |name: &str| Some(fs::read_to_string(disk.join(name)).ok()?.trim().to_owned());

@@ -1,4 +1,4 @@
-//! What is measured: every configuration at every degree of parallelism, memory grant and cache state.
+//! The matrix: every configuration at every degree of parallelism, memory grant and cache state.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,12 +10,12 @@ use crate::size;
 pub(crate) struct Configuration {
     /// Its name on the command line and in results.
     pub(crate) name: &'static str,
-    /// The options of `mdfsck check` for it.
+    /// The options of `mdfsck check` for this configuration.
     pub(crate) options: &'static [&'static str],
 }
 
-/// All configurations. Those that articles on CHECKDB measure: all or PHYSICAL_ONLY, one batch or several (trace flag
-/// 2562), dedicated readers for each file (2549), and both.
+/// All configurations: those that articles on CHECKDB measure. All or PHYSICAL_ONLY, one batch or several (trace flag 2562),
+/// dedicated readers for each file (2549), and both.
 pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
     Configuration { name: "full", options: &[] },
     Configuration { name: "full/batches", options: &["--batches", "4"] },
@@ -31,9 +31,9 @@ pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Cache {
-    /// They are.
+    /// The files are in the cache.
     Warm,
-    /// They were dropped from it before each run.
+    /// The files were dropped from the cache before each run.
     Cold,
 }
 
@@ -51,12 +51,12 @@ impl Cache {
 pub(crate) struct Cell {
     pub(crate) configuration: Configuration,
     pub(crate) maxdop: u16,
-    /// Bytes; `None` for the default grant.
+    /// Memory grant in bytes; `None` for the default grant.
     pub(crate) memory: Option<u64>,
     pub(crate) cache: Cache,
 }
 
-/// By its name.
+/// Serializes the name.
 impl Serialize for Configuration {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.name)
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Configuration {
 }
 
 impl Configuration {
-    /// Whether it leaves out what PHYSICAL_ONLY leaves out.
+    /// Whether the check skips what PHYSICAL_ONLY skips.
     pub(crate) fn is_physical(self) -> bool {
         self.name.starts_with("physical")
     }
@@ -101,7 +101,7 @@ impl Cell {
     }
 }
 
-/// Reads the name of a configuration.
+/// Parses the name of a configuration.
 pub(crate) fn configuration(text: &str) -> Result<Configuration, String> {
     let names: Vec<&str> = CONFIGURATIONS.iter().map(|configuration| configuration.name).collect();
     let found = CONFIGURATIONS.iter().find(|configuration| configuration.name == text);

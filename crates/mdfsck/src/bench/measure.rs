@@ -1,4 +1,4 @@
-//! Runs a cell in its own process, so that runs do not affect each other, and reads what it cost.
+//! Runs a cell in its own process, so that runs do not affect each other, and measures its cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use super::matrix::Cell;
 use super::raw;
 use crate::failure::Failure;
 
-/// A check below this is too small to measure: to start a process takes some hundredths of a second.
+/// A check that takes less time is too small to measure: starting a process takes some hundredths of a second.
 const SMALLEST_SECONDS: f64 = 0.1;
 
-/// What one run cost.
+/// The cost of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Run {
@@ -26,15 +26,15 @@ pub(crate) struct Run {
     pub(crate) spilled_bytes: f64,
     pub(crate) memory_peak: f64,
     pub(crate) findings: u64,
-    /// Rows of tables that the check saw.
+    /// Table rows that the check has read.
     pub(crate) rows: u64,
     /// All counters of the run, by name: sums over its phases, and those of the system.
     pub(crate) counters: BTreeMap<String, f64>,
-    /// (seconds, bytes, processor seconds, memory, spilled), totals since the start.
+    /// Samples of (seconds, bytes, processor seconds, memory, spilled), totals since the start.
     pub(crate) series: Vec<[f64; 5]>,
 }
 
-/// The middle of ascending values, or the mean of the two in the middle.
+/// The median of ascending values: the middle one, or the mean of the two in the middle.
 pub(super) fn median(values: &[f64]) -> f64 {
     let middle = |at: usize| values.get(at).copied().unwrap_or_default();
     (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
@@ -46,7 +46,7 @@ pub(crate) struct Measured {
     #[serde(flatten)]
     pub(crate) cell: Cell,
     pub(crate) runs: Vec<Run>,
-    /// Why it could not run.
+    /// Why the cell could not run.
     #[serde(default)]
     pub(crate) error: Option<String>,
 }
@@ -89,12 +89,12 @@ impl Measured {
         self.runs.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// The checks were so short that starting them counts more than what they do.
+    /// Whether the checks were so short that process start dominates their time.
     pub(crate) fn is_too_small(&self) -> bool {
         !self.runs.is_empty() && self.median(|run| run.seconds) < SMALLEST_SECONDS
     }
 
-    /// Every counter of the runs: its mean and its standard deviation.
+    /// Mean and standard deviation of every counter of the runs.
     pub(crate) fn counters(&self) -> Json {
         let mean = |name: &String| {
             let (mean, deviation) = self.mean(|run| run.counters.get(name).copied().unwrap_or_default());
@@ -105,7 +105,7 @@ impl Measured {
     }
 }
 
-/// Runs a cell once. Returns what it cost, and what the check said of the database.
+/// Runs a cell once. Returns its cost, and what the check printed about the database.
 pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<(Run, Json), Failure> {
     raw::prepare(cell.cache, files)?;
     let program =
@@ -119,7 +119,7 @@ pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<(Run, Json), Failure
     };
     let (Some(statistics), Some(summary)) = (line("statistics"), line("summary")) else {
         let error = String::from_utf8_lossy(&output.stderr);
-        // The last line says why it ended.
+        // The last line has the reason why the process failed.
         let reason = error
             .lines()
             .last()
@@ -152,7 +152,7 @@ fn read(statistics: &Json, summary: &Json) -> Run {
     }
 }
 
-/// Every number of a run: those of its phases are added up.
+/// All numbers in the statistics of a run; those of its phases are added up.
 fn counters(statistics: &Json) -> BTreeMap<String, f64> {
     let mut counters = BTreeMap::new();
     let phases = statistics["phases"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Reading alone: how fast the files can be read when nothing is done with their bytes.
+//! Raw reads: how fast the files can be read if nothing is done with their bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 /// Bytes of one read.
 const READ_BYTES: u64 = 1 << 20;
-/// Bytes that a thread takes at a time.
+/// The bytes that a thread reads at a time.
 const SHARE_BYTES: u64 = 16 * READ_BYTES;
 
 /// Reading the files with large reads, without a check.
@@ -24,7 +24,7 @@ pub(crate) struct RawRead {
     pub(crate) cache: Cache,
     pub(crate) threads: u16,
     pub(crate) bytes: u64,
-    /// One for each round.
+    /// The time of each round, in seconds.
     pub(crate) seconds: Vec<f64>,
 }
 
@@ -55,7 +55,7 @@ fn failed(path: &Path, cause: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be read: {cause}", path.display()))
 }
 
-/// Reads all files with `threads` threads, each one share after the other. Returns the bytes read.
+/// Reads all files with `threads` threads; each thread reads one share after another. Returns the bytes read.
 fn read(files: &[PathBuf], threads: u16) -> Result<u64, Failure> {
     let mut shares = Vec::new();
     for path in files {
@@ -91,7 +91,7 @@ fn read_share(path: &Path, from: u64, buffer: &mut [u8]) -> io::Result<u64> {
     }
 }
 
-/// Brings the files into the cache, or out of it.
+/// Loads the files into the cache, or drops them from it.
 pub(crate) fn prepare(cache: Cache, files: &[PathBuf]) -> Result<(), Failure> {
     for path in files {
         let file = File::open(path).map_err(|cause| failed(path, &cause))?;

@@ -1,4 +1,4 @@
-//! The results of a run of `bench`: as written, as saved under a name, and compared with what was saved.
+//! The results of a run of `bench`: writing, loading, and comparing them with saved ones.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,12 +14,12 @@ use super::raw::RawRead;
 use crate::failure::Failure;
 use crate::size;
 
-/// The version of the form that is written and read.
+/// The version of the format that is written and read.
 const FORM: u32 = 1;
 /// 1970-01-01 as a [`Moment`].
 const MOMENT_OF_1970: i64 = 116_444_736_000_000_000;
 
-/// What was measured, on what, and when. Results saved before some of it was kept are without it.
+/// The measurements, with the database, the machine and the time. Fields added later are empty in older saved results.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Results {
     kind: String,
@@ -33,7 +33,7 @@ pub(crate) struct Results {
     pub(crate) database: Subject,
     files: Vec<String>,
     processors: usize,
-    /// Rounds: runs of each cell that could run.
+    /// The number of rounds: runs of each cell that could run.
     #[serde(default)]
     pub(crate) repeat: u16,
     #[serde(default)]
@@ -53,7 +53,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// In words.
+    /// The database in words.
     pub(crate) fn text(&self) -> String {
         let version = self.db_version.and_then(|version| format::version::product(u16::try_from(version).ok()?));
         let parts = [
@@ -70,7 +70,7 @@ impl Subject {
 pub(crate) struct Change {
     /// Time now, divided by the time then.
     pub(crate) ratio: f64,
-    /// No run of one is as fast as a run of the other.
+    /// Whether all runs of one are faster than all runs of the other.
     pub(crate) is_outside_noise: bool,
 }
 
@@ -80,7 +80,7 @@ impl Change {
         (self.ratio - 1.0) * 100.0
     }
 
-    /// In words.
+    /// The change in words.
     pub(crate) fn text(&self) -> String {
         let noise = if self.is_outside_noise { "" } else { " (within noise)" };
         format!("{:+.1} %{noise}", self.percent())
@@ -88,7 +88,7 @@ impl Change {
 }
 
 impl Results {
-    /// Nothing measured yet.
+    /// Results without measurements.
     pub(crate) fn new(files: &[PathBuf], repeat: u16) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
         let ticks = i64::try_from(now).ok().and_then(|now| now.checked_mul(1000 * Moment::MILLISECOND));
@@ -111,7 +111,7 @@ impl Results {
         }
     }
 
-    /// As JSON, with what follows from the runs of each cell.
+    /// The results as JSON, with the figures derived from the runs of each cell.
     pub(crate) fn json(&self) -> Result<String, Failure> {
         let unwritten = |error| Failure::unable(format!("the results cannot be written as JSON: {error}"));
         let mut json = serde_json::to_value(self).map_err(unwritten)?;
@@ -125,7 +125,7 @@ impl Results {
         Ok(format!("{json:#}\n"))
     }
 
-    /// What was measured and on what, by name.
+    /// The facts about database and machine, by name.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("database", self.database.text()), ("files", self.files.join(", "))];
         facts.extend(self.machine.facts());
@@ -135,13 +135,13 @@ impl Results {
         facts
     }
 
-    /// Reading alone, in the cache state of a cell and with as many threads.
+    /// The raw reads in the cache state of a cell and with as many threads.
     pub(crate) fn raw(&self, cell: &Cell) -> Option<&RawRead> {
         let of_cell = |raw: &&RawRead| (raw.cache, raw.threads) == (cell.cache, cell.maxdop);
         self.raw.iter().find(of_cell).filter(|raw| !raw.seconds.is_empty())
     }
 
-    /// How many times as fast as the same with the fewest threads.
+    /// The speed relative to the same cell with the fewest threads.
     pub(crate) fn speed_up(&self, cell: &Measured) -> Option<f64> {
         let is_like = |other: &&Measured| Cell { maxdop: cell.cell.maxdop, ..other.cell } == cell.cell;
         let seconds = |cell: &Measured| cell.median(|run| run.seconds);
@@ -150,7 +150,7 @@ impl Results {
         measured(&cell).then(|| seconds(fewest) / seconds(cell))
     }
 
-    /// The cell of these results that is like `cell`. What was saved with 0 threads had one per processor.
+    /// The cell of these results that corresponds to `cell`. A cell saved with 0 threads used one per processor.
     pub(crate) fn like(&self, cell: &Cell) -> Option<&Measured> {
         let threads = |maxdop: u16| if maxdop == 0 { self.processors } else { usize::from(maxdop) };
         let is_like = |other: &&Measured| {
@@ -160,7 +160,7 @@ impl Results {
         self.cells.iter().find(is_like).filter(|cell| !cell.runs.is_empty())
     }
 
-    /// How a cell has changed since these results; `None` if they do not have it, or it did not run.
+    /// How a cell has changed since these results; `None` if they lack it, or it did not run.
     pub(crate) fn change(&self, now: &Measured) -> Option<Change> {
         let then = self.like(&now.cell).filter(|_| !now.runs.is_empty())?;
         let ((then_fastest, then_slowest), (fastest, slowest)) = (then.spread(), now.spread());
@@ -179,10 +179,10 @@ impl Results {
     }
 }
 
-/// Results that were saved as JSON.
+/// Parses results that were saved as JSON.
 ///
 /// # Errors
-/// If they are none, or of a newer form.
+/// If the text is not results, or has a newer format.
 pub(super) fn read(text: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match (results.kind.as_str(), results.v) {
@@ -196,7 +196,7 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
 mod tests {
     use super::*;
 
-    /// As `--save` wrote it before machine, database and raw reads were kept.
+    /// As `--save` wrote it before machine, database and raw reads were saved.
     const OLD: &str = r#"{"kind": "bench", "v": 1, "version": "0.1.0", "files": ["a.mdf"], "processors": 2, "cells": [
         {"cell": "full dop 0 memory default warm", "configuration": "full", "maxdop": 0, "memory": null, "cache": "warm",
          "counters": {}, "runs": [{"seconds": 0.25, "bytes": 100.0, "cpu_seconds": 0.2, "read_wait_seconds": 0.0,
@@ -233,7 +233,7 @@ mod tests {
         };
         results.cells = vec![with(4, 0.25), with(1, 1.0), with(8, 0.01)];
         let speed_ups: Vec<Option<f64>> = results.cells.iter().map(|cell| results.speed_up(cell)).collect();
-        // What is too small to measure has none.
+        // A cell that is too small to measure has no speed-up.
         assert_eq!(speed_ups, [Some(4.0), Some(1.0), None]);
     }
 }

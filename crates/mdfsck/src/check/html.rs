@@ -38,10 +38,10 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A page does not replace what a plan is made of.
+/// Refuses a page among the files of a plan.
 ///
 /// # Errors
-/// If it is in the folder of the plan.
+/// If the page is in the folder of the plan.
 pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failure> {
     match (page, fs::canonicalize(plan)) {
         (Some(page), Ok(plan)) if place(page).starts_with(&plan) => Err(Failure::usage(format!(
@@ -52,10 +52,10 @@ pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failur
     }
 }
 
-/// A page holds the report of one database.
+/// Refuses a page for several databases: it holds the report of one.
 ///
 /// # Errors
-/// If one is asked for.
+/// If a page is requested.
 pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Result<(), Failure> {
     match &arguments.results.html {
         None => Ok(()),
@@ -67,10 +67,10 @@ pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Re
     }
 }
 
-/// Where the page goes. It is known before the run that something can be written there.
+/// The target of the page, tested for write access before the run.
 ///
 /// # Errors
-/// If it is one of the files that are checked, or any SQL Server file, or nothing can be written there.
+/// If the target is one of the files that are checked, or any SQL Server file, or cannot be written.
 pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Result<Option<Target>, Failure> {
     let Some(path) = &arguments.results.html else { return Ok(None) };
     let inputs: Vec<&Path> = source.files().iter().map(|file| file.path.as_path()).collect();
@@ -78,7 +78,7 @@ pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Res
     Target::at(path).map(Some)
 }
 
-/// Writes the page. Returns the bits of the exit status for what went wrong: the results are there all the same.
+/// Writes the page. Returns the exit-status bits for a page that cannot be written; the results are not affected.
 pub(super) fn write(target: Target, arguments: &CheckArguments, ended: &Ended<'_>, status: u8) -> u8 {
     let Ended { report, source, database, started } = *ended;
     let repeated = Repeated::of(arguments);

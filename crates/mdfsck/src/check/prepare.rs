@@ -1,4 +1,4 @@
-//! What comes before a check of one database: it is opened, recovered, and what the check may use is settled.
+//! Prepares the check of one database: opens and recovers it, and decides which memory the check may use.
 
 use catalog::Database;
 use check::part::Fingerprint;
@@ -13,22 +13,22 @@ use crate::input::{Input, Reading};
 use crate::spool::Spool;
 use crate::{audit, recover, scope, size};
 
-/// A database that can be checked.
+/// A database that is ready to be checked.
 pub(crate) struct Prepared<'i> {
-    /// Its pages, if they are recovered.
+    /// The result of recovery, with the recovered pages, if any.
     pub(crate) recovered: recover::Outcome<'i>,
-    /// Its catalog.
+    /// The catalog of the database.
     pub(crate) database: Database,
-    /// What was read for it, if other processes must have read the same.
+    /// The fingerprint of the catalog, if other processes must have read the same catalog.
     pub(crate) catalog: Fingerprint,
-    /// How it is checked.
+    /// The options of the check.
     pub(crate) options: Options,
 }
 
-/// Reads the catalog, recovers the database with its log, and settles what the check may use.
+/// Reads the catalog, recovers the database with its log, and decides which memory the check may use.
 ///
 /// # Errors
-/// If it cannot be checked so.
+/// If the database cannot be checked with these options.
 pub(crate) fn prepare<'i>(
     arguments: &CheckArguments,
     input: &'i Input,
@@ -36,7 +36,7 @@ pub(crate) fn prepare<'i>(
     what: &What<'_>,
 ) -> Result<Prepared<'i>, Failure> {
     let memory = arguments.recovery.room.memory;
-    // What is kept of objects is memory too; databases that are checked side by side share it.
+    // Cached pieces of objects count as memory too; databases that are checked side by side share the cache.
     let held = source::storage::held_bytes() / u64::from(arguments.databases.max(1));
     let source = input.pages();
     let common = what.spread.common();
@@ -75,7 +75,7 @@ pub(crate) fn prepare<'i>(
     };
     let least = check::minimum_memory_bytes(pages, &database, &options);
     if let Some(granted) = memory {
-        // What recovery has in memory makes room for the check.
+        // Recovered pages leave memory if the check needs it.
         let least = least.saturating_add(held);
         if granted < least.saturating_add(recovered.kept_bytes()) {
             recovered.keep_at_most(granted.saturating_sub(least))?;
@@ -88,7 +88,7 @@ pub(crate) fn prepare<'i>(
     Ok(prepared)
 }
 
-/// Runs `act` with the pages, which are read no faster than allowed.
+/// Runs `act` with pages that are read no faster than allowed.
 pub(crate) fn throttled<R>(
     arguments: &CheckArguments,
     source: &dyn PageSource,
@@ -103,7 +103,7 @@ pub(crate) fn throttled<R>(
 /// Opens the database.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// If the database cannot be opened.
 pub(crate) fn open(
     arguments: &CheckArguments,
     what: &What<'_>,
@@ -166,7 +166,7 @@ fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Fa
     Ok(Scope::Tables(ids))
 }
 
-/// A grant that is too small is refused before the run, with the minimum.
+/// Refuses a grant that is too small, and names the minimum.
 fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(), Failure> {
     if granted >= least {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Ctrl+C clears the bar.
+//! Clears the bar on Ctrl+C.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
@@ -21,7 +21,7 @@ pub(super) fn clear_bar_on_signals() {
     ONCE.call_once(|| {
         let flags = [SIGINT, SIGTERM].map(|signal| (signal, Arc::new(AtomicBool::new(false))));
         let watched = flags.clone();
-        // Without the thread the signals must keep their effect.
+        // If the thread cannot be started, the signals must keep their effect.
         let watcher = thread::Builder::new().name("signals".to_owned()).spawn(move || {
             loop {
                 thread::park_timeout(TICK);
