@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let (paths, unchecked, mut status) = find_all(&arguments.paths);
     let (media, unread) = read_media(&paths);
     status |= unread;
-    // Why none of the files is a backup was said.
+    // The reason why none of the files is a backup was already reported.
     if media.is_empty() && status != 0 {
         return Ok(status);
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let written = match (script_file, &arguments.script) {
         (None, Some(_)) => output::print(|out| write_script(out)),
         (target, _) => {
-            // The script is there even if nobody reads the list.
+            // Writes the script first, so that it exists even if nothing reads the list.
             let scripted = target.map_or(Ok(()), |target| target.write(write_script));
             status |= scripted.map_or_else(Failure::report, |()| 0);
             output::print(|out| {
@@ -86,7 +86,7 @@ fn print(found: &[Found<'_>], is_json: bool, out: &mut dyn io::Write) -> io::Res
     Ok(())
 }
 
-/// Where the script goes; `None` for standard output, and without one.
+/// The file of the script; `None` if it goes to standard output, or if there is none.
 fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
     let Some(path) = arguments.script.as_deref().filter(|path| path.as_os_str() != "-") else {
         return match arguments.script.is_some() && arguments.json {
@@ -94,15 +94,15 @@ fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
             false => Ok(None),
         };
     };
-    // A pipe or a terminal may be there; a file may not.
+    // The path may be an existing pipe or terminal, but not an existing file.
     if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return Err(Failure::file_exists(path));
     }
     Target::at_new(path).map(Some)
 }
 
-/// Of several copies of a backup on the path that is asked for, takes the first with which a restore succeeds. With the bits of
-/// the exit status for those that are damaged.
+/// If backups on the requested path are damaged and have copies, replaces each by the first copy with which a restore succeeds.
+/// Returns the exit-status bits for the damaged ones.
 fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, verifier: &Verifier<'_>) -> u8 {
     let path = match &arguments.at {
         Some(at) => {
@@ -119,7 +119,7 @@ fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, 
     if passed_over.is_empty() { 0 } else { Failure::CORRUPT }
 }
 
-/// What is to be said of a database, with the bits of the exit status.
+/// The report about a database, and its exit-status bits.
 fn look<'a>(
     database: &'a DatabaseChains,
     arguments: &ChainArguments,
@@ -161,9 +161,8 @@ fn look<'a>(
     (found, status)
 }
 
-/// The files that were named, and the backup files in the folders that were, each once; what of them may hold a backup and is not read,
-/// with the reason; and the bits of the exit status for
-/// what cannot be read, which is reported.
+/// The named files, and the backup files in the named folders, each once; the reasons why files that may hold a backup are not
+/// read; and the exit-status bits for files that cannot be read, which are reported.
 pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>, u8) {
     let mut search = Search::default();
     for path in named {
@@ -174,13 +173,13 @@ pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>, u8) {
     }
     let Search { mut paths, unchecked, status } = search;
     paths.sort();
-    // A link beside its target is the same file.
+    // A link and its target in the same folder are one file.
     let mut seen = BTreeSet::new();
     paths.retain(|path| storage::canonical(path).map_or(true, |file| seen.insert(file)));
     (paths, unchecked, status)
 }
 
-/// What the labels of these files say, and the bits of the exit status for those that hold no backup or cannot be read.
+/// Reads the labels of these files. Also returns the exit-status bits for files that hold no backup or cannot be read.
 pub(crate) fn read_media(paths: &[PathBuf]) -> (Vec<BackupMedia>, u8) {
     let (mut media, mut status) = (Vec::new(), 0);
     for path in paths {
@@ -196,7 +195,7 @@ pub(crate) fn read_media(paths: &[PathBuf]) -> (Vec<BackupMedia>, u8) {
     (media, status)
 }
 
-/// Backup files that were found, and the bits of the exit status for what could not be read.
+/// The backup files that were found, and the exit-status bits for files that could not be read.
 #[derive(Default)]
 struct Search {
     paths: Vec<PathBuf>,
@@ -229,16 +228,16 @@ impl Search {
 
     fn file(&mut self, path: PathBuf) {
         match storage::kind(&path) {
-            // A pipe, a link to a folder.
+            // For example, a pipe, or a link to a folder.
             Ok(Kind::Folder | Kind::Pipe | Kind::Other) => {}
-            // A link that leads nowhere: what it was is known by its name only.
+            // A dangling link, for example: only its name can show whether it was a backup.
             Err(cause) if plan::has_backup_name(&path) || storage::may_be_there(&path, &cause) => {
                 self.unread(&path, &cause)
             }
             Err(_) => {}
             Ok(_) => match source::starts_backup(&path) {
                 Ok(true) => self.paths.push(path),
-                // Its start may be damaged.
+                // The start of the file may be damaged.
                 Ok(false) if plan::is_lost_backup(&path) => {
                     warn(backup::no_set(&path));
                     self.status |= Failure::UNABLE;

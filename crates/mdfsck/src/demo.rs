@@ -19,16 +19,16 @@ Examples:
   mdfsck demo
   mdfsck demo /tmp/demo && mdfsck check /tmp/demo/3-lost-write";
 
-/// Small enough for a second, large enough for trees of several levels.
+/// The size of the database: checked in a second, but large enough for trees of several levels.
 const BYTES: u64 = 10 << 20;
 const SEED: u64 = 42;
-/// Findings shown for each damage.
+/// The number of findings shown for each damage.
 const SHOWN: usize = 2;
 const WIDTH: usize = 96;
 
 /// Folder of the sound database.
 const SOUND: &str = "0-sound";
-/// Folder, kind, and why it matters.
+/// For each damage, its folder, its kind, and why it matters.
 const DAMAGE: [(&str, Kind, &str); 5] = [
     ("1-bit-rot", Kind::BitRot, "A disk gives back a page that differs in one bit from what was written."),
     (
@@ -70,7 +70,7 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Removes what an earlier demo left. A folder with anything else is left alone.
+/// Deletes the files of an earlier demo. Refuses a folder with other files.
 fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -80,7 +80,7 @@ fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
         let found = std::fs::read_dir(folder).and_then(|found| found.collect::<io::Result<Vec<_>>>());
         Ok(found.map_err(failed(folder))?.iter().map(std::fs::DirEntry::path).collect())
     };
-    // What a link leads to is not the demo's.
+    // A symbolic link does not belong to a demo, whatever it leads to.
     let is_own = |path: &Path, is_kind: fn(&std::fs::Metadata) -> bool| {
         std::fs::symlink_metadata(path).is_ok_and(|metadata| is_kind(&metadata))
     };
@@ -109,7 +109,7 @@ fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
     old.iter().try_for_each(|path| std::fs::remove_file(path).map_err(failed(path)))
 }
 
-/// What a check gave.
+/// The result of a check.
 struct Checked {
     report: Report,
     database: Database,
@@ -124,13 +124,13 @@ fn check(files: &[PathBuf]) -> Result<Checked, Failure> {
     Ok(Checked { report, database, milliseconds: begin.elapsed().as_millis() })
 }
 
-/// One damage: what happened, what the check reports, what that means.
+/// Prints one damage: what was done, what the check reports, and what that means.
 fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
     let Checked { report, database, milliseconds } = checked;
     writeln!(out, "\n{story}\n  {}: {what}", file.display())?;
     writeln!(out, "  checked in {milliseconds} ms: {} findings", report.findings.len())?;
     let names = Names { database: &report.database.name, database_id: report.database.id, command: "CHECKDB" };
-    // Causes come before what follows from them; a repeated message says little.
+    // Shows causes before their consequences, and each message once.
     let mut order: Vec<Cow<'_, Finding>> = report.findings.iter().collect();
     order.sort_by_key(|finding| finding.check.follows_from_another());
     let mut shown: Vec<Cow<'_, Finding>> = Vec::new();
@@ -155,7 +155,7 @@ fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn W
     }
 }
 
-/// Breaks text between words.
+/// Writes text in lines with a margin, broken between words.
 fn indent(text: &str, margin: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -1,6 +1,6 @@
 //! `--errorlog-line` and `--log`: the line about a run that DBCC writes to the error log.
 //!
-//! Nothing here changes the verdict: what cannot be written is a warning.
+//! Nothing here changes the verdict: a line that cannot be written causes a warning.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -23,10 +23,10 @@ pub(crate) enum ErrorLog {
     File(PathBuf, File),
 }
 
-/// Requires that the line does not go to the file of the results, which is replaced at the end.
+/// Refuses the file of the results, which is replaced at the end, as the file of the line.
 ///
 /// # Errors
-/// If both are one file.
+/// If both are the same file.
 pub(crate) fn refuse_results(line: Option<&Path>, output: Option<&Path>) -> Result<(), Failure> {
     let (Some(line), Some(output)) = (line, output) else { return Ok(()) };
     let place = |path: &Path| {
@@ -44,7 +44,7 @@ pub(crate) fn refuse_results(line: Option<&Path>, output: Option<&Path>) -> Resu
 }
 
 impl ErrorLog {
-    /// The file at `path`, or stderr for `-`. Opened before the run, so that a path that cannot be written does not cost a
+    /// Opens the file at `path`, or stderr for `-`. Opened before the run, so that a path that cannot be written does not cost a
     /// night.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl ErrorLog {
         Self::among(path, &inputs)
     }
 
-    /// The same, for these input files.
+    /// As [`Self::open`], for these input files.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -69,7 +69,7 @@ impl ErrorLog {
     }
 
     fn append(self, lines: &[String]) {
-        // As in ERRORLOG: time, process, text.
+        // The format of ERRORLOG: time, process, text.
         let prefix = format!("{} {:<12}", now(), format!("spid{}", process::id()));
         let text: String = lines.iter().map(|line| format!("{prefix}{line}\n")).collect();
         match self {
@@ -98,7 +98,7 @@ pub(crate) fn write(error_log: Option<ErrorLog>, to_system: bool, lines: &[Strin
     }
 }
 
-/// Who runs the program, as `DOMAIN\user` or `host\user`.
+/// The user who runs the program, as `DOMAIN\user` or `host\user`.
 pub(crate) fn who() -> String {
     let variable = |names: [&str; 2]| names.iter().find_map(|name| env::var(name).ok()).filter(|name| !name.is_empty());
     let user = variable(["USERNAME", "USER"]).or_else(|| variable(["LOGNAME", "LOGNAME"])).unwrap_or_else(user_id);
@@ -130,20 +130,20 @@ pub(crate) fn host() -> Option<String> {
     env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
 }
 
-/// The time as ERRORLOG has it, to hundredths of a second, in UTC.
+/// The time in the format of ERRORLOG, to hundredths of a second, in UTC.
 fn now() -> String {
     const DAYS_1900_TO_1970: i32 = 25_567;
     const DAY_SECONDS: u64 = 86_400;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let days = i32::try_from(since.as_secs() / DAY_SECONDS).unwrap_or_default();
-    // A datetime counts in 1/300 second.
+    // A datetime counts ticks of 1/300 second.
     let ticks = (since.as_secs() % DAY_SECONDS) as u32 * 300 + since.subsec_millis() * 3 / 10;
     let mut text = datetime_text(ticks, days.saturating_add(DAYS_1900_TO_1970)).unwrap_or_default();
     text.pop();
     text
 }
 
-/// How bad the verdict is.
+/// The severity of a line, by the verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Severity {
     Error,
@@ -169,7 +169,7 @@ fn send(line: &str, severity: Severity) -> Result<(), String> {
     send_to(socket, line, severity).map_err(|cause| format!("{}: {cause}", socket.display()))
 }
 
-/// A datagram of RFC 3164. The time is left out: the daemon sets it.
+/// Sends a datagram of RFC 3164. It has no time: the daemon sets it.
 #[cfg(unix)]
 fn send_to(socket: &Path, line: &str, severity: Severity) -> std::io::Result<()> {
     const USER: u8 = 1 << 3;
@@ -183,7 +183,7 @@ fn send_to(socket: &Path, line: &str, severity: Severity) -> std::io::Result<()>
     daemon.send_to(text.as_bytes(), socket).map(drop)
 }
 
-/// The Application log, by the system's own program: event 957, because it takes no number above 1000.
+/// Writes to the Application log with the system's own program: event 957, because it accepts no number above 1000.
 #[cfg(windows)]
 fn send(line: &str, severity: Severity) -> Result<(), String> {
     let kind = match severity {

@@ -1,4 +1,4 @@
-//! Files of `mdfsck events` and `mdfsck checkpoints`: told apart by content, read event by event.
+//! The files of `mdfsck events` and `mdfsck checkpoints`: identified by content, read event by event.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::failure::{Failure, unreadable, warn};
 /// Faults that are shown per file; the others are counted.
 const SHOWN_FAULTS: u64 = 10;
 
-/// What a file is.
+/// The content of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
     /// Events, or an error log.
@@ -24,10 +24,10 @@ pub(crate) enum Content {
     Other,
 }
 
-/// What the file at `path` is.
+/// Identifies the file at `path`.
 ///
 /// # Errors
-/// If it cannot be read, or is no file.
+/// If the file cannot be read, or the path is not a file.
 pub(crate) fn content(path: &Path) -> Result<Content, Failure> {
     let failed = |cause| unreadable(path, &cause);
     let PathKind::File { .. } = storage::kind(path).map_err(failed)? else {
@@ -44,7 +44,7 @@ pub(crate) fn content(path: &Path) -> Result<Content, Failure> {
     })
 }
 
-/// Reads the events of a file, in either form.
+/// Reads the events of an event file or an XML file.
 pub(crate) struct EventReader {
     path: PathBuf,
     form: Form,
@@ -57,10 +57,10 @@ enum Form {
 }
 
 impl EventReader {
-    /// Opens a file of this kind; of an event file only events with one of `names` are decoded, all if there are none.
+    /// Opens a file of this kind. Of an event file, only events with one of `names` are decoded; all of them if `names` is empty.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub(crate) fn open(path: &Path, kind: Kind, names: &[String]) -> Result<Self, Failure> {
         let unable = |cause: String| Failure::unable(format!("{}: {cause}", path.display()));
         let file = SharedFile::open(path).map(FromStart::new).map_err(|cause| unreadable(path, &cause))?;
@@ -75,12 +75,12 @@ impl EventReader {
         Ok(Self { path: path.to_owned(), form, faults: 0 })
     }
 
-    /// Faults so far.
+    /// The number of faults so far.
     pub(crate) fn faults(&self) -> u64 {
         self.faults
     }
 
-    /// What ring buffers in the file say is missing.
+    /// The events that ring buffers in the file report as missing.
     pub(crate) fn ring_buffer(&self) -> RingBuffer {
         match &self.form {
             Form::Xel(_) => RingBuffer::default(),
@@ -95,12 +95,12 @@ impl EventReader {
         }
     }
 
-    /// Hands over each event, and passes over faults.
+    /// Passes each event to `event`, and ignores faults.
     pub(crate) fn each_quietly(&mut self, event: impl FnMut(Event) -> std::io::Result<()>) -> std::io::Result<()> {
         std::iter::from_fn(|| self.next()).flatten().try_for_each(event)
     }
 
-    /// Hands over each event. `fault` gets the first faults as text, after they are reported.
+    /// Passes each event to `event`. Reports the first faults, and passes their texts to `fault`.
     pub(crate) fn each(
         &mut self,
         mut event: impl FnMut(Event) -> std::io::Result<()>,

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &EventsArguments) -> Result<u8, Failure> {
     Ok(run.status)
 }
 
-/// Which form of events the file at `path` has.
+/// The format of the events in the file at `path`.
 fn kind(path: &Path) -> Result<Kind, Failure> {
     match content(path)? {
         Content::Events(kind @ (Kind::Xel | Kind::Xml)) => Ok(kind),
@@ -93,7 +93,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Hands over the events of a file that are wanted, and adds them up.
+    /// Passes the requested events of a file to `write`, and counts them.
     fn each(
         &mut self,
         path: &Path,

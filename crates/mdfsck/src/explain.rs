@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The keys; a pasted `Msg 8976, Level 16, State 1` without quotes is one.
+/// Splits the words into keys; a pasted `Msg 8976, Level 16, State 1` without quotes is one key.
 fn keys(words: &[String]) -> Vec<String> {
     let is_pasted = words.first().is_some_and(|first| {
         let first = first.trim_end_matches(':');

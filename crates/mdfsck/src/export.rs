@@ -25,18 +25,18 @@ use crate::recover::Outcome;
 use crate::spool::Spool;
 use crate::{output, progress, recover};
 
-/// Most bytes of a backup from standard input that are kept.
+/// The most bytes of a backup from standard input that are kept.
 const SPOOL_BYTES: u64 = 100 << 30;
 
-/// A database whose rows are read, as recovery leaves it.
+/// A database after recovery, whose rows are read.
 pub(crate) struct Opened<'a> {
     pub(crate) pages: &'a dyn PageSource,
     pub(crate) database: &'a Database,
-    /// What recovery has in memory.
+    /// The memory of recovered pages, in bytes.
     pub(crate) kept_bytes: u64,
 }
 
-/// Opens the database, recovers it, and calls `work` with it and the listener, which `work` drops before it prints.
+/// Opens the database, recovers it, and passes it and the listener to `work`, which drops the listener before it prints.
 pub(crate) fn with_database(
     options: &DatabaseArguments,
     stop: &StopArguments,
@@ -102,7 +102,7 @@ struct Run<'a> {
     database: &'a Database,
     plan: &'a Plan,
     texts: Option<&'a Definitions>,
-    /// Bytes of memory for what is at hand.
+    /// Memory left beside the fixed part, in bytes.
     bytes_left: u64,
     threads: usize,
 }
@@ -118,12 +118,12 @@ impl Run<'_> {
         progress.phase("export", self.plan.pages(self.database));
         let (mut tables, mut left_out, mut listed) = (Vec::new(), Vec::new(), 0);
         for planned in &self.plan.tables {
-            // Made again for each: thousands of them take more memory than their names.
+            // Built again for each table: thousands of them take more memory than their names.
             let (exported, mut pages) = match Table::of(self.database, planned.object_id) {
                 Ok(table) => self.table(&table, &planned.destination, progress)?,
                 Err(why) => (nothing(planned.object_id, &planned.name, &why), LeftOut::default()),
             };
-            // All tables share the room of one list.
+            // All tables together list at most `MOST_LISTED` pages.
             pages.cut_to(MOST_LISTED - listed);
             listed += pages.listed.len();
             if pages.is_cut {
@@ -153,7 +153,7 @@ impl Run<'_> {
         Ok((tables, definitions))
     }
 
-    /// Writes the rows of a table. Also gives the pages that were left out.
+    /// Writes the rows of a table. Also returns the pages that were left out.
     fn table(
         &self,
         table: &Table,
@@ -193,7 +193,7 @@ impl Run<'_> {
         })
     }
 
-    /// The foreign keys of all tables, to be added when their rows are there.
+    /// Writes the foreign keys of all tables, which are added once the rows are loaded.
     fn foreign_keys(&self) -> Result<(), Failure> {
         let (Some(path), Some(texts)) = (&self.plan.foreign_keys, self.texts) else { return Ok(()) };
         let tables: Vec<i32> = self.plan.tables.iter().map(|planned| planned.object_id).collect();
@@ -227,11 +227,11 @@ impl Run<'_> {
     }
 }
 
-/// Pages of a table that were left out, for what salvages them.
+/// Pages of a table that were left out and may be salvaged.
 #[derive(Default)]
 struct LeftOut {
     listed: Vec<(PageId, Why)>,
-    /// Not all of those that may have rows to salvage.
+    /// Whether the list lacks pages that may have rows to salvage.
     is_cut: bool,
 }
 
@@ -266,7 +266,7 @@ fn exported(table: &Table, destination: &Destination, written: Written, left_out
     }
 }
 
-/// A table without a file.
+/// The entry of a table without a file.
 fn nothing(object_id: i32, name: &str, why: &NoRows) -> Exported {
     Exported {
         object: name.to_owned(),

@@ -1,4 +1,4 @@
-//! `mdfsck extract`: the data files in a backup, or as recovery leaves them.
+//! `mdfsck extract`: writes the data files in a backup, as they are there or as recovery leaves them.
 
 mod recovered;
 
@@ -13,9 +13,9 @@ use crate::cli::ExtractArguments;
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::output;
 
-/// Pages copied at once.
+/// Pages copied at a time.
 const CHUNK_PAGES: u32 = 128;
-/// Part of the file names: the files lack the changes of the backup's log.
+/// Part of the file names: the files lack the changes that are only in the backup's log.
 const MARK: &str = "not-recovered";
 
 pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
@@ -40,16 +40,16 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&pages.read_faults()))
 }
 
-/// Fills a buffer with the pages from one on; returns how many of them are missing.
+/// Fills a buffer with consecutive pages, from the given one; returns how many of them are missing.
 type Fill<'f> = dyn FnMut(PageId, &mut [u8]) -> Result<u64, Failure> + 'f;
 
-/// The files to be written, each under a name of its own until all are complete.
+/// The files to be written. Each has a temporary name until all are complete.
 struct Targets {
     files: Vec<(DataFile, PathBuf)>,
 }
 
 impl Targets {
-    /// One for each data file, in `folder`, which is created. No existing file is one, so that no input is.
+    /// Plans a new file in `folder`, which is created, for each data file. Refuses existing files, so no input is overwritten.
     fn new(pages: &dyn PageSource, folder: &Path, mark: &str) -> Result<Self, Failure> {
         let names: Vec<(u16, String)> = pages.files().iter().map(|file| (file.file_id, name(pages, file))).collect();
         let targets = targets(&names, mark).into_iter().map(|name| folder.join(name));
@@ -77,7 +77,7 @@ impl Targets {
         self.files.iter().try_fold(0, |missing, (file, target)| Ok(missing + extract(file, &partial(target), fill)?))
     }
 
-    /// Gives the files their names, and prints them.
+    /// Renames the files to their targets, and prints them.
     fn finish(&self) -> Result<(), Failure> {
         for (_, target) in &self.files {
             finish(&partial(target), target)?;
@@ -86,10 +86,10 @@ impl Targets {
         Ok(())
     }
 
-    /// Removes what was written.
+    /// Deletes the partial files.
     fn discard(&self) {
         for (_, target) in &self.files {
-            // One that cannot be removed is completed, or refused, by the next run.
+            // A file that cannot be deleted is completed, or refused, by the next run.
             let _ = fs::remove_file(partial(target));
         }
     }
@@ -99,8 +99,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name of the file, or its name on the server; no path in a backup is used. What a snapshot becomes is no sparse file any more: it
-/// is named as the file of its database.
+/// The name of the file, or its name on the server; no path in a backup is used. The copy of a snapshot is no sparse file: it is
+/// named as the file of its database.
 fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     let place = pages.files().iter().position(|other| other.file_id == file.file_id).unwrap_or_default();
     let base = pages.snapshot().and_then(|snapshot| snapshot.bases().nth(place));
@@ -108,10 +108,10 @@ fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     pages.backup().map_or(own.as_ref(), |backup| backup.physical_name(file.file_id)).to_owned()
 }
 
-/// The names under which files are written, by file ID and name on the server: marked, and each another one.
+/// The names of the files to be written, by file ID and name on the server: marked, and all different.
 fn targets(files: &[(u16, String)], mark: &str) -> Vec<String> {
     let names: Vec<[String; 2]> = files.iter().map(|(file_id, name)| parts(*file_id, name)).collect();
-    // Windows tells no upper case from lower case.
+    // Windows does not distinguish upper and lower case.
     let key = |parts: &[String; 2]| parts.concat().to_lowercase();
     let is_alone = |one: &[String; 2]| names.iter().filter(|other| key(other) == key(one)).count() == 1;
     let marked = |((file_id, _), parts): (&(u16, String), &[String; 2])| {
@@ -124,7 +124,7 @@ fn targets(files: &[(u16, String)], mark: &str) -> Vec<String> {
     files.iter().zip(&names).map(marked).collect()
 }
 
-/// Stem and extension of a name, without what no file system or no Windows can have in it.
+/// Stem and extension of a name, without characters that file systems or Windows do not allow.
 fn parts(file_id: u16, name: &str) -> [String; 2] {
     let base = name.rsplit(['\\', '/', ':']).next().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
@@ -138,7 +138,7 @@ fn parts(file_id: u16, name: &str) -> [String; 2] {
     [stem, extension.to_owned()]
 }
 
-/// Whether Windows takes a name for that of a device, whatever follows its first dot.
+/// Whether Windows treats a name as that of a device, whatever follows its first dot.
 fn is_device(name: &str) -> bool {
     let first = name.split('.').next().unwrap_or_default().trim_end().to_uppercase();
     let is_port = |port: &str| {
@@ -198,7 +198,7 @@ fn extract(file: &DataFile, partial: &Path, fill: &mut Fill<'_>) -> Result<u64, 
     Ok(missing)
 }
 
-/// Renames the file to its target, unless that exists by now.
+/// Renames the file to its target, unless the target exists by now.
 fn finish(partial: &Path, target: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| unwritable(target, &error);
     // Creates the target first, so that a file created meanwhile is not replaced.
@@ -206,7 +206,7 @@ fn finish(partial: &Path, target: &Path) -> Result<(), Failure> {
     fs::rename(partial, target).map_err(failed)
 }
 
-/// Reads pages; missing ones are zeros, and counted.
+/// Reads pages; fills missing ones with zeros and returns their number.
 fn read(pages: &BackupPages, first: PageId, bytes: &mut [u8]) -> Result<u64, Failure> {
     if pages.read(first, bytes).is_ok() {
         return Ok(0);

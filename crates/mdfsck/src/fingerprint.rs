@@ -1,4 +1,4 @@
-//! What a few places of a file hold: a file that was written in place, and whose size and times say nothing, holds something else there.
+//! Fingerprints of a few places of a file: they change if the file is rewritten in place without a change of its size and times.
 
 use std::fs::File;
 use std::hash::Hasher as _;
@@ -8,17 +8,17 @@ use std::path::Path;
 use source::storage;
 use twox_hash::XxHash64;
 
-/// Bytes that are read at either end: headers and labels are there.
+/// The bytes read at either end, where headers and labels are.
 const END: u64 = 64 << 10;
-/// Blocks between them, and their size: that of an extent, or a few pages.
+/// The number of blocks read between the ends, and their size: an extent.
 const BLOCKS: u64 = 16;
 const BLOCK: u64 = 16 << 10;
-/// A file that is no larger is read whole.
+/// A file of at most this size is read whole.
 const WHOLE: u64 = 2 * END + BLOCKS * BLOCK;
-/// An odd number that spreads the bits of a size.
+/// An odd number that spreads the bits of a size over all bits.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The fingerprint of a file; `None` of an object, whose tag says more, and of what is no regular file.
+/// The fingerprint of a file; `None` for an object, whose tag says more, and for anything but a regular file.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -28,7 +28,7 @@ pub(crate) fn of(path: &Path) -> io::Result<Option<String>> {
     }
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    // Two sums of 64 bits: neither is meant to resist somebody who looks for a collision.
+    // Two hashes of 64 bits: neither resists somebody who searches for a collision.
     let mut sums = [XxHash64::with_seed(0), XxHash64::with_seed(SPREAD)];
     let mut bytes = Vec::new();
     for (at, length) in places(size) {
@@ -44,7 +44,7 @@ pub(crate) fn of(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(format!("{one:016x}{other:016x}")))
 }
 
-/// Where a file of this size is read: the same places each time.
+/// The offset and length of each place to read in a file of this size; always the same for one size.
 fn places(size: u64) -> Vec<(u64, u64)> {
     if size <= WHOLE {
         return vec![(0, size)];

@@ -6,13 +6,13 @@ use source::{SharedFile, storage};
 
 use crate::failure::Failure;
 
-/// Levels of folders that are searched: backup jobs use one per database and kind.
+/// The depth to which folders are searched: backup jobs use one folder per database and kind.
 pub(crate) const MAX_DEPTH: usize = 8;
 
-/// The paths named, and the subfolders that hold files of the folders among them.
+/// The named paths, with each folder replaced by itself and its subfolders, as far as they hold files.
 ///
 /// # Errors
-/// If a folder is deeper than is searched.
+/// If a folder is nested deeper than the search goes.
 pub(crate) fn with_subfolders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
@@ -20,7 +20,7 @@ pub(crate) fn with_subfolders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure
         if storage::is_folder(path) {
             add_folder(path, MAX_DEPTH, &mut all)?;
         }
-        // What is wrong with it is said where it is read.
+        // An unreadable or empty folder is kept: the reader reports what is wrong with it.
         if all.len() == before {
             all.push(path.clone());
         }
@@ -47,10 +47,10 @@ fn add_folder(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// The files named, and those in the folders named that are wanted, by name. `what` says what these are.
+/// The named files, and the wanted files in the named folders, by name. `what` describes these for error messages.
 ///
 /// # Errors
-/// If a folder cannot be read, or holds no such file.
+/// If a folder cannot be read, or holds no wanted file.
 pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -67,7 +67,7 @@ pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> 
                 unreadable = Some((file, cause));
             }
         }
-        // Whether it is one that is wanted is not known.
+        // The unreadable file may be a wanted one.
         if let (true, Some((file, cause))) = (found.is_empty(), &unreadable) {
             let remedy = source::remedy(cause);
             return Err(Failure::unable(format!("{}: cannot be read: {cause}{remedy}", file.display())));

@@ -102,10 +102,10 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     said.map(|()| 0)
 }
 
-/// The file for a page about a history, which an option names.
+/// The target of a history page, which an option names.
 ///
 /// # Errors
-/// If no page can be written there.
+/// If the target is the history itself or standard output, or cannot be written.
 pub(crate) fn target(option: &str, path: &Path, history: &History) -> Result<Target, Failure> {
     output::refuse_standard_output(option, path)?;
     if place(path) == place(history.path()) {
@@ -114,10 +114,10 @@ pub(crate) fn target(option: &str, path: &Path, history: &History) -> Result<Tar
     Target::at(path)
 }
 
-/// Writes all databases, or one, as a page.
+/// Writes a page about all databases or about one.
 ///
 /// # Errors
-/// If the history cannot be read, or the page not be written. An existing file is then unchanged.
+/// If the history cannot be read or the page cannot be written. An existing file is then unchanged.
 pub(crate) fn write_page(option: &str, path: &Path, (history, filter): (&History, &Filter)) -> Result<(), Failure> {
     let target = target(option, path, history)?;
     let now = history::time::text(SystemTime::now());
@@ -127,7 +127,7 @@ pub(crate) fn write_page(option: &str, path: &Path, (history, filter): (&History
     target.write(|out| out.write_all(&page))
 }
 
-/// A line per database.
+/// Prints one line per database.
 fn states(history: &History, filter: &Filter, is_json: bool) -> Result<(), Failure> {
     let mut rows = Vec::new();
     let read = history.estate(filter, 0, |row| {

@@ -247,12 +247,12 @@ enum Schema {
 }
 
 impl Schema {
-    /// Its name on the command line.
+    /// The name of the schema on the command line.
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// A database of this schema.
+    /// The description of a database of this schema.
     fn describe(self, version: Version, seed: u64, bytes: u64, files: u16) -> Description {
         let description = match self {
             Self::Orders => ::lab::orders::orders(version, seed, bytes),
@@ -272,7 +272,7 @@ fn with_files(mut description: Description, files: u16) -> Description {
     description
 }
 
-/// Tables listed; further ones are only counted.
+/// The most tables listed; further ones are only counted.
 const MOST_LISTED: usize = 50;
 
 /// Writes a database into a folder, which is created if missing.
@@ -304,7 +304,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
     }
 }
 
-/// The data files among the paths, by file id.
+/// The data files among the paths, by file ID.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
 }
@@ -346,7 +346,7 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     if arguments.kind == BackupKind::Diff {
         let then = files(&arguments.since)?;
         write(&then, 1, BackupOptions { in_flight: 0, ..full }, "full")?;
-        // Based on the last of them.
+        // The differential is based on the last full backup.
         let base = Base { files: &then, step: arguments.sets };
         write(&now, 1 + arguments.sets, BackupOptions { base: Some(base), ..full }, "diff")?;
     } else {
@@ -408,10 +408,10 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
 }
 
 fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
-    // Opened only to find the data files among the paths.
+    // Opens the database only to find the data files among the paths.
     let source = DataFiles::open(&arguments.paths)?;
     let files: Vec<PathBuf> = source.files().iter().map(|file| file.path.clone()).collect();
-    // Damaged under a temporary name: a copy with its final name always has the damage too.
+    // Damages the copies under a temporary name, so that a copy with its final name always has the damage.
     let dir = &arguments.output;
     fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
     let staged = tempfile::Builder::new().prefix(".damage.").suffix(".partial").tempdir_in(dir);
@@ -420,7 +420,7 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     let copies = copy(&files, staged.path())?;
     let done = ::lab::damage::damage(&copies, arguments.kind, arguments.seed).map_err(Failure::unable)?;
     for (copy, name) in copies.iter().zip(&final_names) {
-        // Windows syncs only what may be written.
+        // Windows syncs only files that are open for writing.
         let synced = fs::File::options().write(true).open(copy).and_then(|file| file.sync_all());
         synced.and_then(|()| fs::rename(copy, name)).map_err(|cause| refused(name, &cause))?;
     }
@@ -445,7 +445,7 @@ pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Fai
     Ok(copies)
 }
 
-/// Names for copies of files in a folder, none of which may exist there.
+/// The names for copies of files in a folder. None of them may exist there.
 fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let names: Vec<PathBuf> = files.iter().map(|file| folder.join(file.file_name().unwrap_or_default())).collect();
     match names.iter().find(|name| name.exists()) {
@@ -454,7 +454,7 @@ fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure>
     }
 }
 
-/// Why the lab wrote nothing: mostly that it is there already.
+/// The failure for files that the lab could not write, usually because they exist already.
 fn unwritten(error: ::lab::LabError) -> Failure {
     match error {
         ::lab::LabError::Io { path, source } if source.kind() == std::io::ErrorKind::AlreadyExists => {

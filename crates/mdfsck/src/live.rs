@@ -1,6 +1,6 @@
-//! A check of `--history` notes there while it runs what it has done so far, for `mdfsck serve`.
+//! Records the progress of a check in the history while it runs, for `mdfsck serve`.
 //!
-//! A thread of its own does that, so that the check never waits for the history: what cannot be noted is not shown.
+//! A separate thread does that, so that the check never waits for the history. Progress that cannot be recorded is not shown.
 
 mod map;
 
@@ -23,29 +23,29 @@ use crate::failure::warn;
 use crate::keep;
 use map::Map;
 
-/// A check that ends earlier notes nothing.
+/// The shortest interval between two updates; a check that ends earlier records no progress.
 const FIRST: Duration = Duration::from_secs(1);
-/// The most time between two notes: a long check notes its progress less often.
+/// The longest interval between two updates: a long check updates its progress less often.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Notes of the time so far, with one per second at first.
+/// The interval is the time so far divided by this number, within [`FIRST`] and [`LONGEST`].
 const NOTES: u32 = 300;
-/// Notes in a row that another program was in the way of, until the check no longer tries.
+/// The number of consecutive updates that another program may block before the check gives up.
 const TRIES: u32 = 20;
-/// The most time that a check waits for the thread at its end.
+/// The longest time that a check waits for the thread at its end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Stack of the thread, in bytes.
+/// The stack of the thread, in bytes.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Notes the progress of a check until it is dropped.
+/// Records the progress of a check until it is dropped.
 pub(crate) struct Live {
     course: Arc<Running>,
-    /// Dropped, it ends the thread.
+    /// Ends the thread when dropped.
     end: Option<Sender<()>>,
-    /// The thread has ended.
+    /// Disconnected once the thread has ended.
     ended: Receiver<()>,
 }
 
-/// What a check has done so far, as its threads see it.
+/// The progress of a check, shared by its threads.
 struct Running {
     begun: Instant,
     naming: Naming,
@@ -53,16 +53,16 @@ struct Running {
     spilled_bytes: AtomicU64,
     done: AtomicU64,
     phases: Mutex<Phases>,
-    /// Known when the check begins.
+    /// The database; known once the check begins.
     subject: OnceLock<Subject>,
-    /// The pages are read in several passes.
+    /// Whether the pages are read in several passes.
     has_batches: bool,
 }
 
 #[derive(Default)]
 struct Phases {
     list: Vec<(&'static str, f64)>,
-    /// Length of the last one, or 0.
+    /// The number of pages of the last phase, or 0.
     pages: u64,
 }
 
@@ -74,7 +74,7 @@ struct Subject {
 }
 
 impl Live {
-    /// The progress of a check that has begun; `None` if there is no history, or no thread can be had.
+    /// Starts to record the progress of a check; `None` if there is no history, or no thread can be started.
     pub(crate) fn begin(arguments: &CheckArguments, started: SystemTime) -> Option<Self> {
         let path = arguments.results.history.clone().filter(|_| !arguments.estimate_only)?;
         let course = Arc::new(Running {
@@ -105,7 +105,7 @@ impl Live {
         Some(Self { course, end: Some(end), ended })
     }
 
-    /// A listener that passes everything on to `shown`.
+    /// A listener that also passes everything on to `shown`.
     pub(crate) fn beside<'a>(&'a self, shown: Box<dyn Progress + 'a>) -> Box<dyn Progress + 'a> {
         Box::new(Both { shown, course: &self.course })
     }
@@ -114,12 +114,12 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.end = None;
-        // Nothing is ever sent: this waits until the thread has removed what it noted.
+        // Nothing is ever sent: this waits until the thread has removed the progress from the history.
         let _ = self.ended.recv_timeout(FAREWELL);
     }
 }
 
-/// Two listeners.
+/// A listener that passes everything on to `shown`, and records it.
 struct Both<'a> {
     shown: Box<dyn Progress + 'a>,
     course: &'a Running,
@@ -187,7 +187,7 @@ impl Running {
     }
 }
 
-/// The thread that notes.
+/// The thread that writes progress to the history.
 struct Writer {
     path: PathBuf,
     paths: Vec<PathBuf>,
@@ -204,7 +204,7 @@ impl Writer {
         while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(self.wait()) {
             match self.note(&mut note) {
                 Ok(true) => failures = 0,
-                // It was forgotten.
+                // The history has dropped this progress.
                 Ok(false) => break,
                 Err(HistoryError::Busy { .. }) if failures < TRIES => failures += 1,
                 Err(error) => {
@@ -213,11 +213,11 @@ impl Writer {
                 }
             }
         }
-        // Until the check ends.
+        // Waits until the check ends.
         while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(LONGEST) {}
         if let Some((mut history, id)) = note {
-            // Where it cannot be removed it is shown as a check that stopped, until the database is checked again. Another process may
-            // hold the history for a while.
+            // Progress that cannot be removed is shown as a check that stopped, until the database is checked again. Another
+            // process may lock the history for a while, so this retries.
             let begun = Instant::now();
             while matches!(history.end_progress(id), Err(HistoryError::Busy { .. })) && begun.elapsed() < 6 * LONGEST {}
         }
@@ -227,7 +227,7 @@ impl Writer {
         (self.course.begun.elapsed() / NOTES).clamp(FIRST, LONGEST)
     }
 
-    /// Notes what was done so far; returns whether the history still wants it.
+    /// Writes the progress; returns whether the history still has an entry for it.
     fn note(&mut self, note: &mut Option<(History, i64)>) -> history::Result<bool> {
         let (history, id) = match note {
             Some(note) => note,
@@ -238,7 +238,7 @@ impl Writer {
         history.note_progress(*id, &course)
     }
 
-    /// Adds a sample if it is time for one; of many, every second one stays.
+    /// Adds a sample if one is due. If there are too many, drops every second one and doubles the interval.
     fn sample(&mut self) {
         let seconds = self.course.seconds();
         if self.samples.last().is_some_and(|last| seconds - last.seconds < self.step.as_secs_f64() * 0.9) {

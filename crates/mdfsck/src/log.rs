@@ -13,7 +13,7 @@ use crate::failure::{Failure, warn};
 use crate::log_filter::Filter;
 use crate::{logs, output};
 
-/// Parses an LSN: `00000022:00000a78:00a0` in hexadecimal as SQL Server prints it, or the decimal number of backup history.
+/// Parses an LSN: `00000022:00000a78:00a0` in hexadecimal as SQL Server prints it, or the decimal number in the backup history.
 pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
     let parts: Vec<&str> = text.trim_start_matches("0x").split(':').collect();
     let parsed = match parts.as_slice() {
@@ -24,7 +24,7 @@ pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
                 slot: u16::from_str_radix(slot, 16).ok()?,
             })
         })(),
-        // numeric(25, 0): ten digits of the block and five of the slot come last.
+        // A numeric(25, 0): its last digits are ten of the block and five of the slot.
         [digits] => digits.parse::<u128>().ok().and_then(|number| {
             let (rest, slot) = (number / 100_000, number % 100_000);
             let (vlf, block) = (rest / 10_000_000_000, rest % 10_000_000_000);
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
                     status |= Failure::INCOMPLETE;
                 }
             }
-            // What was read so far is printed; the rest is missing.
+            // Keeps the output so far; the rest is missing.
             Err(Stop::Read(error)) => {
                 warn(error);
                 status |= Failure::UNABLE;
@@ -78,13 +78,13 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// Why reading ended early.
+/// The error that ended the reading early.
 enum Stop {
     Read(LogError),
     Write(std::io::Error),
 }
 
-/// Reads the log from front to back and writes what was asked for; what is wrong with it, if anything is.
+/// Reads the log from front to back and writes the requested output; returns a description of the log's fault, if it has one.
 fn read(
     log: &Log,
     arguments: &LogArguments,
@@ -166,7 +166,7 @@ fn read(
 }
 
 impl LogArguments {
-    /// Whether records are asked for: all of them, or some.
+    /// Whether records are requested: all of them, or some.
     fn lists_records(&self) -> bool {
         self.records
             || self.page.is_some()

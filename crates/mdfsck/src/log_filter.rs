@@ -1,4 +1,4 @@
-//! Which records `mdfsck log` lists.
+//! Selects the records that `mdfsck log` lists.
 
 use std::collections::HashSet;
 
@@ -11,12 +11,12 @@ use crate::cli::LogArguments;
 use crate::failure::Failure;
 use crate::scope;
 
-/// Transactions of one name that are open at a time.
+/// The most transactions of one name that may be open at a time.
 const MAX_NAMED: usize = 1_000_000;
-/// How operations start in fn_dblog.
+/// The prefix of operations in fn_dblog.
 const PREFIX: &str = "LOP_";
 
-/// The records that were asked for: those that every option given accepts.
+/// Accepts the records that every given option accepts.
 pub(crate) struct Filter {
     page: Option<PageId>,
     lsns: (Option<Lsn>, Option<Lsn>),
@@ -24,17 +24,17 @@ pub(crate) struct Filter {
     operations: Option<Vec<Operation>>,
     transaction: Option<String>,
     object_id: Option<i32>,
-    /// Transactions of the name that was asked for.
+    /// The open transactions with the requested name.
     named: HashSet<TransactionId>,
-    /// The clock of the log: the last time that a record or a block said.
+    /// The clock of the log: the last time in a record or a block.
     now: Option<LogTime>,
 }
 
 impl Filter {
-    /// Reads what was asked for.
+    /// Makes a filter of the options.
     ///
     /// # Errors
-    /// An operation or an object that is not there; `--object` without data files.
+    /// An operation or an object that does not exist; `--object` without data files.
     pub(crate) fn new(arguments: &LogArguments, database: Option<&Database>) -> Result<Self, Failure> {
         let object_id = match (&arguments.object, database) {
             (None, _) => None,
@@ -55,12 +55,12 @@ impl Filter {
         })
     }
 
-    /// Notes that a block begins: newer ones say when they were closed.
+    /// Sets the clock at the start of a block: newer versions store when it was closed.
     pub(crate) fn enter(&mut self, block: &Block<'_>) {
         self.now = block.closed().or(self.now);
     }
 
-    /// Whether a record is to be listed. All records must be shown to it, in order.
+    /// Whether a record is to be listed. The caller must pass all records, in order.
     pub(crate) fn wants(&mut self, lsn: Lsn, record: &LogRecord<'_>, database: Option<&Database>) -> bool {
         let began = record.begin_transaction().and_then(|begin| begin.began);
         let ended = record.end_transaction().and_then(|(ended, _)| ended);
@@ -105,7 +105,7 @@ impl Filter {
     }
 }
 
-/// The operations whose names begin like this, with or without `LOP_`.
+/// The operations whose names begin with `name`, with or without `LOP_`.
 fn operations(name: &str) -> Result<Vec<Operation>, Failure> {
     let upper = name.to_ascii_uppercase();
     let wanted = upper.strip_prefix(PREFIX).unwrap_or(&upper);

@@ -1,4 +1,4 @@
-//! Log files: those named on the command line, and those of a database by name, from the catalog and by the usual names
+//! Finds log files: those named on the command line, and those of a database, by the names in the catalog and by the usual names
 //! beside the data files.
 
 use std::collections::BTreeSet;
@@ -15,13 +15,13 @@ use source::{FileKind, PageSource, SharedFile, identify, read_fully_at, storage}
 use crate::failure::Failure;
 use crate::{folders, recover};
 
-/// sysprufiles.filetype of a log.
+/// The value of sysprufiles.filetype for a log.
 pub(crate) const LOG: u8 = 1;
 
-/// Opens the log that was named: log files of one database, or backups of it. In a folder log files come first.
+/// Opens the named log: log files of one database, or backups of its log. Of a folder with log files, backups are ignored.
 ///
 /// # Errors
-/// [`log::LogError`], [`source::OpenError`], a folder without a log, log files among backups.
+/// [`log::LogError`], [`source::OpenError`], a folder without a log, log files mixed with backups.
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     let is_wanted = |path: &Path| is_log(path) || source::is_backup(path);
     let mut files = folders::files(paths, "transaction log file or backup", is_wanted)?;
@@ -34,7 +34,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     }
     let is_named = |path: &PathBuf| paths.contains(path);
     if files.iter().any(|path| is_log(path)) {
-        // Backups that lie in the same folder are not meant.
+        // Ignores backups that were only found in the same folder.
         files.retain(|path| is_named(path) || is_log(path));
     }
     let backups = files.iter().filter(|path| source::is_backup(path)).count();
@@ -47,9 +47,9 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     }
 }
 
-/// That the log of a database is not at hand, by the names that the catalog has.
+/// A text that says that the log of a database is missing, with the names in the catalog.
 pub(crate) fn not_at_hand(database: &Database) -> String {
-    /// Names that are listed.
+    /// The most names in the text.
     const LISTED: usize = 3;
     let names: Vec<&str> = database.files.iter().filter(|row| row.file_type == LOG).map(base_name).collect();
     match (names.as_slice(), names.len().saturating_sub(LISTED)) {
@@ -63,10 +63,10 @@ pub(crate) fn not_at_hand(database: &Database) -> String {
     }
 }
 
-/// The catalog of the data files that were named beside a log, and the names of its principals; `None` without any.
+/// The catalog of the data files named together with a log, and the names of its principals; `None` without data files.
 ///
 /// # Errors
-/// [`source::OpenError`] if they cannot be read; files of another database than the log.
+/// [`source::OpenError`] if the files cannot be read; data files of another database than the log.
 pub(crate) fn database(paths: &[PathBuf], log: &Log) -> Result<Option<(Database, Logins)>, Failure> {
     let data: Vec<PathBuf> = paths.iter().filter(|path| source::is_data_file(path)).cloned().collect();
     if data.is_empty() {
@@ -87,11 +87,11 @@ pub(crate) fn database(paths: &[PathBuf], log: &Log) -> Result<Option<(Database,
     Ok(Some((database, logins)))
 }
 
-/// Names of the users and roles of a database by their security identifiers, as far as they can be read.
+/// The names of the users and roles of a database by security identifier, as far as they can be read.
 fn logins(source: &dyn PageSource, database: &Database) -> Logins {
     /// The base table sys.sysowners.
     const PRINCIPALS: i32 = 27;
-    /// More than anyone has.
+    /// More principals than any database has.
     const MOST: usize = 100_000;
     let mut logins = Logins::new();
     let add = |_, row: &[Option<&[u8]>]| {
@@ -101,12 +101,12 @@ fn logins(source: &dyn PageSource, database: &Database) -> Logins {
             logins.entry(sid.to_vec()).or_insert_with(|| utf16(name));
         }
     };
-    // Names only make a report easier to read.
+    // An error is ignored: names only make a report easier to read.
     let _ = catalog::read_base_table(source, database, PRINCIPALS, &["sid", "name"], add);
     logins
 }
 
-/// Whether a path is a log file, by its content.
+/// Whether a path is a log file by its content.
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut start = vec![0; 4 * format::PAGE_BYTES];
     let read = match storage::is_file(path) {
@@ -116,12 +116,12 @@ pub(crate) fn is_log(path: &Path) -> bool {
     identify(start.get(..read).unwrap_or_default()) == FileKind::Log
 }
 
-/// The name of a file on the server, without folders.
+/// The base name of a file on the server.
 pub(crate) fn base_name(row: &FileRow) -> &str {
     row.physical_name.rsplit(['\\', '/']).next().unwrap_or_default()
 }
 
-/// The logs named in the catalog, found or not, and those beside the data files under usual names.
+/// The logs in the catalog, whether found or not, and the files with usual log names beside the data files.
 pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile> {
     let beside = files_beside(source);
     let lookup = |name: &str| {

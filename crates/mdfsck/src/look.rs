@@ -1,4 +1,4 @@
-//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: what the catalog alone shows.
+//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: they read only the catalog.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     }
 }
 
-/// Databases and backups, one after another, and a line for each at the end.
+/// Prints databases and backups, one after another, and a table with a line for each at the end.
 fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failure> {
     let Inventory { databases, backups, problems, notes } = inventory;
     notes.iter().for_each(warn);
@@ -61,7 +61,7 @@ fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failur
     Ok(status)
 }
 
-/// Reports why one of several cannot be shown: on stderr, and in its place as a line of JSON.
+/// Reports that one of several databases cannot be shown: on stderr, and as a line of JSON in its place.
 fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8 {
     if !failure.text.is_empty() {
         table.refused(&failure.text);
@@ -73,7 +73,7 @@ fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8
     failure.report() | written.map_or_else(Failure::report, |()| 0)
 }
 
-/// The facts of a database.
+/// Prints the facts of a database.
 fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> Result<u8, Failure> {
     let source = DataFiles::open(paths)?;
     let database = catalog::load(&source);
@@ -92,7 +92,7 @@ fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> 
     Ok(report_read_faults(&source.read_faults()))
 }
 
-/// The boot page, of data files or in a backup.
+/// Prints the boot page of data files or of a backup.
 fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.paths.iter().any(|path| is_pipe(path)) {
         return Err(Failure::usage("info --tableresults: needs files; standard input is read once, for its labels"));
@@ -107,7 +107,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&source.read_faults()))
 }
 
-/// Log files without data files: what they are.
+/// Describes log files that were named without data files.
 fn log_files(arguments: &InfoArguments) -> Result<u8, Failure> {
     let size = |path: &PathBuf| source::storage::length(path).unwrap_or(0);
     let logs: Vec<(&Path, u64)> = arguments.paths.iter().map(|path| (path.as_path(), size(path))).collect();
@@ -118,12 +118,12 @@ fn log_files(arguments: &InfoArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Standard input.
+/// Whether the path means standard input.
 fn is_pipe(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The labels of backup files.
+/// Prints the labels of backup files.
 fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.paths.iter().filter(|path| is_pipe(path)).count() > 1 {
         return Err(OpenError::StandardInput(StandardInput::Twice).into());
@@ -171,7 +171,7 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Prints what the catalog says, as recovery would leave it.
+/// Prints the catalog as recovery leaves it.
 fn show_catalog(
     arguments: &DatabaseArguments,
     is_json: bool,
@@ -196,7 +196,7 @@ fn show_catalog(
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&source.read_faults()))
 }
 
-/// What of the catalog could not be read.
+/// The parts of the catalog that could not be read, one text each.
 fn gaps(source: &dyn PageSource, database: &Database, lacks_input: bool) -> Vec<String> {
     if database.boot.is_none() {
         return vec![recover::without_boot_page(source).to_owned()];

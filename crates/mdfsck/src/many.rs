@@ -1,4 +1,4 @@
-//! Several databases and backups: each is checked by itself, and a table of all comes last.
+//! Several databases and backups: checks each separately, and prints a table of all at the end.
 
 mod block;
 pub(crate) mod patterns;
@@ -26,10 +26,10 @@ pub(crate) use plan::Planned;
 use plan::{Item, Job, Plan};
 use side_by_side::side_by_side;
 
-/// Checks all items of a plan. With one of them nothing is added to what its check prints.
+/// Checks all items of a plan. If there is only one, prints nothing but its results.
 ///
 /// # Errors
-/// If the results have no place to go to, or the only item cannot be checked.
+/// If the results cannot be written, or the only item cannot be checked.
 pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) -> Result<u8, Failure> {
     let Plan { mut items, passed_over, notes } = plan;
     notes.iter().for_each(warn);
@@ -56,17 +56,17 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
             _ if arguments.estimate_only => {}
             Format::Text if is_quiet && rows.iter().all(is_silent) => {}
             Format::Json => databases::write_json(&rows, &passed_over, status, out)?,
-            // Its columns have no place for the table.
+            // TABLERESULTS has no columns for the table.
             Format::TableResults(_) => to_stderr(|out| databases::write(&rows, view, out)),
             _ => databases::write(&rows, view, out)?,
         }
         Ok(())
     });
-    // If results could not be shown, the exit status still has them.
+    // Even if the results could not be written, the exit status is theirs.
     Ok(status | written.map_or_else(Failure::report, |()| 0))
 }
 
-/// The only item of a plan.
+/// Checks the only item of a plan.
 fn alone(arguments: &CheckArguments, choice: &SetChoice, item: Item) -> Result<u8, Failure> {
     let sets = match item.job {
         Job::Refused(failure) => return Err(failure),
@@ -88,24 +88,23 @@ fn table_view(target: &Target) -> TableView {
     }
 }
 
-/// Several databases that are to be checked.
+/// The check of several databases.
 struct Run<'a> {
     arguments: &'a CheckArguments,
     choice: &'a SetChoice,
     items: &'a [Item],
 }
 
-/// Why one of several databases has no row.
+/// The reason why one of several databases has no row.
 enum Stopped {
-    /// Its results cannot be written; with the bits of its exit status.
+    /// Its results cannot be written. Has the bits of its exit status.
     Output(io::Error, u8),
     /// Its share of the memory is too small.
     NeedsMemory,
 }
 
 impl Run<'_> {
-    /// Checks all databases, and adds their bits to `status`. If the results of one cannot be written, the next ones are not
-    /// checked.
+    /// Checks all databases, and adds their bits to `status`. Stops if the results of one cannot be written.
     fn rows(&self, blocks: &mut Blocks<'_>, status: &mut u8) -> io::Result<Vec<Row>> {
         let mut rows = Vec::new();
         if self.arguments.databases > 1 {
@@ -143,7 +142,7 @@ impl Run<'_> {
         databases::heading(&item.name, &item.paths, &sets)
     }
 
-    /// Checks a database; unless it `is_alone`, one that needs more memory is not checked.
+    /// Checks a database. If it is not `is_alone` and needs more memory, returns [`Stopped::NeedsMemory`].
     fn check(
         &self,
         number: usize,
@@ -182,12 +181,12 @@ impl Run<'_> {
         }
     }
 
-    /// A database that cannot be checked.
+    /// Reports a database that cannot be checked, and returns its row.
     fn refused(&self, number: usize, failure: &Failure, out: &mut dyn Write) -> io::Result<Row> {
         let Some(item) = self.items.get(number) else { return Err(io::ErrorKind::NotFound.into()) };
         speaking_of(about(item), || warn(&failure.text));
         let mut status = failure.status;
-        // What was tried and failed is recorded there.
+        // If a check was tried, its failure is already recorded.
         if matches!(item.job, Job::Refused(_)) {
             status |= keep::failed(&self.arguments.of(item.paths.clone()), SystemTime::now(), failure);
         }

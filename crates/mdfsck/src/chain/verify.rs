@@ -1,4 +1,4 @@
-//! `mdfsck chain --verify`: each chain is restored in memory, and the result is checked.
+//! `mdfsck chain --verify`: restores each chain in memory and checks the result.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -19,14 +19,13 @@ use crate::recover;
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {
     pub(super) options: &'a RecoveryArguments,
-    /// Where the restore of a path stops that goes beyond it; `None` for the end of the log.
+    /// Where a restore stops whose chain reaches beyond that point; `None` for the end of the log.
     pub(super) stop: Option<Stop>,
 }
 
 impl Verifier<'_> {
-    /// Restores a chain in memory and checks what comes of it: the containers of the backups, every block of their log, every
-    /// record against the page that it changes, and all pages and maps as `check --physical-only` does. With the bits of the
-    /// exit status.
+    /// Restores a chain in memory and checks the result: the containers of the backups, every block of their log, every record
+    /// against the page that it changes, and all pages and maps as `check --physical-only` does. Also returns the exit-status bits.
     pub(super) fn verify(&self, database: &DatabaseChains, chain: &Chain, stops: bool) -> (Judged, u8) {
         let failed = |reason: String| Verified { reason: Some(reason), ..Verified::default() };
         if chain.omitted > 0 {
@@ -40,7 +39,7 @@ impl Verifier<'_> {
                 (judged, errors | doubts)
             }
             Err(failure) => {
-                // With more memory it would be another answer.
+                // With more memory the result could be different.
                 let is_final = failure.status != Failure::USAGE;
                 (Judged { verified: failed(failure.text), is_final, damaged: None }, failure.status)
             }
@@ -55,7 +54,7 @@ impl Verifier<'_> {
             None => ReadLog::default(),
         };
         let as_stored = catalog::load(&backups.pages);
-        // Records after a damaged block are not there: what they do is not known.
+        // Records after a damaged block are lost, so their changes are unknown.
         let recovered = match (recover::restore(&backups, self.options, &as_stored), &log.fault) {
             (Err(_), Some(fault)) => {
                 let verified = Verified { errors: 1, first_error: Some(fault.clone()), ..Verified::default() };
@@ -78,7 +77,7 @@ impl Verifier<'_> {
         Ok(Judged { verified: judge(&report, recovered.summary.as_ref(), log), is_final: true, damaged })
     }
 
-    /// Exchanges damaged files on a path for sound copies of them. Returns each pair.
+    /// Replaces damaged files of a chain by sound copies. Returns the pairs of damaged file and copy.
     pub(super) fn sound_copies(
         &self,
         database: &mut DatabaseChains,
@@ -97,7 +96,7 @@ impl Verifier<'_> {
             if copies.is_empty() {
                 continue;
             }
-            // Up to this backup: those after it may be damaged too.
+            // Restores only up to this backup: later ones may be damaged too.
             let steps: Vec<usize> = chain.steps.iter().take(number + 1).copied().collect();
             let is_all = steps.len() == chain.steps.len();
             let until = Chain { steps, ..chain.clone() };
@@ -121,8 +120,8 @@ impl Verifier<'_> {
         exchanged
     }
 
-    /// If a path turned out to be damaged, another one that avoids what may be the cause: the log backup that is damaged, else
-    /// the differential, else the full backup. `path` says which path there is without some sets.
+    /// If a chain is damaged, finds another chain that avoids the likely cause: the damaged log backup, else the differential, else
+    /// the full backup. `path` returns the chain that is left without some sets.
     pub(super) fn detour(
         &self,
         database: &DatabaseChains,
@@ -152,11 +151,11 @@ impl Verifier<'_> {
     }
 }
 
-/// What came of a restore in memory.
+/// The result of a restore in memory.
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) verified: Verified,
-    /// Whether another path can have another result.
+    /// Whether the result is about the backups, so that another chain is worth a try.
     is_final: bool,
     /// The file whose log is damaged.
     damaged: Option<PathBuf>,
@@ -178,17 +177,17 @@ fn judge(report: &Report, recovery: Option<&RecoverySummary>, log: ReadLog) -> V
     }
 }
 
-/// What all log of a chain is.
+/// The log of a chain, as far as it could be read.
 #[derive(Default)]
 struct ReadLog {
     blocks: u64,
-    /// A block that is damaged.
+    /// A description of the damaged block, if any.
     fault: Option<String>,
-    /// Its file.
+    /// The file of that block.
     damaged: Option<PathBuf>,
 }
 
-/// Reads all of the log. That it is complete where it is needed shows when it is applied.
+/// Reads all of the log. A missing part is only noticed when the log is applied.
 fn read(log: &Log) -> Result<ReadLog, LogError> {
     let (mut walk, mut found) = (Walk::new(log), ReadLog::default());
     while walk.next_block()?.is_some() {

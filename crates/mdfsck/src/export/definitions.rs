@@ -14,15 +14,15 @@ use super::plan::Plan;
 use crate::failure::Failure;
 use crate::output::unwritable;
 
-/// Before a text: sqlcmd has these off. With which settings a module was made is not read.
+/// Precedes each text, because sqlcmd turns these settings off. The settings of the module itself are not read.
 const SETTINGS: &str = "SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n";
-/// The kinds in the order in which they are listed.
+/// The kinds of modules in the order in which they are listed.
 const KINDS: [&str; 4] = ["FUNCTION", "VIEW", "PROCEDURE", "TRIGGER"];
 
-/// Writes each to a file of its own.
+/// Writes each definition to a file of its own.
 ///
 /// # Errors
-/// A file that is there already, or cannot be written.
+/// A file that exists already, or cannot be written.
 pub(super) fn write(
     pages: &dyn PageSource,
     database: &Database,

@@ -1,4 +1,4 @@
-//! How much of the grant is spoken for, and how many threads the rest is enough for.
+//! Divides the memory grant: the fixed part, and the number of threads that the rest allows.
 
 use std::thread;
 
@@ -12,27 +12,27 @@ use crate::cli::{ExportArguments, ExportFormat};
 use crate::failure::Failure;
 use crate::size;
 
-/// Memory without `--memory`, unless the catalog alone needs more.
+/// The grant without `--memory`, unless the catalog alone needs more.
 pub(crate) const DEFAULT_BYTES: u64 = 64 << 20;
-/// What the program takes whatever is exported.
+/// Bytes that the program needs for any export.
 const BASE_BYTES: u64 = 12 << 20;
-/// Sets with a bit for each page that finding the pages of a table takes at once; salvage keeps one more.
+/// The page sets, with a bit for each page, in memory while the pages of a table are found; salvage needs one more.
 const SCAN_SETS: u64 = 2;
-/// What a table costs that has a file: its names, and what is reported of it.
+/// Bytes for a table with a file: its names, and its entry in the report.
 const TABLE_BYTES: u64 = 1000;
-/// What a damaged page costs that is salvaged: its place, why it is damaged, and what is lost with it.
+/// Bytes for a damaged page that is salvaged: its address, why it is damaged, and what is lost with it.
 const LISTED_PAGE_BYTES: u64 = 180;
-/// What a thread takes that makes text: pages of a range, and text.
+/// Bytes for a thread that writes text: the pages of a range, and the text.
 const TEXT_THREAD_BYTES: u64 = 10 << 20;
-/// What a thread takes that makes row groups: their values, and these encoded.
+/// Bytes for a thread that writes row groups: their values, and the encoded values.
 const GROUP_THREAD_BYTES: u64 = 44 << 20;
 
-/// What recovery may keep in memory of a grant.
+/// The share of the grant that recovered pages may use, in bytes.
 pub(crate) fn for_recovery(granted: Option<u64>) -> u64 {
     granted.unwrap_or(DEFAULT_BYTES) / 4
 }
 
-/// What is kept while tables are exported, whatever the number of threads.
+/// The bytes that an export needs, whatever the number of threads.
 pub(super) fn fixed_bytes(
     arguments: &ExportArguments,
     pages: &dyn PageSource,
@@ -53,7 +53,7 @@ fn reading_bytes(pages: &dyn PageSource, database: &Database, sets: u64) -> u64 
     BASE_BYTES + database.bytes() + held + sets * PageSet::bytes_for(pages)
 }
 
-/// Whether a grant is enough for the first rows of a table, which are read by one thread.
+/// Fails if the grant is too small for the first rows of a table, which one thread reads.
 pub(crate) fn for_preview(
     granted: Option<u64>,
     kept_bytes: u64,
@@ -64,7 +64,7 @@ pub(crate) fn for_preview(
     enough(granted, least, "reading rows").map(|_| ())
 }
 
-/// The grant, if it is enough for `what`.
+/// Returns the grant, or an error if it is too small for `what`.
 fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> {
     match granted {
         Some(granted) if granted < least => {
@@ -76,7 +76,7 @@ fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> 
     }
 }
 
-/// The bytes of the grant that are not fixed, and how many threads they are enough for.
+/// The bytes of the grant beside the fixed part, and the number of threads that they allow.
 pub(super) fn grant(arguments: &ExportArguments, fixed: u64) -> Result<(u64, usize), Failure> {
     let each = match arguments.format {
         #[cfg(feature = "parquet")]

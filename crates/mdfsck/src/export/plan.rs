@@ -1,4 +1,4 @@
-//! Which tables go to which files; all that can be refused is refused before anything is written.
+//! Which tables go to which files. Everything that can be refused is refused before anything is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,20 +14,20 @@ use crate::failure::Failure;
 use crate::output::{refuse_database_files, refuse_sql_server_file, unwritable};
 use crate::scope;
 
-/// Folder of procedures, functions, views and triggers.
+/// The folder of procedures, functions, views and triggers.
 const DEFINITIONS: &str = "definitions";
 
-/// What is written where.
+/// The files of an export.
 pub(super) struct Plan {
     /// The tables in order.
     pub(super) tables: Vec<Planned>,
     /// The folder of definitions.
     pub(super) definitions: PathBuf,
-    /// The file of foreign keys, of a script.
+    /// The file of foreign keys, if the export is a script.
     pub(super) foreign_keys: Option<PathBuf>,
-    /// There are files of salvaged rows.
+    /// Whether there are files of salvaged rows.
     salvages: bool,
-    /// Files are replaced.
+    /// Whether existing files are replaced.
     pub(super) replaces: bool,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct Plan {
 pub(super) struct Planned {
     pub(super) object_id: i32,
     pub(super) name: String,
-    /// `Err`: why it has no file.
+    /// `Err`: the reason why the table has no file.
     pub(super) has_rows: Result<(), NoRows>,
     pub(super) destination: Destination,
 }
 
 impl Plan {
-    /// Makes the folder.
+    /// Plans the files and creates the folder.
     ///
     /// # Errors
-    /// A table that does not exist; a file that does, or is one of the database's; a folder that cannot be written.
+    /// A table that does not exist; a file that exists or belongs to the database; a folder that cannot be written.
     pub(super) fn new(
         arguments: &ExportArguments,
         pages: &dyn PageSource,
@@ -68,14 +68,14 @@ impl Plan {
                 ids
             }
         };
-        // Names depend on all objects: those of other runs are the same.
+        // The names depend on all objects, so that other runs use the same names.
         let named: Vec<i32> =
             all.iter().copied().chain(wanted.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
         let stems = stems(database, &named);
         let is_asked = !arguments.table.is_empty();
         let planned = |id: &i32| planned(*id, database, &stems, arguments);
         let mut tables: Vec<Planned> = wanted.iter().map(planned).collect();
-        // Of system objects only those that have rows are meant, unless they were named.
+        // Drops system objects without rows, unless they were named.
         tables.retain(|planned| is_asked || planned.has_rows != Err(NoRows::NoTable));
         let folder = &arguments.output;
         let plan = Self {
@@ -90,7 +90,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Pages with the rows of the tables, as the catalog counts them.
+    /// The number of pages with rows of the tables, as the catalog counts them.
     pub(super) fn pages(&self, database: &Database) -> u64 {
         let tables = self.tables.iter().filter(|planned| planned.has_rows.is_ok());
         let rowsets = tables.flat_map(|table| database.table_rowsets(table.object_id));
@@ -99,7 +99,7 @@ impl Plan {
         in_row.fold(0, |sum, unit| sum.saturating_add_signed(unit.data_pages.max(0)))
     }
 
-    /// Refuses what must not be overwritten.
+    /// Refuses files that must not be overwritten.
     fn refuse(&self, pages: &dyn PageSource) -> Result<(), Failure> {
         let inputs: Vec<&Path> = pages.files().iter().map(|file| file.path.as_path()).collect();
         let files = self.tables.iter().filter(|planned| planned.has_rows.is_ok());
@@ -120,7 +120,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses a file that is there, unless files are replaced, and anything there that is no file.
+    /// Refuses an existing file, unless files are replaced, and anything that is not a file.
     pub(super) fn refuse_existing(&self, path: &Path) -> Result<(), Failure> {
         match fs::symlink_metadata(path) {
             Ok(found) if self.replaces && found.is_file() => Ok(()),

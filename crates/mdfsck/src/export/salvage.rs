@@ -1,4 +1,4 @@
-//! `export --damaged`: the rows that the ordinary files leave out.
+//! `export --damaged`: salvages the rows that the ordinary files leave out.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,10 @@ use crate::cli::ExportFormat;
 use crate::failure::Failure;
 use crate::output;
 
-/// What part of the memory at hand is for what is lost: the rest is for pages, and for the files that are written.
+/// The divisor of the remaining memory that gives the share of lost keys and rows; the rest is for pages and for the files being
+/// written.
 const SHARE: u64 = 2;
-/// Pages that nothing leads to and that are kept at once.
+/// The most unreachable pages kept in memory.
 const MOST_STRAYS: usize = 100_000;
 
 /// The files of salvaged rows beside the file of a table.
@@ -34,8 +35,8 @@ fn named(path: &Path, suffix: &str) -> PathBuf {
     path.with_extension(format!("{suffix}.{end}"))
 }
 
-/// Salvages the tables whose files were written, and adds what was found to `exported`. It and the pages `left_out` are parallel
-/// to the plan.
+/// Salvages the tables whose files were written, and adds the counts to `exported`. `exported` and `left_out` are parallel to the
+/// plan.
 pub(super) fn salvage(
     run: &Run<'_>,
     memory: u64,

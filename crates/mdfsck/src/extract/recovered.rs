@@ -1,4 +1,4 @@
-//! `mdfsck extract --recovered`: the data files as recovery leaves them, as if the server had been shut down in order then.
+//! `mdfsck extract --recovered`: writes the data files as recovery leaves them, as if the server had then been shut down cleanly.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::spool::Spool;
 
 /// Part of the file names.
 const MARK: &str = "recovered";
-/// Most bytes of a backup from standard input that are kept.
+/// The most bytes of a backup from standard input that are kept.
 const SPOOL_BYTES: u64 = 100 << 30;
 
 pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&pages.read_faults()))
 }
 
-/// Why the pages are not certainly those of the recovered database.
+/// The reason why the pages may not be those of the recovered database, if any.
 fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) -> Option<String> {
     let is_clean = database.boot.as_ref().is_some_and(Boot::clean_shutdown);
     match (&recovered.summary, source.in_flight()) {
@@ -95,11 +95,11 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
     }
 }
 
-/// What a shutdown in order leaves on pages, beyond what the log says.
+/// Changes that a clean shutdown makes to pages, in addition to the log.
 struct AtRest {
     /// The end of the log; `None` if nothing was recovered.
     end: Option<Lsn>,
-    /// Rows by rowset, which the server writes at checkpoints.
+    /// The number of rows by rowset, which the server writes at checkpoints.
     rows: BTreeMap<u64, u64>,
 }
 
@@ -112,7 +112,7 @@ impl AtRest {
         let memory_bytes = memory_bytes.map(|granted| granted.saturating_sub(recovery.kept_bytes()));
         let options = Options { memory_bytes, data_purity: Some(false), ..Options::default() };
         let report = check::run(pages, database, &options, &Silent);
-        // Where pages are damaged, rows may be missing: the counts as they are may be what shows it.
+        // Keeps the stored counts if pages are damaged: rows may be missing, and the counts may be what shows it.
         let rows = match report.findings.is_empty() {
             true => report.rowsets.iter().map(|rowset| (rowset.partition_id, rowset.rows)).collect(),
             false => BTreeMap::new(),
@@ -120,7 +120,7 @@ impl AtRest {
         Self { end, rows }
     }
 
-    /// Brings a page to rest. One that is damaged stays as it is.
+    /// Changes a page as a clean shutdown does. Leaves a damaged page as it is.
     fn settle(&self, page: PageId, bytes: &mut PageBytes) {
         let Some(end) = self.end.filter(|_| verify(bytes).is_ok()) else { return };
         let mut settled = *bytes;

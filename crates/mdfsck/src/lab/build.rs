@@ -10,7 +10,7 @@ use super::{Schema, write};
 use crate::failure::{Failure, warn};
 use crate::size;
 
-/// Data files, and their temporary folder.
+/// The data files, and the temporary folder that holds them, if any.
 type Built = (Vec<PathBuf>, Option<TempDir>);
 
 const BUILD: &str = "Database to build";
@@ -32,12 +32,13 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// A description of what is built, if anything.
+    /// A description of the database to be built, if one is requested.
     pub(crate) fn title(&self) -> Option<String> {
         self.size.map(|bytes| format!("{}, {}", self.schema.name(), size::text(bytes)))
     }
 
-    /// Builds the database, if requested; without a path for it, it is deleted with the returned folder.
+    /// Builds the database, if requested. Without a path, it is in a temporary folder and deleted when the returned `TempDir` is
+    /// dropped.
     pub(crate) fn database(&self, paths: &[PathBuf]) -> Result<Option<Built>, Failure> {
         let Some(size) = self.size else { return Ok(None) };
         let (folder, temporary) = match paths {

@@ -1,4 +1,4 @@
-//! Which pages of each file a check is done with, in cells of equal size.
+//! The pages of each file that a check has finished, in cells of equal size.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,13 +6,13 @@ use format::PageId;
 use history::progress::{MOST_CELLS, MOST_FILES, Swept, SweptFile};
 use source::DataFile;
 
-/// The fewest pages of a cell: the sweep reads as many at once.
+/// The fewest pages of a cell: the sweep reads this many at once.
 const LEAST_PAGES: u32 = 128;
 
-/// The files, each with the number of pages of each cell that are done.
+/// The files, with the number of finished pages of each cell.
 pub(super) struct Map {
     files: Vec<File>,
-    /// Pages of a cell, as a power of two.
+    /// The binary logarithm of the pages per cell.
     shift: u32,
 }
 
@@ -39,7 +39,7 @@ impl Map {
         Self { files: files.map(|(file, pages)| File { file, pages, done: done(pages) }).collect(), shift }
     }
 
-    /// These pages are done.
+    /// Marks these pages as finished.
     pub(super) fn swept(&self, first: PageId, pages: u32) {
         let Some(file) = self.files.iter().find(|file| file.file == first.file) else { return };
         let end = first.page.saturating_add(pages).min(file.pages);
@@ -55,12 +55,12 @@ impl Map {
         }
     }
 
-    /// Another pass over all pages begins.
+    /// Marks all pages as unfinished, for another pass.
     pub(super) fn clear(&self) {
         self.files.iter().flat_map(|file| &file.done).for_each(|done| done.store(0, Ordering::Relaxed));
     }
 
-    /// The map as it is now.
+    /// The current state of the map.
     pub(super) fn files(&self) -> Vec<SweptFile> {
         let cell_pages = 1 << self.shift;
         let files = self.files.iter().map(|file| {

@@ -17,11 +17,11 @@ impl<'o> Blocks<'o> {
         Self { format, out, has_columns: false }
     }
 
-    /// Writes the results of one database, all of them to the end of the line. As text, with a heading before them and an empty
-    /// line after them, unless there are none.
+    /// Writes the results of one database, up to the end of their last line. In a text format they get a heading and an empty line
+    /// after them, unless they are empty.
     ///
     /// # Errors
-    /// Those of `write` and of the output.
+    /// Errors of `write` and of the output.
     pub(super) fn block<T>(
         &mut self,
         heading: String,
@@ -40,21 +40,21 @@ impl<'o> Blocks<'o> {
         if is_text && !is_empty {
             writeln!(self.out)?;
         }
-        // What was made is seen, whatever becomes of the next one.
+        // Flushes, so that these results are visible even if the next check fails.
         self.out.flush()?;
         written
     }
 
-    /// What comes after all databases.
+    /// Returns the output, for what follows the results of all databases.
     pub(super) fn end(self) -> &'o mut dyn Write {
         self.out
     }
 }
 
 struct Block<'o> {
-    /// What comes before the first byte.
+    /// The heading, until it is written before the first byte.
     heading: Option<String>,
-    /// The first line is left out.
+    /// Whether the first line is skipped.
     skips_line: bool,
     is_empty: bool,
     out: &'o mut dyn Write,

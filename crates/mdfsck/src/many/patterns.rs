@@ -9,17 +9,16 @@ use source::storage;
 
 use crate::failure::Failure;
 
-/// What a pattern stands for.
+/// The matches of a pattern.
 #[derive(Default)]
 pub(crate) struct Expanded {
     /// Files and folders, by name.
     pub(crate) paths: Vec<PathBuf>,
-    /// Folders that may hold what is meant and cannot be read.
+    /// Folders that cannot be read, and may hold further matches.
     pub(crate) unreadable: Vec<(PathBuf, Failure)>,
 }
 
-/// The files and folders that `path` stands for, if it is a pattern; `None` if it is a path. What exists under this very name is
-/// meant.
+/// The files and folders that match `path`; `None` if `path` is not a pattern, or names an existing file itself.
 ///
 /// # Errors
 /// If nothing matches.
@@ -58,7 +57,7 @@ pub(crate) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     }
 }
 
-/// Nothing matches a pattern.
+/// The failure for a pattern without a match.
 pub(crate) fn unmatched(path: &Path) -> Failure {
     Failure::unable(format!("{}: nothing matches this pattern", path.display()))
 }
@@ -72,7 +71,7 @@ pub(crate) fn is_below(pattern: &Path, path: &Path) -> bool {
     })
 }
 
-/// The folder that holds everything that a pattern can match.
+/// The folder that holds everything that a pattern can match: its part before the first pattern.
 pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
     if let Some(url) = storage::url(pattern) {
         let fixed = url.split('/').take_while(|name| !is_pattern(name.as_ref())).collect::<Vec<_>>();
@@ -83,7 +82,7 @@ pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
     if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed }
 }
 
-/// The objects and folders that a URL with a pattern after its bucket stands for.
+/// The objects and folders that match a URL with a pattern after its bucket.
 fn expand_url(url: &str) -> Result<Expanded, Failure> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let mut names = rest.split('/');
@@ -109,7 +108,7 @@ fn expand_url(url: &str) -> Result<Expanded, Failure> {
         found = matching;
     }
     let mut paths: Vec<PathBuf> = found.into_iter().map(PathBuf::from).collect();
-    // An object may have the name of a folder.
+    // An object and a folder may have the same name.
     paths.dedup();
     paths.retain(|path| !matches!(storage::kind(path), Err(cause) if is_no_folder(&cause)));
     match paths.is_empty() && unreadable.is_empty() {
@@ -136,7 +135,7 @@ pub(crate) fn is_pattern(text: &OsStr) -> bool {
     text.to_string_lossy().contains(['*', '?'])
 }
 
-/// Whether `name` is as `pattern` says: `*` is any text, `?` one character. As in shells, names that begin with a dot are hidden.
+/// Whether `name` matches `pattern`: `*` is any text, `?` one character. As in shells, names that begin with a dot are hidden.
 fn matches(pattern: &OsStr, name: &OsStr) -> bool {
     let folded = |text: &OsStr| {
         let text = text.to_string_lossy();
@@ -148,7 +147,7 @@ fn matches(pattern: &OsStr, name: &OsStr) -> bool {
         return false;
     }
     let (mut at, mut in_name) = (0, 0);
-    // Where the last star is, and how far its text reaches.
+    // The position of the last star, and the end of the text it stands for.
     let mut star: Option<(usize, usize)> = None;
     while let Some(&c) = name.get(in_name) {
         match (pattern.get(at), star) {

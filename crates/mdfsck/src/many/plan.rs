@@ -1,4 +1,4 @@
-//! What is to be checked: from paths to databases, by the headers of their files and the labels of their backups.
+//! Groups paths into databases to be checked, by the headers of their files and the labels of their backups.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -13,59 +13,59 @@ use super::patterns;
 use crate::failure::{Failure, warn};
 use crate::logs;
 
-/// Names in a message at most.
+/// The most names in a message.
 const MOST_NAMES: usize = 10;
-/// Names of files that hold databases or their backups.
+/// Extensions of files that hold databases or backups.
 const EXTENSIONS: [&str; 6] = ["mdf", "ndf", "bak", "trn", "dif", "diff"];
 
-/// What a command is to do.
+/// The plan of a command.
 pub(crate) enum Planned {
-    /// There is one database: these paths are its.
+    /// There is one database, with these paths.
     One(Vec<PathBuf>),
-    /// Each of these by itself.
+    /// There are several databases; each is checked separately.
     Several(Plan),
 }
 
-/// What is to be checked, and what is not.
+/// The databases to check, and what is left out.
 #[derive(Default)]
 pub(crate) struct Plan {
     /// The databases and restores, in the order of their first files.
     pub(crate) items: Vec<Item>,
-    /// Files in folders that have nothing to do with databases.
+    /// Files in folders that do not belong to databases.
     pub(crate) passed_over: Vec<PathBuf>,
-    /// What the user must know of the choice.
+    /// Messages for the user about the selection.
     pub(crate) notes: Vec<String>,
 }
 
 /// One database.
 pub(crate) struct Item {
-    /// Its name, or else that of its first file.
+    /// The name of the database, or else that of its first file.
     pub(crate) name: String,
-    /// Its files.
+    /// The files of the database.
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) job: Job,
 }
 
-/// What is to be done with it.
+/// How to check a database.
 pub(crate) enum Job {
-    /// Data files, among these paths.
+    /// As data files, which are among these paths.
     Files { has_primary: bool },
-    /// These backup sets.
+    /// As these backup sets.
     Sets(Vec<ChainSet>),
-    /// Nothing can be done.
+    /// Not at all, with the reason.
     Refused(Failure),
 }
 
-/// Sorts the paths by what they hold. Without `choice`, backups are left as they are named.
+/// Groups the paths by their content. Without `choice`, backups are read as they are named.
 ///
 /// # Errors
-/// A pattern without a match.
+/// If a pattern has no match.
 pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> Result<Planned, Failure> {
     let is_each = matches!(choice, SetChoice::Last | SetChoice::All)
         || matches!(choice, SetChoice::Positions(positions) if positions.len() > 1);
     let is_pipe = paths.iter().any(|path| path.as_os_str() == "-");
     let is_file = matches!(paths, [path] if storage::is_file(path));
-    // A restore to a moment takes all sets of a file, which may be of several databases.
+    // A restore to a point in time reads all sets of a file, and these may belong to several databases.
     if is_pipe || is_file && !is_each && until == Until::End {
         return Ok(Planned::One(paths.to_vec()));
     }
@@ -74,10 +74,10 @@ pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> R
     Ok(found.decide(paths, choice, until))
 }
 
-/// The only database to which the paths lead, for a command that takes one: its paths, and the backup sets where they were chosen.
+/// The only database in the paths, for a command that accepts one: its paths, and the backup sets if they were chosen.
 ///
 /// # Errors
-/// Those of [`plan`]; several databases, or one that cannot be read.
+/// Errors of [`plan`]; several databases, or one that cannot be read.
 pub(crate) fn one(
     command: &str,
     paths: &[PathBuf],
@@ -103,22 +103,23 @@ pub(crate) fn one(
     }
 }
 
-/// What the paths lead to, whatever belongs together.
+/// The databases and backups in the paths, whether or not they belong together.
 pub(crate) struct Inventory {
     /// The data files of each database, with their logs.
     pub(crate) databases: Vec<Vec<PathBuf>>,
-    /// Labels of backups.
+    /// The labels of the backups.
     pub(crate) backups: Vec<BackupMedia>,
-    /// What cannot be looked at.
+    /// Paths that cannot be read, with the reasons.
     pub(crate) problems: Vec<Failure>,
-    /// What the user must know.
+    /// Messages for the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// Lists what the paths lead to; `None` if they are to be read as they are: they name one database, its backups, or nothing.
+/// Lists the databases and backups in the paths; `None` if the paths are to be read as they are, since they name one database, its
+/// backups, or nothing.
 ///
 /// # Errors
-/// A pattern without a match.
+/// If a pattern has no match.
 pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") || matches!(paths, [path] if storage::is_file(path)) {
         return Ok(None);
@@ -147,22 +148,22 @@ pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure>
     }))
 }
 
-/// A path that cannot be looked at.
+/// A path that cannot be read.
 struct Problem {
     path: PathBuf,
     failure: Failure,
-    /// It is a log of the database that was named.
+    /// Whether the path is a log of the named database.
     is_log: bool,
 }
 
-/// What the paths lead to.
+/// The files in the paths, by type.
 #[derive(Default)]
 struct Found {
-    /// Paths that were named as they are.
+    /// Paths that were named exactly.
     named: HashSet<PathBuf>,
-    /// The place of each path among all.
+    /// The position of each path among all.
     places: HashMap<PathBuf, usize>,
-    /// Folders that hold logs and nothing else.
+    /// Folders that hold logs and no other database files.
     folders_of_logs: Vec<PathBuf>,
     /// Whether a path was a pattern.
     has_patterns: bool,
@@ -171,13 +172,13 @@ struct Found {
     backups: Vec<BackupMedia>,
     problems: Vec<Problem>,
     passed_over: Vec<PathBuf>,
-    /// Databases of which there are copies.
+    /// The binding GUIDs of databases with several copies.
     copied: HashSet<[u8; 16]>,
     /// Files of database snapshots.
     snapshots: Vec<DataFile>,
-    /// Files that were met, so that a file with two names is looked at once.
+    /// The files seen so far, so that a file with two names is read once.
     seen: HashSet<Identity>,
-    /// The files that were named, by whatever name.
+    /// The files that were named, under any name.
     named_files: HashSet<Identity>,
 }
 
@@ -203,7 +204,7 @@ impl Found {
             }
         }
         let is_empty = self.places.is_empty() && self.problems.is_empty();
-        // With nothing else there is no table.
+        // If nothing else was found, there is no table for the failure, and it ends the command.
         let alone = if is_empty { unmatched.pop() } else { None };
         for (path, failure) in unmatched {
             match alone.is_some() {
@@ -231,7 +232,7 @@ impl Found {
         for file in &files {
             match storage::kind(file) {
                 Ok(Kind::File { .. }) => self.file(file, false),
-                // A dangling link; any other file has been deleted since.
+                // The link is dangling; any other file has been deleted since.
                 Err(cause) if has_database_name(file) || storage::may_be_there(file, &cause) => self.file(file, false),
                 _ => {}
             }
@@ -244,7 +245,7 @@ impl Found {
 
     fn file(&mut self, path: &Path, is_named: bool) {
         let identity = identity(path);
-        // A file that is named beside its folder is named, however it is spelled.
+        // A file in a folder counts as named if it was also named by itself, in any spelling.
         let is_named = is_named || identity.as_ref().is_some_and(|identity| self.named_files.contains(identity));
         if identity.is_some_and(|identity| !self.seen.insert(identity)) {
             return;
@@ -264,10 +265,10 @@ impl Found {
                 Err(error) => self.problem(path, error),
             },
             Ok(Looked::Refused(error)) if is_named => self.problem(path, error),
-            // It is not known what is in it: that is to be seen.
+            // The content is unknown, so the file must be reported.
             Ok(Looked::Refused(error)) if may_hold_database(path, &error) => self.problem(path, error),
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
-            // Only its database can say what an empty or damaged log means.
+            // An empty or damaged log can only be judged together with its database.
             Ok(Looked::Refused(_)) if has_log_name(path) => {}
             Ok(Looked::Refused(_)) => self.passed_over.push(path.to_owned()),
             Err(error) => self.problem(path, error),
@@ -284,16 +285,16 @@ impl Found {
         self.problems.push(Problem { path: path.to_owned(), failure, is_log: has_log_name(path) });
     }
 
-    /// The place of its first file.
+    /// The position of the item's first file.
     fn place(&self, item: &Item) -> Option<usize> {
         item.paths.iter().filter_map(|path| self.places.get(path)).min().copied()
     }
 
-    /// Whether one database is meant, as always, or several.
+    /// Decides whether the paths mean one database or several.
     fn decide(mut self, paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> Planned {
         let mut plan = Plan::default();
         let has_data = !self.data.is_empty();
-        // Nothing in a damaged header says that a file is of the database beside it.
+        // A damaged header does not show that a file belongs to the database beside it.
         let nameless = self.data.iter().filter(|file| file.binding_guid.is_none()).map(|file| file.path.clone());
         let nameless: HashSet<PathBuf> = nameless.collect();
         let (laid, snapshots) = self.take_snapshots();
@@ -303,9 +304,9 @@ impl Found {
             self.named.contains(&problem.path) || has_log_name(&problem.path) || paths.contains(&problem.path)
         };
         let has_found_problems = self.problems.iter().any(|problem| !is_expected(problem));
-        // Something can be checked, whatever is wrong with the rest.
+        // Problems are rows of a table, since other databases can still be checked.
         let has_rows = self.problems.iter().any(|problem| !problem.is_log);
-        // Named secondary files belong to the named database or to none.
+        // Named secondary files belong to the named database or to no database.
         let is_named =
             |item: &Item| item.paths.first().is_some_and(|path| self.named.contains(path) && !nameless.contains(path));
         let (mut primaries, mut others) = (0, 0);
@@ -340,7 +341,7 @@ impl Found {
         Planned::Several(plan)
     }
 
-    /// Files of snapshots: those that were named, which are laid over the files of their database, and what is said of the others.
+    /// Splits the snapshot files: the named ones, which are laid over the files of their database, and a message about the others.
     fn take_snapshots(&mut self) -> (Vec<DataFile>, Option<String>) {
         let copies = source::copies_without_holes(&self.data.iter().collect::<Vec<_>>());
         self.snapshots.extend(self.data.extract_if(.., |file| copies.contains(&file.path)));
@@ -350,7 +351,7 @@ impl Found {
         (laid, said)
     }
 
-    /// The databases of the data files, with the files of snapshots that are laid over them.
+    /// Groups the data files into databases, and adds the snapshot files that are laid over them.
     fn databases(&mut self, mut laid: Vec<DataFile>, plan: &mut Plan) {
         let groups = source::databases(std::mem::take(&mut self.data), &catalog_has);
         let mut logs: HashMap<[u8; 16], Vec<&PathBuf>> = HashMap::new();
@@ -370,9 +371,9 @@ impl Found {
             let name = name.unwrap_or_else(|| file_name(&first.path));
             let mut paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
             let binding = binding(&files);
-            // Of copies of a database each has the logs in its folder.
+            // Each of several copies of a database has its logs in its own folder.
             let is_copy = binding.is_some_and(|binding| self.copied.contains(&binding));
-            // Of copies of a database none is known to be the one that a snapshot was made of.
+            // If a database has copies, it is unknown which of them a snapshot was made of.
             let over = laid.extract_if(.., |file| !is_copy && binding.is_some() && file.binding_guid == binding);
             paths.extend(over.map(|file| file.path));
             let is_beside = |path: &Path| files.iter().any(|file| is_same_folder(path, &file.path));
@@ -386,7 +387,7 @@ impl Found {
         }
     }
 
-    /// The restores of the backups; whether they take all sets that were found.
+    /// Adds the restores of the backups; returns whether they use all sets that were found.
     fn backups(&mut self, choice: &SetChoice, until: Until<'_>, plan: &mut Plan) -> bool {
         if let SetChoice::Positions(positions) = choice {
             let has = |media: &BackupMedia| media.sets.iter().any(|set| positions.contains(&set.position));
@@ -402,14 +403,14 @@ impl Found {
         let is_among_others = !plan.items.is_empty() || plans.len() > 1;
         for BackupPlan { database, restores, unused, logs, refused_logs, refused, sets } in plans {
             let copies = copies_of(&self.backups, restores.iter().flatten());
-            // A named log that does not follow is refused with the backups that it was named with.
+            // A named log that does not follow is refused together with the backups it was named with.
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() + refused_logs.len() == sets;
             let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
-            // Other sets in a file that is read are reported during its check, unless log backups follow.
+            // The check of a file reports its other sets itself, unless log backups follow.
             let in_use: HashSet<&PathBuf> =
                 restores.iter().filter(|sets| !has_log(sets)).flatten().flat_map(|set| &set.paths).collect();
             let unused: Vec<SetPlace> = unused.into_iter().filter(|(path, _)| !in_use.contains(path)).collect();
-            // A copy is not older, and its bytes are others.
+            // A copy is not older, but its bytes may differ.
             let is_copy = |place: &SetPlace| copies.contains(place);
             let (of_copies, unused): (Vec<SetPlace>, Vec<SetPlace>) = unused.into_iter().partition(is_copy);
             if !of_copies.is_empty() {
@@ -471,7 +472,7 @@ impl Found {
         is_simple
     }
 
-    /// Logs that were named and belong to none of the databases.
+    /// Refuses the named logs that belong to none of the databases.
     fn foreign_logs(&mut self, has_data: bool, plan: &mut Plan) {
         let used: HashSet<&PathBuf> = plan.items.iter().flat_map(|item| &item.paths).collect();
         let is_left = |path: &&PathBuf| self.named.contains(*path) && !used.contains(path);
@@ -494,7 +495,7 @@ impl Found {
     }
 }
 
-/// Whether the catalog of a database, by its primary file, has a data file: its ID, and its name as far as it is known.
+/// Whether the catalog in a primary file has a data file with this ID, and this name if the catalog has names.
 fn catalog_has(primary: &DataFile, file: &DataFile) -> bool {
     let Ok(source) = source::DataFiles::open(std::slice::from_ref(&primary.path)) else { return false };
     let name = file_name(&file.path).to_lowercase();
@@ -513,7 +514,7 @@ fn is_same_folder(one: &Path, other: &Path) -> bool {
     folder(one).is_some_and(|one| Some(one) == folder(other))
 }
 
-/// What two names of a file have in common.
+/// Identifies a file, whatever name it is reached by.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity {
     #[cfg(unix)]
@@ -535,7 +536,7 @@ fn identity(path: &Path) -> Option<Identity> {
     storage::canonical(path).ok().map(Identity::Name)
 }
 
-/// Names what was passed over, once.
+/// A message that names the files that were skipped.
 fn passed_over(paths: &[PathBuf]) -> Vec<String> {
     if paths.is_empty() {
         return Vec::new();
@@ -544,7 +545,7 @@ fn passed_over(paths: &[PathBuf]) -> Vec<String> {
     vec![format!("neither data files, logs nor backups, passed over: {names}")]
 }
 
-/// Names the files of snapshots that are not checked, once, and how they are.
+/// A message that names the snapshot files that are not checked, and says how to check them.
 fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<String> {
     let first = snapshots.first()?;
     let names = listed(snapshots.iter().map(|file| file.path.display().to_string()));
@@ -563,7 +564,8 @@ fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<St
     Some(format!("files of database snapshots, passed over: {names}; {how}"))
 }
 
-/// Why a file in a folder, which is neither a data file, a log nor a backup, is not checked although it may hold a database or backup.
+/// The reason why a file in a folder, which is neither a data file, a log nor a backup, may hold a database or backup and is not
+/// checked.
 pub(crate) fn unchecked(path: &Path) -> Option<OpenError> {
     match source::look(path) {
         Ok(Looked::Refused(error)) if may_hold_database(path, &error) => Some(error),
@@ -579,12 +581,12 @@ fn may_hold_database(path: &Path, error: &OpenError) -> bool {
     }
 }
 
-/// The path without what a program that compresses files adds to its name.
+/// The path without the extension that compression programs add.
 fn unpacked(path: &Path) -> PathBuf {
     path.with_extension("")
 }
 
-/// The first of several names.
+/// The first names of a list, and the number of the others.
 pub(super) fn listed(names: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = names.collect();
     let more = names.len().saturating_sub(MOST_NAMES);
@@ -602,18 +604,18 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     extensions.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-/// Whether the name of a file is that of a database file or a backup.
+/// Whether a file has the extension of a database file or a backup.
 pub(crate) fn has_database_name(path: &Path) -> bool {
     has_extension(path, &EXTENSIONS)
 }
 
-/// Whether a file is named like a backup.
+/// Whether a file has the extension of a backup.
 pub(crate) fn has_backup_name(path: &Path) -> bool {
     has_extension(path, &["bak", "trn", "dif", "diff"])
 }
 
-/// Whether a file that does not begin like a backup may be one with a damaged start: by its name, unless it is text, which other
-/// programs call .bak too, or a data file.
+/// Whether a file that does not start as a backup may be one with a damaged start: it has the extension of a backup, and is neither
+/// text, since other programs use .bak too, nor a data file.
 pub(crate) fn is_lost_backup(path: &Path) -> bool {
     has_backup_name(path) && !is_text(path) && !source::is_data_file(path)
 }
@@ -622,7 +624,7 @@ fn has_log_name(path: &Path) -> bool {
     has_extension(path, &["ldf"]) || logs::is_log(path)
 }
 
-/// The places in other files of the sets that are read.
+/// The places of all sets that have the GUID of a set being read: the sets themselves and their copies.
 fn copies_of<'s>(media: &[BackupMedia], read: impl Iterator<Item = &'s ChainSet>) -> HashSet<SetPlace> {
     let guids: HashSet<&str> = read.filter_map(|set| set.set.guid.as_deref()).collect();
     let sets = media.iter().flat_map(|media| media.sets.iter().map(move |set| (media, set)));
@@ -630,7 +632,7 @@ fn copies_of<'s>(media: &[BackupMedia], read: impl Iterator<Item = &'s ChainSet>
     copies.map(|(media, set)| (media.path.clone(), set.position)).collect()
 }
 
-/// Whether a file is text: other programs call their backups .bak too. What was a database may be empty, zeros or noise.
+/// Whether a file is text: other programs use .bak for text files. A damaged database file may be empty, zeros or noise.
 pub(crate) fn is_text(path: &Path) -> bool {
     let mut start = [0; 512];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));

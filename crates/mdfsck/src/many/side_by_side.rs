@@ -1,5 +1,5 @@
-//! Several databases at a time, within what one run may use. Results are kept in temporary files until it is their turn, so that
-//! the output is that of one database after another.
+//! Checks several databases at a time, within the resources of one run. Their results wait in temporary files for their turn, so
+//! that the output is the same as for one database after another.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Cursor, Read, Seek};
@@ -15,9 +15,9 @@ use super::{Run, Stopped};
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, keeping, to_stderr};
 
-/// Databases that may be finished before it is their turn.
+/// The most databases that may be finished before their turn.
 const MOST_AHEAD: usize = 64;
-/// Lines for stderr that are kept in memory, in bytes.
+/// The stderr lines of a database that are kept in memory, in bytes.
 const KEPT_BYTES: usize = 64 << 10;
 
 /// A database that was checked.
@@ -28,7 +28,7 @@ struct Finished {
     lines: Option<SpooledTempFile>,
 }
 
-/// Which database is next.
+/// The progress through the list of databases.
 #[derive(Default)]
 struct Turn {
     next: usize,
@@ -39,7 +39,7 @@ struct Turn {
 /// Checks all databases of `run`, and passes the results of each to `emit`, in order.
 ///
 /// # Errors
-/// Those of `emit`.
+/// Errors of `emit`.
 pub(super) fn side_by_side(
     run: &Run<'_>,
     mut emit: impl FnMut(usize, &mut dyn Read, Row) -> io::Result<()>,
@@ -61,7 +61,7 @@ pub(super) fn side_by_side(
             match thread::Builder::new().spawn_scoped(scope, move || shared.work(&sender)) {
                 Ok(_) => started += 1,
                 Err(cause) if started == 0 => return Err(cause),
-                // The others do its work.
+                // The threads that were started do the work.
                 Err(_) => break,
             }
         }
@@ -83,13 +83,13 @@ pub(super) fn side_by_side(
     })
 }
 
-/// The threads of a run.
+/// The number of threads of a run.
 fn threads(arguments: &CheckArguments) -> u16 {
     let processors = thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX));
     if arguments.run.maxdop == 0 { processors } else { arguments.run.maxdop }
 }
 
-/// What one of several databases may use.
+/// The share of the resources that one of several databases may use.
 pub(crate) fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
     let mut share = arguments.clone();
     let workers = u16::try_from(workers).unwrap_or(u16::MAX);
@@ -120,7 +120,7 @@ impl Shared<'_> {
         self.moved.notify_all();
     }
 
-    /// The next database, as soon as there is room in the queue.
+    /// The next database; waits while too many finished ones are ahead of their turn.
     fn next(&self) -> Option<usize> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let must_wait = |turn: &mut Turn| !turn.is_over && turn.next >= turn.emitted.saturating_add(MOST_AHEAD);
@@ -180,7 +180,7 @@ impl Shared<'_> {
         self.run.arguments.recovery.room.temp_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned)
     }
 
-    /// A database without results.
+    /// The result of a database that cannot be checked.
     fn refused(&self, number: usize, failure: &Failure) -> Option<Finished> {
         let mut results = Vec::new();
         let lines = SpooledTempFile::new(KEPT_BYTES);
