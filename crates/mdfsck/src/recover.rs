@@ -1,4 +1,4 @@
-//! The database as recovery would leave it, if its log is at hand.
+//! The database as recovery would leave it, if its log was given or is beside its data files.
 
 mod found;
 mod summary;
@@ -25,23 +25,23 @@ use summary::{not_given, report, summarize, summary_of, unusable};
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
 
-/// What came of it.
+/// The result of recovery.
 #[derive(Default)]
 pub(crate) struct Outcome<'s> {
-    /// The recovered pages; `None` where the files are to be read as they are.
+    /// The recovered pages; `None` if the files are to be read as they are.
     pub(crate) pages: Option<RecoveredPages<'s>>,
-    /// What happened; `None` if there was no reason to look for a log, or none was found.
+    /// What recovery did; `None` if there was no reason to look for a log, or none was found.
     pub(crate) summary: Option<RecoverySummary>,
 }
 
 impl Outcome<'_> {
-    /// Nothing was recovered: pages are newer than the log.
+    /// The result if nothing was recovered because pages are newer than the log.
     pub(crate) fn of_another_moment() -> Self {
         let reason = "pages are newer than the end of the log: data files and log are not of one moment";
         Self { pages: None, summary: Some(unusable(reason)) }
     }
 
-    /// The database to look at: recovered, or else as the files have it.
+    /// The pages and catalog to read: those after recovery, or else those in the files.
     pub(crate) fn view<'a>(
         &'a self,
         source: &'a dyn PageSource,
@@ -53,20 +53,20 @@ impl Outcome<'_> {
         }
     }
 
-    /// Its pages.
+    /// The recovered pages, or else `source`.
     pub(crate) fn pages_or<'a>(&'a self, source: &'a dyn PageSource) -> &'a dyn PageSource {
         self.pages.as_ref().map_or(source, |pages| pages)
     }
 
-    /// Memory that stays in use.
+    /// The memory of recovered pages, in bytes.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes())
     }
 
-    /// Keeps no more than this in memory, as far as that goes.
+    /// Moves recovered pages to temporary files until at most this many bytes stay in memory, as far as they can be moved.
     ///
     /// # Errors
-    /// A temporary file that fails.
+    /// If a temporary file fails.
     pub(crate) fn keep_at_most(&mut self, bytes: u64) -> Result<(), Failure> {
         let kept = self.pages.as_mut().map_or(Ok(()), |pages| pages.recovery_mut().keep_at_most(bytes));
         kept.map_err(|cause| Failure::unable(Refusal::Temporary(cause)))
@@ -78,11 +78,11 @@ pub(crate) fn is_tempdb(database: &Database) -> bool {
     database.boot.as_ref().is_some_and(Boot::is_tempdb)
 }
 
-/// Recovers the database in memory, with the log that was named in `paths`, or else with the one beside the data files.
-/// `is_newer` is asked once the pages are made: whether the audit found pages that are newer than the log.
+/// Recovers the database in memory, with the log named in `paths`, or else the log beside the data files. `is_newer` is called once
+/// the pages are made, and returns whether the audit found pages that are newer than the log.
 ///
 /// # Errors
-/// A log that was named and does not belong to the data files, or cannot be read; a temporary file that fails.
+/// A named log that does not belong to the data files or cannot be read; a temporary file that fails.
 pub(crate) fn recover<'s>(
     paths: &[PathBuf],
     options: &RecoveryArguments,
@@ -139,7 +139,7 @@ pub(crate) fn recover<'s>(
     Ok(Outcome { pages, summary: Some(summary) })
 }
 
-/// A snapshot was recovered when it was made, and has no log.
+/// The result for a snapshot, which was recovered when it was made, and has no log.
 fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static>, Failure> {
     if let Some(log) = paths.iter().find(|path| logs::is_log(path)) {
         return Err(Failure::usage(format!(
@@ -155,11 +155,11 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
     Ok(Outcome::default())
 }
 
-/// Recovers backups in memory: applies the log backups that follow, or the log of a backup whose pages were copied while they
-/// changed.
+/// Recovers backups in memory: applies the log backups that follow, or the log of a backup whose pages changed while they were
+/// copied.
 ///
 /// # Errors
-/// Log that does not lead to where the restore is to stop, or cannot be used; a temporary file that fails.
+/// Log that does not reach the point where the restore stops, or cannot be used; a temporary file that fails.
 pub(crate) fn restore<'s>(
     backups: &'s Backups,
     options: &RecoveryArguments,
@@ -168,7 +168,7 @@ pub(crate) fn restore<'s>(
     let has_log = backups.log_backups > 0 || backups.stop.is_some();
     let is_in_flight = backups.pages.in_flight().is_some_and(|pages| !pages.is_empty());
     let Some(log) = backups.log.as_ref().filter(|_| has_log || is_in_flight) else { return Ok(Outcome::default()) };
-    // Log of one set of files does not fit those of others.
+    // The log of one set of files does not fit pages of the others.
     if !backups.pages.has_one_moment() {
         return Ok(Outcome::default());
     }
@@ -220,15 +220,15 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
     }
 }
 
-/// Says what is missing of the input, and that the files lack what is in their log, where that is so; `done` is what is done with
-/// them: "shown", "exported". True if files or stripes are missing: then whatever is not found may be there.
+/// Warns about missing files and stripes, and about log that is not applied; `done` is what the command does with the pages:
+/// "shown", "exported". Returns whether files or stripes are missing: then anything that is not found may be in these.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
     let missing = check::not_given(source, database, &check::Scope::Database, done);
     missing.iter().chain(&check::not_recovered(source, database, done)).for_each(|warning| warn(&warning.text));
     !missing.is_empty()
 }
 
-/// Why the catalog cannot be found without a boot page.
+/// Why the catalog cannot be found if the boot page cannot be read.
 pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     match catalog::fetch(source, PageId::BOOT) {
         Fetched::Unread | Fetched::Outside if source.backup().is_some() => {
@@ -241,7 +241,7 @@ pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     }
 }
 
-/// The system tables that cannot be read whole, a line each; one line for all if what is missing is why.
+/// The system tables that cannot be read completely, one text each; only one text for all if missing input is the cause.
 pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, rest: &str) -> Vec<String> {
     match lacks_input && !database.gaps.is_empty() {
         true => vec![format!("without what is missing the catalog cannot be read whole: {rest}")],
@@ -249,7 +249,7 @@ pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, re
     }
 }
 
-/// What recovery would need, as far as boot page and headers of the log say: no record is read.
+/// Whether recovery is needed and possible, from the boot page and the headers of the log: no record is read.
 pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Option<Need> {
     // A snapshot has no log.
     let boot = database.boot.as_ref().filter(|_| source.snapshot().is_none())?;
@@ -269,7 +269,7 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
     });
     let last = log.as_ref().ok().and_then(|log| log.run().last()).map_or(0, |placed| placed.vlf.sequence);
     let (need, problem) = match boot.clean_shutdown() {
-        // That the log does not belong does not matter.
+        // A database that was shut down cleanly does not need its log, so it does not matter if the log does not belong to it.
         true if last <= boot.checkpoint_lsn.vlf => (info::Need::No, None),
         true => (info::Need::Perhaps, None),
         false => (info::Need::Yes, log.err()),
@@ -277,8 +277,8 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
     Some(Need { need, from: boot.redo_lsn, problem })
 }
 
-/// What follows from a log that cannot recover the database: a log that was named must belong to it, one that merely is there
-/// is passed over.
+/// The result if a log cannot recover the database: an error if the log was named and does not belong to it; a log that was only
+/// found is skipped.
 fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: bool) -> Result<Outcome<'s>, Failure> {
     if let Some(least) = refusal.least_grant_bytes() {
         let least = size::text(least);
@@ -306,7 +306,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
     }
 }
 
-/// Whether it is not said that the log does not belong to the data files, but that it cannot be used.
+/// Whether the refusal means that the log cannot be used, as opposed to a log that does not belong to the data files.
 fn is_unusable(refusal: &Refusal) -> bool {
     matches!(
         refusal,
@@ -328,7 +328,7 @@ fn is_unusable(refusal: &Refusal) -> bool {
     )
 }
 
-/// What of a refusal stands in a report, which is the same wherever the files are.
+/// The part of a refusal that goes into a report: without paths, since reports do not depend on where files are.
 fn cause(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Log(error) => damage(error),
@@ -336,7 +336,7 @@ fn cause(refusal: &Refusal) -> String {
     }
 }
 
-/// The text of a refusal with the names of the log files; that of an error of one file begins with its name.
+/// The text of a refusal after the names of the log files; the text of a log error already begins with the name.
 fn with_name(refusal: &Refusal, logs: &[PathBuf]) -> String {
     match refusal {
         Refusal::Log(error) => error.to_string(),

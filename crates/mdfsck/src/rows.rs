@@ -34,10 +34,10 @@ pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Rows of an aligned table at most: the width of a column is known only after the last row.
+/// The most rows of an aligned table: the width of a column is known only after the last row.
 const MOST_ALIGNED_ROWS: u64 = 10_000;
 
-/// Prints an aligned table; returns what was read.
+/// Prints an aligned table; returns the counts of what was read.
 fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     if limit > MOST_ALIGNED_ROWS {
         return Err(Failure::usage(format!(
@@ -57,7 +57,7 @@ fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     Ok(previewed.counts)
 }
 
-/// What of the pages read is not shown; the status for it.
+/// Reports the rows that were not shown; returns the exit-status bits.
 fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
     let name = table.full_name();
     for (page, why) in counts.damaged_pages.iter().take(3) {

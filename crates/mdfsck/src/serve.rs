@@ -1,4 +1,4 @@
-//! `mdfsck serve`: the pages of a history for a browser.
+//! `mdfsck serve`: serves the pages of a history to a browser.
 //!
 //! Read-only. Each of a fixed number of threads handles one connection at a time, for a limited time; the system queues the
 //! others. No text of a request ever becomes a path: a request holds numbers, and the history maps them to files.
@@ -23,13 +23,13 @@ use http::{Answer, Connection, Refused};
 use site::Site;
 use token::Token;
 
-/// Connections at a time.
+/// The most connections at a time.
 const THREADS: usize = 32;
 /// Stack of a thread, in bytes.
 const STACK_BYTES: usize = 1 << 20;
-/// Time for the next request on a connection.
+/// The time to wait for the next request on a connection.
 const IDLE: Duration = Duration::from_secs(3);
-/// Time for the head and the body of a request; the second one applies while more than half of the threads are busy.
+/// The time for the head and body of a request; the second one applies while more than half of the threads are busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -79,7 +79,8 @@ fn say(address: &str, token: Option<Token>) -> Result<(), Failure> {
     crate::output::print(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The names under which this server answers: a request for any other name comes from a foreign page whose name was made to resolve here.
+/// The names under which this server answers. A request for any other name comes from a foreign page that made its own name resolve
+/// to this address.
 struct Hosts {
     is_loopback: bool,
     names: Vec<String>,
@@ -96,7 +97,8 @@ impl Hosts {
         Self { is_loopback, names }
     }
 
-    /// Whether requests for `host`, with or without a port, are answered. An IP address cannot be made to resolve elsewhere.
+    /// Whether requests for `host`, with or without a port, are answered. IP addresses are safe: they cannot be made to resolve
+    /// elsewhere.
     fn has(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -114,7 +116,7 @@ struct Server {
     site: Site,
     gate: Gate,
     hosts: Hosts,
-    /// Open connections.
+    /// The number of open connections.
     open: AtomicUsize,
 }
 
@@ -141,7 +143,7 @@ impl Server {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let _open = Open::new(&self.open);
-                    // The client is gone or too slow: there is nothing to do about it.
+                    // An error is ignored: the client has disconnected or is too slow.
                     let _ = self.serve(stream);
                 }
                 // For example, too many open files.

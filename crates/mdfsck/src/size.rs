@@ -17,9 +17,9 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| "not a size such as 256MB or 2GB".to_owned())
 }
 
-/// A size for people, rounded up, so that the printed size is enough.
+/// A size for display, rounded up, so that the printed size is enough.
 pub(crate) fn text(bytes: u64) -> String {
-    // With two digits at least, unless one says it exactly.
+    // Uses a unit that gives at least two digits, or an exact single digit.
     let is_plain = |shift: u32| bytes >> shift >= 10 || bytes >> shift > 0 && bytes.is_multiple_of(1 << shift);
     let (name, shift) = UNITS.into_iter().take(4).find(|(_, shift)| is_plain(*shift)).unwrap_or(("KB", 10));
     format!("{} {name}", bytes.div_ceil(1 << shift))

@@ -1,4 +1,4 @@
-//! A backup from standard input, kept in a temporary file: a check needs its pages in another order.
+//! Copies a backup from standard input to a temporary file, since a check does not read pages in the order of a backup.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,34 +11,34 @@ use crate::failure::{Failure, warn};
 use crate::progress::SPOOL;
 use crate::size;
 
-/// Bytes read at once, and the unit of holes.
+/// The bytes read at once; zeros of this length become holes.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Where standard input is kept, and how much of it at most.
+/// Where standard input is kept, and the most bytes that are kept.
 pub(crate) struct Spool<'a> {
     /// `--temp-dir`.
     pub(crate) directory: Option<&'a Path>,
     /// `--spool-limit`, in bytes.
     pub(crate) limit: u64,
-    /// Hears how much was copied.
+    /// Receives the number of copied bytes.
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// Tries whether temporary files can be made in a folder, before a run that may need some takes a night.
+/// Tests whether a folder accepts temporary files, before a run that may need some takes a night.
 ///
 /// # Errors
-/// If not.
+/// If the folder does not accept them.
 pub(crate) fn try_folder(folder: &Path) -> Result<(), Failure> {
     let failed = |cause: io::Error| {
         let text = cause.to_string();
-        // The name of the temporary file, which ends the text, means nothing to a user.
+        // Drops the temporary file name at the end of the text: it means nothing to a user.
         let text = text.split(" at path ").next().unwrap_or_default();
         Failure::unable(format!("--temp-dir {}: no temporary file can be made there: {text}", folder.display()))
     };
     tempfile::tempfile_in(folder).map(drop).map_err(failed)
 }
 
-/// Keeps standard input, if a path is `-`.
+/// Copies standard input to a file, if a path is `-`.
 pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<File>, Failure> {
     match paths.iter().filter(|path| path.as_os_str() == "-").count() {
         0 => Ok(None),
@@ -50,7 +50,7 @@ pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<
     }
 }
 
-/// Copies `input` to an unnamed file, zeros as holes.
+/// Copies `input` to an unnamed file; zeros become holes.
 fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<File, Failure> {
     let unread = |error: io::Error| Failure::unable(format!("-: cannot be read: {error}"));
     let unkept = |error: io::Error| {
@@ -72,7 +72,7 @@ fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<Fil
         let file = match &mut file {
             Some(file) => file,
             None => {
-                // Identified by its first bytes, before anything is kept.
+                // Identifies the input by its first bytes, before anything is kept.
                 if !matches!(identify(bytes), FileKind::Backup(_)) {
                     return Err(match Archive::of(bytes) {
                         Some(archive) => OpenError::Compressed { path: "-".into(), archive }.into(),

@@ -38,30 +38,30 @@ pub(crate) use window::{Outcome, Stored, Subject, Terms, WindowEnd, check as win
 
 use evidence::Evidence;
 
-/// What the processes of a plan have in common besides the database.
+/// The key and audit that all processes of a plan share.
 pub(crate) struct Common {
     /// The key under which all facts are hashed.
     pub(crate) key: HashKey,
-    /// What a comparison with the log found; `None` while it is to be made.
+    /// The result of the comparison with the log; `None` before it is made, `Some(None)` if there is none.
     pub(crate) audit: Option<Option<Arc<LogAudit>>>,
 }
 
-/// What part of a check over many processes this one is.
+/// The role of this process in a check over many processes.
 #[derive(Clone, Copy, Default)]
 pub(crate) enum Spread<'a> {
-    /// It is all of a check.
+    /// The process runs the whole check.
     #[default]
     None,
-    /// It makes the plan.
+    /// The process makes the plan.
     Plan(&'a Common),
-    /// It carries out tasks.
+    /// The process runs tasks.
     Task(&'a Opened),
-    /// It merges parts.
+    /// The process merges parts.
     Merge(&'a Merge),
 }
 
 impl<'a> Spread<'a> {
-    /// What all processes of the plan have in common.
+    /// The key and audit that all processes of the plan share.
     pub(crate) fn common(self) -> Option<&'a Common> {
         match self {
             Self::Plan(common) => Some(common),
@@ -77,7 +77,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Pages whose maps are in memory at once; `None` for all.
+    /// The most pages whose maps are in memory at once; `None` for all.
     pub(crate) fn mapped_pages(self) -> Option<u64> {
         match self {
             Self::Task(opened) => opened.plan.tasks.iter().map(|task| u64::from(task.pages)).max(),
@@ -85,10 +85,10 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Whether this process has the same database before it as the plan.
+    /// Checks that this process reads the same database as the plan.
     ///
     /// # Errors
-    /// What has changed.
+    /// An error that says what has changed.
     pub(crate) fn verify(
         self,
         arguments: &CheckArguments,
@@ -101,28 +101,28 @@ impl<'a> Spread<'a> {
     }
 }
 
-/// What a plan says of the check.
+/// The options of the check, as the plan stores them.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Planned {
-    /// The paths that are opened.
+    /// The paths to open.
     paths: Vec<PathBuf>,
-    /// The numbers of `--set`.
+    /// The positions of `--set`.
     sets: Vec<u16>,
-    /// The backup sets of a restore, if they were chosen among others.
+    /// The backup sets of a restore, if they were selected among others.
     restore: Option<Vec<PlannedSet>>,
     scope: ScopeArguments,
     no_log: bool,
     stop: StopArguments,
     /// Whether the folder holds a comparison with the log.
     has_audit: bool,
-    /// What shows that a later window reads the same bytes; nothing for `mdfsck plan`.
+    /// Shows that a later window reads the same bytes; `None` for `mdfsck plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
 }
 
 impl Planned {
-    /// What is checked.
+    /// The options of a check.
     fn of(check: &CheckArguments, what: &What<'_>) -> Self {
         Self {
             paths: check.paths.clone(),
@@ -137,7 +137,7 @@ impl Planned {
     }
 }
 
-/// A backup set: its number in its files.
+/// A backup set, by its files and its position in them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlannedSet {
@@ -151,17 +151,17 @@ impl PlannedSet {
     }
 }
 
-/// A plan that is carried out.
+/// An open plan.
 pub(crate) struct Opened {
     folder: Folder,
     plan: Plan<Planned>,
-    /// Further rounds, in their order.
+    /// The further rounds, in order.
     rounds: Vec<OpenRound<Planned>>,
     common: Common,
 }
 
 impl Opened {
-    /// Opens the folder of a plan whose files are what they were.
+    /// Opens the folder of a plan.
     fn open(path: &Path) -> Result<Self, Failure> {
         let (folder, plan, warning) = Folder::open::<Planned>(path, &BUILD)?;
         warning.iter().for_each(warn);
@@ -174,7 +174,7 @@ impl Opened {
         Ok(Self { folder, plan, rounds, common })
     }
 
-    /// The same check as that of the plan, with what this process may use.
+    /// The arguments of the planned check, with the resources of this process.
     fn arguments(&self, room: &RoomArguments, run: &RunArguments) -> CheckArguments {
         let Planned { paths, scope, no_log, stop, .. } = &self.plan.options;
         CheckArguments {
@@ -187,7 +187,7 @@ impl Opened {
         }
     }
 
-    /// The numbers of `--set`.
+    /// The selection of backup sets by `--set`.
     fn choice(&self) -> SetChoice {
         match self.plan.options.sets.as_slice() {
             [] => SetChoice::Newest,
@@ -195,7 +195,7 @@ impl Opened {
         }
     }
 
-    /// The backup sets of the restore, if they were chosen.
+    /// The backup sets of the restore, if they were selected.
     fn sets(&self) -> Result<Option<Vec<ChainSet>>, Failure> {
         let Some(planned) = &self.plan.options.restore else { return Ok(None) };
         let files: BTreeSet<&PathBuf> = planned.iter().flat_map(|set| &set.files).collect();
@@ -211,7 +211,7 @@ impl Opened {
         planned.iter().map(find).collect::<Result<Vec<_>, Failure>>().map(Some)
     }
 
-    /// Whether this process has read the same files and the same catalog as the plan.
+    /// Checks that this process has read the same files and the same catalog as the plan.
     fn verify(&self, files: &[SourceFile], catalog: Fingerprint) -> Result<(), Failure> {
         if let Some((now, _)) = files.iter().zip(&self.plan.files).find(|(now, then)| now != then) {
             let what = "is not among the files of the plan, or has changed".to_owned();
@@ -223,19 +223,19 @@ impl Opened {
         }
     }
 
-    /// What shows that a source file is not what it was in the window before, if anything does.
+    /// Describes a source file that has changed since the previous window, if there is one.
     fn changed_file(&self) -> Option<String> {
         let by_time = || self.plan.verify_files().err().map(|error| error.to_string());
         self.plan.options.evidence.as_ref().and_then(Evidence::changed_file).or_else(by_time)
     }
 
-    /// Whether all source files are what they were.
+    /// Checks that no source file has changed.
     fn verify_files(&self) -> Result<(), Failure> {
         self.plan.verify_files()?;
         self.plan.options.evidence.as_ref().map_or(Ok(()), |evidence| evidence.verify_files())
     }
 
-    /// Whether the maps are those of the plan.
+    /// Checks that the maps are those of the plan.
     fn verify_maps(&self, maps: Fingerprint) -> Result<(), Failure> {
         match self.plan.image.is_maps(maps) {
             true => Ok(()),
@@ -243,7 +243,7 @@ impl Opened {
         }
     }
 
-    /// What is read is not what the plan was made for.
+    /// The failure for a database that differs from the planned one.
     fn changed(&self, what: &str) -> Failure {
         let path = self.plan.files.first().map(|file| file.path.clone()).unwrap_or_default();
         Failure::unable(format!(
@@ -260,7 +260,7 @@ fn audit_of(folder: &Folder) -> Result<LogAudit, Failure> {
     })
 }
 
-/// All files that are read, as they are now, sorted.
+/// All source files as they are now, sorted by path.
 fn files_of(
     arguments: &CheckArguments,
     what: &What<'_>,

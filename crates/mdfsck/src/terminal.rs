@@ -10,7 +10,7 @@ use terminal_size::{Width, terminal_size_of};
 
 use crate::cli::CheckArguments;
 
-/// Columns of what is no terminal.
+/// The columns if the output is not a terminal.
 const COLUMNS: usize = 80;
 /// Longer lines are harder to read.
 const MOST_COLUMNS: usize = 100;
@@ -22,12 +22,12 @@ pub(crate) fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The width of the terminal that stdout is.
+/// The width of the terminal on stdout, in columns.
 pub(crate) fn columns() -> usize {
     terminal_size_of(io::stdout()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns))
 }
 
-/// How a summary may look on stdout, or in a file.
+/// The width and color of a summary on stdout or in a file.
 pub(crate) fn style(output: Option<&Path>) -> Style {
     if output.is_some() || !is_stdout() {
         return Style { columns: COLUMNS, has_color: false };
@@ -36,7 +36,7 @@ pub(crate) fn style(output: Option<&Path>) -> Style {
     Style { columns: columns.clamp(LEAST_COLUMNS, MOST_COLUMNS), has_color: has_color() }
 }
 
-/// Colors are for terminals that have them, unless NO_COLOR or CLICOLOR=0 is set.
+/// Whether the terminal has colors, and neither NO_COLOR nor CLICOLOR=0 is set.
 fn has_color() -> bool {
     let is_unwanted = anstyle_query::no_color() || anstyle_query::clicolor() == Some(false);
     // No colours if a Windows console refuses to switch them on.
@@ -44,7 +44,7 @@ fn has_color() -> bool {
     !is_unwanted && anstyle_query::term_supports_color() && has_escapes()
 }
 
-/// Writes a summary, with the commands that show more. If there are several databases it is short, since their table
+/// Writes a summary, with the commands that show more. If there are several databases, writes only the verdict, since their table
 /// follows.
 pub(crate) fn write_summary(
     report: &check::Report,
@@ -59,7 +59,7 @@ pub(crate) fn write_summary(
     report::summary::write(report, view, style, Repeated::of(arguments).commands(status), out)
 }
 
-/// The command of this run, for commands that repeat it in another form. It has no secrets.
+/// The command of this run, without secrets, for commands that repeat it in another form.
 pub(crate) struct Repeated {
     paths: String,
     command: &'static str,
@@ -75,19 +75,19 @@ impl Repeated {
         Self { paths: paths.join(" "), command, arguments }
     }
 
-    /// What commands that show more are made of, after a run with this exit status.
+    /// The parts of commands that show more, after a run with this exit status.
     pub(crate) fn commands(&self, status: u8) -> Commands<'_> {
         Commands { paths: &self.paths, command: self.command, arguments: &self.arguments, status }
     }
 
-    /// The command as it was given.
+    /// The command as it was typed, without secrets.
     pub(crate) fn command_line(&self) -> String {
         let arguments = crate::arguments::shown().map(|argument| source::argument(Path::new(&argument)));
         ["mdfsck".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The arguments of `command` without its name, format and page, as they stand in a command.
+/// The arguments of `command`, quoted for a shell, without its name, format and page.
 fn without_format(command: &str, arguments: impl Iterator<Item = OsString>) -> String {
     let mut arguments = arguments.skip_while(|argument| argument == command);
     let mut kept = Vec::new();

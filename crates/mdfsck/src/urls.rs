@@ -1,5 +1,5 @@
-//! URLs among the arguments: their secrets are taken out before anything else sees them, so that none can be printed, and given
-//! to what reads objects.
+//! URLs among the arguments. Secrets are removed before any other code sees the arguments, so that none can be printed, and are
+//! passed to the code that reads objects.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,35 +9,35 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Of a file with links no more is read.
+/// The most bytes read of a file with links.
 const MOST_LINK_BYTES: u64 = 1 << 20;
 
-/// URLs that are read when the program is built for it.
+/// The schemes of URLs that can be read if the program is built with object storage.
 const SCHEMES: [&str; 5] = ["s3", "az", "gs", "https", "http"];
 
-/// Names a file with links, one per line: what gives access to them need not be an argument, which other users of the machine
-/// can see, nor stand in a plan.
+/// The variable that names a file with links, one per line. Their secrets then appear neither in an argument, which other users of
+/// the machine can see, nor in a plan.
 const LINKS: &str = "MDFSCK_SAS_FILE";
-/// Names servers to which the answer of a web server may lead.
+/// The variable that names servers to which a web server may redirect.
 #[cfg(feature = "cloud")]
 const REDIRECTS: &str = "MDFSCK_REDIRECT_TO";
 
-/// The arguments without secrets, and the URLs as they were given by how they are shown.
+/// The arguments without secrets, and the original URLs, by the form without secrets.
 #[derive(Default)]
 pub(crate) struct Shown {
     pub(crate) arguments: Vec<OsString>,
-    /// Those that had a secret.
+    /// The URLs that had a secret.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// All, by how they are shown.
+    /// All URLs, by the form without secrets.
     names: BTreeMap<String, String>,
     /// Whether an argument is a URL.
     pub(crate) has_urls: bool,
 }
 
-/// Takes the secrets out of the arguments.
+/// Removes the secrets from the arguments.
 ///
 /// # Errors
-/// A URL that cannot be read: its scheme is not known, it names a user, or this program was built without object storage.
+/// A URL that cannot be read: its scheme is unknown, it names a user, or this program was built without object storage.
 pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
     let mut shown = Shown::default();
     for argument in arguments {
@@ -53,7 +53,7 @@ pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
     Ok(shown)
 }
 
-/// The URL in an argument, with what is before it: `--option=`, `-o`, blanks.
+/// The URL in an argument, and the text before it: `--option=`, `-o`, blanks.
 fn url_in(argument: &str) -> Option<(&str, &str)> {
     let scheme = argument.split_once("://")?.0;
     let start = match scheme.as_bytes() {
@@ -66,7 +66,7 @@ fn url_in(argument: &str) -> Option<(&str, &str)> {
 }
 
 impl Shown {
-    /// Takes the secrets of the links in a file.
+    /// Adds the secrets of the links in a file.
     fn take_links(&mut self, path: &Path) -> Result<(), Failure> {
         let cause = |cause| Failure::unable(format!("{}: {cause}; {LINKS} names it", path.display()));
         let (mut text, mut file) = (String::new(), File::open(path).map_err(cause)?.take(MOST_LINK_BYTES));
@@ -77,7 +77,7 @@ impl Shown {
                 return Err(Failure::usage(format!("{}: line {number} {expected}", path.display())));
             };
             let plain = url.split('?').next().unwrap_or_default().to_owned();
-            // What is given with the command counts.
+            // A link on the command line takes precedence.
             self.secrets.entry(plain).or_insert_with(|| url.to_owned());
         }
         Ok(())
@@ -85,7 +85,7 @@ impl Shown {
 
     fn take(&mut self, before: &str, url: &str) -> Result<String, Failure> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
-        // In names on S3 and Google, a question mark stands for a letter, as in any pattern; a signature shows a link.
+        // In names on S3 and Google, a question mark is a pattern for one character; only a signature shows that a query follows.
         let is_query = match scheme {
             "s3" | "gs" => rest.contains("Signature="),
             "az" => rest.contains("sig="),
@@ -104,7 +104,7 @@ impl Shown {
             return Err(Failure::usage(format!("{plain}: this kind of URL is not read; URLs begin with {known}")));
         }
         self.has_urls = true;
-        // Two links may differ in their queries only.
+        // Two links may differ only in their queries.
         let numbered = (2..).map(|number| format!("{plain}#{number}"));
         let is_free = |name: &String| self.names.get(name).is_none_or(|known| known == url);
         let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
@@ -116,10 +116,10 @@ impl Shown {
     }
 }
 
-/// Reads URLs from now on.
+/// Enables the reading of URLs.
 ///
 /// # Errors
-/// If there are some, and this program was built without object storage.
+/// If there are URLs, and this program was built without object storage.
 #[cfg(feature = "cloud")]
 pub(crate) fn read(_: bool, secrets: BTreeMap<String, String>, held_bytes: Option<u64>) -> Result<(), Failure> {
     let held_bytes = held_bytes.unwrap_or(remote::MOST_HELD_BYTES);
@@ -129,14 +129,14 @@ pub(crate) fn read(_: bool, secrets: BTreeMap<String, String>, held_bytes: Optio
     Ok(())
 }
 
-/// This program was built without that.
+/// Fails if there are URLs, since this program was built without object storage.
 #[cfg(not(feature = "cloud"))]
 pub(crate) fn read(has_urls: bool, _: BTreeMap<String, String>, _: Option<u64>) -> Result<(), Failure> {
     let text = "this mdfsck was built without object storage: copy the file, or build with 'cargo build --release --features cloud'";
     if has_urls { Err(Failure::usage(text)) } else { Ok(()) }
 }
 
-/// How much of the memory of a run is for objects, at most.
+/// The share of a run's memory for pieces of objects, in bytes.
 pub(crate) fn share(granted: Option<u64>) -> Option<u64> {
     const BETWEEN: (u64, u64) = (4 << 20, 256 << 20);
     granted.map(|granted| (granted / 4).clamp(BETWEEN.0, BETWEEN.1))

@@ -1,4 +1,4 @@
-//! `mdfsck check --window` and `--within`: a check that goes on in the next night, and what was promised of it.
+//! `mdfsck check --window` and `--within`: a check that continues in the next night, and the promises about it.
 
 pub(crate) mod signals;
 
@@ -21,10 +21,10 @@ use crate::input::Input;
 use crate::keep;
 use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, WindowEnd, window};
 
-/// Whether the options of windows fit each other.
+/// Refuses options of windows that do not fit each other.
 ///
 /// # Errors
-/// If one lacks another.
+/// If an option lacks another one.
 pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> {
     let windows = &arguments.windows;
     let has_history = arguments.results.history.is_some();
@@ -51,15 +51,15 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
     }
 }
 
-/// What came of a window.
+/// The result of a window.
 pub(crate) struct Windowed {
-    /// What was found, in the whole image or in the ranges read so far.
+    /// The findings, in the whole image or in the ranges read so far.
     pub(crate) report: Report,
-    /// `None` if it was a whole check, as of an encrypted database.
+    /// `None` if this was a whole check, as for an encrypted database.
     pub(crate) outcome: Option<Box<Outcome>>,
 }
 
-/// When the window of a database ends: databases share the window, and later ones get what earlier ones left.
+/// The end of the window of a database: several databases share a window, and later ones get the time that earlier ones left.
 fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instant {
     let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
@@ -71,11 +71,11 @@ fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instan
     now.checked_add(mine).unwrap_or(all).min(all)
 }
 
-/// Checks as much as fits into the window. `before` describes the files before they were opened. `whole` checks a database that
-/// cannot be divided.
+/// Checks as much as fits into the window. `before` has the state of the files before they were opened. `whole` checks a database
+/// that cannot be divided.
 ///
 /// # Errors
-/// If it cannot be checked.
+/// If the database cannot be checked.
 pub(crate) fn check<'i>(
     arguments: &CheckArguments,
     what: &What<'_>,
@@ -117,22 +117,22 @@ pub(crate) fn check<'i>(
     }
 }
 
-/// What is printed after the report, and the bits of the exit status that come of it.
+/// The text printed after the report, and its exit-status bits.
 pub(crate) struct Said {
-    /// Nothing if the history says nothing.
+    /// `None` if the history could not be read.
     view: Option<View>,
-    /// The bits.
+    /// The exit-status bits.
     pub(crate) status: u8,
 }
 
-/// The time of a window.
+/// The time of a window, used and allowed.
 struct Span {
     used: Duration,
     allowed: Duration,
     is_interrupted: bool,
 }
 
-/// What a [`WindowView`] is made of.
+/// The data of a [`WindowView`].
 struct View {
     database: String,
     done: Option<Span>,
@@ -141,13 +141,13 @@ struct View {
     known: Known,
     within: Option<Duration>,
     read: Kept,
-    /// `None` if relations are not compared: no image is closed then.
+    /// `None` if relations are not compared, since no image is closed then.
     closed: Option<Kept>,
     changed: Changed,
     now: i64,
 }
 
-/// Records the run, and says what of the promises is kept. `status` is that of the results.
+/// Records the run, and reports which promises are kept. `status` is the exit status of the results.
 pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
     let mut outcome = outcome;
     let mut bits = outcome.as_ref().map_or(0, |outcome| outcome.unkept);
@@ -180,13 +180,13 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
             }
             Said { view: Some(view), status: bits }
         }
-        // That it cannot be used was said when the run was recorded.
+        // The problem with the history was already reported when the run was recorded.
         Err(_) if unkept != 0 => Said { view: None, status: bits },
         Err(error) => Said { view: None, status: bits | keep::unkept(&error) },
     }
 }
 
-/// Records whether what was promised is broken, and with a listener, whether that has changed.
+/// Records whether the promises are broken; if there is a listener, also an event when that changes.
 fn raise(
     path: &std::path::Path,
     promise: &Promise,
@@ -217,7 +217,7 @@ fn opening<'a>(
     Opening { source, database, naming, started, allowed, is_full: !arguments.scope.physical_only }
 }
 
-/// Whether the promises are kept.
+/// Judges whether the promises are kept.
 fn judged(
     arguments: &CheckArguments,
     report: &Report,
@@ -235,9 +235,9 @@ fn judged(
     let judge = promise::Judge { now, within: span, rhythm };
     let left = outcome.as_ref().map(|outcome| outcome.left.clone()).unwrap_or_default();
     let is_left = |range: &history::windows::promise::Range| {
-        // A range begins at 0 or where its task does.
+        // A range begins at page 0 or at the start of its task.
         known.places.get(range.id as usize).is_some_and(|(file, first, pages)| {
-            // By file and page, as tasks are.
+            // `left` is in the order of tasks, by file and page.
             let next = left.partition_point(|place| *place < (*file, *first));
             left.get(next).is_some_and(|place| *place < (*file, first.saturating_add(*pages)))
         })
@@ -286,10 +286,10 @@ impl View {
 }
 
 impl Said {
-    /// Writes it among the results, or to stderr where they have no place for it.
+    /// Writes the text among the results, or to stderr if their format has no place for it.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
         let Some(view) = &self.view else { return Ok(()) };
         let shown = view.shown();
@@ -299,16 +299,16 @@ impl Said {
                 report::windows::lines(&shown).iter().for_each(warn);
                 Ok(())
             }
-            // A broken promise is more than information.
+            // Printed even with NO_INFOMSGS if a promise is broken.
             Format::Text if arguments.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
             Format::Text => report::windows::write(&shown, out),
         }
     }
 }
 
-/// How fast the last windows over a database were, for an estimate.
+/// The read rate of the last windows over a database, for an estimate.
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
-    // An estimate neither makes a history nor starts a promise.
+    // An estimate neither creates a history nor starts a promise.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
     let naming = keep::naming(arguments);
     let opening = opening(arguments, (source, database, SystemTime::now()), &naming);

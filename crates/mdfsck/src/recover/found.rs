@@ -1,4 +1,4 @@
-//! The log that belongs to data files: named, or beside them.
+//! Finds the log that belongs to data files: the named one, or the one beside them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,26 +13,26 @@ use crate::logs;
 /// sysprufiles.filestate of a file in use.
 const ONLINE: u8 = 0;
 
-/// A log that was looked for.
+/// The result of the search for a log.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// Its files.
+    /// The files of the log.
     pub(crate) logs: Vec<PathBuf>,
-    /// They were named on the command line.
+    /// Whether the files were named on the command line.
     pub(crate) is_named: bool,
-    /// Files that could be log files of the database and are not used, with the reason.
+    /// Possible log files of the database that are not used, with the reasons.
     pub(crate) passed_over: Vec<String>,
-    /// Why a file with the name of the log cannot be used.
+    /// Why the file with the name of the log cannot be used.
     pub(crate) unusable: Option<String>,
 }
 
-/// The log files that were named, or else those beside the data files.
+/// The named log files, or else those beside the data files.
 pub(crate) fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let logs: Vec<PathBuf> = paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
     if logs.is_empty() { beside(paths, source, database) } else { Found { logs, is_named: true, ..Found::default() } }
 }
 
-/// Opens the log; all of its files must be there: those that are in use, by the catalog as the data files have it.
+/// Opens the log. All log files that the catalog of the data files lists as in use must be present.
 ///
 /// # Errors
 /// [`Refusal::Log`], [`Refusal::MissingFile`].
@@ -46,13 +46,13 @@ pub(crate) fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusa
     }
 }
 
-/// A log file of another database, by its header: what it holds need not be readable.
+/// The first log file of another database, by its header; the rest of the log need not be readable.
 pub(super) fn foreign<'p>(logs: &'p [PathBuf], source: &dyn PageSource) -> Option<&'p PathBuf> {
     let binding = source.files().first().and_then(|file| file.binding_guid)?;
     logs.iter().find(|path| log::binding_guid(path).is_some_and(|found| found != binding))
 }
 
-/// What is wrong with a log that cannot be opened, without its path.
+/// The reason why a log cannot be opened, without its path.
 pub(super) fn damage(error: &LogError) -> String {
     match error {
         LogError::NoVlf { at, .. } => format!("the log is damaged or cut: no virtual log file starts at byte {at}"),
@@ -66,8 +66,8 @@ pub(super) fn damage(error: &LogError) -> String {
     }
 }
 
-/// Logs of this database that are beside its data files under their names, or in a folder that was named; only if that is not
-/// all of the log, those beside the data files under any name.
+/// Finds the logs of this database that are beside its data files under their names, or in a named folder; if these are not all of
+/// the log, also those beside the data files under any name.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
     let folders = paths.iter().filter(|path| storage::is_folder(path));
@@ -75,7 +75,7 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Fo
     in_folders.sort();
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let mut search = Search { binding, ..Search::default() };
-    // A file with the name of the log is meant to be one.
+    // A file with the name of the log is expected to be a log, so failures are reported.
     by_name.iter().for_each(|path| search.file(path, true));
     in_folders.iter().filter(|path| logs::is_log(path)).for_each(|path| search.file(path, false));
     let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;
@@ -87,21 +87,21 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Fo
     search.finish(source)
 }
 
-/// Files that may be the log of a database.
+/// A search for the log files of a database.
 #[derive(Default)]
 struct Search {
-    /// What its files have in their headers.
+    /// The binding GUID in the headers of the database's files.
     binding: Option<[u8; 16]>,
     seen: BTreeSet<PathBuf>,
-    /// Those that are, by file ID: copies of one file have the same.
+    /// The log files found, by file ID; copies of a file share its ID.
     files: BTreeMap<u16, Vec<PathBuf>>,
-    /// Those that were never written.
+    /// Log files that were never written.
     unused: Vec<PathBuf>,
     found: Found,
 }
 
 impl Search {
-    /// Looks at a file, once; `is_named` if it has the name of the log.
+    /// Looks at a file, once; `is_named` says that it has the name of the log.
     fn file(&mut self, path: &PathBuf, is_named: bool) {
         if !self.seen.insert(storage::canonical(path).unwrap_or_else(|_| path.clone())) {
             return;
@@ -111,7 +111,7 @@ impl Search {
                 Some(file) if Some(file.binding_guid) == self.binding => {
                     self.files.entry(file.file_id).or_default().push(path.clone());
                 }
-                // Others in the folder are of other databases.
+                // Other files in the folder may be logs of other databases, but this one has the name of the log.
                 _ if is_named => {
                     let reason = Refusal::OtherDatabase;
                     self.found.passed_over.push(format!("{}: {reason}; passed over", path.display()));
@@ -128,10 +128,10 @@ impl Search {
         }
     }
 
-    /// Chooses among copies, and puts the files of the log together.
+    /// Chooses among copies, and combines the files of the log.
     fn finish(self, source: &dyn PageSource) -> Found {
         let Self { files, unused, mut found, .. } = self;
-        // Copies of one log file: the one that has the checkpoint which the data files name.
+        // Of several copies of a log file, uses the one with the checkpoint that the data files name.
         let mut chosen = Vec::new();
         for mut copies in files.into_values() {
             let belongs =
@@ -142,7 +142,7 @@ impl Search {
             found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
             chosen.push(path);
         }
-        // Some of several files may not have been written yet.
+        // A log of several files may have files that were not written yet.
         for path in chosen.into_iter().chain(unused) {
             found.logs.push(path);
             if let Err(error) = Log::open(&found.logs) {

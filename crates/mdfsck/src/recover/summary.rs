@@ -1,4 +1,4 @@
-//! What recovery did, in the words of reports.
+//! Describes in the terms of reports what recovery did.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use recovery::{Analysis, Applied, Misfit, Recovery};
 use super::Outcome;
 use crate::failure::{Failure, warn};
 
-/// Pages that are named one by one in a reason.
+/// The most pages that a reason names.
 const NAMED_PAGES: usize = 3;
 
-/// Paths as one text.
+/// Joins paths to one text.
 pub(crate) fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A summary with nothing but a state.
+/// A summary that has only a state and a reason.
 pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary {
     RecoverySummary {
         state,
@@ -32,21 +32,21 @@ pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary 
     }
 }
 
-/// The log cannot be used, although it may be the right one.
+/// The summary for a log that belongs to the database, or may, but cannot be used.
 pub(super) fn unusable(reason: &str) -> RecoverySummary {
     let doubt =
         RecoveryDoubt { kind: RecoveryDoubtKind::Log(reason.to_owned()), scope: "database".to_owned(), count: 0 };
     RecoverySummary { doubts: vec![doubt], ..summary_of(RecoveryState::Refused, reason) }
 }
 
-/// The database was not shut down cleanly, and its log is not given.
+/// The summary for a database that was not shut down cleanly and whose log is missing.
 pub(super) fn not_given(what: String) -> RecoverySummary {
     let summary = summary_of(RecoveryState::Refused, &what);
     let doubt = RecoveryDoubt { kind: RecoveryDoubtKind::NotGiven(what), scope: "database".to_owned(), count: 0 };
     RecoverySummary { doubts: vec![doubt], ..summary }
 }
 
-/// What a recovery did.
+/// The summary of a finished recovery.
 pub(super) fn summarize(recovery: &Recovery, is_clean: bool) -> RecoverySummary {
     let (analysis, applied) = (&recovery.analysis, &recovery.applied);
     let doubts = doubts(analysis, applied);
@@ -100,7 +100,7 @@ fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
     doubts
 }
 
-/// Says that the pages are not those of the files.
+/// Warns that the pages are the recovered ones, not those in the files.
 pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
     if matches!(summary.state, RecoveryState::Done | RecoveryState::Partial) {
         warn(format!(
@@ -113,7 +113,7 @@ pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
     }
 }
 
-/// Reports what could not be recovered, for commands whose results have no place for it; the exit status for that.
+/// Reports what could not be recovered, for commands whose results have no place for it; returns the exit-status bits.
 pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
     let Some(summary) = &outcome.summary else { return 0 };
     for doubt in &summary.doubts {

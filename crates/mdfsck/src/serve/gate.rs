@@ -1,5 +1,5 @@
-//! Who may read: whoever has the address that was printed. A listening port is there for every user of a machine, and its pages show
-//! bytes of rows.
+//! Restricts access to users who have the printed address. Every user of a machine can connect to a listening port, and the pages
+//! show bytes of rows.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -11,14 +11,14 @@ use super::http::Answer;
 use super::token::Token;
 use crate::failure::Failure;
 
-/// The field of an address that has the token.
+/// The query field of the address that holds the token.
 const FIELD: &str = "token";
 /// The delay after a wrong token.
 const DELAY: Duration = Duration::from_millis(250);
 
 pub(super) struct Gate {
     token: Option<Token>,
-    /// Cookies are those of a host, whatever the port: two servers on a machine have one each.
+    /// The cookie name, with the port: cookies belong to a host, and two servers on one machine need one each.
     cookie: String,
 }
 
@@ -30,13 +30,13 @@ impl Gate {
         Ok(Self { token, cookie: format!("mdfsck_{}", address.port()) })
     }
 
-    /// What leads here.
+    /// The address of the start page, with the token.
     pub(super) fn address(&self, address: SocketAddr) -> String {
         let token = self.token.as_ref().map(|token| format!("?{FIELD}={}", token.text()));
         format!("http://{address}/{}", token.unwrap_or_default())
     }
 
-    /// The answer to a request that may not go on as it is; `None` if it may.
+    /// The answer to a request without the cookie; `None` if it has the cookie, or none is needed.
     pub(super) fn refusal(&self, request: &Request) -> Option<Answer> {
         let token = self.token.as_ref()?;
         if request.cookie(&self.cookie).is_some_and(|sent| token.is(sent)) {
@@ -45,7 +45,7 @@ impl Gate {
         let (path, fields) = request.target();
         let sent = fields.iter().find(|(name, _)| name == FIELD).map(|(_, value)| value.as_str());
         match sent {
-            // Without the token in the address, which is shown, kept and passed on.
+            // Redirects to an address without the token, since addresses are shown, stored and passed on.
             Some(sent) if token.is(sent) && route(path).is_some() => Some(Answer {
                 location: Some(path.to_owned()),
                 cookie: Some(format!("{}={}", self.cookie, token.text())),

@@ -1,4 +1,4 @@
-//! Requests and answers on a connection, with a limit on the time that each takes.
+//! Reads requests and writes answers, with a limit on the time for each.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use requests::{HEAD_BYTES, Request, parse};
 
-/// Bytes that are read or sent at once.
+/// The bytes read or sent at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// Time for the client to receive an answer.
+/// The time in which the client must receive an answer.
 const SENDING: Duration = Duration::from_secs(30);
-/// Bytes and time granted for what the client still sends on a connection that is being closed.
+/// The most bytes and time for data that the client still sends on a connection that is being closed.
 const REST_BYTES: usize = 256 << 10;
 const REST_TIME: Duration = Duration::from_millis(250);
 
-/// Why there is no request.
+/// The reason why there is no request.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// The client is gone.
+    /// The client has disconnected.
     Gone,
-    /// The client gets this status.
+    /// The request is answered with this status.
     Answer(u16),
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Answer {
     pub(super) content_type: &'static str,
     pub(super) body: Arc<Vec<u8>>,
     pub(super) location: Option<String>,
-    /// What the browser is to send with its next requests.
+    /// The cookie that the browser is to send with its next requests.
     pub(super) cookie: Option<String>,
 }
 
@@ -40,18 +40,18 @@ impl Answer {
         Self { status: 200, content_type: "text/html", body: body.into(), location: None, cookie: None }
     }
 
-    /// A status in a few words.
+    /// An answer with a status and its phrase.
     pub(super) fn refusal(status: u16) -> Self {
         Self::text(status, &format!("{status} {}\n", words(status)))
     }
 
-    /// A status with a text.
+    /// An answer with a status and a text.
     pub(super) fn text(status: u16, text: &str) -> Self {
         Self { status, content_type: "text/plain", ..Self::html(text.as_bytes().to_vec()) }
     }
 }
 
-/// A status in words.
+/// The phrase of a status.
 pub(super) fn words(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -71,7 +71,7 @@ pub(super) fn words(status: u16) -> &'static str {
     }
 }
 
-/// A connection, with what was received but not used yet.
+/// A connection, with the bytes that were received but not used yet.
 pub(super) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
@@ -83,7 +83,7 @@ impl Connection {
         Ok(Self { stream, received: Vec::new() })
     }
 
-    /// The next request; `None` if none comes within `wait`. Once begun, it must be complete within `patience`.
+    /// Reads the next request; `None` if none begins within `wait`. A request that has begun must be complete within `patience`.
     pub(super) fn request(&mut self, wait: Option<Duration>, patience: Duration) -> Result<Option<Request>, Refused> {
         if let Some(wait) = wait.filter(|_| self.received.is_empty())
             && !self.receive(Instant::now() + wait).unwrap_or(false)
@@ -119,7 +119,7 @@ impl Connection {
         Ok(Some(Request { body, ..head.request }))
     }
 
-    /// Receives more; returns whether there was any.
+    /// Receives more bytes; returns whether the client has sent any.
     fn receive(&mut self, deadline: Instant) -> Result<bool, Refused> {
         let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
         let left = left.ok_or(Refused::Answer(408))?;
@@ -139,7 +139,7 @@ impl Connection {
         }
     }
 
-    /// Sends an answer, all of it within a limited time.
+    /// Sends an answer within a limited time.
     pub(super) fn answer(&mut self, answer: &Answer, goes_on: bool, has_body: bool) -> io::Result<()> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -185,7 +185,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes the connection. Reads for a moment what the client still sends; otherwise the client might never see the answer.
+    /// Closes the connection. Briefly reads what the client still sends; otherwise the client might never see the answer.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
         let deadline = Instant::now() + REST_TIME;

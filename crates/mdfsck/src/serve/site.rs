@@ -1,4 +1,4 @@
-//! The pages that are served.
+//! The pages of the server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,20 @@ use crate::error_log;
 use crate::failure::Failure;
 use crate::keep;
 
-/// The page of the estate is made at most once in `FRESH`, and anew after `STALE`: a check that was killed must not stay under way.
+/// The page of the estate is built at most once per `FRESH`, and again after `STALE`, so that a killed check does not stay on it as
+/// running.
 const FRESH: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(10);
-/// The most characters of a reason.
+/// The most characters of the reason for an acknowledgement.
 const REASON_CHARS: usize = 1000;
 /// The delay after a wrong token.
 const DELAY: Duration = Duration::from_millis(250);
 
 pub(super) struct Site {
     path: PathBuf,
-    /// Its name, for people.
+    /// The name of the history file, for display.
     file: String,
-    /// This machine.
+    /// The name of this machine.
     host: String,
     token: Option<Token>,
     style: Arc<Vec<u8>>,
@@ -38,22 +39,22 @@ pub(super) struct Site {
     state: Mutex<State>,
     /// The latest page of the estate.
     estate: Mutex<Option<Estate>>,
-    /// A connection to the history for making that page: no other request waits for it.
+    /// The connection to the history that builds this page, so that no other request waits for it.
     maker: Mutex<Option<State>>,
 }
 
 struct State {
     history: History,
-    /// Identifies the file: another one may take its place.
+    /// Identifies the open file, since another file may replace it.
     identity: Option<Identity>,
 }
 
-/// Device, number and, where a copy is shown, the last change of a file.
+/// Device, inode and, if the history is a copy, the time of the last change of a file.
 type Identity = (u64, u64, Option<SystemTime>);
 
 struct Estate {
     page: Arc<Vec<u8>>,
-    /// The version of the history before the page was made; `None` if the page is known to be outdated.
+    /// The version of the history before the page was built; `None` if the page is known to be outdated.
     version: Option<i64>,
     identity: Option<Identity>,
     made: Instant,
@@ -77,7 +78,7 @@ impl Site {
         })
     }
 
-    /// The answer to a request.
+    /// Answers a request.
     pub(super) fn answer(&self, request: &Request) -> Answer {
         let is_reading = matches!(request.method.as_str(), "GET" | "HEAD");
         match (route(&request.target), is_reading) {
@@ -94,7 +95,7 @@ impl Site {
                 .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
             (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
             (Some(Route::Running(id)), _) => self.running(id),
-            // A foreign page that embeds it as a picture would start a process here.
+            // Refused to foreign pages: one that embeds this URL as a picture would start a process here.
             (Some(Route::Page(_)), _)
                 if request.fetch_site.as_deref() == Some("cross-site")
                     && request.fetch_mode.as_deref() != Some("navigate") =>
@@ -105,7 +106,7 @@ impl Site {
         }
     }
 
-    /// The history as it is now.
+    /// The open history, reopened if another file has replaced it.
     fn state(&self) -> Result<MutexGuard<'_, State>, HistoryError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if identity(&self.path, state.history.is_copy()) != state.identity {
@@ -122,7 +123,7 @@ impl Site {
         }
     }
 
-    /// A check that is under way. The page is read again and again: once the check has ended, it leads to all databases.
+    /// The page of a running check. Browsers reload it; once the check has ended, it redirects to the page of all databases.
     fn running(&self, id: i64) -> Answer {
         match self.state().and_then(|state| self.pages(&state, |pages| pages.running(id))) {
             Ok(Some(page)) => Answer::html(page),
@@ -140,10 +141,10 @@ impl Site {
         make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now, host: &self.host })
     }
 
-    /// The page of the estate, made again only after the history has changed. While one request makes it, other requests get the
-    /// previous one.
+    /// The page of the estate, built again only after the history has changed. While one request builds it, other requests get the
+    /// previous page.
     fn estate(&self) -> Result<Arc<Vec<u8>>, HistoryError> {
-        // Asked before the page is made: anything written meanwhile makes it outdated.
+        // Read before the page is built: anything written meanwhile makes it outdated.
         let (version, identity) = {
             let state = self.state()?;
             (state.history.data_version()?, state.identity)
@@ -170,7 +171,7 @@ impl Site {
                 self.maker.lock().unwrap_or_else(PoisonError::into_inner)
             }
         };
-        // Another request may have made it meanwhile.
+        // Another request may have built the page meanwhile.
         if let Some(page) = last(&is_good) {
             return Ok(page);
         }
@@ -185,7 +186,7 @@ impl Site {
         Ok(page)
     }
 
-    /// The page that a finding is on.
+    /// The database page of a finding.
     fn page(&self, key: i64) -> Answer {
         let found = match self.state().and_then(|state| state.history.page_of_finding(key)) {
             Ok(Some(found)) => found,
@@ -229,7 +230,7 @@ impl Site {
             "" => Ok(None),
             text => history::time::seconds(text).map(history::time::text_of_seconds).map(Some).ok_or(()),
         };
-        // An acknowledgement that has expired would have no effect.
+        // An acknowledgement that has already expired would have no effect.
         let until = until.and_then(|until| match until {
             Some(until) if until <= history::time::text(SystemTime::now()) => Err(()),
             until => Ok(until),
@@ -267,7 +268,7 @@ impl State {
     }
 }
 
-/// Identifies the file that a path leads to, and for a copy its content.
+/// Identifies the file at a path, and the content if the history is a copy.
 fn identity(path: &Path, is_copy: bool) -> Option<Identity> {
     let metadata = fs::metadata(path).ok()?;
     let changed = if is_copy { metadata.modified().ok() } else { None };
@@ -281,7 +282,7 @@ fn number(metadata: &fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// An open file stays in its place.
+/// On this system a file that is open cannot be replaced.
 #[cfg(not(unix))]
 fn number(_metadata: &fs::Metadata) -> (u64, u64) {
     (0, 0)

@@ -1,4 +1,4 @@
-//! The token that is needed to acknowledge findings.
+//! The token that a user needs to acknowledge findings or to read pages.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 4096;
 pub(super) struct Token(String);
 
 impl Token {
-    /// A new token that cannot be guessed.
+    /// A new random token.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -26,10 +26,10 @@ impl Token {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The token in a file.
+    /// Reads the token in a file.
     ///
     /// # Errors
-    /// If it cannot be read or is too short.
+    /// If the file cannot be read, or the token is too short.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let mut text = String::new();
         let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
@@ -47,7 +47,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether `other` is the token, in a time that does not reveal where they differ.
+    /// Whether `other` is the token. The time this takes does not reveal where they differ.
     pub(super) fn is(&self, other: &str) -> bool {
         let (own, other) = (self.0.as_bytes(), other.as_bytes());
         let mut difference = u8::from(own.len() != other.len());

@@ -1,4 +1,4 @@
-//! A check whose tasks another program carries out, between a plan and a merge in this process.
+//! A check whose tasks another program runs, between a plan and a merge in this process.
 
 use std::fs;
 use std::io;
@@ -12,18 +12,18 @@ use crate::check::{self as checking, Out, What};
 use crate::cli::CheckArguments;
 use crate::failure::Failure;
 
-/// A plan whose tasks another program carries out. What that program says is not believed: its parts are, as far as they are those
-/// of the plan.
+/// A plan whose tasks another program runs. Its output and status are not trusted: only its parts count, and only if they belong to
+/// the plan.
 pub(crate) struct HandedOut {
     folder: PathBuf,
 }
 
 impl HandedOut {
-    /// Makes a plan in `folder`, unless an earlier attempt at the same check has left one there. `None` if there are no tasks to
-    /// carry out. Whatever else is in `folder` is removed.
+    /// Makes a plan in `folder`, unless an earlier attempt at the same check has left one there. `None` if the plan has no tasks.
+    /// Deletes anything else in `folder`.
     ///
     /// # Errors
-    /// If a plan cannot be made.
+    /// If the plan cannot be made.
     pub(crate) fn make(
         folder: &Path,
         check: &CheckArguments,
@@ -49,10 +49,10 @@ impl HandedOut {
         Ok(Some(handed))
     }
 
-    /// Whether each task has a part. A file that is no part of the plan is removed: its task is to be carried out again.
+    /// Whether each task has a part. Deletes a file that is not a part of the plan, so that its task runs again.
     ///
     /// # Errors
-    /// If that cannot be known.
+    /// If the folder cannot be read.
     pub(crate) fn has_all(&self) -> Result<bool, Failure> {
         let opened = Opened::open(&self.folder)?;
         let status = match opened.folder.current(&opened.plan, &opened.rounds) {
@@ -67,11 +67,11 @@ impl HandedOut {
         }
     }
 
-    /// Merges the parts and records what they amount to, as for a check. Returns whether that was done: if not, there is another
-    /// round of tasks. Second looks that read more than `local_limit` bytes are left to tasks.
+    /// Merges the parts and records the result as a check does. Returns false if another round of tasks is needed: tasks do the
+    /// second looks that read more than `local_limit` bytes.
     ///
     /// # Errors
-    /// If a part is missing or not whole, or the database cannot be judged.
+    /// If a part is missing or incomplete, or the check fails.
     pub(crate) fn merge(&self, check: &CheckArguments, what: &What<'_>, local_limit: u64) -> Result<bool, Failure> {
         let opened = Opened::open(&self.folder)?;
         if !is_of(&opened, check, what) {
@@ -79,7 +79,7 @@ impl HandedOut {
             return Err(Failure::unable(format!("{}: {text}", self.folder.display())));
         }
         let gathered = Merge::gather(opened, local_limit).inspect_err(|error| _ = self.removes(error));
-        // Nobody has called it incorrectly.
+        // No user called this, so usage errors become failures to read.
         let merge = Merge { says_rounds: false, ..gathered.map_err(Failure::unable)? };
         let (mut sink, mut unwritten) = (io::sink(), None);
         let what = with(what, Spread::Merge(&merge));
@@ -90,12 +90,12 @@ impl HandedOut {
         }
     }
 
-    /// Removes the plan.
+    /// Deletes the plan.
     pub(crate) fn remove(self) {
         remove(&self.folder);
     }
 
-    /// Removes what an error says is no part, if that is all that is wrong.
+    /// Deletes the file that, by the error, is not a valid part; returns whether that removed the problem.
     fn removes(&self, error: &PartsError) -> bool {
         let files: &[&PathBuf] = match error {
             PartsError::Twice { one, other, .. } => &[one, other],
@@ -106,14 +106,14 @@ impl HandedOut {
     }
 }
 
-/// Removes a folder with a plan.
+/// Deletes the folder of a plan.
 pub(crate) fn remove(folder: &Path) {
-    // Without plan.json, what is left is not a plan.
+    // Deleted first: without plan.json, the rest is not a plan.
     let _ = fs::remove_file(folder.join("plan.json"));
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Whether a plan is about this very check.
+/// Whether a plan is for this check.
 fn is_of(opened: &Opened, check: &CheckArguments, what: &What<'_>) -> bool {
     let wanted = Planned { has_audit: opened.plan.options.has_audit, ..Planned::of(check, what) };
     match (serde_json::to_value(&wanted), serde_json::to_value(&opened.plan.options)) {

@@ -1,5 +1,6 @@
-//! `--until-eof`: a task whose starter is gone ends. Any process that starts a task with a pipe as its standard input holds the
-//! other end, and the system closes that with the process, however it ends; no process needs to be watched.
+//! `--until-eof`: a task ends when the process that started it has ended. The process that starts a task with a pipe as its
+//! standard input holds the other end, and the system closes that when the process ends, in whatever way; nothing needs to watch
+//! the process.
 
 use std::io::{self, Read};
 use std::thread;

@@ -1,4 +1,4 @@
-//! What shows that a later window has the same bytes before it: without it nothing of an earlier one is used again.
+//! Evidence that a later window reads the same bytes. Without it, no part of an earlier window is reused.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,38 +23,38 @@ use crate::logs;
 /// The boot page.
 const BOOT: PageId = PageId::new(1, 9);
 
-/// An immutable object: a backup, or several of which a restore is made, data files that were shut down cleanly, or those of a storage
-/// snapshot that the user names.
+/// Identifies an image that does not change: a backup, several backups of one restore, data files that were shut down cleanly, or
+/// those of a storage snapshot that the user names.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Evidence {
-    /// What the user calls the image.
+    /// The name that the user gives the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<String>,
-    /// Which backup sets, by their own ids; empty for data files.
+    /// The GUIDs and positions of the backup sets; empty for data files.
     sets: Vec<String>,
-    /// The files.
+    /// The files of the image.
     files: Vec<FileIdentity>,
-    /// What boot page and file header pages hold.
+    /// The fingerprint of the boot page and of the file header pages.
     headers: String,
 }
 
-/// A file, with everything that the system reports about it that changes when it is written to; or an object.
+/// Identifies an object, or a file by everything the system reports that changes when the file is written to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileIdentity {
     path: PathBuf,
     bytes: u64,
-    /// When it was last written to, in nanoseconds since 1970.
+    /// The time of the last write, in nanoseconds since 1970.
     modified_ns: i64,
-    /// When anything about it was last changed, which no program can set; 0 where the system does not say.
+    /// The time of the last change of content or metadata, which no program can set; 0 where the system does not report it.
     changed_ns: i64,
-    /// Its number in its file system; 0 where the system does not say.
+    /// The inode number; 0 where the system does not report it.
     number: u64,
-    /// The strong entity tag of an object, which has no times. Within a run all of its bytes are of this version.
+    /// The strong entity tag of an object, which has no times. Within a run all bytes of the object are of this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// What a few of its places hold; an earlier version of the program did not say.
+    /// The fingerprint of a few places in the file; missing in plans of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
 }
@@ -68,7 +68,7 @@ impl PartialEq for FileIdentity {
 }
 
 impl FileIdentity {
-    /// What exists now; an error also for an object that another one could be mistaken for.
+    /// Identifies an existing file or object; an error for an object without a strong tag, which another one could be mistaken for.
     fn of(path: &Path) -> io::Result<Self> {
         if let Some(object) = storage::version(path) {
             let storage::Version { bytes, name, is_strong } = object?;
@@ -97,12 +97,12 @@ fn identity(_: &Metadata) -> (i64, u64) {
     (0, 0)
 }
 
-/// Files as they were before they were opened. If a file is replaced, the window still has the old one open, but the evidence
+/// The state of files before they were opened. If a file is replaced later, the window still has the old one open, but the evidence
 /// describes the new one.
 pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
-    /// What is named, and the files in folders that are. What the system does not know is left out.
+    /// The state of the named files and of the files in named folders. Files that cannot be read are left out.
     pub(crate) fn of(arguments: &CheckArguments, what: &What<'_>) -> Self {
         let mut before = Self(BTreeMap::new());
         let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
@@ -116,7 +116,7 @@ impl Before {
         before
     }
 
-    /// With what is beside data files that were opened just now: their log was not.
+    /// Adds the files beside data files that were just opened: their log is not open yet.
     pub(crate) fn with_beside(mut self, input: &Input) -> Self {
         if let Input::Files(files) = input {
             let source: &dyn PageSource = files.as_ref();
@@ -135,7 +135,7 @@ impl Before {
         }
     }
 
-    /// The first file of the evidence that may be another one than the one that was opened, in words.
+    /// Describes the first file of the evidence that may not be the one that was opened.
     pub(super) fn changed_file(&self, evidence: &Evidence) -> Option<String> {
         let is_other = |file: &&FileIdentity| file.version.is_none() && self.0.get(&file.path) != Some(*file);
         let changed = evidence.files.iter().find(is_other);
@@ -144,11 +144,11 @@ impl Before {
 }
 
 impl Evidence {
-    /// What exists now; `None` if a later window may see other bytes: data files that were not shut down cleanly and are not
-    /// declared to be an `image`, or an object without a strong tag.
+    /// The evidence for the files as they are; `None` if a later window may read other bytes: data files that were not shut down
+    /// cleanly and are not declared to be an `image`, or an object without a strong tag.
     ///
     /// # Errors
-    /// If a file cannot be asked for.
+    /// If the system cannot report on a file.
     pub(super) fn of(
         input: &Input,
         (source, is_recovered): (&dyn PageSource, bool),
@@ -183,14 +183,14 @@ impl Evidence {
         Ok(Some(Self { image: image.map(str::to_owned), sets, files, headers }))
     }
 
-    /// The first file that is not the same, as far as the system says, in words.
+    /// Describes the first file that has changed, as far as the system reports it.
     pub(super) fn changed_file(&self) -> Option<String> {
         let is_other = |file: &&FileIdentity| FileIdentity::of(&file.path).ok().as_ref() != Some(*file);
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
     }
 
-    /// Whether a file has been replaced or is gone. A file that the system cannot report on may still be the same, as may one
-    /// whose folder is empty or gone: a share that is not mounted looks like that. Objects of other checks are not looked up.
+    /// Whether a file has been replaced or deleted. A file that the system cannot report on may be unchanged, and so may one whose
+    /// folder is empty or missing: a share that is not mounted looks like that. Objects of other checks are not looked up.
     pub(super) fn is_stale(&self) -> bool {
         let mut of_system = self.files.iter().filter(|file| file.version.is_none());
         of_system.any(|file| match FileIdentity::of(&file.path) {
@@ -199,10 +199,10 @@ impl Evidence {
         })
     }
 
-    /// Whether the files are the same, as far as the system says.
+    /// Checks that no file has changed, as far as the system reports it.
     ///
     /// # Errors
-    /// The first that is not.
+    /// An error for the first file that has.
     pub(super) fn verify_files(&self) -> Result<(), Failure> {
         match self.changed_file() {
             None => Ok(()),
@@ -212,12 +212,12 @@ impl Evidence {
         }
     }
 
-    /// Whether it is about objects.
+    /// Whether the image consists of objects.
     pub(super) fn is_of_objects(&self) -> bool {
         self.files.iter().any(|file| file.version.is_some())
     }
 
-    /// What is different, in words; `None` if nothing is.
+    /// Describes the difference to the present evidence; `None` if there is none.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         let changed = |(then, now): (&FileIdentity, &FileIdentity)| {
             (then != now).then(|| format!("{} was changed, replaced or removed", now.path.display()))
@@ -235,7 +235,7 @@ impl Evidence {
     }
 }
 
-/// Whether there is a folder with anything in it.
+/// Whether a folder exists and is not empty.
 fn has_files(folder: Option<&Path>) -> bool {
     folder.is_some_and(|folder| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()))
 }
@@ -281,7 +281,7 @@ mod tests {
         assert!(!then.is_stale(), "a share that is not mounted is an empty folder");
         fs::write(folder.path().join("b.mdf"), [1; 100]).unwrap();
         assert!(then.is_stale());
-        // A loop of links cannot be followed.
+        // A loop of links cannot be followed, so the system cannot report on the file.
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(&path, &path).unwrap();
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(before.changed_file(&evidence(&path)), None);
         assert!(before.changed_file(&evidence(&other)).is_some(), "nothing is known of it");
         fs::rename(&other, &path).unwrap();
-        // What was known first counts.
+        // The state that was recorded first is kept.
         before.add([path.clone()]);
         if cfg!(unix) {
             assert!(before.changed_file(&evidence(&path)).unwrap().contains("a.bak was changed or replaced"));

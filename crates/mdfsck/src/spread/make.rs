@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::many::plan;
 use crate::{output, progress, size};
 
-/// Tasks of a plan at most: more are no use to any scheduler.
+/// The most tasks of a plan: no scheduler can use more.
 const MOST_TASKS: usize = 100_000;
 
 pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The paths as any process finds them.
+/// The absolute paths, which any process can open.
 fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if given.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::usage(
@@ -71,7 +71,7 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if let Some(url) = source::storage::url(path) {
-        // Tasks find the query of a link by the rest of it.
+        // Tasks find the query of a link by its other parts, so two links must not differ in the query alone.
         let is_one_of_two = url.starts_with("http") && url.contains('#');
         let text =
             "a plan keeps links without their queries, and this one differs from another only there; copy the file";
@@ -87,7 +87,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Makes a plan in a folder that was reserved for it.
+/// Makes a plan in its reserved folder.
 pub(super) fn make(
     folder: &Path,
     check: &CheckArguments,
@@ -96,7 +96,7 @@ pub(super) fn make(
 ) -> Result<Plan<Planned>, Failure> {
     let listener = progress::listener(check.run.progress, None);
     let input = checking::open(check, what, listener.as_ref())?;
-    // As they are before they are read: the comparison with the log may take hours.
+    // The state of the files before they are read, since the comparison with the log may take hours.
     let before = files_of(check, what, &input, &catalog::load(input.pages()))?;
     let prepared = checking::prepare(check, &input, listener.as_ref(), what)?;
     let files = files_of(check, what, &input, &prepared.database)?;
@@ -125,13 +125,13 @@ pub(super) fn make(
         (files, Image::new(prepared.catalog, fingerprint)),
         &ranges,
     );
-    // Nor may anything have changed since.
+    // The files must not have changed in the meantime.
     plan.verify_files()?;
     Folder::create(folder, &plan, key, audit.as_deref(), maps)?;
     Ok(plan)
 }
 
-/// Writes what each task has to know of the maps.
+/// Writes the maps that each task needs.
 fn write_maps(
     folder: &Path,
     plan: &PlanId,
@@ -150,7 +150,7 @@ fn write_maps(
     Ok(maps)
 }
 
-/// Refuses more tasks than are useful.
+/// Refuses a plan with too many tasks.
 ///
 /// # Errors
 /// If there are more than [`MOST_TASKS`].
@@ -164,7 +164,7 @@ pub(super) fn refuse_many(option: &str, bytes: u64, tasks: usize) -> Result<(), 
     )))
 }
 
-/// A plan that no one has carried out yet.
+/// A new plan.
 pub(super) fn plan_of(
     id: PlanId,
     options: Planned,
@@ -180,7 +180,7 @@ pub(super) fn bytes_of(task: &Task) -> u64 {
     u64::from(task.pages) * PAGE_BYTES as u64
 }
 
-/// `mdfsck plan --status`.
+/// Runs `mdfsck plan --status`.
 fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
     let (folder, plan, _) = Folder::open::<Planned>(path, &BUILD)?;
     let rounds = folder.rounds(&plan)?;

@@ -13,15 +13,15 @@ use crate::check::{self as checking, What};
 use crate::cli::{CheckArguments, MergeArguments};
 use crate::failure::Failure;
 
-/// The parts of a plan, all whole: one for each task, or for some of them while a window is open.
+/// The parts of a plan, all complete: one for each task, or for some of the tasks while a window is open.
 pub(crate) struct Merge {
     pub(super) opened: Opened,
     pub(super) gathered: Gathered,
-    /// What tasks have found in further rounds.
+    /// The parts of further rounds.
     pub(super) answers: Vec<Gathered>,
-    /// Bytes that a second look may read here; `None` if there are no tasks to take it.
+    /// The most bytes that a second look may read in this process; `None` if no tasks can do it.
     pub(super) local_limit: Option<u64>,
-    /// Another round of tasks is reported on stdout.
+    /// Whether another round of tasks is reported on stdout.
     pub(super) says_rounds: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Why parts are not merged.
+/// The error that ended a merge.
 enum Stop {
     Sums(SumsError),
     Failure(Failure),
@@ -52,10 +52,10 @@ impl From<SumsError> for Stop {
 }
 
 impl Merge {
-    /// Takes the parts of a plan.
+    /// Verifies and gathers the parts of a plan.
     ///
     /// # Errors
-    /// If one is missing or not whole, or a source file has changed.
+    /// If a part is missing or incomplete, or a source file has changed.
     pub(super) fn gather(opened: Opened, local_limit: u64) -> Result<Self, PartsError> {
         opened.plan.verify_files()?;
         let gathered = opened.folder.gather(&opened.plan)?;
@@ -63,10 +63,10 @@ impl Merge {
         Ok(Self { opened, gathered, answers, local_limit: Some(local_limit), says_rounds: true })
     }
 
-    /// The report of the check whose pages were swept into the parts, or what it can say so far.
+    /// Merges the parts into the report of the check; while a window is open, into a report of the ranges read so far.
     ///
     /// # Errors
-    /// If the database is not the one of the plan, or a part has changed since it was read first.
+    /// If the database is not the planned one, or a part has changed since it was verified.
     pub(crate) fn run(
         &self,
         source: &dyn PageSource,
@@ -87,14 +87,14 @@ impl Merge {
         };
         let begin = |surveyed: Surveyed<'_>| {
             self.opened.verify_maps(surveyed.fingerprint).map_err(Stop::Failure)?;
-            // The maps are those of the plan: then its own ranges are wrong.
+            // The maps are those of the plan, so an error here means that the plan's ranges are wrong.
             surveyed.tile(&ranges).map_err(|untiled| {
                 let what = format!("its tasks do not hold each page once: {untiled}");
                 Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
             })
         };
         let asked = rounds::asked(&self.opened, &self.answers)?;
-        // After the last round, merge takes all second looks by itself.
+        // After the last round, merge does all second looks itself.
         let local_limit = self.local_limit.filter(|_| self.opened.rounds.len() < MOST_ROUNDS as usize);
         let rounds = local_limit.map(|limit| Rounds::new(limit, asked));
         let merged = match (left, &rounds) {
@@ -109,7 +109,7 @@ impl Merge {
             (Stop::Sums(error), None) => Failure::unable(error),
             (Stop::Failure(failure), _) => failure,
         })?;
-        // What was written to in the meantime is not what was judged.
+        // If a file was written to meanwhile, the report is not about its present content.
         self.opened.verify_files()?;
         match rounds.map_or(Ok(Vec::new()), Rounds::end).map_err(Failure::unable)?.as_slice() {
             [] => Ok(report),

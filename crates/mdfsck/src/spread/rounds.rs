@@ -1,4 +1,4 @@
-//! Further rounds of a plan: what `merge` asks, and what tasks have answered.
+//! Further rounds of a plan: the questions of `merge`, and the answers of tasks.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::{Opened, Planned};
 use crate::failure::Failure;
 use crate::output;
 
-/// A question of a round.
+/// Reads a question of a round.
 pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Question, Failure> {
     let (path, bytes) = opened.folder.question(round, number)?;
     let head = question_bound_to(&opened.plan.plan, round, number);
@@ -18,7 +18,7 @@ pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Quest
     taken.map_err(|error| PartsError::Damaged { path, what: error.to_string() }.into())
 }
 
-/// What was asked in all rounds, with the answers.
+/// The questions of all rounds, with their answers.
 pub(super) fn asked<'o>(opened: &'o Opened, gathered: &'o [Gathered]) -> Result<Vec<Asked<'o>>, Failure> {
     let mut all = Vec::new();
     for (open, gathered) in opened.rounds.iter().zip(gathered) {
@@ -42,10 +42,10 @@ fn answers<'o>(open: &'o OpenRound<Planned>, gathered: &'o Gathered, question: u
     opened.collect()
 }
 
-/// Writes what is to be asked as the next round; `is_said` prints that.
+/// Writes the questions as the next round; `is_said` prints the round.
 ///
 /// # Errors
-/// If it cannot be written; otherwise the failure with which merge ends until the tasks have answered.
+/// Always returns a failure: the one that ends merge until the tasks have answered, or an error of writing.
 pub(super) fn ask(opened: &Opened, wanted: &[Wanted], is_said: bool) -> Failure {
     write(opened, wanted, is_said).map_or_else(|failure| failure, |()| Failure::more())
 }

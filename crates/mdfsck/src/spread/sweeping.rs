@@ -55,13 +55,13 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
         });
         swept.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))??;
         drop(listener);
-        // A part has what could not be read: it is for the merge to say what follows.
+        // The part records pages that could not be read, and merge decides what follows from them.
         report_read_faults(&source.read_faults());
         Ok(0)
     })
 }
 
-/// Reads the maps of a task, as the plan has them.
+/// Reads the maps of a task from the plan.
 fn read_maps(opened: &Opened, sweeper: &mut Sweeper<'_, '_>, task: &Task) -> Result<(), Failure> {
     let piece = Piece::Of(task.id);
     let mut from = opened.folder.maps(&opened.plan, piece)?;
@@ -69,7 +69,7 @@ fn read_maps(opened: &Opened, sweeper: &mut Sweeper<'_, '_>, task: &Task) -> Res
     read.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error).into())
 }
 
-/// Carries a task out, with the maps that the sweeper has.
+/// Sweeps the range of a task and writes its part, with the maps that the sweeper has.
 pub(super) fn sweep(
     opened: &Opened,
     sweeper: &mut Sweeper<'_, '_>,
@@ -79,13 +79,13 @@ pub(super) fn sweep(
     let path = opened.folder.part_path(&opened.plan, task);
     opened.folder.write(&opened.plan, task, |bound_to, to| {
         let done = sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| failed(path, error))?;
-        // What was written to in the meantime is not what was swept.
+        // If a file was written to meanwhile, the part does not describe one state of it.
         opened.verify_files()?;
         Ok::<_, Failure>(done)
     })
 }
 
-/// Why there is no part at `path`.
+/// The failure for a part at `path` that could not be written.
 fn failed(path: PathBuf, error: PartError) -> Failure {
     match error {
         PartError::Sums(SumsError::Io { error: cause, .. }) => PartsError::Unwritable { path, cause }.into(),
@@ -93,12 +93,12 @@ fn failed(path: PathBuf, error: PartError) -> Failure {
     }
 }
 
-/// The tasks that are to be carried out: those of the plan or of a further round.
+/// The tasks to run: those of the plan, or of a further round.
 struct Work<'o> {
     opened: &'o Opened,
     folder: &'o Folder,
     plan: &'o Plan<Planned>,
-    /// What they look for; `None` if they sweep.
+    /// The round with their questions; `None` if they sweep.
     round: Option<&'o Round>,
 }
 
@@ -110,14 +110,14 @@ impl<'o> Work<'o> {
         })
     }
 
-    /// What a task of a further round looks for, and the task of the plan at whose range it does.
+    /// The question of a task of a further round, and the task of the plan whose range it reads.
     fn asked(&self, task: &Task) -> Result<Option<(u32, Question)>, Failure> {
         let Some(round) = self.round else { return Ok(None) };
         let Some(of) = round.tasks.get(task.id as usize) else { return Ok(None) };
         question(self.opened, round.round, of.question).map(|question| Some((of.of, question)))
     }
 
-    /// Carries a task out.
+    /// Runs a task.
     fn carry_out(
         &self,
         sweeper: &mut Sweeper<'_, '_>,

@@ -1,4 +1,4 @@
-//! A window of time: as many tasks of a plan as fit. The next window goes on with the same plan if it has the same image before it.
+//! A window of time: runs as many tasks of a plan as fit. The next window continues the plan if the image is the same.
 
 mod keeper;
 mod stored;
@@ -36,21 +36,21 @@ use crate::input::Input;
 pub(crate) struct Terms<'a> {
     /// The history, if it can be used.
     pub(crate) history: Option<&'a Path>,
-    /// The machine, and by what it knows the database.
+    /// The machine, and the settings by which the history identifies the database.
     pub(crate) naming: &'a Naming,
     /// When the run began.
     pub(crate) started: SystemTime,
     /// When the window ends.
     pub(crate) ends: Instant,
-    /// How long it is.
+    /// The length of the window.
     pub(crate) allowed: Duration,
     /// Whether the window should end early.
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
 }
 
-/// What a window came to.
+/// The result of a window.
 pub(crate) struct Outcome {
-    /// What is known: of all of the image, or of the ranges that were read.
+    /// The report: on all of the image, or on the ranges that were read.
     pub(crate) report: Report,
     /// The ranges that this window has read.
     pub(crate) swept: Swept,
@@ -60,23 +60,23 @@ pub(crate) struct Outcome {
     pub(crate) all_bytes: u64,
     /// Bytes of the ranges read so far, in this window and earlier ones.
     pub(crate) done_bytes: u64,
-    /// Whether the next window can go on.
+    /// Whether the next window can continue this image.
     pub(crate) is_fixed: bool,
-    /// How fast this database is read.
+    /// The read rate of this database.
     pub(crate) pace: Pace,
-    /// The bits of the exit status for what could not be recorded.
+    /// The exit-status bits for what could not be recorded.
     pub(crate) unkept: u8,
-    /// The plan, to be removed when its image is closed.
+    /// The folder and ID of the plan, which is removed when its image is closed.
     plan: Option<(PathBuf, String)>,
     /// When each range of the image was read.
     read: BTreeMap<(u16, u32), String>,
-    /// Places of ranges that this image still needs.
+    /// The positions of ranges that this image still needs.
     pub(crate) left: Vec<(u16, u32)>,
-    /// The moment whose state the image is, as far as is known.
+    /// The point in time that the image shows, as far as is known.
     pub(crate) taken_at: String,
     /// The open window; `None` if the history cannot be used.
     window: Option<Window>,
-    /// Keeps the lease until the run is recorded.
+    /// Renews the lease until the run is recorded.
     heart: Option<Heart>,
 }
 
@@ -86,13 +86,13 @@ impl Outcome {
         self.left.is_empty()
     }
 
-    /// What the history has to know of the window.
+    /// The dates of the ranges and the lease, for the history.
     pub(crate) fn in_window(&self) -> InWindow<'_> {
         InWindow { read: &self.read, lease: self.window.as_ref().map(Window::lease) }
     }
 
-    /// Ends the window: others may work on the database. The plan of an image that is closed is of no more use once its run is
-    /// recorded; otherwise the next window merges its parts again.
+    /// Ends the window, so that other processes may work on the database. Once the run that closes an image is recorded, its plan
+    /// is deleted; otherwise the next window merges its parts again.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -101,7 +101,7 @@ impl Outcome {
         let mut history = History::open_or_create(history)?;
         let forgotten: Result<(), HistoryError> = closed.map_or(Ok(()), |(path, plan)| {
             history.forget_parts(&plan)?;
-            // While no other process may use it.
+            // Deleted while this process still holds the lease.
             remove(&path);
             Ok(())
         });
@@ -111,31 +111,31 @@ impl Outcome {
     }
 }
 
-/// What is to be checked in a window.
+/// The subject of a window.
 pub(crate) struct Subject<'a> {
     pub(crate) arguments: &'a CheckArguments,
     pub(crate) what: &'a What<'a>,
     pub(crate) input: &'a Input,
-    /// Its files before they were opened.
+    /// The state of its files before they were opened.
     pub(crate) before: &'a Before,
     pub(crate) prepared: &'a Prepared<'a>,
     pub(crate) listener: &'a dyn check::Progress,
 }
 
-/// How a window has ended.
+/// How a window ended.
 pub(crate) enum WindowEnd {
-    /// The image is another one, and what was compared with the log must be compared again: once more, without the former plan.
+    /// The image is a new one, and it must be compared with its log again: the caller repeats the window without the former plan.
     Again,
-    /// No page of a table is to be read: a whole check takes no longer.
+    /// The check reads no page of a table, so a whole check takes no longer.
     NoRanges,
     /// The window is over.
     Done(Box<Outcome>),
 }
 
-/// Sweeps as many ranges as fit into the window, and merges what is there.
+/// Sweeps as many ranges as fit into the window, and merges the parts that exist.
 ///
 /// # Errors
-/// If something cannot be read or written, or has changed meanwhile.
+/// If something cannot be read or written, or a file has changed meanwhile.
 pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) -> Result<WindowEnd, Failure> {
     let Subject { arguments, what, input, before, prepared, listener } = *subject;
     let source = prepared.recovered.pages_or(input.pages());
@@ -153,7 +153,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         None => Ok(None),
     };
     let evidence = evidence_now()?;
-    // Then the catalog, and what was compared with the log, may be those of another file than the evidence.
+    // The catalog and the comparison with the log may come from another file than the evidence.
     let replaced = evidence.as_ref().and_then(|evidence| before.changed_file(evidence));
     let mut former = stored.opened;
     let other = match (&former, &replaced) {
@@ -167,17 +167,17 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
             return Ok(WindowEnd::Again);
         }
     }
-    // Without evidence nothing is kept for the next window.
+    // Without evidence, nothing is kept for the next window.
     let evidence = evidence.filter(|_| replaced.is_none());
     let place = stored.path.as_deref().filter(|_| evidence.is_some());
-    // Vanishes at the end.
+    // A temporary folder, deleted at the end.
     let mut listed = None;
     let swept = throttled(arguments, source, |source| {
         sweeper(source, &prepared.database, &prepared.options, listener, |sweeper| {
             let Some(sweeper) = sweeper else { return Ok(Err(WindowEnd::NoRanges)) };
             let sweep = Sweep { terms, subject, source };
             let keeper = Keeper::open(&sweep)?;
-            // Another process may be using what is kept, unless this process holds the database.
+            // Another process may be using the stored plan, unless this process holds the lease.
             let mut former = former.filter(|_| keeper.is_open());
             let of_former = former.as_ref().map(|former| usable(former, source, recorded(terms.history, former)));
             let mut parts = match of_former {
@@ -212,7 +212,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         Ok(done) => done,
         Err(end) => return Ok(end),
     };
-    // The boot page and the file header pages are what they were at the start, too.
+    // The boot page and the file header pages must still be the same.
     if evidence.is_some() && evidence_now()? != evidence {
         remove(opened.folder.path());
         return Err(Failure::unable(format!(
@@ -236,8 +236,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None, says_rounds: false };
     let mut report =
         throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
-    // A range is read if its task is done and every page of it could be read. When the image closes, too, the ranges are those of
-    // the windows, each with its own date.
+    // A range counts as read if its task is done and every page of it could be read. When the image closes, too, the ranges are
+    // those of the windows, each with its own date.
     let is_read = |(tile, place): (RangeRead, &(u16, u32))| {
         let is_unread = keeper.unread.contains(place) || !read.contains_key(place);
         RangeRead { is_read: tile.is_read && !is_unread, ..tile }
@@ -261,12 +261,12 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     })))
 }
 
-/// What the ranges of a window came to.
+/// The result of the ranges of a window.
 struct RangesDone {
     opened: Opened,
-    /// The tasks that have parts.
+    /// The tasks with parts.
     done: BTreeSet<u32>,
-    /// When each of these ranges was read.
+    /// When each range was read.
     read: BTreeMap<(u16, u32), String>,
     keeper: Keeper,
     pace: Pace,
@@ -281,7 +281,7 @@ struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// `former` are the parts of earlier windows that can be used.
+    /// Sweeps ranges until the window ends. `former` has the usable parts of earlier windows.
     fn run(
         &self,
         sweeper: &mut Sweeper<'_, '_>,
@@ -295,7 +295,7 @@ impl Sweep<'_> {
         let (mut done, mut read) = (BTreeSet::new(), BTreeMap::new());
         for (task, row) in former {
             let Some(task) = opened.plan.tasks.get(*task as usize) else { continue };
-            // One that cannot be read is swept again.
+            // A task whose part cannot be read is swept again.
             if matches!(opened.folder.has(&opened.plan, task), Ok(true)) {
                 done.insert(task.id);
                 read.insert((task.file, task.first), row.started.clone());
@@ -326,7 +326,7 @@ impl Sweep<'_> {
             if !is_read {
                 keeper.unread.push((task.file, task.first));
             }
-            // What cannot be read is of no use to the next window.
+            // The next window cannot use a part that could not be read back.
             let part = (is_kept && held.is_ok()).then_some((plan.as_str(), task.id));
             let held = held.ok().flatten().map(|held| held.fingerprint);
             let has_findings = result.findings > 0;
@@ -342,7 +342,7 @@ impl Sweep<'_> {
         Ok(RangesDone { opened, done, read, keeper, pace, ranges: count })
     }
 
-    /// The tasks that are left, in the order in which they are to be carried out.
+    /// The remaining tasks, in the order in which they are to run.
     fn order(&self, tiles: &[RangeRead], known: Option<&Known>, done: &BTreeSet<u32>) -> Vec<u32> {
         let tasks: BTreeMap<(u16, u32), u32> =
             tiles.iter().zip(0..).map(|(tile, id)| ((tile.file_id, tile.first), id)).collect();
@@ -360,7 +360,7 @@ impl Sweep<'_> {
     }
 }
 
-/// A range of which nothing is known.
+/// A range without a history.
 fn unknown(id: u32) -> Range {
     Range { id, bytes: 0, is_in_use: true, read_at: None, known_since: 0, is_doubted: false }
 }

@@ -10,7 +10,7 @@ static RAISED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 #[cfg(not(unix))]
 static RAISED: AtomicBool = AtomicBool::new(false);
 
-/// Watches for signals from now on; the result says whether there was one. A second one ends the process at once.
+/// Watches for signals; the returned function says whether there was one. A second signal ends the process at once.
 pub(crate) fn watch() -> impl Fn() -> bool {
     #[cfg(unix)]
     RAISED.get_or_init(|| {
@@ -18,7 +18,7 @@ pub(crate) fn watch() -> impl Fn() -> bool {
         let raised = Arc::new(AtomicBool::new(false));
         crate::progress::leave_signals();
         for signal in [SIGINT, SIGTERM] {
-            // Without a handler the signal ends the process, and what was read is kept all the same.
+            // Without a handler the signal ends the process; ranges that were read are still kept.
             let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&raised));
             let _ = signal_hook::flag::register(signal, Arc::clone(&raised));
         }

@@ -13,18 +13,18 @@ use super::Sweep;
 use super::stored::remove_stale;
 use crate::failure::{Failure, warn};
 
-/// How often the holder of a lease renews it.
+/// The interval at which the lease is renewed.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// Records what was done; a history that cannot be written does not stop the window.
+/// Records the ranges of a window; if the history cannot be written, the window continues.
 pub(super) struct Keeper {
     history: Option<History>,
     pub(super) window: Option<Window>,
     /// The ranges, by file and page.
     pub(super) tiles: Vec<RangeRead>,
-    /// Ranges in which a page could not be read.
+    /// Ranges with a page that could not be read.
     pub(super) unread: Vec<(u16, u32)>,
-    /// Bits of the exit status for what could not be recorded.
+    /// The exit-status bits for what could not be recorded.
     pub(super) unkept: u8,
     pub(super) heart: Option<Heart>,
 }
@@ -33,7 +33,7 @@ impl Keeper {
     /// Takes the lease on the database for this window.
     ///
     /// # Errors
-    /// If another process holds it.
+    /// If another process holds the lease.
     pub(super) fn open(sweep: &Sweep<'_>) -> Result<Self, Failure> {
         let mut keeper =
             Self { history: None, window: None, tiles: Vec::new(), unread: Vec::new(), unkept: 0, heart: None };
@@ -70,12 +70,12 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Whether this process alone may use the database and what is kept of it.
+    /// Whether this process holds the lease on the database, and so may use the stored plan.
     pub(super) fn is_open(&self) -> bool {
         self.window.is_some()
     }
 
-    /// Divides what is known into these ranges, and returns it.
+    /// Maps the known history to these ranges, and returns it.
     pub(super) fn tile(&mut self, tiles: Vec<RangeRead>) -> Option<Known> {
         self.tiles = tiles;
         let (history, window) = self.history.as_mut().zip(self.window.as_ref())?;
@@ -89,7 +89,8 @@ impl Keeper {
         }
     }
 
-    /// Records a range. Returns whether the window may go on: not if another process has taken the lease, as after a long sleep.
+    /// Records a range. Returns whether the window may continue: not if another process has taken the lease, for example after this
+    /// machine slept.
     pub(super) fn done(&mut self, done: &Done<'_>) -> bool {
         let Some((history, window)) = self.history.as_mut().zip(self.window.as_ref()) else { return true };
         let Err(error) = history.range_done(window, done) else { return true };
@@ -105,12 +106,12 @@ impl Keeper {
     }
 }
 
-/// A window that fails leaves its database to others.
+/// Ends the window if it fails, so that other processes may work on the database.
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.heart = None;
         if let Some((history, window)) = self.history.as_mut().zip(self.window.take()) {
-            // Otherwise the lease ends by itself.
+            // On an error the lease expires by itself.
             let _ = history.end_window(&window);
         }
     }
@@ -123,13 +124,13 @@ pub(super) struct Heart {
 }
 
 impl Heart {
-    /// `None` if no thread can be started: then the lease is renewed only after each range.
+    /// Starts the thread; `None` if that fails: then the lease is renewed only after each range.
     fn start(path: &Path, lease: &Lease) -> Option<Self> {
         let (stop, stopped) = mpsc::channel();
         let (path, lease) = (path.to_owned(), lease.clone());
         let beat = move || {
             while stopped.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // Errors of the history are reported elsewhere.
+                // Errors of the history are reported by other calls.
                 let _ = History::open_or_create(&path).and_then(|mut history| history.renew(&lease));
             }
         };

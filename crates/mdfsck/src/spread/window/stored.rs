@@ -1,4 +1,4 @@
-//! The plans that windows keep beside a history.
+//! The plans that windows store beside a history.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,25 +21,25 @@ use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
 use crate::spread::{Common, Opened, Planned};
 
-/// A plan is given up after a pause of this length. Nothing else shows whether objects of other checks still exist.
+/// A plan is deleted after a pause of this length. Nothing else shows whether objects of other checks still exist.
 const ABANDONED: Duration = Duration::from_secs(92 * 86_400);
 
-/// The plan that an earlier window has left, or none.
+/// The plan of an earlier window, if there is one.
 pub(crate) struct Stored {
-    /// Where plans of this check are kept; `None` without a history.
+    /// The path for the plan of this check; `None` without a history.
     pub(super) path: Option<PathBuf>,
     /// The plan that was found.
     pub(super) opened: Option<Opened>,
-    /// What a new plan begins with.
+    /// The key of a new plan.
     fresh: Common,
 }
 
 impl Stored {
-    /// Looks for the plan of an earlier window over the same paths with the same options; with `is_again`, none is used. Nothing
-    /// is removed: another process may be using it.
+    /// Looks for the plan of an earlier window over the same paths with the same options; ignores it if `is_again`. Deletes
+    /// nothing: another process may be using the plan.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the system has no random numbers.
     pub(crate) fn find(
         history: Option<&Path>,
         arguments: &CheckArguments,
@@ -53,7 +53,7 @@ impl Stored {
                 note("the plan of earlier windows is of another build of mdfsck, or damaged");
                 return None;
             };
-            // Checked before anything is read: another image may need another comparison with its log.
+            // Verified before anything is read: another image may need another comparison with its log.
             let why = opened.changed_file();
             why.iter().for_each(|why| note(why));
             why.is_none().then_some(opened)
@@ -61,13 +61,13 @@ impl Stored {
         Ok(Self { path, opened, fresh })
     }
 
-    /// What this process has in common with earlier ones.
+    /// The key and audit that this process shares with earlier ones.
     pub(crate) fn common(&self) -> &Common {
         self.opened.as_ref().map_or(&self.fresh, |opened| &opened.common)
     }
 }
 
-/// What is checked, with paths that mean the same in every folder; `None` if it cannot be kept.
+/// The options of the check, with absolute paths; `None` if they cannot be stored.
 pub(super) fn kept_paths(arguments: &CheckArguments, what: &What<'_>) -> Option<Planned> {
     let absolute = |path: &PathBuf| match storage::url(path) {
         Some(_) => Some(path.clone()),
@@ -78,7 +78,7 @@ pub(super) fn kept_paths(arguments: &CheckArguments, what: &What<'_>) -> Option<
     (paths.len() == arguments.paths.len()).then(|| Planned { paths, ..Planned::of(arguments, what) })
 }
 
-/// The folder of a plan beside the history, by what is checked.
+/// The folder of a plan beside the history, named by a hash of the options.
 fn plan_folder(history: &Path, planned: &Planned) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     serde_json::to_string(planned).unwrap_or_default().hash(&mut hasher);
@@ -92,25 +92,25 @@ fn beside(history: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether this is a folder, not a link to one, with a name as windows give it.
+/// Whether the path is a folder, not a link to one, with a name that windows use.
 fn is_of_window(path: &Path) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.len() == 16 && name.bytes().all(is_digit) && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Removes the plan of a window, and nothing else.
+/// Deletes the plan of a window, and no other folder.
 pub(super) fn remove(path: &Path) {
     if !is_of_window(path) {
         return;
     }
-    // Without plan.json, what is left is not a plan.
+    // Deleted first: without plan.json, the rest is not a plan.
     let _ = fs::remove_file(path.join("plan.json"));
     let _ = fs::remove_dir_all(path);
 }
 
-/// Removes the plans of windows beside a history whose files have changed: they will never be used. The plan of another build is
-/// left to that build, which may be using it. Returns the remaining plans; `None` if not all of them are known.
+/// Deletes the plans of windows beside a history whose files have changed: they can never be used. Keeps the plans of other builds,
+/// which may be using them. Returns the remaining plans; `None` if not all of them are known.
 pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     let mut left = Some(BTreeSet::new());
     for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {
@@ -127,7 +127,7 @@ pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     left
 }
 
-/// Whether no window will use a plan again.
+/// Whether no window can use a plan again.
 fn is_useless(path: &Path, evidence: &Evidence) -> bool {
     let last = || fs::metadata(path).and_then(|found| found.modified());
     let is_abandoned = || last().is_ok_and(|at| at.elapsed().is_ok_and(|since| since > ABANDONED));
@@ -139,18 +139,18 @@ pub(super) fn note(why: &str) {
     warn(format!("window: {why}: this window starts over with a new image; the dates of earlier reads remain"));
 }
 
-/// What a new plan is made of.
+/// The contents of a new plan.
 pub(super) struct NewPlan<'n> {
     pub(super) planned: Planned,
     pub(super) evidence: Option<Evidence>,
     pub(super) files: Vec<SourceFile>,
     pub(super) key: &'n check::HashKey,
-    /// Where it is kept for the next window.
+    /// The folder that keeps the plan for the next window.
     pub(super) place: Option<&'n Path>,
 }
 
 impl NewPlan<'_> {
-    /// The earlier plan if it has these maps, otherwise a new one; with its folder, if that is temporary.
+    /// Returns the earlier plan if it has these maps, otherwise a new one; with its folder, if that is temporary.
     pub(super) fn plan(
         &self,
         sweep: &Sweep<'_>,
@@ -177,7 +177,7 @@ impl NewPlan<'_> {
         let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &ranges);
         let common = Common { key: self.key.clone(), audit: Some(prepared.options.log_audit.clone()) };
         if let Some(place) = self.place {
-            // What is there is of no use, and no other process may be using it.
+            // An old plan there cannot be used, and no other process may be using it.
             remove(place);
             let made =
                 Folder::reserve(place).and_then(|()| Folder::create(place, &plan, self.key, bytes.as_deref(), None));

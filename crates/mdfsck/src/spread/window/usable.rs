@@ -1,4 +1,4 @@
-//! What can be used of earlier windows.
+//! Decides which parts of earlier windows can be used.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,16 +34,16 @@ pub(super) fn differs(
     .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
 }
 
-/// The parts of a plan that the history knows; without them everything is read.
+/// The parts of a plan that are recorded in the history; parts that are not are read again.
 pub(super) fn recorded(history: Option<&Path>, opened: &Opened) -> BTreeMap<u32, PartRow> {
     let parts = |path| History::open_or_create(path)?.parts(opened.plan.plan.as_str());
     history.and_then(|path| parts(path).ok()).unwrap_or_default()
 }
 
-/// The parts of earlier windows that can be used: those that can be read, if their pages with findings have not changed.
+/// The usable parts of earlier windows: those that can be read, and whose pages with findings have not changed.
 ///
 /// # Errors
-/// Why none can be used: a text that names these pages.
+/// A text that names pages with findings that have changed: then no part can be used.
 pub(super) fn usable(
     opened: &Opened,
     source: &dyn PageSource,
@@ -57,7 +57,7 @@ pub(super) fn usable(
             Some(then) => match held(opened, source, task) {
                 Ok(Some(now)) if now.fingerprint != *then => return Err(now.differs(opened, source)),
                 Ok(now) => now.is_some(),
-                // Its range is swept again.
+                // The range of the part is swept again.
                 Err(_) => false,
             },
         };
@@ -68,7 +68,7 @@ pub(super) fn usable(
     Ok(usable)
 }
 
-/// The pages with findings of a part, and their present content.
+/// The pages with findings of a part, and the fingerprint of their present content.
 pub(super) struct Held {
     first: PageId,
     last: PageId,
@@ -76,9 +76,9 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Reports that their content has changed.
+    /// Describes the change of their content.
     fn differs(&self, opened: &Opened, source: &dyn PageSource) -> String {
-        // The files that a backup names are on its server.
+        // The file names in a backup are those on its server.
         let path = match source.backup() {
             Some(_) => opened.plan.files.first().map(|file| &file.path),
             None => source.files().iter().find(|file| file.file_id == self.first.file).map(|file| &file.path),
@@ -96,7 +96,7 @@ impl Held {
     }
 }
 
-/// The present content of the pages with findings of a part; `None` if it has none.
+/// The pages with findings of a part, with their present content; `None` if there are none.
 ///
 /// # Errors
 /// If the part is missing, damaged or cannot be read.
