@@ -279,7 +279,7 @@ pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
 }
 
 impl Command {
-    /// `--memory`, where a command has it.
+    /// The value of `--memory`, if the command has this option and it was given.
     pub(crate) fn memory(&self) -> Option<u64> {
         match self {
             Self::Check(arguments) => arguments.recovery.room.memory,

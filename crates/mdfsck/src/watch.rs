@@ -33,15 +33,15 @@ use check::Checker;
 pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
 
-/// How often the watcher looks for something to report.
+/// The interval at which the watcher looks for something to report.
 const TICK: Duration = Duration::from_millis(100);
-/// How often it looks even if the history has not changed.
+/// The interval at which it looks even if the history has not changed.
 const AGAIN: Duration = Duration::from_secs(2);
-/// How often it compares what a few places of a file hold.
+/// The interval at which it compares the fingerprint of a file.
 const COMPARED: Duration = Duration::from_secs(3600);
-/// A time after all others: whatever was reported, it was before.
+/// A time after all others: every report was made before it.
 const ALWAYS: &str = "9999";
-/// How many failures in a row a service tolerates.
+/// The most consecutive failures that a service tolerates.
 const MOST_FAILURES: u32 = 10;
 
 pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     let is_stopped = windows::signals::watch();
     let holder = Holder::new(&keep::host());
     let shared = Shared::default();
-    // All checks have ended.
+    // Set when all checks have ended.
     let has_ended = AtomicBool::new(false);
     let checker = Checker::new(arguments, engine, &shared);
     let mut watcher = Watcher {
@@ -115,9 +115,9 @@ fn open(arguments: &WatchArguments) -> Result<History, Failure> {
     History::open_or_create(&arguments.history).map_err(|error| Failure::from(&error))
 }
 
-/// Whether the page of all databases can be written there.
+/// Fails if the page of all databases cannot be written to this path.
 fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Result<(), Failure> {
-    // `show::target` refuses the history itself.
+    // `show::target` refuses the path of the history itself.
     let beside = beside_history(arguments).into_iter().skip(1);
     let mut others = beside.chain(arguments.metrics.clone()).chain(arguments.paths.iter().cloned());
     if others.any(|other| output::place(&other) == output::place(page)) {
@@ -127,7 +127,7 @@ fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Resul
     show::target("--html", page, history).map(drop)
 }
 
-/// The history, and what SQLite writes beside it.
+/// The paths of the history and of the files that SQLite writes beside it.
 fn beside_history(arguments: &WatchArguments) -> Vec<PathBuf> {
     let beside = |suffix: &str| {
         let mut name = arguments.history.clone().into_os_string();
@@ -158,7 +158,8 @@ fn milliseconds() -> i64 {
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Tolerates some failures in a row: the disk of the history may be full for a while. Returns whether there was no failure.
+/// Tolerates some consecutive failures, since the disk of the history may be full for a while. Returns whether there was no
+/// failure.
 fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> {
     match done {
         Ok(()) => *failures = 0,
@@ -171,7 +172,8 @@ fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> 
     Ok(*failures == 0)
 }
 
-/// Whether the history may have changed since it was `seen` last: somebody has written to it, or a moment may have come.
+/// Whether the history may have changed since it was last `seen`: it has another version, or [`AGAIN`] has passed, since some
+/// changes depend on time alone.
 fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
     let version = history.data_version().ok();
     let is_same = |(known, at): (i64, Instant)| Some(known) == version && at.elapsed() < AGAIN;
@@ -182,7 +184,7 @@ fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
     true
 }
 
-/// The thread that finds backups and reports results.
+/// The main loop, which finds backups and reports results.
 struct Watcher<'a> {
     arguments: &'a WatchArguments,
     history: History,
@@ -194,18 +196,18 @@ struct Watcher<'a> {
     warned: BTreeSet<String>,
     /// Backups that could not be checked and were reported, with the number of failed attempts.
     said: HashSet<(i64, u32)>,
-    /// Backups that have a line.
+    /// Backups for which a line was printed.
     printed: HashSet<i64>,
     counts: Counts,
     status: u8,
-    /// The state of the history in which there was no news, and when.
+    /// The version of the history that had no news, and when it was read.
     seen: Option<(i64, Instant)>,
-    /// When what a few places of each file hold was compared last.
+    /// When the fingerprint of each file was last compared.
     compared: HashMap<String, Instant>,
 }
 
 impl Watcher<'_> {
-    /// Looks until a signal comes.
+    /// Looks for backups until a signal comes.
     fn serve(&mut self, is_stopped: &dyn Fn() -> bool) -> Result<(), Failure> {
         let mut failures = 0;
         while !is_stopped() {
@@ -222,10 +224,10 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Looks at what is there, checks it, and ends.
+    /// Looks for backups once, and waits until they are checked.
     fn once(&mut self, workers: &[thread::ScopedJoinHandle<'_, ()>]) -> Result<(), Failure> {
         let is_stopped = windows::signals::is_raised;
-        // New files are looked at again once they have settled.
+        // Looks again once new files have settled.
         if let Some(left) = self.look()? {
             let begun = Instant::now();
             while begun.elapsed() < left && !is_stopped() {
@@ -243,12 +245,12 @@ impl Watcher<'_> {
                 self.report(false)?;
             }
         }
-        // If a result could not be recorded, its backup is ready again.
+        // A backup whose result could not be recorded becomes ready again.
         self.reclaim().map_err(|error| Failure::from(&error))?;
         self.report(true)
     }
 
-    /// Looks at what exists and puts it into the queue. Returns the time until the last file has settled; `None` if all have.
+    /// Lists the files and puts their backups into the queue. Returns the time until the last file has settled; `None` if all have.
     fn look(&mut self) -> Result<Option<Duration>, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.reclaim().map_err(failed)?;
@@ -279,7 +281,7 @@ impl Watcher<'_> {
             .retain(|path, _| listed.files.contains_key(path) || data_files.iter().any(|file| file.seen.path == *path));
         let mut found = ready::found(&files, settle, now);
         found.extend(ready::data(&listed.data, &data_files, settle, now));
-        // Data files have no labels.
+        // The state of a file; the content of data files counts as known, since they have no labels.
         let looked = |state: &FileState, has_labels: bool| {
             let is_known = has_labels && ready::is_settled(state, settle, now);
             (
@@ -307,13 +309,13 @@ impl Watcher<'_> {
         Ok(since.map(|since| settle.saturating_sub(passed(since))))
     }
 
-    /// Makes abandoned backups ready again.
+    /// Makes backups ready again whose checks were abandoned.
     fn reclaim(&mut self) -> history::Result<usize> {
         let working = self.shared.working();
         self.history.reclaim(self.holder, &working)
     }
 
-    /// Whether there is something to report. As long as nobody changes the history, this costs next to nothing.
+    /// Whether there is something to report. Costs next to nothing while the history does not change.
     fn has_news(&mut self) -> bool {
         if !has_changed(&self.history, &mut self.seen) {
             return false;
@@ -322,7 +324,7 @@ impl Watcher<'_> {
         self.history.has_unreported().unwrap_or(false) && self.history.unreported("", "").is_ok_and(is_own)
     }
 
-    /// Reads the labels of a file and keeps their content. A file that changes meanwhile is read again once it has settled.
+    /// Reads the labels of a file and stores them. A file that changes meanwhile is read again once it has settled.
     fn read_labels(&mut self, state: &mut FileState) -> io::Result<()> {
         let path = Path::new(&state.seen.path);
         let labels = labels::read(path)?;
@@ -335,8 +337,8 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Compares what a few places of a file hold with what they held: it may have been written with its times put back. A watcher that
-    /// stays does so once in a while. What cannot be read now is read by the check.
+    /// Compares the fingerprint of a file with the stored one, since a program may have written to the file and reset its times. A
+    /// service does so once per [`COMPARED`]. A file that cannot be read now is left to the check.
     fn compare(&mut self, state: &mut FileState, now: i64) -> Result<(), Failure> {
         let path = Path::new(&state.seen.path);
         let is_recent = self.compared.get(&state.seen.path).is_some_and(|at| at.elapsed() < COMPARED);
@@ -354,8 +356,8 @@ impl Watcher<'_> {
         self.history.keep_fingerprint(state, &fingerprint, now).map_err(|error| Failure::from(&error))
     }
 
-    /// Reports checks that have ended, and writes the page and the metrics; after a look, or at the end of `--once`, also reports what
-    /// still waits and which promises are broken.
+    /// Reports checks that have ended, and writes the page and the metrics; after a look, or at the end of `--once`, also reports
+    /// waiting backups and broken promises.
     fn report(&mut self, is_whole: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
@@ -364,7 +366,7 @@ impl Watcher<'_> {
             history::time::text(now.checked_sub(span).unwrap_or(UNIX_EPOCH))
         };
         let patience = ago(self.arguments.patience);
-        // A scheduler gets a reminder in each run, a log each time the patience has passed.
+        // A scheduler gets a reminder in each run, a service once per `patience`.
         let reminded = if self.arguments.once { ALWAYS.to_owned() } else { patience.clone() };
         let (patience, reminded) = if is_whole { (patience.as_str(), reminded.as_str()) } else { ("", "") };
         let reported = self.history.unreported(patience, reminded);
@@ -407,14 +409,14 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Adds to the exit status that a worker could not use the history.
+    /// Sets the exit-status bit if a worker could not use the history.
     fn note_unable(&mut self) {
         if self.shared.is_unable.load(Ordering::Relaxed) {
             self.status |= Failure::UNABLE;
         }
     }
 
-    /// The promises that are broken.
+    /// Reports broken promises.
     fn alarms(&mut self) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         let mut all = Vec::new();
@@ -448,7 +450,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// What is not whole yet, the last line, and the exit status.
+    /// Prints the backups that are not complete yet and the last line; returns the exit status.
     fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
@@ -457,7 +459,7 @@ impl Watcher<'_> {
         self.counts.ready = queued.iter().filter(|item| item.state == "ready").count() as u64;
         queued.retain(|item| item.state == "waiting");
         self.counts.waiting = queued.len() as u64;
-        // Those that were reported as unknown have their lines.
+        // Backups that were reported as unknown already have a line.
         queued.retain(|item| !self.printed.contains(&item.id));
         output::print(|out| {
             queued.iter().try_for_each(|item| lines::write(item, Status::Waiting, self.format, out))?;

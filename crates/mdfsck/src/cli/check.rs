@@ -15,9 +15,9 @@ use super::{DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArg
 use crate::failure::Failure;
 use crate::watch::Mark;
 
-/// Ranges below this size cost more than they are worth.
+/// The smallest range: smaller ones cost more than they are worth.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
-/// A larger range would divide nothing.
+/// The largest range: a larger one would not divide any file.
 const MOST_RANGE_BYTES: u64 = 1 << 40;
 /// The default of `--spool-limit`.
 const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
@@ -377,12 +377,12 @@ pub(crate) struct NamingArguments {
 }
 
 impl CheckArguments {
-    /// The same for these paths.
+    /// The same arguments for other paths.
     pub(crate) fn of(&self, paths: Vec<PathBuf>) -> Self {
         Self { paths, ..self.clone() }
     }
 
-    /// A whole check of a database, with what is the default for all else.
+    /// A full check of a database, with default options.
     pub(crate) fn of_database(database: &DatabaseArguments, stop: StopArguments) -> Self {
         Self {
             scope: ScopeArguments {
@@ -395,7 +395,7 @@ impl CheckArguments {
         }
     }
 
-    /// A whole check of what these paths name.
+    /// A full check of the data files or backups in these paths, with default options.
     pub(crate) fn of_paths(paths: Vec<PathBuf>) -> Self {
         Self {
             paths,
@@ -413,10 +413,10 @@ impl CheckArguments {
         }
     }
 
-    /// Which sets of backups are to be checked.
+    /// The backup sets to check.
     ///
     /// # Errors
-    /// `last` or `all` beside others.
+    /// `last` or `all` together with another choice or with a point to stop at.
     pub(crate) fn sets(&self) -> Result<SetChoice, Failure> {
         let mut positions = Vec::new();
         for choice in &self.scope.set {
@@ -442,7 +442,7 @@ impl ResultArguments {
         self.format() == Format::Json && is_stdout
     }
 
-    /// The format of the results; text instead of a summary.
+    /// The format of the results; for a summary it is text.
     pub(crate) fn format(&self) -> Format {
         if let Some(columns) = self.tableresults {
             return Format::TableResults(columns.into());
@@ -455,12 +455,13 @@ impl ResultArguments {
         }
     }
 
-    /// Whether DBCC's lines are to be findings and their counts alone, as scripts read them: what was not verified is no line of DBCC.
+    /// Whether DBCC's lines are limited to findings and their counts, as scripts expect: DBCC has no lines for what was not
+    /// verified.
     pub(crate) fn are_findings_only(&self) -> bool {
         self.no_infomsgs && self.format.is_none() && matches!(self.format(), Format::Text)
     }
 
-    /// Whether a summary is wanted: asked for, or nothing was asked for and stdout is a terminal.
+    /// Whether to print a summary: it was requested, or no format was requested and stdout is a terminal.
     pub(crate) fn wants_summary(&self, is_terminal: bool) -> bool {
         let is_other = self.tableresults.is_some() || self.json || self.no_infomsgs || self.output.is_some();
         match self.format {

@@ -1,4 +1,4 @@
-//! The texts of help around the options: what the program is for, exit status, examples.
+//! The help texts before and after the options: the purpose of the program, exit status, examples.
 
 pub(super) const ABOUT: &str =
     "Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.";

@@ -29,12 +29,12 @@ pub(crate) struct ListenerArguments {
 }
 
 impl ListenerArguments {
-    /// How long the program may take.
+    /// The time limit of the program.
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_secs(self.event_seconds.unwrap_or(60))
     }
 
-    /// Whether there is such a program.
+    /// Whether a program was named.
     pub(crate) fn is_there(&self) -> bool {
         self.on_event.is_some()
     }

@@ -44,7 +44,7 @@ pub(crate) fn run(words: &[String], is_markdown: bool) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// All commands. The version is left out: a page is the same for every build.
+/// All commands, without the build in the version: a page is the same for every build.
 fn root() -> Command {
     let mut root = Cli::command().long_version(None);
     root.build();

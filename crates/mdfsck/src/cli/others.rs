@@ -51,7 +51,7 @@ pub(crate) struct AdviseArguments {
 }
 
 impl AdviseArguments {
-    /// The check that the advice rests on.
+    /// The check on which the advice is based.
     pub(crate) fn check(&self) -> CheckArguments {
         let mut check = CheckArguments::of_database(&self.database, self.stop.clone());
         check.scope.constraints = self.constraints;
@@ -370,7 +370,7 @@ pub(crate) struct ChainArguments {
 }
 
 impl ChainArguments {
-    /// How chains are restored.
+    /// The recovery options of a restore.
     pub(crate) fn recovery(&self) -> super::RecoveryArguments {
         super::RecoveryArguments {
             no_log: false,

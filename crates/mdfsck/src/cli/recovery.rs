@@ -65,12 +65,12 @@ pub(crate) struct StopArguments {
 }
 
 impl StopArguments {
-    /// Whether one of them was given.
+    /// Whether one of these options was given.
     pub(crate) fn is_given(&self) -> bool {
         self.stop_at.is_some() || self.stop_at_mark.is_some() || self.stop_before_mark.is_some()
     }
 
-    /// How far a restore goes.
+    /// How far the restore goes.
     pub(crate) fn until(&self) -> Until<'_> {
         match &self.stop_at {
             Some(moment) => Until::Time(moment.text()),
@@ -79,7 +79,7 @@ impl StopArguments {
         }
     }
 
-    /// What they say together.
+    /// The point at which the restore stops, if one was given.
     pub(crate) fn stop(&self) -> Option<Stop> {
         let at = self.stop_at.map(|moment| Stop::At(moment.time));
         let at_mark = || self.stop_at_mark.clone().map(Stop::AtMark);

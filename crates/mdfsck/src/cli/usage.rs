@@ -1,4 +1,4 @@
-//! Wrong usage: one line that says what is wrong, and how it is meant.
+//! Errors of usage: one line that says what is wrong, and how to write it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,10 +8,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
 
-/// Ends of the names of files that people give instead of a command.
+/// Extensions of files that users name where a command is expected.
 const FILES: [&str; 6] = ["mdf", "ndf", "ldf", "bak", "trn", "dif"];
 
-/// The arguments, with what people write as they do elsewhere: `mdfsck help check`, `mdfsck -v`, `mdfsck page 1 153 FILE`,
+/// Rewrites arguments in forms that are common in other programs: `mdfsck help check`, `mdfsck -v`, `mdfsck page 1 153 FILE`,
 /// `mdfsck history -- FILE runs`.
 pub(crate) fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = given.collect();
@@ -40,7 +40,7 @@ pub(crate) fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> 
         && let Some(at) = arguments.iter().position(|argument| argument == "--")
         && arguments.get(at + 2).and_then(|word| word.to_str()).is_some_and(is_verb_of_history)
     {
-        // After `--` no word is a verb for clap.
+        // clap accepts no verb after `--`.
         arguments.remove(at);
         if let Some(file) = arguments.get_mut(at)
             && file.as_encoded_bytes().starts_with(b"-")
@@ -55,7 +55,7 @@ fn is_verb_of_history(word: &str) -> bool {
     Cli::command().find_subcommand("history").is_some_and(|history| history.find_subcommand(word).is_some())
 }
 
-/// An error of clap, in one line.
+/// The text of an error of clap, in one line.
 pub(crate) fn text(error: &clap::Error, arguments: &[OsString]) -> String {
     let value = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
@@ -86,7 +86,7 @@ pub(crate) fn text(error: &clap::Error, arguments: &[OsString]) -> String {
         }
         _ => {
             let text = error.render().to_string();
-            // clap adds tips, the usage and a hint to --help, each after an empty line.
+            // clap appends tips, the usage and a hint to --help, each after an empty line.
             let ends = ["Usage:", "For more", "tip:"];
             let lines = text.lines().map(str::trim);
             let lines = lines.filter(|line| !line.is_empty() && !ends.iter().any(|end| line.starts_with(end)));
@@ -97,12 +97,12 @@ pub(crate) fn text(error: &clap::Error, arguments: &[OsString]) -> String {
     }
 }
 
-/// `; did you mean a or b?` without the question mark that ends no line; empty if there is nothing near.
+/// `; did you mean a or b?`; empty if there are no similar names.
 fn offer(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
-/// The command that the arguments name, and its words; the program itself if they name none.
+/// The command in the arguments, and the words that name it; the program itself if they name none.
 fn command_of(arguments: &[OsString]) -> (clap::Command, String) {
     let (mut command, mut path) = (Cli::command(), String::new());
     for word in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {

@@ -1,4 +1,4 @@
-//! What was built.
+//! The version and the build of this program.
 
 use std::env::consts::{ARCH, OS};
 use std::fs::File;
@@ -11,13 +11,14 @@ use check::part::{Digest, digest};
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What it was built from, if packaging says so.
+/// The commit it was built from, if packaging sets it.
 const COMMIT: &str = match option_env!("MDFSCK_COMMIT") {
     Some(commit) => commit,
     None => "unknown",
 };
 
-/// Identifies the build: parts of different builds do not go together. Where packaging names no commit, the bytes of the program do.
+/// Identifies the build, since parts of different builds must not be mixed. Without a commit from packaging, it is a digest of the
+/// program's file.
 pub(crate) static BUILD: LazyLock<String> = LazyLock::new(|| {
     let build = match option_env!("MDFSCK_COMMIT") {
         Some(commit) => commit.to_owned(),
@@ -43,7 +44,8 @@ fn own_digest() -> io::Result<String> {
     }
 }
 
-/// What `--version` shows: the version, and what it was built from and for. Packaging knows the commit and names its build.
+/// The text of `--version`: the version, the commit, the target and the features. Packaging sets the commit and the name of the
+/// build.
 pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let optimised = if cfg!(debug_assertions) { "debug" } else { "release" };
     let build = option_env!("MDFSCK_BUILD").unwrap_or(optimised);

@@ -1,4 +1,4 @@
-//! The check of one backup that is ready.
+//! Checks one backup that is ready.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -25,7 +25,7 @@ use crate::keep;
 use crate::many::side_by_side;
 use crate::spread::{HandedOut, Spread};
 
-/// What the checks of a watcher have in common.
+/// The options and limits that all checks of a watcher share.
 pub(super) struct Checker<'a> {
     watch: &'a WatchArguments,
     /// The resources of all checks together.
@@ -34,7 +34,7 @@ pub(super) struct Checker<'a> {
     share: CheckArguments,
     /// Write-locked by a check that needs all the memory.
     alone: RwLock<()>,
-    /// What carries out the checks of large backups.
+    /// The program that runs the checks of large backups.
     engine: Option<Engine<'a>>,
     shared: &'a Shared,
 }
@@ -56,12 +56,12 @@ impl<'a> Checker<'a> {
         Self { watch, share, whole, alone: RwLock::default(), engine, shared }
     }
 
-    /// Removes what an engine has left of backups that are no longer in the queue.
+    /// Deletes the plans of backups that are no longer in the queue.
     pub(super) fn tidy(&self, history: &History) -> history::Result<()> {
         self.engine.as_ref().map_or(Ok(()), |engine| engine.tidy(history))
     }
 
-    /// Checks a backup. The history then has the result, whatever it is.
+    /// Checks a backup. Afterwards the history has the result, or the reason why there is none.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
         for path in paths.iter().chain(&base) {
             match find::seen(path) {
                 Ok(Some(seen)) => files.push(seen),
-                // It may exist under another name: the next look finds it.
+                // The file may have another name now: the next look finds it.
                 Ok(None) if paths.contains(path) => return history.is_gone(claim),
                 Ok(None) => return history.give_back(claim, "waits for the full backup that it is based on"),
                 Err(cause) => {
@@ -80,7 +80,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // Of other files the verdict would be that of another backup. The next look finds them.
+        // A check of changed files would be about another backup. The next look finds these files.
         if !item.is_as_found(files.get(..paths.len()).unwrap_or_default()) {
             return history.give_back(claim, "its files have changed since they were found");
         }
@@ -105,14 +105,14 @@ impl<'a> Checker<'a> {
             Ok(Err(failure)) => Some(failure),
             Err(_) => Some(Failure::unable("the check ended unexpectedly; see the lines before")),
         };
-        // The watcher ends, and what it has claimed becomes ready again.
+        // The watcher ends, and its claims become ready again.
         if self.shared.is_stopped() {
             return Ok(());
         }
         if mark.has_changed.load(Ordering::Relaxed) {
             return history.give_back(claim, "its files changed while they were read");
         }
-        // A recorded backup is no longer claimed; one that is could be neither checked nor recorded.
+        // A backup that is still claimed was neither recorded nor reported as failed.
         match failed {
             Some(failure) => self.failed(history, item, claim, &failure),
             None if history.is_claimed(claim)? => {
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A full or differential backup, a set of files, or data files.
+    /// Checks a full or differential backup, a set of files, or data files.
     fn pages(
         &self,
         history: &mut History,
@@ -151,11 +151,11 @@ impl<'a> Checker<'a> {
             })
         };
         let done = by_engine.and_then(|is_done| if is_done { Ok(()) } else { here() });
-        // The failure was already recorded.
+        // If the backup is no longer claimed, its failure was already recorded.
         done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
     }
 
-    /// Lets another program carry out a check. Returns whether it was done: if not, there is nothing to carry out elsewhere.
+    /// Lets another program run a check. Returns whether the check was done; if not, there are no tasks, and it must run here.
     fn by_engine(
         &self,
         engine: &Engine<'_>,
@@ -172,10 +172,11 @@ impl<'a> Checker<'a> {
                 return Ok(true);
             }
             let merge = |arguments: &CheckArguments| plan.merge(arguments, what, engine::local_limit(bytes));
-            // Whatever the program says, its parts count.
+            // Only the parts count, not the exit status of the program.
             match self.within_share(mark, what, merge) {
                 Ok(true) => {
-                    // A run that could not be recorded is merged again, and a backup that another process has taken is that one's.
+                    // The plan is needed again if the run could not be recorded; if another process has taken the backup, the plan
+                    // is its own.
                     let is_running = |one: &Item| one.id == item.id && one.state == "running";
                     if history.queued().is_ok_and(|all| !all.iter().any(is_running)) {
                         plan.remove();
@@ -184,7 +185,7 @@ impl<'a> Checker<'a> {
                 }
                 Ok(false) => {}
                 Err(failure) => {
-                    // With all parts there, a second attempt was enough: then a new plan.
+                    // If a second attempt fails although all parts exist, the plan is replaced.
                     if item.tries > 0 && !failure.needs_memory && plan.has_all().unwrap_or(false) {
                         plan.remove();
                     }
@@ -196,7 +197,7 @@ impl<'a> Checker<'a> {
         Err(Failure::unable(format!("{}: there is no end to its rounds of tasks", folder.display())))
     }
 
-    /// Does a part of a check within the resources of one of several; if these are too small, alone within those of all.
+    /// Runs a part of a check with the resources of one of several checks; if these are too small, alone with those of all.
     fn within_share<T>(
         &self,
         mark: &Arc<Mark>,
@@ -221,7 +222,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a log backup: all its blocks are read.
+    /// Checks a log backup by reading all its blocks.
     fn log(&self, history: &mut History, item: &Item, mark: &Arc<Mark>) -> Result<(), Failure> {
         let paths: Vec<PathBuf> = item.found.paths.iter().map(PathBuf::from).collect();
         let backups = BackupLog::open(&paths, &[item.found.position])?;
@@ -236,7 +237,7 @@ impl<'a> Checker<'a> {
             .end()
             .filter(|end| matches!(end.reason, EndReason::Damaged { .. }))
             .map(|end| format!("its log cannot be read from {} on", lsn_text(end.lsn())));
-        // What is not there is not sound.
+        // Missing log is not sound.
         let gap = log.gaps().first();
         let gap = gap.map(|gap| format!("log is missing between {} and {}", lsn_text(gap.from), lsn_text(gap.to)));
         let unplaced = (unplaced > 0).then(|| format!("{unplaced} of the parts of its log cannot be placed"));
@@ -290,7 +291,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The sets to restore for a backup; the inner error is why there never can be any.
+/// The backup sets to restore for a backup; the inner error is the reason why they can never be restored.
 fn restore(item: &Item, paths: &[PathBuf], base: &[PathBuf]) -> Result<Result<Vec<ChainSet>, String>, Failure> {
     let mut media = Vec::new();
     for path in base.iter().chain(paths) {

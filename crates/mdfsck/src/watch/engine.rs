@@ -1,4 +1,4 @@
-//! Large backups: a program of the user carries out their tasks. Its parts are merged here, and recorded like any other check.
+//! Large backups: a program of the user runs their tasks. The parts are merged here, and recorded as for any other check.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,29 +15,29 @@ use crate::keep;
 use crate::program::{self, Ended};
 use crate::spread;
 
-/// Tasks of a plan, about.
+/// The approximate number of tasks of a plan.
 const TASKS: u64 = 256;
-/// A smaller task costs more to begin than to carry out.
+/// The fewest bytes of a task: a smaller one costs more to start than to run.
 const LEAST_TASK_BYTES: u64 = 1 << 30;
-/// The share of a backup, and the number of bytes, that second looks may read in this process.
+/// The divisor of a backup's size, and the number of bytes, that limit second looks in this process.
 const LOOKS: u64 = 16;
 const MOST_LOOKS_BYTES: u64 = 64 << 30;
 
-/// The program that carries out the tasks of large backups.
+/// The program that runs the tasks of large backups.
 pub(super) struct Engine<'a> {
     program: &'a Path,
     arguments: &'a EngineArguments,
-    /// Where the plans are.
+    /// The folder of the plans.
     folder: PathBuf,
-    /// How the names of this history's plans begin.
+    /// The prefix of the names of this history's plans.
     prefix: String,
 }
 
 impl<'a> Engine<'a> {
-    /// The program that was asked for, if there is one.
+    /// The program of the options, if there is one.
     ///
     /// # Errors
-    /// If there can be no plans in its folder.
+    /// If its folder cannot hold plans.
     pub(super) fn of(watch: &'a WatchArguments) -> Result<Option<Self>, Failure> {
         let arguments = &watch.engine;
         let (Some(program), Some(folder)) = (&arguments.engine, &arguments.engine_dir) else { return Ok(None) };
@@ -50,7 +50,7 @@ impl<'a> Engine<'a> {
         fs::create_dir_all(folder).map_err(|cause| refused(&cause))?;
         tempfile::tempfile_in(folder).map_err(|cause| refused(&cause.kind()))?;
         let absolute = std::path::absolute(folder).map_err(|cause| refused(&cause))?;
-        // Hosts may share the folder, and each may have its history at the same path.
+        // Several hosts may share the folder, each with a history at the same path.
         let mut hasher = DefaultHasher::new();
         keep::host().hash(&mut hasher);
         std::path::absolute(&watch.history).unwrap_or_else(|_| watch.history.clone()).hash(&mut hasher);
@@ -58,7 +58,7 @@ impl<'a> Engine<'a> {
         Ok(Some(Self { program, arguments, folder: absolute, prefix }))
     }
 
-    /// Whether it carries out the check of something of this size.
+    /// Whether the program runs the check of a backup of this size.
     pub(super) fn takes(&self, bytes: u64) -> bool {
         bytes >= self.arguments.engine_from
     }
@@ -68,9 +68,9 @@ impl<'a> Engine<'a> {
         self.folder.join(format!("{}{id}", self.prefix))
     }
 
-    /// Removes the plans of backups that are no longer in the queue.
+    /// Deletes the plans of backups that are no longer in the queue.
     pub(super) fn tidy(&self, history: &History) -> history::Result<()> {
-        // Before the queue is read: a plan that is made meanwhile stays.
+        // Read before the queue, so that a plan that is made meanwhile is kept.
         let entries: Vec<_> = fs::read_dir(&self.folder).into_iter().flatten().flatten().collect();
         let queued: Vec<i64> = history.queued()?.iter().map(|item| item.id).collect();
         for entry in entries {
@@ -83,18 +83,18 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Calls it for a plan. Returns what is to be said of how it has ended, if it has not succeeded.
+    /// Calls the program for a plan. Returns a description of its failure, if it failed.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the program cannot be started.
     pub(super) fn call(&self, plan: &Path, shared: &Shared) -> Result<Option<String>, Failure> {
         let mut command = Command::new(self.program);
         command
             .args(&self.arguments.engine_argument)
             .arg(plan)
-            // It ends when this process ends, so that whoever reads it ends too.
+            // The pipe closes when this process ends, so that a program that reads it can end too.
             .stdin(Stdio::piped())
-            // Its parts say it all.
+            // Only its part files count; its output is ignored.
             .stdout(Stdio::null());
         shared.engines.fetch_add(1, Ordering::Relaxed);
         let ended = program::run(&mut command, self.arguments.engine_limit, &|| shared.is_stopped());
@@ -116,12 +116,12 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The most that a task of a backup of this size reads.
+/// The most bytes that a task of a backup of this size reads.
 pub(super) fn task_bytes(bytes: u64) -> u64 {
     (bytes / TASKS).max(LEAST_TASK_BYTES)
 }
 
-/// The most that a second look may read in this process.
+/// The most bytes that a second look may read in this process.
 pub(super) fn local_limit(bytes: u64) -> u64 {
     (bytes / LOOKS).min(MOST_LOOKS_BYTES)
 }

@@ -14,7 +14,7 @@ use super::roots::Roots;
 use crate::failure::Failure;
 use crate::many::{patterns, plan};
 
-/// Levels of folders that are searched.
+/// The depth to which folders are searched.
 const MAX_DEPTH: usize = 32;
 /// The most bytes of a list of data files.
 const MOST_LIST_BYTES: u64 = 16 << 20;
@@ -26,7 +26,7 @@ pub(super) struct DataFiles {
     pub(super) files: Vec<String>,
 }
 
-/// What was found.
+/// The files that were found.
 #[derive(Default)]
 pub(super) struct Listed {
     /// The files in folders, and those named one by one.
@@ -35,20 +35,20 @@ pub(super) struct Listed {
     pub(super) data: Vec<DataFiles>,
     /// The files of `data`.
     pub(super) data_files: Vec<Seen>,
-    /// Places that cannot be read: what they hold is not known.
+    /// Paths that cannot be read, with the reasons: what they hold is unknown.
     pub(super) problems: Vec<String>,
-    /// Files that are skipped, whatever they hold.
+    /// Files that are skipped, with the reasons.
     pub(super) warnings: Vec<String>,
-    /// One of the skipped files is named like a backup.
+    /// Whether one of the skipped files is named like a backup.
     pub(super) is_unable: bool,
-    /// The places where all of these are looked for.
+    /// The paths that were searched.
     pub(super) roots: Roots,
     /// Names and folders of the files that the watcher itself writes: opening and closing a SQLite file drops the locks of this
     /// process on it.
     own: Vec<(OsString, PathBuf)>,
 }
 
-/// Lists what `paths` lead to, without the files that the watcher itself writes.
+/// Lists the files in `paths`, without those that the watcher itself writes.
 pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
     storage::forget();
     let own = own.iter().filter_map(|path| Some((path.file_name()?.to_owned(), folder_of(path)?)));
@@ -65,7 +65,7 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
                 add_pattern(&mut listed);
                 listed.problems.extend(expanded.unreadable.into_iter().map(|(_, failure)| failure.text));
                 for path in expanded.paths.iter().map(|path| absolute(path)) {
-                    // After a pattern, `..` leads out of what is below its matches.
+                    // A `..` after a pattern leads out of the folders that match it.
                     if path.to_str().is_some_and(|path| !listed.roots.has(path)) {
                         listed.roots.add(&path);
                     }
@@ -73,7 +73,7 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
                 }
             }
             Ok(None) => listed.any(&absolute(path), true),
-            // No match yet, which is fine if the folder can be listed.
+            // There is no match yet, which is fine if the folder can be listed.
             Err(_) => {
                 let folder = add_pattern(&mut listed);
                 if let Err(cause) = storage::list(&folder) {
@@ -157,7 +157,7 @@ impl Listed {
         storage::url(path).is_none() && (self.own.iter().any(is_it) || is_link() && history::is_open(path))
     }
 
-    /// The files in a folder, or a file, which need not exist.
+    /// The files in a folder, or the file itself, which need not exist.
     fn data_files_at(&mut self, path: &Path) -> Vec<PathBuf> {
         let listed = match storage::kind(path) {
             Ok(Kind::Folder) => storage::list(path),
@@ -168,7 +168,7 @@ impl Listed {
             self.unread(path, &cause);
             Vec::new()
         });
-        // A folder without files stands for its files: they are reported as missing.
+        // A folder without files is listed itself, so that its files are reported as missing.
         if files.is_empty() { vec![path.to_owned()] } else { files }
     }
 
@@ -201,7 +201,7 @@ impl Listed {
             }
             for file in &files {
                 match seen(Path::new(file)) {
-                    // Waits for what does not exist.
+                    // A database waits until its missing files exist.
                     Ok(seen) => self.data_files.extend(seen),
                     Err(cause) => self.unread(Path::new(file), &cause),
                 }
@@ -212,8 +212,8 @@ impl Listed {
     }
 }
 
-/// A path that means the same in every folder, so that all watchers know a file by the same name. A link keeps its name, unless it
-/// comes before `..`: then it decides where that leads.
+/// An absolute path, so that all watchers know a file by the same name. Links keep their names, except before a `..`, which is
+/// resolved as the system does it.
 fn absolute(path: &Path) -> PathBuf {
     if storage::url(path).is_some() {
         return path.to_owned();
@@ -266,7 +266,7 @@ fn is_list(path: &Path) -> bool {
 /// A file as it is now; `None` if it is gone or not a regular file.
 ///
 /// # Errors
-/// If that cannot be known.
+/// If the system cannot report on the file.
 pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
     let Some(text) = path.to_str().map(str::to_owned) else {
         return Err(io::Error::other("its name is not UTF-8; rename it"));
@@ -284,7 +284,7 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
         Err(cause) if is_gone(&cause) => return Ok(None),
         Err(cause) => return Err(cause),
     };
-    // A time before 1970 is still a time that differs.
+    // A time before 1970 must still be distinguished from other times.
     let modified = metadata.modified()?;
     let nanoseconds = match modified.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_nanos().to_string(),
@@ -293,7 +293,7 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
     #[cfg(unix)]
     let nanoseconds = {
         use std::os::unix::fs::MetadataExt as _;
-        // Nobody can put that back: who writes and then restores the time of the last write is seen all the same.
+        // No program can set the time of the last change, so a write is noticed even if the time of the last write was reset.
         format!("{nanoseconds} {}.{:09}", metadata.ctime(), metadata.ctime_nsec())
     };
     Ok(metadata.is_file().then_some(Seen { path: text, size: metadata.len(), version: nanoseconds }))
@@ -325,7 +325,7 @@ mod tests {
         let names: Vec<&str> = listed.files.keys().map(|path| path.rsplit('/').next().unwrap()).collect();
         assert_eq!((names, listed.problems.len()), (vec!["2.bak", "1.bak"], 0));
         assert_eq!(list(&[folder.path().join("missing")], &[]).problems.len(), 1);
-        // Nothing is known of a folder that is not there.
+        // The folder does not exist, so its content is unknown.
         assert_eq!(list(&[folder.path().join("missing/*.bak")], &[]).problems.len(), 1);
         assert_eq!(list(&[folder.path().join("a/*/*.trn")], &[]).problems.len(), 0);
     }

@@ -15,9 +15,9 @@ use crate::many::plan;
 pub(super) enum Labels {
     /// Not a backup.
     Other,
-    /// Named like a backup but not one: its start is damaged or not written yet.
+    /// Named like a backup, but its start is damaged or not written yet.
     Lost(String),
-    /// It may hold a database or a backup, and is not checked as it is, as a compressed file.
+    /// May hold a database or a backup, but cannot be checked in this form, for example because it is compressed.
     Refused(String),
     /// A backup.
     Backup(Media),
@@ -46,15 +46,15 @@ pub(super) struct Set {
     pub(super) finished: Option<String>,
     pub(super) bytes: u64,
     pub(super) has_checksums: bool,
-    /// The file ends before the set does.
+    /// Whether the file ends before the set does.
     pub(super) is_cut: bool,
-    /// Something else is wrong with the labels of the file.
+    /// Whether something else is wrong with the labels of the file.
     pub(super) is_damaged: bool,
     /// For a differential: the full backup that it is based on.
     pub(super) base: Option<String>,
-    /// The same, by its checkpoint.
+    /// For a differential: the checkpoint LSN of that full backup.
     pub(super) base_lsn: Option<String>,
-    /// The checkpoint that this backup made.
+    /// The LSN of the checkpoint that this backup made.
     pub(super) checkpoint: Option<String>,
 }
 
@@ -70,25 +70,25 @@ impl Set {
     }
 }
 
-/// Why a file is not checked; its path stands beside it.
+/// The reason why a file is not checked, without its path, which the line shows already.
 fn refused(path: &Path, error: &OpenError) -> String {
     let text = error.to_string();
     let why = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
     format!("NOT CHECKED: {why}")
 }
 
-/// Whether a file with these labels has, or had, a verdict.
+/// Whether a file with these stored labels may have a verdict.
 pub(super) fn may_be_backup(kept: &str) -> bool {
     kept != OTHER
 }
 
-/// How `Labels::Other` is kept.
+/// The stored form of `Labels::Other`.
 const OTHER: &str = "\"Other\"";
 
 /// Reads the labels of a file.
 ///
 /// # Errors
-/// If it cannot be read now.
+/// If the file cannot be read now.
 pub(super) fn read(path: &Path) -> io::Result<Labels> {
     if !source::starts_backup(path)? {
         return Ok(match plan::is_lost_backup(path) {
@@ -174,7 +174,7 @@ impl Media {
         Self { media_set: Some("M".to_owned()), stripes, stripe, sets: vec![set] }
     }
 
-    /// The same as a differential.
+    /// The same set as a differential.
     pub(super) fn based_on(mut self, base: &str) -> Self {
         for set in &mut self.sets {
             (set.kind, set.base) = ('I', Some(base.to_owned()));

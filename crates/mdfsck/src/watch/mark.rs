@@ -1,4 +1,4 @@
-//! What a watcher's check carries with it: which backup it is, and the state of its files before.
+//! The backup that a watcher's check is about, and the state of its files before the check.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,28 +13,28 @@ use crate::fingerprint;
 /// The backup that is being checked.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    /// The right to check it.
+    /// The claim that allows this process to check the backup.
     pub(crate) claim: Claim,
-    /// Why the backup is unknown although nothing was found.
+    /// The reason why the verdict is unknown even if nothing is found.
     pub(crate) doubt: Option<String>,
-    /// Its files before the check.
+    /// The state of its files before the check.
     pub(crate) files: Vec<Seen>,
-    /// What a few places of each held before the check.
+    /// The fingerprints of its files before the check.
     pub(crate) fingerprints: Vec<Option<String>>,
-    /// How long files must not change before they count as whole.
+    /// The time for which files must not change before they count as complete.
     pub(crate) settle: Duration,
-    /// Whether the files have changed.
+    /// Whether the files have changed since.
     pub(crate) has_changed: AtomicBool,
 }
 
 impl Mark {
-    /// What the history is to record.
+    /// The claim and the doubt, for the history to record.
     pub(crate) fn watched(&self) -> Watched<'_> {
         Watched { claim: &self.claim, doubt: self.doubt.as_deref() }
     }
 
-    /// Whether the files are the same as before the check. If anything was found, they must settle once more: then no finding
-    /// comes from a file that was being written.
+    /// Whether the files are the same as before the check. If there are findings, waits until the files have settled once more, so
+    /// that no finding comes from a file that was being written.
     pub(crate) fn stands(&self, has_findings: bool) -> bool {
         let is_settled = |seen: &Seen| source::storage::url(Path::new(&seen.path)).is_some();
         if has_findings && self.are_same() && !self.files.iter().all(is_settled) {
@@ -51,7 +51,7 @@ impl Mark {
     }
 }
 
-/// What a few places of each file hold, as far as that can be read.
+/// The fingerprints of files; `None` for a file that cannot be read.
 pub(super) fn fingerprints(files: &[Seen]) -> Vec<Option<String>> {
     files.iter().map(|seen| fingerprint::of(Path::new(&seen.path)).ok().flatten()).collect()
 }

@@ -1,4 +1,4 @@
-//! The state of all databases as a file for Prometheus, which node_exporter and windows_exporter read.
+//! Writes the state of all databases to a file for Prometheus, which node_exporter and windows_exporter read.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -9,15 +9,15 @@ use history::vitals::{Vital, Vitals};
 
 use crate::cli::VERSION;
 
-/// Writes the file beside its place and renames it: a reader sees either the previous or the new one.
+/// Writes a temporary file and renames it, so that a reader sees either the previous or the new content.
 ///
 /// # Errors
-/// If it cannot be written, or the history cannot be read.
+/// If the file cannot be written, or the history cannot be read.
 pub(super) fn write(path: &Path, history: &History, status: u8) -> io::Result<()> {
     let text = text(&history.vitals().map_err(io::Error::other)?, status);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // A collector reads files whose names end in .prom.
+    // Collectors only read files whose names end in .prom.
     builder.prefix(".mdfsck-metrics.").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));

@@ -1,4 +1,4 @@
-//! Which backups are checked, in which order, and when.
+//! Decides which backups are checked, in which order, and when.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -17,7 +17,7 @@ pub(crate) enum Policy {
     All,
     /// Only the newest full backup.
     Newest,
-    /// One per span of time.
+    /// One backup per span of time.
     Sample(Duration),
 }
 
@@ -60,7 +60,7 @@ impl FromStr for During {
 }
 
 impl During {
-    /// Whether a minute of the day is within them.
+    /// Whether these hours include a minute of the day.
     pub(crate) fn has(self, minute: u16) -> bool {
         match self.from < self.to {
             true => (self.from..self.to).contains(&minute),
@@ -69,8 +69,8 @@ impl During {
     }
 }
 
-/// The backups that are skipped, and why. `checked` has the end of the last full check of each database.
-/// `are_replicas` says that databases of one family are one, whatever their server and name.
+/// The backups to skip, with the reasons. `checked` has the end of the last full check of each database. If `are_replicas`, all
+/// databases of one family count as one, whatever their server and name.
 pub(crate) fn left_out(
     (policy, are_replicas): (Policy, bool),
     queued: &[Item],
@@ -82,7 +82,7 @@ pub(crate) fn left_out(
     match policy {
         Policy::All => Vec::new(),
         Policy::Newest => {
-            // A newer backup counts even if it is not whole yet, or already done.
+            // A newer backup counts even if it is incomplete or already checked.
             let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
             let mut newest: HashMap<String, (Option<&str>, i64)> = HashMap::new();
             for item in fulls {
@@ -92,7 +92,7 @@ pub(crate) fn left_out(
             }
             let sets: HashMap<i64, &str> =
                 known.iter().filter_map(|item| Some((item.id, item.found.set_guid.as_deref()?))).collect();
-            // Its copies are the newest too: each file has a verdict of its own.
+            // Copies of the newest backup are checked too: each file gets its own verdict.
             let is_newest = |item: &Item| {
                 let is_copy =
                     |id| item.found.set_guid.is_some() && item.found.set_guid.as_deref() == sets.get(&id).copied();

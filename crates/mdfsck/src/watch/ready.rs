@@ -1,4 +1,5 @@
-//! Which backups exist, and whether each is whole: its files have settled, it has its end, and all its stripes exist.
+//! Lists the backups in files, and decides whether each is complete: its files have settled, its end is present, and all its
+//! stripes exist.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,11 +18,11 @@ pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool 
     storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle
 }
 
-/// Path and size of each stripe that was found.
+/// The path and size of each stripe that was found, by its number.
 type Stripes<'a> = BTreeMap<u16, (&'a str, u64)>;
 
-/// A set, with those of its stripes that were found. Copies of a set are groups of their own: a result is that of the bytes that
-/// were read, and says nothing of a copy.
+/// A set, with the stripes that were found. Copies of a set are separate groups: a result is about the bytes that were read, and
+/// says nothing about a copy.
 struct Group<'a> {
     /// The labels of the first stripe.
     set: &'a Set,
@@ -33,7 +34,8 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// A file for itself is known by its path too. Stripes may be found one by one, and are known by their set.
+    /// The identity of the set in the queue. A set in one file includes its path. Stripes may be found one by one, so a striped set
+    /// has the identity of the set alone.
     fn identity(&self, copy: usize) -> String {
         let Set { position, guid, database, server, finished, bytes, .. } = self.set;
         let set = match guid {
@@ -45,7 +47,7 @@ impl Group<'_> {
                 let path = self.files.values().next().map_or("", |(path, _)| path);
                 of_set_in(&format!("{set} {bytes}"), path)
             }
-            // The size is known only once all stripes are.
+            // The size is only known once all stripes are, so it is not part of the identity.
             (_, 0) => format!("{set} of {}", self.media_set.unwrap_or_default()),
             (_, copy) => format!("{set} of {} copy {copy}", self.media_set.unwrap_or_default()),
         }
@@ -97,7 +99,7 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
     all
 }
 
-/// Identifies a set: by its GUID and media set, or whatever else there is; its position; and which of several copies it is.
+/// Identifies a set: its GUID and media set, or else server, database, time and size; its position; and the number of the copy.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a> {
     guid: &'a str,
@@ -107,8 +109,8 @@ struct Key<'a> {
     copy: usize,
 }
 
-/// The sets in the files, which are in the order of their names: so stripes in one folder stay together where copies of all of
-/// them are in another.
+/// Groups the sets in the files. The files are in the order of their names, so stripes in one folder stay together if another
+/// folder has copies of all of them.
 fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'a>>, Vec<&'a FileState>) {
     let (mut groups, mut cut): (BTreeMap<Key<'_>, Group<'_>>, Vec<&FileState>) = Default::default();
     let mut copies: BTreeMap<(Key<'_>, u16), usize> = BTreeMap::new();
@@ -120,7 +122,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
         for set in media.sets.iter().filter(|set| !set.is_cut) {
             let rest = match &set.guid {
                 Some(_) if media.stripes > 1 => String::new(),
-                // A copy of another size is another backup.
+                // A file with the same GUID and another size is another backup.
                 Some(_) => set.bytes.to_string(),
                 None => format!("{} {} {:?} {}", set.server, set.database, set.finished, set.bytes),
             };
@@ -140,7 +142,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
             group.files.insert(media.stripe, (&state.seen.path, state.seen.size));
         }
     }
-    // A copy of one stripe is read with the others.
+    // A copy of a single stripe is read together with the original other stripes.
     let whole: Vec<(Key<'_>, Stripes<'_>, bool)> = groups
         .iter()
         .filter(|(key, _)| key.copy == 0)
@@ -190,7 +192,7 @@ fn of_group(group: &Group<'_>, copy: usize, all: &BTreeMap<Key<'_>, Group<'_>>) 
     }
 }
 
-/// The full backup of a differential, with all its stripes.
+/// The full backup that a differential is based on, if all its stripes exist.
 fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a Group<'a>> {
     let is_base = |full: &&Group<'_>| {
         let is_of_guid = set.base.is_some() && set.base == full.set.guid;
@@ -200,7 +202,7 @@ fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a G
     all.values().find(is_base)
 }
 
-/// A file whose backup is not known yet.
+/// A file whose backup is unknown.
 fn file(state: &FileState, reason: &str) -> Found {
     let Seen { path, size, .. } = &state.seen;
     Found {
@@ -230,7 +232,7 @@ fn unnamed(identity: String, paths: Vec<String>, kind: Kind) -> Found {
     }
 }
 
-/// Data files named by a list: each state of theirs counts as a backup.
+/// The databases whose data files a list names: each state of the files counts as a backup.
 pub(super) fn data(listed: &[DataFiles], states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
     let states: HashMap<&str, &FileState> = states.iter().map(|state| (state.seen.path.as_str(), state)).collect();
     let one = |data: &DataFiles| {
@@ -280,7 +282,7 @@ mod tests {
         state(path, 0, &Labels::Backup(Media::example(guid, stripe, false)))
     }
 
-    /// Each backup with the number of its files, and why it waits.
+    /// The kind of each backup, the number of its files, and why it waits.
     fn looked(states: &[FileState], now: i64) -> Vec<(Kind, usize, Option<String>)> {
         found(states, SETTLE, now).into_iter().map(|found| (found.kind, found.paths.len(), found.waits_for)).collect()
     }

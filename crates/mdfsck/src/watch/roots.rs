@@ -1,16 +1,16 @@
-//! The files that a watcher looks for. Other watchers may use the same history: their files are none of its business.
+//! The paths that a watcher searches. Other watchers may use the same history, and this one ignores their files.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::many::patterns;
 
-/// The places that the paths of a watcher lead to, whether they exist or not.
+/// The files and folders that a watcher searches, whether they exist or not.
 #[derive(Clone, Default)]
 pub(super) struct Roots {
-    /// Files, and folders with everything below them.
+    /// Named files, and folders with everything below them.
     named: Vec<PathBuf>,
-    /// Folders, with patterns for what is in them; with everything below their matches.
+    /// Folders with patterns, relative to the folder; with everything below the matches.
     patterns: Vec<(PathBuf, PathBuf)>,
     /// Data files, and folders that hold data files.
     data: HashSet<PathBuf>,
@@ -21,17 +21,17 @@ impl Roots {
         self.named.push(path.to_owned());
     }
 
-    /// A pattern for what is in a folder, whose own name is no pattern.
+    /// Adds a pattern below a folder; characters like `*` in the folder's own name are not a pattern.
     pub(super) fn add_pattern(&mut self, folder: &Path, pattern: &Path) {
         self.patterns.push((folder.to_owned(), pattern.to_owned()));
     }
 
-    /// A data file, or a folder of data files without its subfolders.
+    /// Adds a data file, or a folder of data files without its subfolders.
     pub(super) fn add_data(&mut self, path: &Path) {
         self.data.insert(path.to_owned());
     }
 
-    /// Whether a file with this path would be found if it existed.
+    /// Whether this watcher would find a file with this path if it existed.
     pub(super) fn has(&self, path: &str) -> bool {
         let path = Path::new(path);
         self.named.iter().any(|root| path.starts_with(root))
@@ -43,7 +43,7 @@ impl Roots {
             || path.parent().is_some_and(|folder| self.data.contains(folder))
     }
 
-    /// Whether a backup with these files is found by this watcher.
+    /// Whether this watcher finds one of these files.
     pub(super) fn have_any(&self, paths: &[String]) -> bool {
         paths.iter().any(|path| self.has(path))
     }

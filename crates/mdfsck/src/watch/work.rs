@@ -17,28 +17,28 @@ use crate::cli::WatchArguments;
 use crate::failure::{Failure, warn};
 use crate::windows;
 
-/// How often the claims are renewed.
+/// The interval at which claims are renewed.
 const BEAT: Duration = Duration::from_secs(20);
-/// How long to wait before writing to the history again after a failure, and how many times.
+/// The pause before a failed write to the history is repeated, and the number of attempts.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long programs may take to end.
+/// The time that programs have to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 const MOST_NOTES: u32 = 15;
 
 /// What the threads of a watcher share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// The places to look; nothing is known to exist before they are set.
+    /// The paths to search. Empty until the first look, so no backup belongs to this watcher before.
     pub(super) roots: RwLock<Roots>,
     /// The backups that are being checked. Locked while one is claimed.
     working: Mutex<BTreeSet<i64>>,
-    /// The history could not be used when needed.
+    /// Whether the history could not be used when it was needed.
     pub(super) is_unable: AtomicBool,
-    /// No more backups will come.
+    /// Set once no more backups will be found.
     pub(super) closing: AtomicBool,
-    /// The watcher ends, whatever is under way.
+    /// Set when the watcher ends without waiting for checks.
     is_stopped: AtomicBool,
-    /// Programs that carry out checks now.
+    /// The number of programs that are running tasks.
     pub(super) engines: AtomicUsize,
 }
 
@@ -52,12 +52,12 @@ impl Shared {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
     }
 
-    /// Whether the watcher ends, whatever is under way.
+    /// Whether the watcher ends without waiting for checks.
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed) || windows::signals::is_raised()
     }
 
-    /// Ends what is under way elsewhere: this process ends next.
+    /// Stops the checks, and waits for programs to end; this process ends afterwards.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         let begun = Instant::now();
@@ -70,7 +70,7 @@ impl Shared {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Waits, but not longer than the watcher runs.
+    /// Pauses, but ends early when the watcher closes.
     fn pause(&self, pause: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < pause && !self.is_closing() && !windows::signals::is_raised() {
@@ -78,14 +78,14 @@ impl Shared {
         }
     }
 
-    /// Records that the history cannot be used.
+    /// Records and reports that the history cannot be used.
     fn unable(&self, cause: impl std::fmt::Display) {
         self.is_unable.store(true, Ordering::Relaxed);
         warn(cause);
     }
 }
 
-/// Checks what is ready, one after another, until nothing is left and the watcher is closing.
+/// Checks ready backups, one after another, until none is left and the watcher is closing.
 pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, shared): (&Holder, &Shared)) {
     let mut history = loop {
         let was_closing = shared.is_closing();
@@ -101,7 +101,7 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
     let mut idle = None;
     while !shared.is_stopped() {
         let was_closing = shared.is_closing();
-        // Nothing was to be done in this state of the history.
+        // There was nothing to do when the history had this version.
         if !was_closing && !has_changed(&history, &mut idle) {
             thread::sleep(TICK);
             continue;
@@ -127,8 +127,8 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
     }
 }
 
-/// Records that a backup could not be checked, once the history can be written again. If it cannot for a long time, the next look
-/// finds the abandoned claim.
+/// Records that a backup could not be checked, and retries if the history cannot be written. If it cannot for a long time, the next
+/// look finds the abandoned claim.
 fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&Item, &Claim), failure: &Failure) {
     for _ in 0..MOST_NOTES {
         let is_noted = match history.is_claimed(claim) {
@@ -177,7 +177,7 @@ fn next(
     Ok(None)
 }
 
-/// Renews the claims of this process, as long as it works.
+/// Renews the claims of this process until it has ended.
 pub(super) fn beat(arguments: &WatchArguments, (holder, shared): (&Holder, &Shared), has_ended: &AtomicBool) {
     let mut last = Instant::now();
     while !has_ended.load(Ordering::Relaxed) {
