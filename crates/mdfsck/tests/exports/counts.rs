@@ -1,4 +1,4 @@
-//! Rows in the files of an export against those that an independent reader counted.
+//! Compares the number of exported rows with the counts of an independent reader.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{ensure, export};
 
-/// Rows of tables by object id.
+/// The number of rows by object ID.
 type Counts = BTreeMap<i64, u64>;
 
 pub(crate) fn trials(files: &Path, lists: &Path) -> Vec<Trial> {
@@ -27,7 +27,7 @@ pub(crate) fn trials(files: &Path, lists: &Path) -> Vec<Trial> {
 
 pub(crate) const LISTS: [&str; 3] = ["expected.tsv.gz", "expected2.tsv.gz", "expected-backups.tsv.gz"];
 
-/// Live rows of heaps and clustered indexes by file.
+/// The live rows of heaps and clustered indexes in each file of a list.
 pub(crate) fn expected(list: &Path) -> BTreeMap<String, Counts> {
     let mut text = String::new();
     let file = fs::File::open(list).expect("a list of the corpus");
@@ -42,10 +42,10 @@ pub(crate) fn expected(list: &Path) -> BTreeMap<String, Counts> {
     files
 }
 
-/// The rows that the export says, those of its files, and those that were counted are the same.
+/// Requires that the reported rows, the rows in the files and the counted rows are the same.
 fn as_counted(path: &Path, expected: &Counts) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    // What was counted is in the files, without what only the log has.
+    // The counts are those of the data files, without changes that are only in the log.
     let output = export(path, folder.path(), &["--format", "jsonl", "--json", "--system", "--no-log"]);
     ensure(output.status.code() == Some(0), String::from_utf8_lossy(&output.stderr))?;
     let mut written = Counts::new();
@@ -65,7 +65,7 @@ fn as_counted(path: &Path, expected: &Counts) -> Result<(), Failed> {
     ensure(wrong.is_empty(), wrong.join("\n"))
 }
 
-/// A line is a row: JSON has no other line breaks.
+/// Counts lines, since a row is a line: JSON has no other line breaks.
 fn rows_of(path: &Path) -> Result<u64, Failed> {
     Ok(fs::read(path)?.iter().filter(|byte| **byte == b'\n').count() as u64)
 }

@@ -1,22 +1,22 @@
-//! The Python programs that read files of an export.
+//! Finds the Python that runs the programs which read the files of an export.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `.ci/tools` calls it.
+/// The name of the tool in `.ci/tools`.
 pub(crate) const TOOL: &str = "read-back";
 const REQUIREMENTS: &str = include_str!("requirements.txt");
 
-/// A Python that has all that the requirements name, or why there is none. `.ci/tools` makes one and names it in MDFSCK_READ_BACK; without
-/// that an environment is made below `target`.
+/// A Python with all packages of the requirements, or the reason why there is none. `.ci/tools` installs one and names it in
+/// MDFSCK_READ_BACK; without that, an environment is installed below `target`.
 pub(crate) fn python() -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("MDFSCK_READ_BACK") {
         return Ok(python.into());
     }
     let folder = super::workspace().join("target/read-back");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    // It is written last: an environment without it is not whole.
+    // Written last: an environment without it is incomplete.
     let stamp = folder.join("requirements.txt");
     if fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == REQUIREMENTS) {
         return Ok(python);

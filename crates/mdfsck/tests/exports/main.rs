@@ -1,8 +1,8 @@
-//! What `mdfsck export` writes: as many rows as an independent reader counted, and values that programs which know nothing of
-//! mdfsck read back: Python's csv and json, pandas, Polars, DuckDB, PyArrow, and for scripts two parsers of T-SQL.
+//! Tests the files of `mdfsck export`: they have as many rows as an independent reader counted, and programs that know nothing of
+//! mdfsck read the same values: Python's csv and json, pandas, Polars, DuckDB, PyArrow, and two T-SQL parsers for scripts.
 //!
-//! Real database files are looked for in `target/corpus` (see CONTRIBUTING.md). The programs are those that `.ci/tools` has installed; where
-//! it was not run, pip installs them into `target/read-back`. Where either cannot be had, one ignored test says so.
+//! Real database files are expected in `target/corpus` (see CONTRIBUTING.md). The programs are those that `.ci/tools` has
+//! installed; without it, pip installs them into `target/read-back`. If files or programs are missing, one ignored test says so.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
@@ -19,13 +19,13 @@ fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     match corpus() {
-        // Real files are for the full tier.
+        // Real files are tested in the full tier only.
         Some((files, lists)) => {
             trials.extend(counts::trials(&files, &lists).into_iter().map(|trial| trial.with_ignored_flag(true)))
         }
         None => trials.push(skipped("counts: skipped, no real database files in target/corpus")),
     }
-    // What pip installs too.
+    // So are the programs that pip installs.
     if arguments.include_ignored || arguments.ignored || arguments.filter.is_some() {
         trials.extend(read_back::trials(&arguments));
     } else {
@@ -34,7 +34,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// A test that says why others are not there.
+/// An ignored test whose name says why other tests are missing.
 fn skipped(why: &str) -> Trial {
     let reason = why.to_owned();
     Trial::ignorable_test(why, move || Ok(Completion::ignored_with(reason)))
@@ -44,7 +44,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The real files, and the folder of the lists of what was counted in them.
+/// The folder of the real files, and the folder of the lists with their counts.
 fn corpus() -> Option<(PathBuf, PathBuf)> {
     if std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;

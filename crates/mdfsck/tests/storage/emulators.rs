@@ -1,4 +1,5 @@
-//! Servers that others wrote: moto for S3, Azurite for Azure. Where they are not installed, that is said, or is a failure (`trials::tools`).
+//! Emulators by other authors: moto for S3, Azurite for Azure. If one is not installed, the test says so or fails
+//! (`trials::tools`).
 //!
 //! `MDFSCK_MOTO` names moto's `moto_server`, `MDFSCK_AZURITE` the `azurite-blob` of Azurite; without them, those on the PATH are
 //! used.
@@ -13,7 +14,7 @@ use trials::tools;
 
 use super::{Sample, is_same, run, s3, text, urls};
 
-/// A server, ended with the test.
+/// An emulator that is stopped with the test.
 struct Emulator {
     child: Child,
     port: u16,
@@ -27,7 +28,7 @@ impl Drop for Emulator {
 }
 
 impl Emulator {
-    /// Starts the program of a tool, if it is installed.
+    /// Starts the emulator if it is installed.
     fn start(tool: &str, variable: &str, name: &str, arguments: impl Fn(u16) -> Vec<String>) -> Option<Self> {
         let program = std::env::var(variable).unwrap_or_else(|_| name.to_owned());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -46,7 +47,7 @@ impl Emulator {
         panic!("{program} does not answer");
     }
 
-    /// Sends a request; fails unless it succeeds.
+    /// Sends a request, which must succeed.
     fn send(&self, method: &str, target: &str, headers: &str, body: &[u8]) {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let head = format!(
@@ -72,7 +73,7 @@ fn moto_gives_the_answer_of_the_disk() {
         moto.send("PUT", &format!("/sql/backups/{name}"), "", &sample.bytes(name));
     }
     let url = format!("http://127.0.0.1:{}", moto.port);
-    // Moto takes requests of Amazon's first region for any bucket.
+    // Moto accepts requests for any bucket in Amazon's first region.
     let mut environment = s3(&url);
     environment[3].1 = "us-east-1";
     for (form, names) in &sample.forms {
@@ -89,7 +90,7 @@ fn moto_gives_the_answer_of_the_disk() {
     );
 }
 
-/// Makes a shared access signature of Azurite's only account, with Node's own cryptography: where Azurite runs, Node does.
+/// Signs a shared access signature for Azurite's only account with Node's own cryptography: Node is always installed with Azurite.
 const SAS: &str = r#"
 const key = Buffer.from('Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==', 'base64');
 const [sp, ss, srt, se, sv] = ['rwlac', 'b', 'sco', '2099-01-01T00:00:00Z', '2021-08-06'];

@@ -1,4 +1,4 @@
-//! Files in object storage get the answer that they get on a disk, whatever the server does; and no secret is ever printed.
+//! Files in object storage give the same results as on a disk, whatever the server does, and no secret is ever printed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod emulators;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 /// A damaged database with backups of every form, in a folder.
 struct Sample {
     folder: TempDir,
-    /// What can be checked: names of files that belong together.
+    /// The names of files that can be checked together, by the form of the backup.
     forms: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -75,13 +75,13 @@ impl Sample {
         self.forms.iter().flat_map(|(_, names)| names)
     }
 
-    /// What a check of these prints on the disk.
+    /// The output of a check of these files on the disk.
     fn expected(&self, names: &[String], options: &[&str]) -> Output {
         let paths: Vec<String> = names.iter().map(|name| self.path(name).display().to_string()).collect();
         run(&["check"], &paths, options, &[])
     }
 
-    /// A server that has all files in the bucket `sql`, below `backups`.
+    /// Starts a server with all files in the bucket `sql`, below `backups`.
     fn served(&self) -> Server {
         let server = Server::start();
         for name in self.names() {
@@ -95,7 +95,7 @@ fn name_below(folder: &Path, path: &Path) -> String {
     path.strip_prefix(folder).unwrap().to_str().unwrap().replace('\\', "/")
 }
 
-/// Runs the program with nothing in its environment that leads to a storage but this.
+/// Runs the program; of the variables for storage, its environment has only these.
 fn run(command: &[&str], paths: &[String], options: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
     for (name, _) in std::env::vars() {
@@ -114,18 +114,18 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Fails unless both answers are the same.
+/// Fails unless both outputs are the same.
 fn is_same(expected: &Output, found: &Output, what: &str) {
     assert_eq!(text(&found.stdout), text(&expected.stdout), "{what}: {}", text(&found.stderr));
     assert_eq!(found.status.code(), expected.status.code(), "{what}: {}", text(&found.stderr));
 }
 
-/// The exit status but for what is not verified of the sample, which is another question.
+/// The exit status without the bit for what is not verified, which depends on the form of the sample.
 fn bits(done: &Output) -> i32 {
     done.status.code().unwrap() & !16
 }
 
-/// The environment for S3 at a server.
+/// The variables for S3 at a server.
 fn s3(url: &str) -> [(&str, &str); 4] {
     [
         ("AWS_ENDPOINT_URL", url),
@@ -205,7 +205,7 @@ fn folders_of_objects_are_listed() {
     let sample = Sample::new();
     let server = sample.served();
     let url = server.url();
-    // A full backup and its differential, in folders as jobs make them.
+    // A full backup and its differential, in one folder each, as backup jobs write them.
     let [full, differential] = ["full.bak", "diff.bak"].map(|name| Content::Bytes(Arc::new(sample.bytes(name))));
     server.put("/sql/jobs/full/a.bak", full);
     server.put("/sql/jobs/diff/b.bak", differential);
@@ -215,13 +215,13 @@ fn folders_of_objects_are_listed() {
     for name in ["s3://sql/jobs", "a.bak", "b.bak"] {
         assert!(chain.status.success() && shown.contains(name), "{shown} {}", text(&chain.stderr));
     }
-    // The data files in a folder, by its name and by a pattern.
+    // Names the data files by their folder and by a pattern.
     let (_, data) = &sample.forms[0];
     let expected = sample.expected(data, &[]);
     for path in ["s3://sql/backups/data", "s3://sql/backups/data/", "s3://sql/backups/data/*df"] {
         is_same(&expected, &run(&["check"], &[path.to_owned()], &[], &s3(&url)), path);
     }
-    // Each database of a folder by itself.
+    // Checks each database of a folder.
     let several = run(&["check"], &["s3://sql/backups".to_owned()], &["--format", "summary"], &s3(&url));
     assert!(bits(&several) == 1, "{} {}", text(&several.stdout), text(&several.stderr));
 }
@@ -240,7 +240,7 @@ fn an_object_that_is_overwritten_during_the_check_is_an_error() {
             let url = format!("{}{path}", server.url());
             let done = run(&["check"], std::slice::from_ref(&url), &["--memory", "80MB"], &[]);
             let (status, stderr) = (done.status.code().unwrap(), text(&done.stderr));
-            // It may have been read in fewer requests.
+            // A read may take fewer requests.
             if server.requests().len() <= after {
                 continue;
             }
@@ -290,7 +290,7 @@ fn no_output_has_a_secret_in_it() {
         }
         assert!(!printed.contains("TOPSECRET") && !printed.contains("sig="), "{command:?} {options:?}: {printed}");
     }
-    // A key in the environment.
+    // The key is in the environment.
     let denied = run(&["check"], &["s3://sql/backups/plain.bak".to_owned()], &[], &s3(&server.url()));
     assert!(denied.status.code() == Some(4) && !text(&denied.stderr).contains("TOPSECRET"), "{}", text(&denied.stderr));
     for entry in fs::read_dir(out.path()).unwrap() {
@@ -326,7 +326,7 @@ fn what_is_wrong_with_a_url_is_one_line_and_a_status() {
     }
 }
 
-/// Makes a plan in the folder `name` of `out`, does its tasks and merges.
+/// Makes a plan in the folder `name` of `out`, runs its tasks and merges the parts.
 fn spread(paths: &[String], out: &Path, name: &str, environment: &[(&str, &str)]) -> Output {
     let folder = out.join(name).display().to_string();
     let planned = run(&["plan"], paths, &["--dir", &folder, "--task-size", "4MB"], environment);
@@ -362,7 +362,7 @@ fn a_check_of_objects_is_spread_over_tasks_and_a_plan_holds_no_secret() {
         let merged = spread(&urls("s3://sql/backups/", names), out.path(), &format!("plan {number}"), &s3(&url));
         is_same(&expected, &merged, form);
     }
-    // A link: its query is in a file, for the plan and for each task.
+    // A link whose query is in a file, for the plan and for each task.
     server.require("sig=TOPSECRETSIG");
     let plain = format!("{url}/sql/backups/plain.bak");
     let links = out.path().join("links");
@@ -383,7 +383,7 @@ fn an_object_that_was_overwritten_since_the_plan_was_made_is_refused() {
     let folder = out.path().join("plan").display().to_string();
     let backup = ["s3://sql/backups/plain.bak".to_owned()];
     assert!(run(&["plan"], &backup, &["--dir", &folder], &s3(&url)).status.success());
-    // The same bytes, written again.
+    // Writes the same bytes again.
     server.put("/sql/backups/plain.bak", Content::Bytes(Arc::new(sample.bytes("plain.bak"))));
     let task = run(&["task"], &[folder, "0".to_owned()], &[], &s3(&url));
     assert!(task.status.code() == Some(4), "{}", text(&task.stderr));

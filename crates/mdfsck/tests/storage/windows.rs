@@ -1,12 +1,12 @@
-//! Windows of time over objects.
+//! Windows of time with objects.
 
 use super::*;
 
-/// What a window adds to the results.
+/// The kinds of lines that a window adds to the results.
 const OF_WINDOW: [&str; 4] =
     [r#"{"kind":"window""#, r#"{"kind":"statistics""#, r#"{"kind":"summary""#, r#"{"kind":"run""#];
 
-/// A window that reads at most two ranges.
+/// Runs a window that reads at most two ranges.
 fn window(paths: &[String], history: &Path, environment: &[(&str, &str)]) -> Output {
     let history = history.display().to_string();
     let options = ["--json", "--history", &history, "--window", "1h", "--range", "1MB", "--most-ranges", "2"];
@@ -33,7 +33,7 @@ pub(super) fn has_secret(path: &Path) -> bool {
     fs::read(path).unwrap().windows(9).any(|part| part == b"TOPSECRET")
 }
 
-/// Windows until the image is closed: the last one, and how many there were.
+/// Runs windows until the image is closed; returns the output of the last one, and their number.
 fn close(paths: &[String], history: &Path, environment: &[(&str, &str)]) -> (Output, u32) {
     for count in 1..100 {
         let output = window(paths, history, environment);
@@ -63,7 +63,7 @@ fn windows_go_on_with_objects_in_every_form() {
         assert_eq!(bits(&last), bits(&expected), "{form}");
         assert!(count > 1, "{form}: more than one window");
     }
-    // A link whose query is another one each night.
+    // A link whose query changes every night.
     let history = out.path().join("h.db");
     let linked = |night: u32| [format!("{url}/sql/backups/plain.bak?night={night}&sig=TOPSECRETSIG")];
     server.require("sig=TOPSECRETSIG");
@@ -87,12 +87,12 @@ fn windows_start_over_where_an_object_may_be_another_one() {
     let done = |output: &Output| line(output)["done"]["image_bytes_done"].as_u64().unwrap();
     let first = done(&window(&backup, &history, &s3(&url)));
     assert!(done(&window(&backup, &history, &s3(&url))) > first);
-    // The same bytes, written again.
+    // Writes the same bytes again, with another tag.
     server.put_tagged(path, content(), "\"other\"");
     let other = window(&backup, &history, &s3(&url));
     assert!(text(&other.stderr).contains("starts over"), "{}", text(&other.stderr));
     assert_eq!(done(&other), first);
-    // A weak tag may be that of other bytes, too.
+    // Two versions with different bytes may have the same weak tag.
     server.put_tagged(path, content(), "W/\"weak\"");
     for _ in 0..2 {
         let weak = window(&backup, &history, &s3(&url));

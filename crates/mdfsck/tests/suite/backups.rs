@@ -1,4 +1,4 @@
-//! A database and every form of its backup get the same answer, byte for byte; the lab writes both.
+//! Checks a database and all forms of its backup, written by the lab: the output must be the same, byte for byte.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use report::{Format, View};
 use source::PageSource as _;
 use tempfile::TempDir;
 
-/// What a check prints.
+/// The output of a check.
 fn answer(paths: &[PathBuf], sets: &[u16]) -> String {
     let source = source::open(paths, sets, false).unwrap();
     let report = run(source.as_ref());
@@ -49,7 +49,7 @@ impl Sample {
         Self { folder, files }
     }
 
-    /// A copy of the files as they are now.
+    /// Copies the files as they are now.
     fn copy(&self, name: &str) -> Vec<PathBuf> {
         let folder = self.folder.path().join(name);
         std::fs::create_dir(&folder).unwrap();
@@ -66,7 +66,7 @@ fn write(files: &[PathBuf], step: u8, options: BackupOptions<'_>, folder: &Path,
     backup(&[Set { files, step, options }], folder, name).unwrap()
 }
 
-/// Compares the answer for data files with those for their backups; `before` are the files at an earlier time.
+/// Compares the output for data files with that for their backups; `before` are the files at the time of the full backup.
 fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
     let expected = answer(files, &[]);
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
     }
     let packed = BackupOptions { stripes: 3, container: Some(Container::Version2), ..BackupOptions::default() };
     agrees("compressed stripes", &write(files, 1, packed, folder, "packed").files, &[]);
-    // The full backup is of another time: what the differential has not is taken from it.
+    // The full backup is older: pages that are not in the differential come from it.
     let full = write(before, 1, BackupOptions::default(), folder, "full").files;
     let base = Some(Base { files: before, step: 1 });
     let differential =
@@ -143,7 +143,7 @@ fn sound_databases_of_several_files_and_protections() {
 #[ignore = "full tier: takes seconds"]
 fn databases_damaged_before_the_backup() {
     let mut found = 0;
-    // A file that is cut cannot be backed up.
+    // A truncated file cannot be backed up.
     for (seed, kind) in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Truncated).enumerate() {
         let sample = Sample::new(Version::V852, 1 + seed as u16 % 2, PageVerify::Checksum);
         let before = sample.copy("before");
@@ -154,7 +154,7 @@ fn databases_damaged_before_the_backup() {
     assert_eq!(found, Kind::ALL.len() - 1, "each kind is found in the data files");
 }
 
-/// Findings of a backup, and which pages are in flight in it.
+/// Texts of the findings of a backup, its pages in flight, and the number of entries that are not verified.
 fn findings(files: &[PathBuf]) -> (Vec<String>, Vec<(u16, u32)>, usize) {
     let pages = source::BackupPages::open(files, &[]).unwrap();
     let report = run(&pages);
@@ -209,7 +209,7 @@ fn an_old_page_that_the_log_brings_forward_is_no_finding() {
         let damaged = damage(&sample.files, Kind::LostWrite, seed).unwrap().pages[0];
         let sound = answer(&sample.files, &[]);
         assert!(sound.contains("Msg 8951"), "the row is missed in the data file");
-        // So many pages change that the old one is among them now and then.
+        // With so many changing pages, the old page is sometimes among them.
         let options = BackupOptions { in_flight: 12, ..BackupOptions::default() };
         let done = write(&sample.files, 1, options, sample.folder.path(), "changed");
         let (found, _, told) = findings(&done.files);
@@ -236,7 +236,7 @@ fn what_was_damaged_in_the_backup_is_told_by_its_container() {
     assert!(found.iter().any(|text| text.contains("checksum") && text.contains("summed.bak")), "{found:?}");
 }
 
-/// Runs the program with `bytes` coming through a pipe.
+/// Runs the program with `bytes` as its standard input, through a pipe.
 fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(arguments)
@@ -247,7 +247,7 @@ fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
         .unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let bytes = bytes.to_vec();
-    // The program may end before it has read all of it.
+    // The program may end before it has read all bytes.
     let writer = std::thread::spawn(move || pipe.write_all(&bytes));
     let output = child.wait_with_output().unwrap();
     let _ = writer.join().unwrap();
@@ -310,13 +310,13 @@ fn what_to_do_about_damage_depends_on_whether_the_input_is_a_backup() {
     assert!(says(&write(&sample.files, 1, BackupOptions::default(), folder, "damaged").files));
 }
 
-/// The set of these files, at this step.
+/// Writes a backup of these files of the database, at this step.
 fn write_files(files: &[PathBuf], step: u8, only: &[u16], options: BackupOptions<'_>, folder: &Path) -> Vec<PathBuf> {
     let name = format!("files {only:?} {step}");
     write(files, step, BackupOptions { only: Some(only), ..options }, folder, &name).files
 }
 
-/// Where a finding is, and its message.
+/// The place and message of each finding.
 fn places_of(report: &check::Report) -> Vec<String> {
     report.findings.iter().map(|finding| finding.text(&report.names())).collect()
 }
@@ -363,10 +363,10 @@ fn sets_of_files_are_one_database_and_the_newest_copy_of_each_file_counts() {
         assert_eq!(places_of(&report), [""; 0]);
         assert!(report.warnings.iter().any(|warning| warning.id == "backup.moments"), "{:?}", report.warnings);
     }
-    // Of the older copies nothing counts.
+    // No copy in the older set is used.
     let pages = open(&[&newer, &last, &old]).unwrap();
     assert_eq!(pages.sets().iter().map(|set| set.paths.clone()).collect::<Vec<_>>(), [last.clone(), newer.clone()]);
-    // All in one file, as sets 1 to 3.
+    // All three sets in one file.
     let set = |step, only| Set {
         files: &sample.files,
         step,
@@ -395,7 +395,7 @@ fn damage_in_a_file_of_several_sets_is_a_finding_and_what_joins_moments_is_none(
         assert!(here.iter().all(|finding| expected.contains(finding)), "{kind:?}: {here:?} {expected:?}");
         found.extend((!here.is_empty()).then_some(kind));
     }
-    // What the log between the sets may explain is not verified.
+    // Damage that the log between the sets may explain is not verified.
     assert_eq!(found, [Kind::BitRot, Kind::TornWrite, Kind::KeyOrder]);
 }
 
@@ -438,7 +438,7 @@ fn counts_of_files_that_a_set_does_not_have_change_nothing() {
     let counts_all = BackupOptions { counts_all: true, ..BackupOptions::default() };
     let counting = write_files(&sample.files, 2, &[1], counts_all, folder.path());
     assert_eq!(answer(&counting, &[]), answer(&primary, &[]));
-    // They do not supersede the files of other sets either.
+    // Nor do they replace the files of other sets.
     let others = write_files(&sample.files, 1, &[3, 4], BackupOptions::default(), folder.path());
     let pages = source::BackupPages::open(&[others, counting].concat(), &[]).unwrap();
     assert_eq!(pages.files().len(), 3);

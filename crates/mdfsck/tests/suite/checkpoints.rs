@@ -1,4 +1,4 @@
-//! `mdfsck events` and `mdfsck checkpoints` on made-up stories whose truth is known.
+//! `mdfsck events` and `mdfsck checkpoints` on generated stories with known checkpoints.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use lab::{Version, orders};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Runs the command; its status, output and what it says on stderr.
+/// Runs the command; returns its status, stdout and stderr.
 fn run(arguments: &[&str], paths: &[PathBuf]) -> (i32, String, String) {
     let out = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).args(paths).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -26,7 +26,7 @@ fn of_kind<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Va
     lines.iter().filter(move |line| line["kind"] == kind)
 }
 
-/// A time of the story as JSON has it.
+/// The time of an event in the format of the JSON output.
 fn time(ms: i64) -> String {
     let (hours, rest) = (3 + ms / 3_600_000, ms % 3_600_000);
     let (day, hour) = (9 + hours / 24, hours % 24);
@@ -49,7 +49,7 @@ impl Files {
         path
     }
 
-    /// The story as an event file.
+    /// Writes the story as an event file.
     fn xel(&self) -> PathBuf {
         self.write("story.xel", self.story.event_file(0x1000))
     }
@@ -71,7 +71,7 @@ fn checkpoints_are_those_of_the_story_in_every_form() {
         let lines = lines(&text);
         let found: Vec<(Value, Value, f64)> = of_kind(&lines, "checkpoint")
             .map(|line| {
-                // An event file has more digits than milliseconds.
+                // An event file has more digits than milliseconds; the story does not.
                 let began = line["began"].as_str().unwrap();
                 let began = json!(format!("{}Z", &began[..23]));
                 (line["database_id"].clone(), began, line["ms"].as_f64().unwrap().round())
@@ -141,7 +141,7 @@ fn slow_checkpoints_of_error_logs_are_joined_with_the_events() {
     }
 }
 
-/// With the real backup of a master database, where there is one.
+/// Uses the real backup of a master database, if the corpus has it.
 #[test]
 fn the_master_database_names_all_others() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");
@@ -270,7 +270,7 @@ fn the_page_is_written_whole_and_never_over_an_input() {
         run(&["checkpoints", "--change=5=2016-07-09T03:30Z", &argument], std::slice::from_ref(&xel));
     assert_eq!((status, errors.as_str()), (0, ""));
     let html = fs::read_to_string(&page).unwrap();
-    // Three databases: a chart and a heat map each.
+    // Each of the three databases has a chart and a heat map.
     assert_eq!((html.matches("<svg").count(), html.matches("</svg>").count()), (3, 3));
     assert_eq!(html.matches("<figure class=heat>").count(), 3);
     assert!(

@@ -1,4 +1,4 @@
-//! Backups that were changed, cut or mixed up: what a checksum covers is found, what is missing is reported, nothing panics.
+//! Changed, cut or mixed-up backups: damage that a checksum covers is found, missing parts are reported, and nothing panics.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use lab::{Version, orders};
 use source::{BackupPages, OpenError};
 use tempfile::TempDir;
 
-/// Bytes changed in each form, one at a time.
+/// The number of changes in each form, of one byte each.
 const ROUNDS: u64 = 200;
 
 /// A very small database.
@@ -25,7 +25,7 @@ fn write(files: &[PathBuf], step: u8, options: BackupOptions<'_>, folder: &Path,
     backup(&[Set { files, step, options }], folder, name).unwrap()
 }
 
-/// Plain, compressed, in stripes: all with everything covered by a checksum.
+/// The forms of a backup, all with checksums: plain, compressed in two containers, and striped.
 fn backup_options() -> [(&'static str, BackupOptions<'static>); 4] {
     let plain = BackupOptions { checksum: true, ..BackupOptions::default() };
     [
@@ -41,7 +41,7 @@ fn check(files: &[PathBuf]) -> Result<Report, OpenError> {
     Ok(check::run(&pages, &catalog::load(&pages), &Options { max_threads: 1, ..Options::default() }, &Silent))
 }
 
-/// Whether something is found: a finding, or a reason not to look at all.
+/// Whether a check reports a finding or refuses the files.
 fn finds(files: &[PathBuf]) -> bool {
     !check(files).is_ok_and(|report| report.findings.is_empty())
 }
@@ -63,10 +63,10 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
             bytes[at as usize] ^= 1 << (dice() % 8);
             std::fs::write(&done.files[number], &bytes).unwrap();
             let is_covered = done.covered[number].iter().any(|place| place.contains(&at));
-            // The rest is padding, texts and numbers without a checksum.
+            // Bytes that are not covered are padding, and texts and numbers without a checksum.
             assert!(finds(&done.files) || !is_covered, "{name}: byte {at} of file {number} changed, nothing found");
             covered += u64::from(is_covered);
-            // Through a pipe there is no way around damage, but there is an end.
+            // Reading from a pipe cannot seek around damage, but must end.
             let _ = source::backup::media_from(Path::new("-"), Box::new(std::io::Cursor::new(bytes)));
             std::fs::write(&done.files[number], &sound).unwrap();
         }
@@ -77,7 +77,7 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn blocks_and_streams_that_were_wiped_with_zeros_are_found() {
-    // Zeros have a right checksum: neither what is wiped nor the blocks after it may be passed over as padding.
+    // Zeros have a valid checksum: neither the wiped bytes nor the blocks after them may be skipped as padding.
     let (folder, database) = database(7);
     let options = BackupOptions { checksum: true, in_flight: 4, ..BackupOptions::default() };
     let done = write(&database, 1, options, folder.path(), "wiped");
@@ -125,7 +125,7 @@ fn a_backup_that_is_cut_is_found() {
             assert!(finds(&done.files), "{name}: cut at byte {start} of {}", sound.len());
             let piped = std::io::Cursor::new(sound[..start as usize].to_vec());
             let piped = source::backup::media_from(Path::new("-"), Box::new(piped));
-            // Behind the label alone nothing is missing: a backup without a set.
+            // Cut right after the label, nothing is missing: the file is a backup without a set.
             let is_whole = piped.is_ok_and(|media| media.damage.is_empty() && !media.sets.is_empty());
             assert!(!is_whole, "{name}: cut at byte {start} in a pipe");
         }
@@ -141,7 +141,7 @@ fn stripes_that_do_not_belong_together_are_refused() {
     for missing in 0..3 {
         let mut some = ours.clone();
         some.remove(missing);
-        // Without the first extents there is no catalog; what is there is never called damaged.
+        // Without the first extents there is no catalog, but the remaining pages must not be called damaged.
         let report = check(&some).unwrap();
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         assert!(report.not_verified.iter().any(|entry| entry.what == "stripes" && entry.count == 1));
@@ -169,12 +169,12 @@ fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
             for (damaged, covered) in set.files.iter().zip(&set.covered) {
                 let sound = std::fs::read(damaged).unwrap();
                 let mut bytes = sound.clone();
-                // The first block, or the header of the compressed record that holds it.
+                // Damages the first block, or the header of the compressed record that holds it.
                 bytes[covered[0].start as usize + 2] ^= 0x5A;
                 std::fs::write(damaged, bytes).unwrap();
                 let name = damaged.display();
                 match check(&[of, &set.files].concat()) {
-                    // Its numbers were still those of its media set.
+                    // The damaged header still has the IDs of its media set.
                     Ok(report) => assert!(!report.findings.is_empty(), "{name}: nothing found"),
                     Err(OpenError::UnknownMedia { path }) if path == *damaged => refused += 1,
                     Err(error) => panic!("{name}: {error}"),
@@ -207,7 +207,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
     let differential = write(&database, 2, options, folder.path(), "differential").files.remove(0);
     let (sound, both) = (std::fs::read(&full).unwrap(), [full.clone(), differential.clone()]);
     assert!(!finds(&both));
-    // More stripes than a number of them can count, in both.
+    // In both files: more stripes than the number of a stripe can express.
     for file in &both {
         let mut bytes = std::fs::read(file).unwrap();
         let raid = bytes.windows(4).position(|tag| tag == b"RAID").unwrap() + 22;
@@ -216,7 +216,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
     }
     let told = check(&both).unwrap().not_verified.into_iter().find(|entry| entry.what == "stripes").unwrap();
     assert_eq!(told.count, u64::from(u16::MAX));
-    // Each length of a stream, its header's checksum made right.
+    // Changes each stream length and corrects the checksum of its header.
     let streams: Vec<usize> = (0..sound.len() - 22)
         .step_by(4)
         .filter(|&at| {
@@ -233,7 +233,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
             let changed = folder.path().join("changed.bak");
             std::fs::write(&changed, &bytes).unwrap();
             let _ = check(&[changed]);
-            // The same through a pipe, whose end is not known before it comes.
+            // Reads the same bytes from a pipe, whose end is unknown in advance.
             let piped = source::backup::media_from(Path::new("-"), Box::new(std::io::Cursor::new(bytes)));
             assert!(piped.is_ok());
         }

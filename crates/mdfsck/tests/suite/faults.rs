@@ -1,6 +1,6 @@
-//! The program where the system says no: limits on threads and files, full disks, closed pipes, links that lead nowhere,
-//! files with holes. Each gets the right results or one clear line, and a status that cannot be read as "sound".
-// `mdfsck lab` makes the databases.
+//! Runs the program where the system refuses something: limits on threads and files, full disks, closed pipes, dangling links,
+//! sparse files. Each run gives the right results or one clear line, and a status that cannot be read as "sound".
+// The databases are written by `mdfsck lab`.
 #![cfg(all(target_os = "linux", feature = "lab"))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failed expectation is a failed test")]
 
@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A folder in which `db` is a sound database that is verified in full.
+/// A folder with a sound database in `db`, which a check verifies in full.
 fn folder_with_database() -> TempDir {
     let folder = TempDir::new().unwrap();
     let made = mdfsck(folder.path(), &["lab", "new", "db", "--schema", "entries", "--size", "3MB"]);
@@ -36,7 +36,7 @@ fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Runs a shell script in which `$mdfsck` is the program.
+/// Runs a shell script; `$mdfsck` is the program.
 fn shell(folder: &Path, script: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_mdfsck");
     Command::new("bash").args(["-c", script]).env("mdfsck", program).current_dir(folder).output().unwrap()
@@ -50,7 +50,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// One line on stderr that holds all of `words`, and this status.
+/// Requires one line on stderr that contains all of `words`, and this status.
 #[track_caller]
 fn ends(output: &Output, status: i32, words: &[&str]) {
     let text = stderr(output);

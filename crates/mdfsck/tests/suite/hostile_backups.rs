@@ -1,5 +1,5 @@
-//! Backups made to hurt, and compressed ones with long damage: a clear word within time and memory, and whatever is sound
-//! is found.
+//! Malicious backups, and compressed ones with long damage: the program gives a clear error within time and memory limits, and
+//! reads all sound parts.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -14,10 +14,10 @@ use lab::{Version, orders};
 use source::{BackupPages, DataFiles, PageSource};
 use tempfile::TempDir;
 
-/// Address space of the program, in KB: beside the grant of 64 MB there is room for the program, not for what the attacks
-/// took once.
+/// The address space of the program, in KB: enough for a grant of 64 MB and the program, but not for what the attacks once
+/// allocated.
 const MOST_ADDRESSES: u32 = 400 << 10;
-/// Far more than any of these needs, and far less than what does not end.
+/// Far more time than any run needs, and far less than a run that never ends.
 const MOST_TIME: Duration = Duration::from_secs(60);
 
 /// Runs the program in a limited address space.
@@ -36,7 +36,8 @@ fn run(arguments: &[&str], file: &Path) -> (Output, String) {
     (output, said)
 }
 
-/// Runs a check with 64 MB granted: its exit status and what it said. Where it was not refused, it kept to its grant.
+/// Runs a check with a grant of 64 MB; returns its exit status and stderr. If it was not refused, its peak must not exceed the
+/// grant.
 fn check(file: &Path) -> (i32, String) {
     let (output, said) = run(&["check", "--memory", "64MB", "--maxdop", "1", "--format", "json"], file);
     if let Some(line) = String::from_utf8(output.stdout).unwrap().lines().find(|line| line.contains("memory_peak")) {
@@ -47,7 +48,7 @@ fn check(file: &Path) -> (i32, String) {
     (output.status.code().unwrap(), said)
 }
 
-/// Every command that opens a backup says the same word, within the same bounds.
+/// Requires that every command which opens a backup reports `word` within the limits.
 fn every_command_says(file: &Path, word: &str) {
     let (status, said) = check(file);
     assert!(said.contains(word) && said.contains(&file.display().to_string()) && status & 12 != 0, "{status}: {said}");
@@ -72,7 +73,7 @@ fn stream(tag: &[u8; 4], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A descriptor block with its own fields and with streams, filled up to a multiple of 512 bytes.
+/// A descriptor block with these fields and streams, padded to a multiple of 512 bytes.
 fn block(fields: &[u8], streams: &[u8]) -> Vec<u8> {
     let mut block = fields.to_vec();
     block.resize(fields.len().next_multiple_of(4), 0);
@@ -86,7 +87,7 @@ fn block(fields: &[u8], streams: &[u8]) -> Vec<u8> {
     block
 }
 
-/// An object that names a file of a database: one of 64 KB, without names.
+/// A configuration object for a database file of 64 KB without names.
 fn file_object(file_id: u16, pages_copied: u32) -> Vec<u8> {
     let mut object = vec![0; 48];
     object[..4].copy_from_slice(b"SFIN");
@@ -98,7 +99,7 @@ fn file_object(file_id: u16, pages_copied: u32) -> Vec<u8> {
     object
 }
 
-/// A plain backup of a small database, and what it is made of.
+/// A plain backup of a small database, to be changed.
 struct Plain {
     folder: TempDir,
     bytes: Vec<u8>,
@@ -115,12 +116,12 @@ impl Plain {
         Self { folder, bytes }
     }
 
-    /// Where the first block of this type at or after `from` starts.
+    /// The offset of the first block of this type at or after `from`.
     fn find(&self, tag: &[u8; 4], from: usize) -> usize {
         (from..self.bytes.len()).step_by(512).find(|&at| self.bytes[at..].starts_with(tag)).unwrap()
     }
 
-    /// The backup with more objects in its first configuration, and more blocks after its pages.
+    /// Writes the backup with more objects in its first configuration, and more blocks after its pages.
     fn with(&self, objects: &[u8], blocks: &[u8]) -> PathBuf {
         let (start, pages) = (self.find(b"MSCI", 0), self.find(b"MSDA", 0));
         let behind = self.find(b"MSTL", pages);
@@ -141,7 +142,7 @@ impl Plain {
     }
 }
 
-/// A block of pages with so many regions, each with the same data after its two zero bytes.
+/// A block of pages with this many regions, each with the same data after two zero bytes.
 fn pages(regions: usize, data: &[u8]) -> Vec<u8> {
     let mut fields = [0; 60];
     fields[..4].copy_from_slice(b"MSDA");
@@ -156,7 +157,7 @@ fn thousands_of_files_and_regions_are_refused_as_no_server_writes_so_many() {
     every_command_says(&plain.with(&files, &pages(50, &[0]).repeat(400)), "regions of pages in one set");
     let files: Vec<u8> = (0..40_000u32).flat_map(|number| file_object(number as u16, 8)).collect();
     every_command_says(&plain.with(&files, &[]), "more than 32767 files");
-    // As many as there can be are placed, or the check needs more memory than it has: never a hang.
+    // With the maximum number of files, the check works or refuses its grant, but never hangs.
     let files: Vec<u8> = (3..3003).flat_map(|file_id| file_object(file_id, 8)).collect();
     let changed = plain.with(&files, &pages(50, &[1; 3 * PAGE_BYTES]).repeat(20));
     let (status, said) = check(&changed);
@@ -182,7 +183,7 @@ fn files_that_repeat_and_regions_of_a_few_bytes_leave_a_sound_backup_readable() 
     assert_eq!(status & 1, 1, "what the configurations say differs: {said}");
 }
 
-/// Every sector the header of a block with a wrong checksum: each is a place of damage.
+/// Each sector is a block header with a wrong checksum, and so a separate damaged place.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
@@ -202,7 +203,7 @@ fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
     assert!(said.contains("its damaged places take more than") && said.contains("--memory"), "{said}");
 }
 
-/// A compressed container with many records of nine bytes each, which no writer makes so small.
+/// A compressed container with many records of nine bytes each, smaller than any writer makes.
 #[test]
 fn a_million_small_records_take_memory_for_what_they_hold() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +213,7 @@ fn a_million_small_records_take_memory_for_what_they_hold() {
     every_command_says(&file, "compressed backup in an unknown form");
 }
 
-/// Records that are sound and damage between them, but nothing of a backup: every command has a word for it.
+/// Sound records with damage between them, but no backup: every command must report that.
 #[test]
 fn a_container_without_a_set_is_never_passed_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -228,7 +229,7 @@ fn a_container_without_a_set_is_never_passed_over() {
     assert_eq!(check(&file).0, 4);
 }
 
-/// Between sound records, bytes each of which looks like the start of a long one.
+/// Bytes between sound records, each of which looks like the start of a long record.
 #[test]
 fn damage_that_looks_like_records_costs_no_more_than_other_damage() {
     let sample = Compressed::new(8 << 20);
@@ -241,7 +242,7 @@ struct Compressed {
     folder: TempDir,
     files: Vec<PathBuf>,
     bytes: Vec<u8>,
-    /// Where its records start.
+    /// The offsets of its records.
     records: Vec<usize>,
 }
 
@@ -257,7 +258,7 @@ impl Compressed {
             records.push(at);
             at += 28 + usize::from(u16::from_le_bytes([bytes[at + 2], bytes[at + 3]]));
         }
-        // The first part ends with a filemark; the pages follow, one record for 64 KB of them.
+        // The first part ends with a filemark; the pages follow, in one record per 64 KB.
         let at = at.next_multiple_of(512);
         let mut at = (at..).step_by(512).find(|&at| bytes[at] == 0x21).unwrap();
         while bytes[at] == 0x21 {
@@ -267,11 +268,11 @@ impl Compressed {
         Self { folder, files, bytes, records }
     }
 
-    /// Puts `damage` in the place of four records in the middle: all other pages are read, and the rest is complete.
+    /// Replaces four records in the middle with `damage`: all other pages must be read.
     fn all_but_the_damaged_records_are_read(&self, damage: &[u8]) {
         let middle = self.records.len() / 2;
         let (first, behind) = (self.records[middle], self.records[middle + 4]);
-        // What follows stays at the multiples of a block that it was written to.
+        // The records that follow keep their alignment to blocks.
         let shift = (behind - first) % 4096 + 4096 - damage.len() % 4096;
         let bytes = [&self.bytes[..first], damage, &vec![0x5A; shift], &self.bytes[behind..]].concat();
         let file = self.folder.path().join("damaged.bak");
@@ -288,7 +289,7 @@ impl Compressed {
                 (Some(_), _) => panic!("{id} is another page"),
             }
         }
-        // Four records, and the extents that are partly in them.
+        // The pages in four records, and in the extents that overlap them.
         assert!((24..=40).contains(&lost), "{lost} of {} pages are lost", sound.files()[0].pages);
         let (status, said) = check(&file);
         assert_eq!(status & 1, 1, "{said}");

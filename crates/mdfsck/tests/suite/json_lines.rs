@@ -1,4 +1,4 @@
-//! Every line of JSON that the commands write is as docs/json.schema.json says, and every kind of line is met.
+//! Every JSON line of every command matches docs/json.schema.json, and every kind of line occurs.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
@@ -27,7 +27,7 @@ use tempfile::TempDir;
 
 use self::schema::Schema;
 
-/// Collects lines, each compared with the schema.
+/// Collects lines, and compares each with the schema.
 struct Lines {
     schema: Schema,
     seen: Vec<Value>,
@@ -76,7 +76,7 @@ fn small(folder: &Path) -> Vec<PathBuf> {
     lab::write(&orders::orders(Version::V904, 7, 2 << 20), folder).unwrap().files
 }
 
-/// One of everything that the lab writes.
+/// Databases with everything that the lab can write.
 fn everything(folder: &Path) -> Vec<PathBuf> {
     let mut description = specimen(Version::V957, PageVerify::Checksum, 1);
     description.tables.push(Table {
@@ -102,7 +102,7 @@ fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8])) {
     fs::write(file, bytes).unwrap();
 }
 
-/// As if the server had been killed.
+/// Clears the clean-shutdown bit, as after a kill of the server.
 fn make_dirty(primary: &Path) {
     edit(primary, 9, |page| {
         let status = u32::from_le_bytes([page[132], page[133], page[134], page[135]]) & !CLEAN_SHUTDOWN;
@@ -110,7 +110,7 @@ fn make_dirty(primary: &Path) {
     });
 }
 
-/// Sound databases, with what each option adds.
+/// Sound databases, with the lines of each option.
 fn sound(lines: &mut Lines) {
     let at = folder();
     let files = everything(at.path());
@@ -136,7 +136,7 @@ fn sound(lines: &mut Lines) {
     lines.must_have("estimate");
 }
 
-/// Findings, all shown or some.
+/// Findings, with all or only some of them shown.
 fn damaged(lines: &mut Lines) {
     for (seed, kind) in Kind::ALL.into_iter().enumerate() {
         let at = folder();
@@ -149,7 +149,7 @@ fn damaged(lines: &mut Lines) {
     lines.must_have("finding");
 }
 
-/// The same findings, which prove nothing while the log is not applied.
+/// Findings that are demoted, since the log may explain them.
 fn demoted(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -164,7 +164,7 @@ fn demoted(lines: &mut Lines) {
     assert!(lines.of_kind("not_verified").any(|line| line["allowed"] == true), "{limits:?}");
 }
 
-/// Files of which little or nothing can be said.
+/// Files that can hardly be read or not at all.
 fn unreadable(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -183,7 +183,7 @@ fn unreadable(lines: &mut Lines) {
     assert!(refused.len() == 1 && refused[0]["kind"] == "error" && refused[0]["status"] == 4, "{refused:?}");
 }
 
-/// A file that cannot be read for a while, and then can.
+/// A file that first cannot be read, and then can.
 fn errors(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -249,7 +249,7 @@ fn backups(lines: &mut Lines) {
     lines.must_have("chains");
 }
 
-/// A log of several files' worth of transactions, whole and damaged.
+/// A log with many transactions, whole and damaged.
 fn logs(lines: &mut Lines) {
     let folder = TempDir::new().unwrap();
     let database = orders::orders(Version::V904, 7, 2 << 20);
@@ -281,7 +281,7 @@ fn logs(lines: &mut Lines) {
     assert!(lines.of_kind("summary").any(|line| line["end"] == "damaged" && line["complete"] == false));
 }
 
-/// Events of checkpoints, in both forms, whole and cut.
+/// Checkpoint events in both formats, whole and cut.
 fn events(lines: &mut Lines) {
     let folder = TempDir::new().unwrap();
     let story = Story::new(1, 3, 10, true);
@@ -357,7 +357,7 @@ fn plans(lines: &mut Lines) {
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 8);
     assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 0);
-    // An index that does not fit its table: tasks look for the rows.
+    // An index that does not match its table: the second look at its rows is left to tasks.
     damage(&files, Kind::LostWrite, 1).unwrap();
     let plan = folder.path().join("plan-of-hurt");
     let plan = plan.to_str().expect("a name of UTF-8");
@@ -405,7 +405,7 @@ fn an_unknown_a_missing_and_a_wrong_field_do_not_pass() {
     let mut short = note.clone();
     short.as_object_mut().unwrap().remove("reason");
     assert!(schema.errors(&short).join("; ").contains("missing field"));
-    // In objects and lists too.
+    // The comparison includes nested objects and lists.
     let gap = json!({"object_id": 1, "table": "sysrscols", "extra": 1});
     let text = json!({"kind": "service_broker", "analyzed": {"Services": "three"}});
     assert!(schema.errors(&text).join("; ").contains("not of type"));

@@ -1,4 +1,4 @@
-//! What `mdfsck log` says for people, and the same in JSON.
+//! Compares the text output of `mdfsck log` with snapshots and with its JSON.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// A database of the lab in the folder `db`.
+/// Writes a database of the lab to the folder `db`.
 fn crashed(seed: &str, options: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let made = ["lab", "crash", "db", "--seed", seed, "--transactions", "300"];
@@ -102,8 +102,8 @@ fn data_files_of_another_database_are_refused() {
     assert!(done.status.code() == Some(8) && stderr.contains("name the .ldf files"), "{stderr}");
 }
 
-/// Some tenths of a megabyte of log, with transactions that are open. Columns are aligned, and no line ends in blanks. After a
-/// change of the text or of the lab: `INSTA_UPDATE=always cargo test -p mdfsck --test suite log_text::`.
+/// Some tenths of a megabyte of log, with open transactions. Columns must be aligned, and lines must not end in blanks. To update
+/// the snapshots after a change of the text or of the lab: `INSTA_UPDATE=always cargo test -p mdfsck --test suite log_text::`.
 #[test]
 fn the_text_stays_as_it_is_with_its_columns_aligned() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,9 +116,9 @@ fn the_text_stays_as_it_is_with_its_columns_aligned() {
     insta::assert_snapshot!("log", shown);
     let records = text(folder.path(), &[LDF, MDF, "--records"]);
     assert!(records.lines().all(|line| line == line.trim_end()), "{records}");
-    /// Rows are longer.
+    /// Longer lines, with rows, are cut.
     const LETTERS: usize = 160;
-    // One record of each operation and context, with the rows that it changes.
+    // Only the first record of each operation and context is in the snapshot, with the rows that it changes.
     let mut seen = std::collections::BTreeSet::new();
     let (mut shown, mut is_shown) = (String::new(), true);
     for line in records.lines() {

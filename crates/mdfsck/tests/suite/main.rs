@@ -1,4 +1,4 @@
-//! The program run on what the lab writes: verdicts, limits of memory, faults of the machine.
+//! Runs the program on databases of the lab: verdicts, memory limits, faults of the machine.
 
 mod backups;
 mod chain_verify;

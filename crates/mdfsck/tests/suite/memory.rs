@@ -1,4 +1,4 @@
-//! A check keeps to its grant of memory whatever the damage, and finds the same with any.
+//! A check keeps to its memory grant whatever the damage, and finds the same with any grant.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is a failed test")]
 
@@ -22,8 +22,8 @@ use trials::mutate::seal;
 
 use self::pages::Pages;
 
-/// Runs a check of `folder`: all that it prints before the statistics, its peak of memory and its grant, what it spilled, in
-/// bytes, and the number of findings.
+/// Runs a check of `folder`; returns its output before the statistics, its peak memory, its grant and its spilled bytes, and the
+/// number of findings.
 fn check(folder: &Path, arguments: &[&str]) -> (String, [u64; 4]) {
     let program = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(["check", "--format", "json"])
@@ -39,13 +39,13 @@ fn check(folder: &Path, arguments: &[&str]) -> (String, [u64; 4]) {
     (text[..statistics].to_owned(), numbers)
 }
 
-/// Two threads, unless they say otherwise.
+/// Adds two threads, unless the arguments set a number.
 fn with_threads<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let threads: &[&str] = if arguments.contains(&"--maxdop") { &[] } else { &["--maxdop", "2"] };
     [threads, arguments].concat()
 }
 
-/// The least grant, as the refusal of one that is too small names it.
+/// The minimum grant, from the refusal of a smaller one.
 fn least_grant(folder: &Path) -> String {
     least_grant_with(folder, &[])
 }
@@ -63,7 +63,7 @@ fn least_grant_with(folder: &Path, arguments: &[&str]) -> String {
     number.split_whitespace().take(2).collect()
 }
 
-/// A database of order lines, in a folder of its own.
+/// Writes a database of order lines to a folder of its own.
 fn database(bytes: u64) -> tempfile::TempDir {
     let folder = tempfile::TempDir::new().unwrap();
     let description = lab::orders::orders(lab::Version::V852, 7, bytes);
@@ -71,7 +71,7 @@ fn database(bytes: u64) -> tempfile::TempDir {
     folder
 }
 
-/// Changes each page of the database that `change` changes, and makes its checksum right again. How many.
+/// Passes each page to `change`, and corrects the checksum of changed pages. Returns their number.
 fn change(folder: &Path, mut change: impl FnMut(&mut [u8; PAGE_BYTES]) -> bool) -> u64 {
     let path = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     let mut file: File = OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -87,7 +87,7 @@ fn change(folder: &Path, mut change: impl FnMut(&mut [u8; PAGE_BYTES]) -> bool) 
     changed
 }
 
-/// Leaf pages of nonclustered indexes of user tables.
+/// Whether a page is a leaf of a nonclustered index of a user table.
 fn is_index_leaf(page: &[u8; PAGE_BYTES]) -> bool {
     let header = Page::new(page).header();
     header.kind() == Some(PageType::Index)
@@ -117,7 +117,7 @@ fn keeps_to_its_grant_with(folder: &Path, arguments: &[&str], least_findings: u6
     }
 }
 
-/// Changes the stored amount of each order line: 2537, and its index does not agree either.
+/// Changes the stored amount of each order line, which gives 2537 and errors of its index.
 fn miscalculate(folder: &Path) {
     let changed = change(folder, |page| {
         let header = Page::new(page).header();
@@ -143,7 +143,7 @@ fn a_bad_value_in_every_row_of_a_table() {
     keeps_to_its_grant(folder.path(), 150_000);
 }
 
-/// What the log may explain is kept and listed as findings are.
+/// Findings that the log may explain are stored and listed as other findings are.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_bad_value_in_every_row_of_a_table_that_was_not_shut_down_cleanly() {
@@ -185,7 +185,8 @@ fn a_wrong_neighbour_on_every_page_of_every_index() {
     keeps_to_its_grant(folder.path(), 10_000);
 }
 
-/// A check of a sound database finds nothing, and keeps to its grants; the least of them spills so many bytes at least.
+/// Requires that a check of a sound database finds nothing and keeps to its grants; with the minimum grant it must spill at least
+/// this many bytes.
 fn is_sound_within_its_grant(folder: &Path, least_spilled: u64) {
     let least = least_grant(folder);
     let (expected, [.., findings]) = check(folder, &["--memory", "4GB"]);
@@ -204,7 +205,7 @@ fn a_sound_database() {
     is_sound_within_its_grant(database(32 << 20).path(), 0);
 }
 
-/// Keys of 800 bytes, with the key of the table as locator: an index page has five entries, on every level.
+/// Keys of 800 bytes, with the table's key as locator, so that an index page has five entries on every level.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_deep_tree_of_long_keys() {
@@ -224,12 +225,12 @@ fn a_deep_tree_of_long_keys() {
     }];
     let folder = tempfile::TempDir::new().unwrap();
     lab::write(&description, folder.path()).unwrap();
-    // A quarter of some 60,000 pages are not leaves: too many for the least grant.
+    // A quarter of some 60,000 pages are not leaves: more than the minimum grant can hold.
     is_sound_within_its_grant(folder.path(), 1 << 17);
 }
 
-/// On a page, a row of it takes 7 bytes; expanded, so that a check can read it, 8,011. A page has 1,150 of them, and each thread has
-/// a page.
+/// A row takes 7 bytes on its page, and 8,011 when a check expands it to read it. A page has 1,150 rows, and each thread holds one
+/// page.
 #[test]
 #[ignore = "full tier: memory"]
 fn pages_whose_rows_take_a_thousand_times_their_bytes_when_they_are_expanded() {
@@ -253,7 +254,7 @@ fn pages_whose_rows_take_a_thousand_times_their_bytes_when_they_are_expanded() {
     assert!((36 << 20..=granted).contains(&peak), "{peak} bytes of {granted}");
 }
 
-/// Most of what a check of it needs is its catalog.
+/// A database whose check needs memory mostly for its catalog.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_catalogue_of_many_tables() {
@@ -276,7 +277,8 @@ fn a_catalogue_of_many_tables() {
     is_sound_within_its_grant(folder.path(), 0);
 }
 
-/// What the estimate may be above the peak: room for facts and findings, which a small database does not need, and buffers.
+/// The allowed excess of the estimate over the peak: buffers, and memory for facts and findings that a small database does not
+/// need.
 const ROOM: u64 = 16 << 20;
 
 fn estimate_is_right(tables: u32, indexes: u16) {
@@ -300,7 +302,7 @@ fn the_estimate_follows_from_the_number_of_tables_and_indexes() {
     }
 }
 
-/// Conditions are compiled for all tables with rows at once, and take many times their text.
+/// Conditions are compiled for all tables with rows at once, and the compiled form is many times as large as their text.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn conditions_are_in_the_estimate() {
@@ -344,13 +346,13 @@ fn the_estimate_is_right_for_100_000_tables() {
     }
 }
 
-/// Its pieces are read again and again, and none of them is kept.
+/// A value whose pieces are read again and again, and never kept.
 #[test]
 #[ignore = "full tier: memory"]
 fn a_value_of_60_mb_off_the_row() {
     let folder = tempfile::TempDir::new().unwrap();
     let first = geometry::write(folder.path());
-    // As many points as there is room for are a shape, one more is not known to be one.
+    // With the number of points that fit it is a valid shape; with one more it is doubtful.
     let is_doubtful = |points| {
         geometry::write_points(folder.path(), first, points);
         check(folder.path(), &[]).0.contains("\"column.value-off-row\"")
@@ -386,7 +388,7 @@ fn an_iam_page_of_another_unknown_unit_wherever_one_looks() {
     let (first, pages) = (file.count().next_multiple_of(PFS_PAGES), 24_000);
     file.grow(first + pages);
     for page in (first..first + pages).filter(|page| !page.is_multiple_of(PFS_PAGES)) {
-        // The unit's number, 1 << 48 and more, in two parts.
+        // The ID of the unit, at least 1 << 48, is in two fields.
         iam[6..8].copy_from_slice(&0x100_u16.to_le_bytes());
         iam[24..28].copy_from_slice(&page.to_le_bytes());
         file.write_iam(page, &iam, 0, false);

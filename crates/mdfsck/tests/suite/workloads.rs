@@ -1,4 +1,4 @@
-//! `mdfsck lab crash` and `mdfsck lab chain`: the same options write the same bytes, and what they write is what they say.
+//! `mdfsck lab crash` and `mdfsck lab chain`: the same options write the same bytes, and the files match their truth.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// The files of a folder and of those in it.
+/// The files in a folder and in its subfolders.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -46,7 +46,7 @@ fn a_crash_is_written_with_its_log_and_its_truth() {
     let log = run(folder.path(), &["log", "one/workload_log.ldf"]);
     let text = String::from_utf8(log.stdout).unwrap();
     assert!(log.status.success() && text.contains("nothing follows"), "{text}");
-    // A second one in the same folder is refused before anything is written.
+    // A second database in the same folder is refused before anything is written.
     let again = run(folder.path(), &["lab", "crash", "one", "--seed", "6"]);
     assert!(!again.status.success() && files == contents(&folder.path().join("one")));
 }
@@ -60,8 +60,7 @@ fn a_lost_write_is_named() {
     assert!(lost["on_disk"].as_str().unwrap() < lost["last"].as_str().unwrap(), "{lost}");
 }
 
-/// The audit says so by itself and in a check, the same at every memory grant and number of threads; without the log nothing
-/// does.
+/// Audit and check find it, the check with every memory grant and number of threads; without the log nothing finds it.
 #[test]
 fn a_lost_write_is_found_by_audit_and_check() {
     let folder = tempfile::tempdir().unwrap();
@@ -112,7 +111,7 @@ fn a_chain_is_written_with_the_rows_at_the_end_of_each_set() {
     assert!(!without_full.status.success());
 }
 
-/// A database of the lab that was in use, in the folder `db`.
+/// Writes a database of the lab that crashed in use to the folder `db`.
 fn crashed(options: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let done = run(folder.path(), &[&["lab", "crash", "db", "--transactions", "80"], options].concat());
@@ -120,7 +119,7 @@ fn crashed(options: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-/// Runs `check --format json`; its status, its lines, stderr.
+/// Runs `check --format json`; returns its status, its lines and stderr.
 fn check(folder: &Path, arguments: &[&str]) -> (i32, Vec<Value>, String) {
     let done = run(folder, &[&["check", "--format", "json"], arguments].concat());
     let text = String::from_utf8(done.stdout).unwrap();
@@ -141,7 +140,7 @@ fn a_database_in_use_is_checked_as_recovered_however_it_is_done() {
     assert!(recovery["transactions_undone"].as_u64() > Some(0) && recovery["pages"].as_u64() > Some(3), "{recovery}");
     assert_eq!(recovery["from"].as_str().unwrap().len(), 22);
     let results = |lines: &[Value]| {
-        // What it took differs.
+        // The cost of a run differs.
         let without_times = |line: &Value| {
             let mut line = line.clone();
             for cost in ["seconds", "phases", "memory_peak", "memory_granted", "spilled", "pages_read"] {
@@ -165,7 +164,7 @@ fn a_database_in_use_is_checked_as_recovered_however_it_is_done() {
         let (status, lines, stderr) = check(folder.path(), way);
         assert_eq!((status, results(&lines)), (0, expected.clone()), "{way:?}: {stderr}");
     }
-    // As the files are, little can be said of it.
+    // Without the log, little can be proven about the files.
     let (status, lines, stderr) = check(folder.path(), &[MDF, "--no-log"]);
     assert_eq!((status, &lines[0]["recovery"]["state"]), (16, &Value::from("off")), "{stderr}");
     assert!(stderr.contains("checked as they are"), "{stderr}");
@@ -188,7 +187,7 @@ fn a_log_that_does_not_belong_is_refused_when_named_and_passed_over_when_it_mere
 #[test]
 fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     let folder = crashed(&["--seed", "9", "--flush", "none"]);
-    // The first page of a table that the log changes: its bytes are damaged, so that it cannot be brought forward.
+    // Damages the first page of a table that the log changes, so that recovery cannot redo its changes.
     let path = folder.path().join(MDF);
     let mut bytes = fs::read(&path).unwrap();
     let (_, before, _) = check(folder.path(), &[MDF]);
@@ -196,7 +195,7 @@ fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     let not_on_disk = truth(&contents(&folder.path().join("db")))["not_on_disk"].clone();
     let ids = not_on_disk.as_array().unwrap().iter().map(|page| page.as_str().unwrap().to_owned());
     let number = |id: &String| id.trim_matches(['(', ')']).split(':').nth(1).and_then(|page| page.parse().ok());
-    // Not a map: nothing could be said without it.
+    // Not an allocation page: without one, nothing could be verified.
     let page: usize = ids.filter_map(|id| number(&id)).find(|page| *page > 500).unwrap();
     bytes[8192 * page + 4000] ^= 0x55;
     fs::write(&path, bytes).unwrap();
@@ -209,7 +208,7 @@ fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     assert!(line["what"] == "recovery" && line["scope"].as_str().unwrap().contains(&format!("(1:{page})")), "{line}");
 }
 
-/// The limits that a check lists besides what the log may explain, and how far recovery came.
+/// The limits that a check lists besides those that the log may explain, and the state of recovery.
 fn limits(lines: &[Value]) -> (Vec<&str>, &str) {
     let limits = lines.iter().filter(|line| line["kind"] == "not_verified").filter_map(|line| line["id"].as_str());
     (limits.filter(|id| *id != "demoted.log").collect(), lines[0]["recovery"]["state"].as_str().unwrap_or_default())
@@ -226,7 +225,7 @@ fn a_damaged_log_is_not_verified_and_the_files_are_checked_without_it() {
     second_vlf[VLF_HEADER + 0x3E000..][..64].fill(0xA5);
     for (damaged, at) in [(first_vlf, "byte 8192"), (second_vlf, "byte 262144")] {
         fs::write(folder.path().join(LDF), damaged).unwrap();
-        // Named, beside the data file, and in a folder: the same answer.
+        // The answer is the same whether the log is named, beside the data file, or in a named folder.
         for way in [&[MDF, LDF][..], &[MDF], &["db"]] {
             let (status, lines, stderr) = check(folder.path(), way);
             assert_eq!((status, limits(&lines)), (16, (vec!["recovery.log"], "refused")), "{way:?} {stderr}");
@@ -251,7 +250,7 @@ fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
     let (status, lines, stderr) = check(folder.path(), &[MDF, LDF]);
     assert!(!lines.is_empty(), "{stderr}");
     let (limits, state) = limits(&lines);
-    // The log is whole, up to its end: nothing in it shows that there was more, and the pages are sound.
+    // The log is complete up to its end: nothing in it shows that more followed, and the pages are sound.
     assert!(lines.iter().all(|line| line["kind"] != "finding"), "{stderr}");
     let is_said = ["recovery.log", "audit.log-end"].iter().all(|id| limits.contains(id));
     assert_eq!((status, state, is_said), (16, "refused", true), "{limits:?} {stderr}");
@@ -260,7 +259,7 @@ fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
     assert!(extract.status.code() == Some(16) && written == 0, "{extract:?}");
 }
 
-/// A database that was not shut down cleanly may lack changes that only its log has: without the log they are not verified.
+/// A database that was not shut down cleanly may lack changes that are only in its log: without the log, it is not fully verified.
 #[test]
 fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
     let folder = crashed(&["--seed", "5", "--flush", "all", "--open"]);
@@ -277,10 +276,10 @@ fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!((done.status.code(), said.contains("recovery.none")), (Some(16), true), "{command:?} {said}");
     }
-    // Asked to do without, nothing is missing but what the files themselves show.
+    // With --no-log, the missing log is not reported, only what the files themselves show.
     let (_, lines, _) = check(folder.path(), &[MDF, "--no-log"]);
     assert_eq!((of_none(&lines), &lines[0]["recovery"]["state"]), (None, &"off".into()));
-    // A log of another database is no log of this one.
+    // A log of another database counts as missing.
     let other = crashed(&["--seed", "6"]);
     fs::copy(other.path().join(LDF), folder.path().join(LDF)).unwrap();
     let (status, lines, stderr) = check(folder.path(), &[MDF]);
@@ -289,7 +288,7 @@ fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
     assert_eq!(check(folder.path(), &[MDF]).0, 0);
 }
 
-/// A page that was emptied stays in its B-tree until the log takes it out (2574); other seeds, other moments.
+/// An emptied page stays in its B-tree until the log removes it (2574). Other seeds cover other crash points.
 #[test]
 fn crashes_without_their_log_have_no_findings() {
     let moment = |seed: &str, after: &str| {
@@ -310,7 +309,7 @@ fn crashes_without_their_log_have_no_findings() {
     moment("7", "200");
 }
 
-/// One file, one verdict: that the log changes a damaged page takes nothing from its damage, unless it makes the page anew.
+/// A damaged page is a finding with and without the log, even if the log changes the page, unless the log formats it anew.
 #[test]
 fn a_damaged_page_that_the_log_changes_is_a_finding_with_the_log_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -347,7 +346,7 @@ fn of_two_copies_of_a_log_the_one_of_the_files_moment_is_used() {
     }
 }
 
-/// stdout of a command that must have this status.
+/// The stdout of a command, which must end with this status.
 fn stdout(folder: &Path, arguments: &[&str], status: i32) -> String {
     let done = run(folder, arguments);
     assert_eq!(done.status.code(), Some(status), "{arguments:?}: {done:?}");
@@ -385,7 +384,7 @@ fn a_page_is_shown_as_it_lies_and_as_recovered() {
         let recovered = &shown["recovered"];
         assert!(recovered["records_redone"].as_u64() > Some(0), "{at} {recovered}");
         assert!(recovered["on_disk_lsn"].as_str() < recovered["lsn"].as_str(), "{at} {recovered}");
-        // As it should be, row by row.
+        // The recovered rows are those of the truth.
         let truth = page(&[at, "db/truth/workload.mdf", "--no-log"]);
         let rows = |page: &Value| {
             let records = page["records"].as_array().unwrap().iter();
@@ -397,7 +396,7 @@ fn a_page_is_shown_as_it_lies_and_as_recovered() {
     }
     let text = stdout(folder.path(), &["page", pages[0], MDF], 0);
     assert!(text.starts_with("As it lies, LSN (") && text.matches("\nHeader\n").count() == 2, "{text}");
-    // One that the log does not change.
+    // The log does not change this page.
     assert!(page(&["1:3", MDF])["recovered"].is_null());
 }
 
@@ -423,7 +422,7 @@ fn info_says_whether_recovery_is_needed_and_its_log_at_hand() {
     assert!(text.lines().any(|line| line.starts_with("recovery") && line.ends_with("not needed")), "{text}");
 }
 
-/// Backups of a workload in the folder `chain`.
+/// Writes backups of a workload to the folder `chain`.
 fn chained(sets: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let done = run(folder.path(), &["lab", "chain", "chain", "--sets", sets, "--transactions", "120"]);
@@ -441,7 +440,7 @@ fn backups_with_their_log_are_the_restored_database_in_any_order_and_way() {
     let recovery = &lines[0]["recovery"];
     assert_eq!(recovery["state"], "done", "{recovery}");
     assert!(recovery["records"].as_u64().unwrap() > 100 && recovery["pages"].as_u64().unwrap() > 10, "{recovery}");
-    // What a run costs differs, what it finds does not.
+    // The cost of a run differs, the results must not.
     let results = |lines: &[Value]| -> Vec<Value> {
         let is_result =
             |line: &&Value| ["object", "finding", "not_verified", "demoted"].map(Value::from).contains(&line["kind"]);
@@ -479,7 +478,7 @@ fn log_that_does_not_follow_is_refused_when_named_and_passed_over_in_a_folder() 
     assert!(stderr.contains("03_log.trn") && stderr.contains("passed over"), "{stderr}");
     let alone = check(folder.path(), &[second]);
     assert!(alone.0 & 12 != 0 && alone.2.contains("it holds log only"), "{alone:?}");
-    // Another database of the same name.
+    // Another database with the same name.
     let other = chained("full,log");
     let moved = run(other.path(), &["lab", "chain", "more", "--sets", "full,log", "--seed", "9"]);
     assert!(moved.status.success());
@@ -509,7 +508,7 @@ fn a_moment_that_cannot_be_restored_to_is_said() {
     assert!(status == 8 && stderr.contains("data files cannot go back in time"), "{stderr}");
 }
 
-/// Lines of a check without what it took, what recovery did and where the files are.
+/// The lines of a check, without its cost, its recovery and its paths.
 fn verdict(lines: &[Value]) -> Vec<String> {
     let judged = lines.iter().filter(|line| line["kind"] != "statistics" && line["kind"] != "run");
     let without_cost = |line: &Value| {
@@ -547,10 +546,10 @@ fn extracted_files_are_clean_and_give_the_verdict_of_data_files_with_their_log()
         assert_eq!((found, stderr.as_str()), (status, ""), "{options:?}");
         assert_eq!(verdict(&lines), verdict(&expected), "{options:?}");
         assert_eq!(lines[0]["clean_shutdown"], true);
-        // An existing file stays as it is.
+        // An existing file is not changed.
         let again = run(folder.path(), &["extract", "--recovered", MDF, "--output", "out"]);
         assert_eq!(again.status.code(), Some(8), "{again:?}");
-        // The files are of the moment at which the log ends; its checkpoint is not theirs any more.
+        // The files have the state at the end of the log, so the checkpoint in the log is no longer theirs.
         let (status, _, stderr) = check(folder.path(), &[EXTRACTED, LDF]);
         let is_same = options.contains(&"--clean");
         assert!(is_same || status == 8 && stderr.contains("of another moment"), "{options:?}: {status} {stderr}");
@@ -564,7 +563,7 @@ fn files_that_servers_left_dirty_are_extracted_with_the_same_verdict() {
         ("rohaankathir__Venue/DB/VenueDB.rar.d/Venue.mdf", false),
         ("PeterKvayt__HumanResourceManager/@06007cc5/DataBase.rar.d/HumanResourceManagerDB.mdf", false),
         ("Arivunidhi-S__SJClassic/SJClassic.mdf", false),
-        // Its clean shutdown bit is set, but its log goes on.
+        // Its clean-shutdown bit is set, but its log continues.
         ("Asssatiani__GymManagerDB/DB.rar.d/GymManagerWPF.mdf", true),
     ];
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");
@@ -614,7 +613,7 @@ fn files_are_not_extracted_as_recovered_if_anything_is_in_doubt() {
     refused(&[MDF, "--no-log"], 8, "--no-log");
     fs::rename(folder.path().join(LDF), folder.path().join("log")).unwrap();
     refused(&[MDF], 16, "its log workload_log.ldf is not at hand");
-    // A page that the log changes is damaged.
+    // Damages a page that the log changes.
     let not_on_disk = truth(&contents(&folder.path().join("db")))["not_on_disk"].clone();
     let numbers =
         not_on_disk.as_array().unwrap().iter().filter_map(|page| page.as_str()?.split(':').nth(1)?.parse().ok());
@@ -625,7 +624,7 @@ fn files_are_not_extracted_as_recovered_if_anything_is_in_doubt() {
     refused(&[MDF, "log"], 16, &format!("(1:{page})"));
 }
 
-/// Runs `log --json` with these options; the records.
+/// Runs `log --json` with these options; returns the records.
 fn records(folder: &Path, options: &[&str]) -> Vec<Value> {
     let done = run(folder, &[&["log", "--json", LDF], options].concat());
     assert!(done.status.success(), "{done:?}");
@@ -646,14 +645,14 @@ fn records_show_the_rows_of_tables_by_the_catalog() {
             let columns = row["columns"].as_array().unwrap();
             assert!(!columns.is_empty(), "{record}");
             let id = columns.iter().find(|column| column["name"] == "account_id");
-            // Rows of the indexes have it as their locator.
+            // Rows of the indexes have the ID too, as their locator.
             if let Some(id) = id.filter(|_| record["index"] == "pk_accounts") {
                 inserted.push(id["value"].as_str().unwrap().to_owned());
                 assert_eq!(columns.len(), 5, "{record}");
             }
         }
     }
-    // Ids rise: those above the rows of the start were inserted, the first of them by log that was overwritten since.
+    // IDs rise: those above the initial rows were inserted later, the first of them by log that has since been overwritten.
     let number = |id: &String| id.parse::<u32>().unwrap();
     let oldest = inserted.iter().map(number).filter(|id| *id > 300).min().unwrap();
     let table = truth["tables"].as_array().unwrap().iter().find(|table| table["name"] == "accounts").unwrap();
@@ -682,7 +681,7 @@ fn records_are_found_by_transaction_operation_time_and_page() {
     let commits = records(folder.path(), &["--transaction", "user_transaction", "--operation", "commit"]);
     let all_commits = all.iter().filter(|record| record["operation"] == "COMMIT_XACT").count();
     assert!(!commits.is_empty() && commits.len() < all_commits);
-    // A moment in the middle: that of a checkpoint.
+    // A time in the middle, at which a checkpoint began.
     let text = String::from_utf8(run(folder.path(), &["log", "--json", LDF]).stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut times: Vec<&str> = lines.iter().filter_map(|line| line["began"].as_str()).collect();

@@ -1,13 +1,13 @@
-//! Limits on the address space: a grant and what a process has besides it suffice, and less is never half a result.
+//! Limits on the address space: the grant plus the promised overhead is enough, and with less there are never partial results.
 
 use super::{ends, folder_with_database, mdfsck, shell, stderr, stdout};
 
-/// What `--help` promises: address space that a run may need beyond its grant, for its code and what the loader maps, and
-/// per thread for its stack and what malloc reserves for it.
+/// The overhead that `--help` promises: address space beyond the grant, for code and what the loader maps, and per thread for its
+/// stack and what malloc reserves for it.
 const BEYOND_GRANT_MB: u64 = 64;
 const PER_THREAD_MB: u64 = 68;
 
-/// The grant in megabytes that a refusal of a smaller one names.
+/// The minimum grant in megabytes, from the refusal of a smaller one.
 fn least_grant_mb(text: &str) -> u64 {
     let (_, rest) = text.split_once("needs ").unwrap();
     rest.split_whitespace().next().unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! Files of the lab are whole or not there, also when it is killed.
+//! Files of the lab are complete or absent, even if the lab is killed.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::{data_file, folder_with_database, mdfsck};
 
-/// Starts the program and kills it as soon as anything is in the folder `out`; returns the names that are there then, or nothing if
-/// the program was faster.
+/// Starts the program and kills it as soon as the folder `out` has a file; returns the names in the folder, or nothing if the
+/// program ended first.
 fn killed_at_the_first_file(here: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let out = here.join("out");
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(here).spawn().unwrap();
@@ -36,7 +36,7 @@ fn a_lab_that_is_killed_leaves_no_file_under_its_name() {
         &["lab", "damage", "db", "-o", "out", "--kind", "lost-write"],
         &["lab", "backup", "db", "-o", "out", "--stripes", "3", "--compressed"],
     ] {
-        // On a busy machine it may have ended before it can be killed.
+        // On a busy machine the program may end before it can be killed.
         let names = (0..100).find_map(|_| killed_at_the_first_file(here, arguments));
         let names = names.unwrap_or_else(|| panic!("{arguments:?} was never killed in time"));
         assert!(!names.is_empty(), "{arguments:?} wrote nothing");

@@ -1,4 +1,4 @@
-//! Headers that claim more than a file holds.
+//! Headers that claim more pages than a file has.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use format::protection::checksum;
 
 use super::{data_file, ends, folder_with_database, mdfsck, shell, stdout};
 
-/// Makes the header of the only data file claim `pages` pages, and the file as long, with a hole at its end.
+/// Makes the header of the only data file claim `pages` pages, and extends the file to that length with a hole.
 fn claim(folder: &Path, pages: u32) -> PathBuf {
     let path = data_file(folder);
     let file = File::options().read(true).write(true).open(&path).unwrap();
@@ -31,7 +31,7 @@ fn a_header_that_claims_a_terabyte_costs_what_the_file_holds() {
     let folder = folder_with_database();
     let here = folder.path();
     claim(here, 1 << 27);
-    // Seconds of processor time, as other work on the machine must not decide.
+    // Limits processor time, since other work on the machine must not decide the result.
     for arguments in
         ["check", "check --physical-only", "check --alloc", "check --estimate-only --max-findings 1", "info", "tables"]
     {
@@ -43,12 +43,12 @@ fn a_header_that_claims_a_terabyte_costs_what_the_file_holds() {
             false => assert_eq!(output.status.code(), Some(0), "{arguments}"),
         }
     }
-    // Neither is what is not there read, nor is each page of it asked for an owner.
+    // Missing pages are neither read nor looked up one by one.
     let output = shell(here, "ulimit -t 2; exec $mdfsck check --maxdop 2 --max-findings 20 db");
     assert_eq!(output.status.code(), Some(17));
     let text = stdout(&output);
     assert!(text.contains("Allocation page (1:8088) has invalid PFS_PAGE page header values"));
-    // What thousands of allocation pages would describe is one line with two places: of PFS pages, and of GAM and SGAM pages.
+    // Thousands of missing allocation pages give one line with two places: PFS pages, and GAM and SGAM pages.
     let unverified: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("allocation: ")).collect();
     assert_eq!(unverified.len(), 1, "{unverified:?}");
     assert_eq!(unverified[0].matches("pages (1:").count(), 2, "{unverified:?}");

@@ -1,11 +1,11 @@
-//! Compares a value with a schema, as strictly as the writer can be held to it: a field that the schema does not name is an
-//! error too, although readers must ignore it.
+//! Compares a value with a schema, as strictly as a writer must follow it: a field that the schema does not name is an error too,
+//! although readers must ignore it.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// docs/json.schema.json.
+/// The schema in docs/json.schema.json.
 pub(crate) struct Schema(Value);
 
 impl Schema {
@@ -14,7 +14,7 @@ impl Schema {
         Self(serde_json::from_str(text).expect("the published schema is JSON"))
     }
 
-    /// What is wrong with a line.
+    /// The errors in a line.
     pub(crate) fn errors(&self, line: &Value) -> Vec<String> {
         self.closed(&self.0, line, "").err().unwrap_or_default()
     }
@@ -30,7 +30,7 @@ impl Schema {
         tagged.chain(others.into_iter().flatten()).collect()
     }
 
-    /// Compares a value; an object has no field but those that the schema names.
+    /// Compares a value; an object must not have fields that the schema does not name.
     fn closed(&self, schema: &Value, value: &Value, at: &str) -> Result<(), Vec<String>> {
         let known = self.open(schema, value, at)?;
         let unknown = value.as_object().into_iter().flat_map(Map::keys).filter(|name| !known.contains(*name));
@@ -101,7 +101,7 @@ impl Schema {
         Ok(known)
     }
 
-    /// The fields that the first choice names that fits; what keeps the others from it if none does.
+    /// The fields that the first matching choice names; the errors of all choices if none matches.
     fn one_of<'a>(
         &'a self,
         choices: &'a [Value],
@@ -115,7 +115,7 @@ impl Schema {
                 Err(more) => errors.extend(more),
             }
         }
-        // In lines of another kind only that is wrong.
+        // For lines of other kinds, only the kind is wrong.
         let of_its_kind = |error: &String| !error.starts_with(&format!("{at}/kind:"));
         let (its_kind, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(of_its_kind);
         Err(if its_kind.is_empty() { others } else { its_kind })

@@ -1,4 +1,4 @@
-//! An export keeps to its grant whatever the table.
+//! An export keeps to its memory grant whatever the table.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const DEFAULT_BYTES: u64 = 64 << 20;
 const FORMATS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
-/// Exports a database; the most memory that it took, and what it said.
+/// Exports a database; returns its peak memory, its status and stderr.
 fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
     let out = TempDir::new().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
@@ -29,7 +29,7 @@ fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
         .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    // The high-water mark of the system: what is reached between two looks is seen too.
+    // Reads the high-water mark of the system, so no peak between two looks is missed.
     while child.try_wait().unwrap().is_none() {
         let text = fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with("VmHWM:"));
@@ -41,7 +41,8 @@ fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
     (peak, output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// In each format the least grant, and that without `--memory`, are kept; `is_small` if they are the same as for any other database.
+/// In each format, requires that the minimum grant and the default grant are kept; `is_small` if they are the same as for any other
+/// database.
 fn keeps_to_its_grants(formats: &[&str], tables: Vec<Table>, is_small: bool) {
     let folder = TempDir::new().unwrap();
     let description = Description { tables, ..lab::orders::orders(lab::Version::V852, 7, 0) };

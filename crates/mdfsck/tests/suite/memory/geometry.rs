@@ -1,4 +1,4 @@
-//! A geometry of 60 MB: a value of 4 MB whose tree node has fifteen parents.
+//! A geometry value of 60 MB: a value of 4 MB whose tree node has fifteen parents.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use super::pages::Pages;
 
 const BLOCK: usize = 4_000_000;
 const BLOCKS: usize = 15;
-/// Points that fit after header and count, before one figure and one shape.
+/// The number of points that fit between the header with the count, and one figure and one shape.
 pub(crate) const POINTS: usize = (BLOCK * BLOCKS - 32) / 16;
 
-/// Writes a database of one table with one row that has it; gives the page where it begins.
+/// Writes a database of one table whose only row has this value; returns the first page of the value.
 pub(crate) fn write(folder: &Path) -> u32 {
     let mut description = lab::orders::orders(lab::Version::V852, 7, 0);
     description.tables = vec![Table {
@@ -32,16 +32,16 @@ pub(crate) fn write(folder: &Path) -> u32 {
     make_geometry(&file, &written.files);
     let tree = file.user_pages(PageType::TextTree).remove(0);
     let node = Pages::record(&tree, 0);
-    // Links have the bytes up to their end, and an address: page, file, slot.
+    // A link has the offset of its end, and an address: page, file, slot.
     let links = tree[node + 20..].chunks_exact(16).take_while(|link| link[8..12] != [0; 4]);
     let data: Vec<u32> = links.map(|link| u32::from_le_bytes(link[8..12].try_into().unwrap())).collect();
     let (first, last) = (data[0], data[data.len() - 1]);
-    // The end: one figure, one shape.
+    // The value ends with one figure and one shape.
     let mut page = file.read(last);
     let end = 96 + usize::from(u16::from_le_bytes([page[98], page[99]]));
     page[end - 22..end]
         .copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 3]);
-    // Behind the last piece, a node whose every link leads to the one that was there.
+    // Adds a node on the last page; each of its links leads to the former root.
     let mut record = [&page[96..108], &[2, 0, 0xF5, 1, BLOCKS as u8, 0, 1, 0]].concat();
     for block in 1..=BLOCKS {
         record.extend(((block * BLOCK) as u64).to_le_bytes());
@@ -52,13 +52,13 @@ pub(crate) fn write(folder: &Path) -> u32 {
     record[2..4].copy_from_slice(&length.to_le_bytes());
     page[end..end + record.len()].copy_from_slice(&record);
     page[PAGE_BYTES - 4..PAGE_BYTES - 2].copy_from_slice(&(end as u16).to_le_bytes());
-    // Slots, free bytes, and where they begin.
+    // Updates the number of slots, the free bytes, and the free offset.
     let free = u16::from_le_bytes([page[28], page[29]]) - length - 2;
     page[22] = 2;
     page[28..30].copy_from_slice(&free.to_le_bytes());
     page[30..32].copy_from_slice(&(end as u16 + length).to_le_bytes());
     file.write(last, &mut page);
-    // The row leads to it.
+    // Makes the row point to the new node.
     let pointer = [&[4, 0, 1, 0, 1, 0], &tree[node + 4..node + 10]].concat();
     let mut rows = file.user_pages(PageType::Data).into_iter();
     let place = |page: &PageBytes| page.windows(pointer.len()).position(|bytes| bytes == pointer);
@@ -72,7 +72,7 @@ pub(crate) fn write(folder: &Path) -> u32 {
     first
 }
 
-/// Makes it say that it has so many points.
+/// Sets the number of points in the value.
 pub(crate) fn write_points(folder: &Path, first: u32, points: usize) {
     let file = Pages::of(folder);
     let mut page = file.read(first);
@@ -81,7 +81,7 @@ pub(crate) fn write_points(folder: &Path, first: u32, points: usize) {
     file.write(first, &mut page);
 }
 
-/// Makes the second column of the only table one of geometry, in the catalog.
+/// Changes the type of the second column of the only table to geometry, in the catalog.
 fn make_geometry(file: &Pages, files: &[PathBuf]) {
     const GEOMETRY: i32 = 129;
     let source = source::DataFiles::open(files).unwrap();
