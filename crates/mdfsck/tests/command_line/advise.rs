@@ -1,4 +1,4 @@
-//! `mdfsck advise`: the steps for each kind of damage, and which backups they take pages from.
+//! `mdfsck advise`: the steps for each kind of damage, and the backups from which they restore pages.
 
 use serde_json::Value;
 
@@ -98,7 +98,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             ensure(actions(&lines) == ["export", "restore_database", "inspect"], format!("{:?}", actions(&lines)))?;
             let step = &lines[1];
             ensure(step["reason"].as_str().is_some_and(|reason| reason.contains("simple recovery")), step.to_string())?;
-            // What is saved first is a command of a comment: the restore over it does not run with it.
+            // The command that saves rows is only a comment, so the restore after it must not run by itself.
             run_any(folder, &["advise", "hurt", "--backups", "backups", "--script", "plan.sql"]);
             let script = fs::read_to_string(folder.join("plan.sql"))?;
             ensure(script.contains(" REPLACE, NORECOVERY;"), script.clone())?;
@@ -194,7 +194,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let title = lines[0]["title"].as_str().unwrap_or_default();
                 ensure(title.starts_with("Give what is missing: "), lines[0].to_string())?;
             }
-            // The table has pages in the other file: no number of its rows and pages is printed.
+            // The table also has pages in the missing file, so its numbers of rows and pages must not be printed.
             let checked = text(&mdfsck(folder, &["check", "one/orders.mdf"]).stdout);
             ensure(
                 checked.contains("DBCC results for 'orders'.\n") && !checked.contains("pages for object \"orders\""),
@@ -211,7 +211,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Whether no statement of a script runs before somebody edits it: what stands behind SET NOEXEC ON is only compiled.
+/// Requires that no statement of a script runs before somebody edits it: after SET NOEXEC ON statements are only compiled.
 fn nothing_runs(script: &str) -> Result<(), Failed> {
     let mut is_on = false;
     for line in script.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
@@ -233,7 +233,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(output.status.success(), format!("{arguments:?}: {}", text(&output.stderr)))
 }
 
-/// The lines of advice.
+/// Runs `advise` and returns the lines of its JSON.
 fn advise(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>, Failed> {
     lines(&mdfsck(folder, &[&["advise", "--json"], arguments].concat()))
 }
@@ -249,14 +249,14 @@ fn actions(lines: &[Value]) -> Vec<&str> {
     lines.iter().filter_map(|line| line["action"].as_str()).collect()
 }
 
-/// The names of the files that a step needs.
+/// The names of the files in a step.
 fn files_of(step: &Value) -> Vec<String> {
     let files = step["from"].as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |file: &Value| Some(Path::new(file.as_str()?).file_name()?.to_string_lossy().into_owned());
     files.iter().filter_map(name).collect()
 }
 
-/// Marks a database of the lab as one whose log is kept for log backups (docs/format/boot-and-file-headers.md#boot-page).
+/// Makes a database of the lab look as if its log were kept for log backups (docs/format/boot-and-file-headers.md#boot-page).
 fn in_full_recovery(file: &Path) {
     const RECORD: usize = 96;
     const SIMPLE: u8 = 0x8;
@@ -267,7 +267,7 @@ fn in_full_recovery(file: &Path) {
     });
 }
 
-/// Backups of a database in use in `here`, and the database as they leave it, with a damaged page, in `hurt`. Returns the page.
+/// Makes backups of a database in use in `here`, and the database after them, with a damaged page, in `hurt`. Returns the page.
 pub(super) fn in_use(folder: &Path) -> Result<String, Failed> {
     run(folder, &["lab", "chain", "here", "--sets", "full,log,full,log,log"])?;
     let backups =
@@ -281,7 +281,7 @@ pub(super) fn in_use(folder: &Path) -> Result<String, Failed> {
     Ok(page.to_owned())
 }
 
-/// Damages the copy of a page in a backup that is not compressed.
+/// Damages the copy of a page in an uncompressed backup.
 pub(super) fn spoil(folder: &Path, backup: &str, page: &str) -> Result<(), Failed> {
     let path = folder.join(backup);
     let mut bytes = fs::read(&path)?;

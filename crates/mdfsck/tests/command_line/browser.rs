@@ -1,4 +1,4 @@
-//! Looks at pages with a browser, where one is installed.
+//! Shows pages in a browser, if one is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-/// Programs that take the options of Chromium.
+/// The names of programs with the options of Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// No window, no network, nothing of the user's.
+/// No window, no network, and no profile of the user.
 #[rustfmt::skip]
 const OPTIONS: [&str; 8] = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -25,22 +25,22 @@ impl Browser {
     }
 }
 
-/// A browser that shows one page after another and is asked about them.
+/// A browser that shows one page after another and evaluates expressions in it.
 pub(crate) struct Session {
     browser: std::process::Child,
     asked: u64,
     received: Vec<u8>,
     session: Option<String>,
-    /// What the browser complained about since the page was shown.
+    /// The errors in the console since the page was shown.
     pub(crate) complaints: Vec<String>,
-    /// What it asked for since then, the page itself included.
+    /// The requests of the browser since then, including the page itself.
     pub(crate) requests: Vec<String>,
 }
 
 impl Session {
     pub(crate) fn open(browser: &Browser, folder: &Path) -> Result<Self, Failed> {
         use std::process::Stdio;
-        // The browser reads commands from descriptor 3 and answers on 4.
+        // The browser reads commands from descriptor 3 and writes answers to 4.
         let browser = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 >/dev/null 2>&1 </dev/null"])
             .arg(&browser.0)
@@ -65,7 +65,7 @@ impl Session {
         for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Network.enable"] {
             own.call(domain, json!({}))?;
         }
-        // Elements have the focus as if a person sat before the page.
+        // Elements get the focus as in a window that has it.
         own.call("Emulation.setFocusEmulationEnabled", json!({"enabled": true}))?;
         Ok(own)
     }
@@ -85,7 +85,7 @@ impl Session {
         Ok(())
     }
 
-    /// Presses a key, as `Tab` or `Enter`.
+    /// Presses a key, such as `Tab` or `Enter`.
     pub(crate) fn press(&mut self, key: &str) -> Result<(), Failed> {
         let (code, text) = match key {
             "Tab" => (9, ""),
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// The value of an expression in the page, once it is not null.
+    /// Evaluates an expression in the page until the value is not null.
     pub(crate) fn value(&mut self, expression: &str) -> Result<Value, Failed> {
         for _ in 0..200 {
             let asked = json!({"expression": expression, "returnByValue": true});

@@ -1,9 +1,9 @@
-//! What the commands print for a database, sound and damaged.
+//! The output of the commands for a database, sound and damaged.
 
 use super::subjects::DatabaseTest;
 use super::*;
 
-/// Changes page `page` of `file` and makes its checksum right again.
+/// Changes page `page` of `file` and corrects its checksum.
 pub(super) fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8; PAGE_BYTES])) {
     let mut bytes = fs::read(file).expect("file");
     let target = bytes[page * PAGE_BYTES..].first_chunk_mut().expect("page");
@@ -17,7 +17,7 @@ pub(super) fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8; PAGE_
 fn make_secondary(file: &Path) {
     edit(file, 0, |page| {
         page[36] = 3;
-        // The file id is the third variable column of the record in slot 0.
+        // The file ID is the third variable-length column of the record in slot 0.
         let record = usize::from(u16::from_le_bytes([page[8190], page[8191]]));
         let fixed = usize::from(u16::from_le_bytes([page[record + 2], page[record + 3]]));
         let columns = usize::from(u16::from_le_bytes([page[record + fixed], page[record + fixed + 1]]));
@@ -117,7 +117,7 @@ pub(super) fn with_database() -> Vec<(&'static str, DatabaseTest)> {
             for format in ["text", "json", "tableresults"] {
                 let run = |maxdop| {
                     let output = mdfsck(folder, &["check", "--format", format, "--maxdop", maxdop, "a.mdf"]);
-                    // Only the summary holds times and memory.
+                    // Times and memory are only in the summary.
                     text(&output.stdout)
                         .lines()
                         .filter(|line| !line.contains("\"seconds\""))
@@ -220,7 +220,7 @@ pub(super) fn with_database() -> Vec<(&'static str, DatabaseTest)> {
         ("an encrypted database is not verified, never corrupt", |folder, _| {
             for page in 1..4 {
                 edit(&folder.join("a.mdf"), page, |bytes| {
-                    // As SQL Server marks maps: encrypted, and with which key.
+                    // As SQL Server does in maps: the bits for encryption, and for the key.
                     bytes[4] |= 0x08;
                     bytes[5] |= 0x08;
                     bytes[96..].iter_mut().for_each(|byte| *byte ^= 0x5A);
@@ -343,7 +343,7 @@ pub(super) fn with_database() -> Vec<(&'static str, DatabaseTest)> {
             ];
             for way in ways {
                 let output = mdfsck(folder, &[&["check"][..], way, &["a.mdf"]].concat());
-                // Some file systems know no direct reads.
+                // Some file systems do not support direct reads.
                 let ok = output.stdout == plain || way == ["--direct"] && output.status.code() == Some(4);
                 ensure(ok, format!("{way:?}: {}", text(&output.stdout)))?;
             }

@@ -8,7 +8,7 @@ use super::browser::Browser;
 use super::html::{data, sample};
 use super::*;
 
-/// A name that would be markup, turns text around, and is long.
+/// A name with markup and a character that reverses text, and very long.
 pub(super) fn hostile_name() -> String {
     format!("</script><img src=x onerror=document.title=1>\u{202e}{}", "<é".repeat(2000))
 }
@@ -21,14 +21,14 @@ pub(super) fn with_estates() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// What needs a browser.
+/// Tests that need a browser.
 #[cfg(unix)]
 pub(super) fn in_a_browser() -> Vec<Trial> {
     let name = "the page of an estate shows each database, loads nothing, and fits 400 pixels and a dark screen";
     vec![needs(&[("chromium", Browser::find().is_some())], name, on_screens)]
 }
 
-/// A history `h.db` with a sound database and one in `hurt` that is damaged, whose other copy is sound and was checked later.
+/// Makes a history `h.db` with a sound database, and a damaged one in `hurt` whose other copy is sound and was checked later.
 pub(super) fn history(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     ensure(mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "8"]).status.success(), "lab new")?;
@@ -39,7 +39,7 @@ pub(super) fn history(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes a history as no check would.
+/// Changes a history with SQL, as no check would.
 pub(super) fn change(folder: &Path, statements: &str) -> Result<(), Failed> {
     Ok(Connection::open(folder.join("h.db"))?.execute_batch(statements)?)
 }
@@ -64,7 +64,7 @@ fn worst_first(folder: &Path) -> Result<(), Failed> {
         all["estate"]["corrupt"] == 1 && all["estate"]["sound"] == 1 && all["left_out"] == 0,
         all["estate"].to_string(),
     )?;
-    // Where it was seen first, and that there is another copy.
+    // The row has the place where the damage was seen first, and says that there is another copy.
     let path = rows[0]["path"].as_str().ok_or("no path")?;
     ensure(
         path.ends_with("orders.mdf") && rows[0]["more_places"] == 1 && rows[1]["more_places"] == 0,
@@ -82,7 +82,7 @@ fn worst_first(folder: &Path) -> Result<(), Failed> {
         hurt["files"][0]["ranges"].as_array().ok_or("no ranges")?.iter().filter_map(|range| range[0].as_u64()).sum();
     ensure(hurt["files"][0]["pages"] == pages && pages > 1000, hurt["files"].to_string())?;
     ensure(hurt["runs"].as_array().is_some_and(|runs| runs.len() == 2), hurt["runs"].to_string())?;
-    // Wherever the check was started.
+    // The path is absolute, wherever the check was started.
     let paths = hurt["runs"][0]["paths"].as_str().ok_or("no paths")?;
     ensure(Path::new(paths).is_absolute() && paths.ends_with("orders.mdf"), paths)?;
     let family = rows[0]["family"].as_str().ok_or("no family")?.to_owned();
@@ -106,7 +106,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
 
 fn bounded(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
-    // 4,000 databases with names as long as they can be, and one with 50,000 findings and 60,000 ranges.
+    // 4,000 databases with very long names, and one with 50,000 findings and 60,000 ranges.
     let name = hostile_name().replace('\'', "''");
     change(
         folder,
@@ -135,7 +135,7 @@ fn bounded(folder: &Path) -> Result<(), Failed> {
     ensure(shown + all["estate"]["more"].as_u64().unwrap_or(0) == 4002, format!("{shown} rows"))?;
     let detailed = all["databases"].as_object().map_or(0, |databases| databases.len() as u64);
     ensure(detailed > 1 && detailed + all["left_out"].as_u64().unwrap_or(0) == shown, format!("{detailed} detailed"))?;
-    // The one with the most new findings is the first.
+    // The database with the most new findings comes first.
     let first = all["estate"]["rows"][0]["id"].to_string();
     ensure(first == "1000" && all["databases"][&first]["findings"]["count"] == 50_000, first.clone())?;
     let ranges = all["databases"][&first]["files"][0]["ranges"].as_array().ok_or("no ranges")?;
@@ -170,7 +170,7 @@ fn on_screens(folder: &Path) -> Result<(), Failed> {
         session.value("document.querySelector('#estate a').click(), true")?;
         session.value("document.querySelector('.legend')?.children.length || null")?;
         ensure(session.value(fits)? == true, "the database is too wide")?;
-        // A mark has 6 by 6 pixels at least.
+        // A mark in the map has at least 6 by 6 pixels.
         let seen = session.value(&marked(hurt))?;
         ensure(seen.as_u64() >= Some(36), format!("{seen} pixels of damage"))?;
         session.value("document.querySelectorAll('section > details > summary').forEach(one => one.parentElement.open || one.click()), true")?;

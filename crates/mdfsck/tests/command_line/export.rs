@@ -1,4 +1,4 @@
-//! `mdfsck export` and `mdfsck rows`: files that are whole or not there, and the same whatever the way.
+//! `mdfsck export` and `mdfsck rows`: files are complete or absent, and the same with all options.
 
 mod faults;
 mod names;
@@ -69,7 +69,7 @@ fn same_bytes(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Without content, a file of 300 GB takes no space.
+/// A sparse file of 300 GB takes no space on disk.
 fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     let export = |out: &str, memory: &str| mdfsck(folder, &["export", "s", "-o", out, "--damaged", "--memory", memory]);
@@ -81,7 +81,7 @@ fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|own| own == "mdf"));
     fs::File::options().write(true).open(path.ok_or("no data file")?)?.set_len(300 << 30)?;
-    // A bit for each page takes 4.7 MB, three times, on top of what one thread needs.
+    // A bit for each page takes 4.7 MB, three times, in addition to the memory of one thread.
     refused(&export("large", "36MB"), 8, &["--memory 36 MB: this export needs", "at least"])?;
     refused(&rows(), 8, &["--memory 28 MB: reading rows needs", "at least"])?;
     ensure(!folder.join("large").exists() || files(&folder.join("large"))?.is_empty(), "nothing is written")
@@ -125,7 +125,7 @@ fn left_out(folder: &Path) -> Result<(), Failed> {
     let mut bytes = fs::read(folder.join("s/orders.mdf"))?;
     let listed = fs::read_to_string(folder.join("a/dbo.order_lines.csv"))?;
     ensure(listed.lines().count() as u64 == rows + 1, "a line per row and one of names")?;
-    // Some page of the table: each data page is tried until an export misses rows.
+    // Finds a page of the table by damaging each data page until an export misses rows.
     for page in 100..bytes.len() / PAGE_BYTES {
         let at = page * PAGE_BYTES;
         if bytes[at + 1] != 1 || bytes[at + 3] != 0 {
@@ -137,7 +137,7 @@ fn left_out(folder: &Path) -> Result<(), Failed> {
         let args = ["export", "d.mdf", "-o", "b", "--force", "--json", "--table", "order_lines"];
         let output = mdfsck(folder, &args);
         let damaged = lines(&output.stdout)?;
-        // A page of the catalog: the table is not found, or not its columns.
+        // If a page of the catalog is damaged, the table or its columns are not found.
         let Ok(line) = table(&damaged, "dbo.order_lines") else { continue };
         if line["rows"].as_u64() < Some(rows) {
             ensure(output.status.code() == Some(16), "status 16")?;
@@ -172,7 +172,7 @@ fn counts(folder: &Path) -> Result<(), Failed> {
     ensure(Some(rows) == summary["rows"].as_u64() && rows > 1000, summary.to_string())
 }
 
-/// Always Encrypted: the catalog says int and date, and each value has 65 bytes.
+/// A table with Always Encrypted columns: the catalog says int and date, and each value has 65 bytes.
 fn encrypted(folder: &Path) -> Result<(), Failed> {
     let values = Values::Serial { start: 1, step: 1 };
     let table = Table {

@@ -1,4 +1,4 @@
-//! DBCC's own forms: TABLERESULTS, ESTIMATEONLY, and the line of the error log.
+//! The forms of DBCC: TABLERESULTS, ESTIMATEONLY, and the line in the error log.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             ensure(older.starts_with("Error,Level,State,MessageText,RepairLevel,Status,DbId,Id,IndId,"), &older)?;
             ensure(older.lines().count() == newer.lines().count(), "rows")?;
             refused_by_usage(&mdfsck(folder, &["check", "--tableresults=2000", "a.mdf"]), &["2000", "2008", "2012"])?;
-            // Without '=' the value would be a path.
+            // Without '=' the value is taken as a path.
             let output = mdfsck(folder, &["check", "--tableresults", "2008", "a.mdf"]);
             ensure(output.status.code() == Some(4), text(&output.stderr))
         }),
@@ -32,7 +32,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
                 let code = output.status.code().unwrap_or_default();
                 ensure(code & !16 == status, format!("{granted}: {code}, {}", text(&output.stderr)))?;
             }
-            // Scripts read one line, as DBCC prints it; the rest is on stderr.
+            // Scripts expect the one line that DBCC prints; the rest is on stderr.
             let quiet = mdfsck(folder, &["check", "--estimate-only", "--no-infomsgs", "a.mdf"]);
             let (line, rest) = (text(&quiet.stdout), text(&quiet.stderr));
             ensure(
@@ -87,7 +87,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             )
         }),
         ("info --tableresults is the boot page as DBINFO prints it", |folder, of| {
-            // 2014-03-02 11:20:10.123, in 1/300 second of the day and days since 1900.
+            // 2014-03-02 11:20:10.123, as ticks of 1/300 second in the day and days since 1900.
             let stamp = [12_243_037_u32.to_le_bytes(), 41_698_u32.to_le_bytes()].concat();
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 652..96 + 660].copy_from_slice(&stamp));
             let rows = text(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]).stdout);
@@ -170,7 +170,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             )?;
             let physical = text(&mdfsck(folder, &["check", "--physical-only", "a.mdf"]).stdout);
             ensure(!physical.contains(warning), physical)?;
-            // What is no time says nothing.
+            // A value that is not a valid time is ignored.
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].fill(0x5A));
             ensure(mdfsck(folder, &["check", "a.mdf"]).stdout == plain.stdout, "no time")
         }),

@@ -1,8 +1,9 @@
-//! The tests that take most of the time, which `cargo test` leaves to the full tier.
+//! The slowest tests, which `cargo test` leaves to the full tier.
 
 use libtest_mimic::Trial;
 
-/// By name: kills at many instants, every byte of a part, every form and size of tasks and windows, waits of a watch.
+/// The names of these tests: kills at many instants, every byte of a part, every form and size of tasks and windows, waits of a
+/// watcher.
 pub(crate) const NAMES: [&str; 70] = [
     "SIGTERM ends a window and keeps what was read",
     "a backup of the same name is a new image if it is another one",
@@ -76,7 +77,7 @@ pub(crate) const NAMES: [&str; 70] = [
     "windows of any length and ranges of any size give what check prints, of data files",
 ];
 
-/// Names of [`NAMES`] that no trial has: a test that was given another name would come back into the quick tier.
+/// Names in [`NAMES`] without a test: a renamed test would otherwise run in the quick tier again.
 pub(crate) fn unknown(trials: &[Trial]) -> Vec<&'static str> {
     NAMES.into_iter().filter(|name| !trials.iter().any(|trial| trial.name() == *name)).collect()
 }

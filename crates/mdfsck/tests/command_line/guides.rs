@@ -1,4 +1,4 @@
-//! Every command that the guides show is one that runs.
+//! Runs every command that the guides show.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 
 use super::{Test, ensure, is_here, mdfsck, text, without};
 
-/// Bits of the exit status that a command of a guide may have: the sample may be damaged or incomplete, but is always there to
-/// be read, and no command is wrong.
+/// The exit-status bits that a command of a guide may have: the sample may be damaged or incomplete, but can always be read, and
+/// every command is valid.
 const MAY_HAVE: i32 = 1 | 16;
 
 /// Places on other machines, and the names of the sample that replace them.
@@ -64,7 +64,7 @@ fn every_command_runs(folder: &Path) -> Result<(), Failed> {
     ensure(count >= 100, format!("only {count} commands were found"))
 }
 
-/// Blocks that begin with `$ mdfsck ...`: the lines below it are printed, in this order; `...` stands for some of them.
+/// In blocks that begin with `$ mdfsck ...`, the following lines must be printed in this order; `...` stands for omitted lines.
 fn what_they_show_is_printed(folder: &Path) -> Result<(), Failed> {
     let made = mdfsck(folder, &["demo"]);
     ensure(made.status.success(), text(&made.stderr))?;
@@ -85,13 +85,13 @@ fn what_they_show_is_printed(folder: &Path) -> Result<(), Failed> {
     ensure(count >= 3, format!("only {count} blocks were found"))
 }
 
-/// Whether the sample has what the filter of a command looks for: it has no findings, and all of it can be verified.
+/// Whether the sample has what the filter of a command selects: it has no findings, and nothing that is not verified.
 fn expects(command: &str) -> bool {
     !command.contains("finding") && !command.contains("not_verified")
 }
 
-/// Runs what comes after `mdfsck `: with its pipe if the shell and the other program are there, and else without, which is a failure where
-/// that program is required.
+/// Runs the command after `mdfsck `: with its pipe if the shell and the other program are installed, else without it, which is a
+/// failure if the program is required.
 fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     let (own, pipe) = command.split_once(" | ").map_or((command, None), |(own, pipe)| (own, Some(pipe)));
     let missing: Vec<_> = ["bash", "jq"].into_iter().filter(|program| pipe.is_some() && !is_here(program)).collect();
@@ -114,7 +114,7 @@ fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     Ok(mdfsck(folder, &own.split_whitespace().collect::<Vec<_>>()))
 }
 
-/// What follows `mdfsck ` in blocks of code and in code within the text, with the places of the sample.
+/// The commands after `mdfsck ` in code blocks and inline code, with the paths of the sample.
 fn commands(guide: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut language = None;
@@ -132,7 +132,7 @@ fn commands(guide: &str) -> Vec<String> {
             Some("powershell") => {
                 let own = line.split_once("-Argument '").or_else(|| line.split_once("mdfsck "));
                 let end = |rest: &str| rest.split([':', '|', '\''].as_slice()).next().unwrap_or_default().to_owned();
-                // A drive has a colon, too.
+                // A drive name has a colon, too, so it is replaced first.
                 let rest = own.map(|(_, rest)| placed(rest));
                 found.extend(rest.map(|rest| end(&rest)).filter(|rest| rest.starts_with("check")));
             }
@@ -158,7 +158,7 @@ fn what_they_name_exists(folder: &Path) -> Result<(), Failed> {
             let file = target.split('#').next().unwrap_or_default();
             ensure(guides.join(file).is_file(), format!("{guide}: {target} does not exist"))?;
         }
-        // Ids of limits and checks, and numbers of messages in parentheses or lists.
+        // IDs of limits and checks, and message numbers in parentheses or lists.
         let code = content.split('`').skip(1).step_by(2);
         let ids = code.filter(|code| {
             let word = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '-');

@@ -1,5 +1,5 @@
-//! `mdfsck check --history` and `mdfsck history`: the life of findings, what may be called gone, and that nothing which is wrong
-//! with a history keeps a check from its results.
+//! `mdfsck check --history` and `mdfsck history`: the life of findings, when they count as gone, and checks whose history cannot be
+//! used but which still give their results.
 
 use std::process::Stdio;
 use std::thread;
@@ -32,7 +32,7 @@ pub(super) fn with_history() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The tests that need sqlite3, which a machine may not have.
+/// Tests that need sqlite3, which may not be installed.
 pub(super) fn with_other_tools() -> Vec<Trial> {
     let name = "a history is read by other tools: its views say what the commands say";
     vec![needs(&[("sqlite3", is_here("sqlite3"))], name, other_tools)]
@@ -48,7 +48,7 @@ fn damaged(folder: &Path, name: &str, kind: &str) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// Puts a database of the lab at the place of the live one.
+/// Replaces the live database by this database of the lab.
 fn put(folder: &Path, name: &str) -> Result<(), Failed> {
     fs::create_dir_all(folder.join("live"))?;
     fs::copy(folder.join(name).join("orders.mdf"), folder.join("live/orders.mdf"))?;
@@ -65,7 +65,7 @@ fn ask(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>, Failed> {
     Ok(text(&output.stdout).lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
-/// How many findings there are of each life.
+/// The number of findings in each state of their life.
 fn lives(folder: &Path) -> Result<[usize; 3], Failed> {
     let all = ask(folder, &["findings", "--all"])?;
     Ok(["new", "confirmed", "gone"].map(|life| all.iter().filter(|finding| finding["life"] == life).count()))
@@ -97,7 +97,7 @@ fn life(folder: &Path) -> Result<(), Failed> {
     ensure((&difference["new"], &difference["gone"]) == (&0.into(), &4.into()), difference.to_string())?;
     let last = ask(folder, &["diff"])?;
     ensure(last.last().is_some_and(|line| line["new"] == 4 && line["gone"] == 0), format!("{last:?}"))?;
-    // What came and went in between is no difference.
+    // Findings that appeared and disappeared in between are not a difference.
     let same = ask(folder, &["diff", "1", "5"])?;
     ensure(same.len() == 1 && same[0]["new"] == 0 && same[0]["gone"] == 0, format!("{same:?}"))?;
     let state = ask(folder, &[])?;
@@ -111,7 +111,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
     check(folder, &[]);
     ensure(lives(folder)? == [2, 0, 0], format!("{:?}", lives(folder)?))?;
     put(folder, "sound")?;
-    // Rows of an index are compared with their table by none of these.
+    // None of these checks compares rows of an index with their table.
     let others: [&[&str]; 6] = [
         &["--physical-only"],
         &["--noindex"],
@@ -126,7 +126,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
         ensure(lives(folder)? == [2, 0, 0], format!("{options:?}: {:?}", lives(folder)?))?;
         ensure(text(&output.stderr).contains("2 could not be looked at again"), text(&output.stderr))?;
     }
-    // A damaged page of the table hides which rows are missing.
+    // A damaged page of the table hides the missing rows.
     let mut bytes = fs::read(folder.join("sound/orders.mdf"))?;
     let hurt = fs::read(folder.join("hurt/orders.mdf"))?;
     let rot = mdfsck(folder, &["lab", "damage", "sound", "-o", "rot", "--kind", "bit-rot", "--seed", "3"]);
@@ -134,7 +134,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
     put(folder, "rot")?;
     check(folder, &[]);
     ensure(lives(folder)? == [6, 0, 0], format!("{:?}", lives(folder)?))?;
-    // A page that cannot be read for an end of the file is not gone.
+    // A finding on a page after the end of a cut file is not gone.
     bytes.truncate(hurt.len() / 2 / PAGE_BYTES * PAGE_BYTES);
     fs::write(folder.join("live/orders.mdf"), bytes)?;
     check(folder, &[]);
@@ -150,7 +150,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
 fn copies(folder: &Path) -> Result<(), Failed> {
     new(folder, "sound")?;
     damaged(folder, "hurt", "bit-rot")?;
-    // Data files are of this machine, or of the server that they are said to be of; backups name theirs.
+    // Data files belong to this machine, or to the server named by an option; backups name their server.
     let with = |path: &str| mdfsck(folder, &["check", path, "--history", "h.db", "--server", "lab"]);
     with("hurt");
     with("sound");
@@ -158,7 +158,7 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     ensure(backup.status.success(), text(&backup.stderr))?;
     ensure(with("b").status.code() == Some(0), "the backup is sound")?;
     ensure(lives(folder)? == [4, 0, 0], format!("{:?}", lives(folder)?))?;
-    // Whatever the files are called.
+    // The names of the files do not matter.
     fs::create_dir(folder.join("moved"))?;
     fs::rename(folder.join("sound/orders.mdf"), folder.join("moved/other.mdf"))?;
     with("moved");
@@ -166,7 +166,7 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     ensure(databases.len() == 1 && databases[0]["findings_open"] == 4, format!("{databases:?}"))?;
     let families: Vec<Value> = ask(folder, &["runs"])?.into_iter().map(|run| run["family"].clone()).collect();
     ensure(families.len() == 4 && families.iter().all(|family| *family == families[0]), format!("{families:?}"))?;
-    // On another server, it is another database of the same family; replicas are one.
+    // On another server, it is another database of the same family; with --replicas both are one.
     let elsewhere = mdfsck(folder, &["check", "moved", "--history", "h.db", "--server", "DEV"]);
     ensure(elsewhere.status.success(), text(&elsewhere.stderr))?;
     let databases = ask(folder, &[])?;
@@ -180,7 +180,7 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     replicas("b");
     let one = mdfsck(folder, &["history", "r.db", "--json"]);
     ensure(text(&one.stdout).lines().count() == 1, text(&one.stdout))?;
-    // Another database is another.
+    // A different database is a separate entry.
     let other = mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "77"]);
     ensure(other.status.success(), text(&other.stderr))?;
     with("other");
@@ -207,25 +207,25 @@ fn moments(folder: &Path) -> Result<(), Failed> {
     back("03_full.bak")?;
     check("03_full.bak")?;
     ensure(lives(folder)? == [0, 0, found[0]], format!("the same one was put right: {:?}", lives(folder)?))?;
-    // An older one has what is found in it, although a later one was whole.
+    // An older backup is damaged, although a later one was sound.
     spoil(folder, "here/01_full.bak", &page)?;
     check("01_full.bak")?;
     ensure(lives(folder)?[0] == found[0], format!("{:?}", lives(folder)?))?;
-    // Another history: the older one first. A later one that is sound says nothing of the file that lies there.
+    // A new history: the older backup first. A later sound backup does not prove that the older file is sound.
     fs::remove_file(folder.join("h.db"))?;
     check("01_full.bak")?;
     let all = lives(folder)?[0];
     check("03_full.bak")?;
     ensure(all > 0 && lives(folder)? == [all, 0, 0], format!("{all}: {:?}", lives(folder)?))?;
     ensure(ask(folder, &[])?[0]["state"] == "corrupt", "a rotten file lies there")?;
-    // Nor does a sound copy.
+    // Neither does a sound copy.
     fs::copy(folder.join("01_full.bak"), folder.join("here/copy.bak"))?;
     check("copy.bak")?;
     ensure(lives(folder)? == [all, 0, 0], format!("{:?}", lives(folder)?))?;
     back("01_full.bak")?;
     check("01_full.bak")?;
     ensure(lives(folder)? == [0, 0, all], format!("{:?}", lives(folder)?))?;
-    // A file that was removed holds nothing.
+    // The findings of a deleted file are gone.
     spoil(folder, "here/01_full.bak", &page)?;
     check("01_full.bak")?;
     ensure(lives(folder)? == [all, 0, 0], format!("{:?}", lives(folder)?))?;
@@ -295,14 +295,14 @@ fn full_disk(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).lines().filter(|line| line.contains("h.db")).count() == 1, text(&output.stderr))?;
     ensure(check(folder, &[]).status.code() == Some(17), "the first run")?;
     let before = ask(folder, &["runs"])?;
-    // The log of the next run is what does not fit.
+    // With this limit, the write-ahead log of the next run does not fit.
     let output = limited(16);
     ensure(output.stdout == plain.stdout && output.status.code() == Some(17 | 4), text(&output.stderr))?;
     ensure(text(&output.stderr).lines().filter(|line| line.contains("h.db")).count() == 1, text(&output.stderr))?;
     ensure(ask(folder, &["runs"])? == before, "nothing was recorded")?;
     ensure(check(folder, &[]).status.code() == Some(17), "and it can be used again")?;
     ensure(ask(folder, &["runs"])?.len() == 2, "the second run")?;
-    // It can be asked where not even what readers agree by can be written.
+    // The history can be read even if the -shm file cannot be written.
     let asked = format!("ulimit -f 8; exec '{program}' history h.db runs --json");
     let output = Command::new("sh").args(["-c", &asked]).current_dir(folder).output().expect("a shell");
     ensure(output.status.success() && text(&output.stdout).lines().count() == 2, text(&output.stderr))
@@ -330,7 +330,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
         thread::sleep(Duration::from_micros(round.wrapping_mul(7919) % 60_000));
         child.kill()?;
         child.wait()?;
-        // It is read whole, and nothing is half there.
+        // The history is readable, and no run is recorded in part.
         let runs = ask(folder, &["runs"])?.len();
         ensure(runs == recorded || runs == recorded + 1, format!("{recorded} runs, then {runs}"))?;
         recorded = runs;
@@ -345,7 +345,7 @@ fn coverage(folder: &Path) -> Result<(), Failed> {
     new(folder, "sound")?;
     put(folder, "sound")?;
     let within = || mdfsck(folder, &["history", "h.db", "coverage", "--within", "1d", "--json"]);
-    // What there is comes from the catalog, not from what was asked.
+    // The total comes from the catalog, not from the scope of the check.
     let mut total = None;
     for asked in [&["--physical-only"][..], &["--table", "dbo.orders"], &["--noindex"]] {
         check(folder, asked);
@@ -364,7 +364,7 @@ fn coverage(folder: &Path) -> Result<(), Failed> {
     ensure(line["pages_within"] == line["pages_in_use"] && line["never"] == 0, line.to_string())?;
     ensure(line["relations"]["within"].as_u64() == total, line.to_string())?;
     ensure(line["evidence"]["read"] == line["pages_in_use"], line.to_string())?;
-    // What an old backup shows is as old as the backup.
+    // What an old backup proves is as old as the backup.
     fs::remove_file(folder.join("h.db"))?;
     let backup = mdfsck(folder, &["lab", "backup", "sound", "-o", "b"]);
     ensure(backup.status.success(), text(&backup.stderr))?;
@@ -429,7 +429,7 @@ fn forgotten(folder: &Path) -> Result<(), Failed> {
     ensure(lives(folder)? == [2, 0, 0], "and it can be used again")
 }
 
-/// Where the name of the database is in the record of the boot page (docs/format/boot-and-file-headers.md#boot-page).
+/// The offset of the database name in the boot page (docs/format/boot-and-file-headers.md#boot-page).
 const NAME_AT: usize = 96 + 0x34;
 
 fn hostile_names(folder: &Path) -> Result<(), Failed> {

@@ -23,14 +23,14 @@ pub(crate) fn with_pages() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// What needs a browser.
+/// Tests that need a browser.
 #[cfg(unix)]
 pub(crate) fn in_a_browser() -> Vec<Trial> {
     let name = "the page of a check shows its damage, loads nothing, and fits 400 pixels and a dark screen";
     vec![needs(&[("chromium", Browser::find().is_some())], name, on_screens)]
 }
 
-/// A database with damage in the folder `hurt`.
+/// Makes a damaged database in the folder `hurt`.
 pub(super) fn sample(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
     let damage = ["lab", "damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3"];
@@ -61,7 +61,7 @@ fn beside_results(folder: &Path) -> Result<(), Failed> {
     ensure(tables.contains("order_lines"), tables)?;
     let commands = data["commands"].to_string();
     ensure(commands.contains("mdfsck advise hurt") && !commands.contains("--html"), commands)?;
-    // Nothing is left beside it.
+    // No temporary file is left.
     let names: Vec<_> = fs::read_dir(folder)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     ensure(!names.iter().any(|name| name.contains("partial")), format!("{names:?}"))
 }
@@ -105,7 +105,7 @@ fn unwritable(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).contains("/dev/full: cannot be written"), text(&output.stderr))
 }
 
-/// Each kind of damage puts something else first.
+/// Each kind of damage puts another command first.
 fn same_commands(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
     for kind in ["bit-rot", "key-order", "lost-extent"] {
@@ -123,7 +123,7 @@ fn same_commands(folder: &Path) -> Result<(), Failed> {
             .filter_map(|one| one["command"].as_str())
             .collect();
         let shown: Vec<&str> = shown.iter().filter_map(|command| command.strip_prefix("mdfsck ")).collect();
-        // A page also says what explains something that was not verified.
+        // A page may also have a command that explains something that was not verified.
         ensure(
             named.len() > 3 && shown.starts_with(&named) && shown.len() <= named.len() + 1,
             format!("{named:?} {shown:?}"),
@@ -137,7 +137,7 @@ fn same_commands(folder: &Path) -> Result<(), Failed> {
 fn on_screens(folder: &Path) -> Result<(), Failed> {
     let browser = Browser::find().ok_or("no browser")?;
     sample(folder)?;
-    // A name that would be markup.
+    // A file name with markup.
     let name = "hurt/<img src=x onerror=document.title=1>.mdf";
     fs::rename(folder.join("hurt/orders.mdf"), folder.join(name))?;
     mdfsck(folder, &["check", "--html", "p.html", name]);
@@ -165,7 +165,7 @@ fn on_screens(folder: &Path) -> Result<(), Failed> {
         let seen = session.value(&asked(hurt))?;
         ensure(session.complaints.is_empty(), format!("{:?}", session.complaints))?;
         ensure(seen[0].as_u64() <= Some(width.into()), format!("{} pixels wide", seen[0]))?;
-        // A mark has 6 by 6 pixels at least.
+        // A mark in the map has at least 6 by 6 pixels.
         ensure(seen[1].as_u64() >= Some(36), format!("{} pixels of damage", seen[1]))?;
         ensure(seen[2] == 0 && seen[3] == 0 && seen[6] == true, seen.to_string())?;
         ensure(seen[4] == "orders: not sound" && seen[5].as_u64() > Some(0), seen.to_string())?;

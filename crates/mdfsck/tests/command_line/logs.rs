@@ -1,17 +1,17 @@
-//! Logs that do not belong, cannot be read or are not all there: one clear line, the right exit bit.
+//! Logs that do not belong, cannot be read or are incomplete: one clear line and the right exit status.
 
 use super::*;
 
 const HEADER: usize = PAGE_BYTES;
 const VLF: usize = 0x3E000;
 
-/// A database of the lab that was in use, in the folder `name`.
+/// Makes a database of the lab that crashed in use, in the folder `name`.
 fn crash(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
     let done = mdfsck(folder, &["lab", "crash", name, "--seed", seed, "--open", "--transactions", "80"]);
     ensure(done.status.success(), text(&done.stderr))
 }
 
-/// Gives a database the name and the number of tempdb.
+/// Gives a database the name and the ID of tempdb.
 fn become_tempdb(data: &Path) -> Result<(), Failed> {
     let mut bytes = fs::read(data)?;
     let boot = &mut bytes[9 * PAGE_BYTES..10 * PAGE_BYTES];
@@ -25,7 +25,7 @@ fn become_tempdb(data: &Path) -> Result<(), Failed> {
     Ok(fs::write(data, bytes)?)
 }
 
-/// Moves the last VLFs of a log to a second file, as if the log had been created with two.
+/// Moves the last VLFs of a log to a second file, as if the log had been created with two files.
 fn split(log: &Path, second: &Path) -> Result<(), Failed> {
     const FILE_ID: usize = 36;
     let bytes = fs::read(log)?;
@@ -36,7 +36,7 @@ fn split(log: &Path, second: &Path) -> Result<(), Failed> {
     let slot = usize::from(u16::from_le_bytes([header[PAGE_BYTES - 2], header[PAGE_BYTES - 1]]));
     let found = format::file_header::FileHeader::read(format::Page::new(&header)).ok_or("a file header")?.file_id();
     ensure(found == 2, "the file ID of a log")?;
-    // The record has its file ID too, the first value that is 2 and becomes 3 when changed.
+    // The record contains the file ID, too: its byte is the one whose change to 3 changes the ID.
     let at = (slot..slot + 600).find(|&at| {
         let mut changed = header;
         changed[at] = if changed[at] == 2 { 3 } else { changed[at] };
@@ -70,7 +70,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let lacks_first = tables(&["db/workload.mdf", "db/second.ldf"]);
             let words = ["second.ldf", "workload_log.ldf (file ID 2)", "all of its files are needed"];
             refused(&lacks_first, 8, &words)?;
-            // One that merely lies there is passed over, and said.
+            // An incomplete log that was only found is skipped, and reported.
             fs::rename(folder.join("db/workload_log.ldf"), folder.join("elsewhere.ldf"))?;
             let beside = tables(&["db"]);
             let is_said = words.iter().all(|word| text(&beside.stderr).contains(word));
@@ -89,7 +89,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             fs::copy(folder.join(log), folder.join("copy.ldf"))?;
             refused(&check(&[data, log, "copy.ldf"]), 8, &["copy.ldf", "same file ID 2"])?;
             refused(&mdfsck(folder, &["log", log, "copy.ldf"]), 8, &["copy.ldf", "same file ID 2"])?;
-            // A log of the same database from another moment: from before the checkpoint that the boot page names.
+            // A log of the same database that ends before the checkpoint that the boot page names.
             let done = mdfsck(folder, &["lab", "crash", "early", "--seed", "5", "--after", "20"]);
             ensure(done.status.success(), text(&done.stderr))?;
             refused(&check(&[data, "early/workload_log.ldf"]), 8, &["of another moment", "--no-log"])
@@ -114,7 +114,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             fs::write(folder.join("unused.ldf"), unused)?;
             refused(&check("unused.ldf"), 4, &["unused.ldf", "never been written"])?;
             refused(&mdfsck(folder, &["log", "unused.ldf"]), 4, &["unused.ldf", "never been written"])?;
-            // Beside the data files it is passed over, and said.
+            // A log that was only found is skipped, and reported.
             fs::write(folder.join(log), &bytes[..HEADER])?;
             let cut = mdfsck(folder, &["tables", data]);
             let said = ["workload_log.ldf", "passed over", "without the changes in the log"];
@@ -131,7 +131,8 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             };
             ensure(text(&beside.stderr).contains("recovered in memory"), text(&beside.stderr))?;
             is_recovered(&beside)?;
-            // Neither its name nor that of its data file says that it is theirs; the log of another database is beside it.
+            // Neither the name of the log nor that of its data file connects them, and the log of another database is in the same
+            // folder.
             fs::rename(folder.join("db/workload_log.ldf"), folder.join("db/copy of monday.bin"))?;
             fs::copy(folder.join("other/workload_log.ldf"), folder.join("db/foreign.ldf"))?;
             is_recovered(&check(&["db/workload.mdf"]))?;
@@ -144,7 +145,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             ensure(audit.status.code() == Some(0), text(&audit.stderr))?;
             let without = check(&["db/workload.mdf"]);
             ensure(text(&without.stderr).contains("without the changes in the log"), text(&without.stderr))?;
-            // A folder that holds neither is a mistake.
+            // A named folder without data files and logs is an error.
             fs::create_dir(folder.join("empty"))?;
             refused(&check(&["db/workload.mdf", "empty"]), 4, &["empty", "no SQL Server data file in this folder"])?;
             refused(&mdfsck(folder, &["log", "empty"]), 4, &["empty", "no transaction log file"])
@@ -159,7 +160,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 ensure(text(&output.stdout).lines().count() > 2, text(&output.stdout))?;
             }
             for command in ["check", "tables", "info", "audit"] {
-                // What a log file is, info says itself.
+                // `info` describes a log file itself.
                 for path in [log, "db"].into_iter().filter(|path| (command, *path) != ("info", log)) {
                     let words = [log, "is a transaction log file", "name the .mdf and .ndf files"];
                     refused(&mdfsck(folder, &[command, path]), 4, &words)?;
@@ -201,7 +202,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             ];
             ensure(mdfsck(folder, &made).status.success(), "lab crash")?;
             let data = "db/workload.mdf";
-            // A byte of a row on a page that the log changed last.
+            // Changes a byte of a row on a page that the log has changed last.
             let mut bytes = fs::read(folder.join(data))?;
             let page = &mut bytes[596 * PAGE_BYTES..597 * PAGE_BYTES];
             let slots = usize::from(u16::from_le_bytes([page[22], page[23]]));
@@ -235,11 +236,11 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let check = mdfsck(folder, &["check", "all of them"]);
             ensure(text(&check.stdout).contains("4 databases and backups: 4 sound"), text(&check.stdout))?;
             ensure(text(&check.stderr).matches("recovered in memory").count() == 4, text(&check.stderr))?;
-            // The command that it names works, with the log of that database.
+            // The command in the message works, and uses the log of that database.
             let one = mdfsck(folder, &["check", "--no-infomsgs", "all of them/a.mdf"]);
             let is_recovered = text(&one.stderr).contains("recovered in memory");
             ensure(one.status.code() == Some(0) && is_recovered, text(&one.stderr))?;
-            // Several folders of one database each are no such folder.
+            // Several folders with one database each get another message.
             refused(&mdfsck(folder, &["tables", "a", "b"]), 8, &["the files belong to 2 databases"])
         }),
         #[cfg(unix)]
@@ -258,7 +259,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 refused(&run(arguments)?, 4, &words)?;
             }
             refused(&run(&["audit", data])?, 8, &words)?;
-            // Beside the data files it is passed over, and said.
+            // A log that was only found is skipped, and reported.
             let check = run(&["check", data])?;
             let is_said = words.iter().all(|word| text(&check.stderr).contains(word))
                 && text(&check.stdout).contains("the log cannot be read: Permission denied");

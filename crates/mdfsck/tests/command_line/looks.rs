@@ -1,4 +1,4 @@
-//! The small commands: what a file is, its tables, one page, and what a wrong command line is answered.
+//! The small commands: the type of a file, its tables, one page, and the answers to wrong command lines.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `mdfsck lab` writes from the same options is the same: it is written once, and copied for each further test that asks for it.
+//! Databases of the lab are the same for the same options, so each is written once and copied for further tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
-/// A folder and what the program has said.
+/// A folder with the written files, and the output of the program.
 type Made = Arc<OnceLock<Option<(TempDir, Output)>>>;
 
 static ALL: Mutex<BTreeMap<Vec<String>, Made>> = Mutex::new(BTreeMap::new());
 
-/// The same as `run` with these arguments in `folder`: from a copy, if they are those of a command of the lab that reads no file and has a
-/// new folder for what it writes.
+/// As `run` with these arguments in `folder`; uses a copy if the arguments are those of a lab command that reads no file and writes
+/// to a new folder.
 pub(crate) fn or_copied(folder: &Path, arguments: &[&str], run: impl Fn(&Path) -> Output) -> Output {
     let ["lab", "new" | "chain" | "crash", name, ..] = arguments else { return run(folder) };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
@@ -46,7 +46,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what was written.
+/// Deletes the written files.
 pub(crate) fn forget() {
     ALL.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }

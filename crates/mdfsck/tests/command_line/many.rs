@@ -5,7 +5,7 @@ use super::*;
 /// The sample databases: sound, damaged, sound.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A folder `all` with three databases of one name, of which `b` is damaged, and files that have nothing to do with them.
+/// Makes a folder `all` with three databases of the same name, of which `b` is damaged, and with unrelated files.
 fn make(folder: &Path) -> Result<(), Failed> {
     fs::create_dir(folder.join("all"))?;
     for (name, seed) in NAMES.into_iter().zip(["1", "2", "3"]) {
@@ -25,7 +25,7 @@ fn make(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A folder `sets` with a full backup of a database of two files, and a set of each file: the second one is newer.
+/// Makes a folder `sets` with a full backup of a database of two files, and a backup set of each file, the second one newer.
 fn make_sets_of_files(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     use lab::backup::{BackupOptions, Set, backup};
     let made = mdfsck(folder, &["lab", "new", "db", "--size", "2MB", "--files", "2"]);
@@ -43,7 +43,7 @@ fn make_sets_of_files(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     Ok(made)
 }
 
-/// The lines of JSON, without what differs from run to run.
+/// The JSON lines, without values that differ between runs.
 fn lines(output: &Output) -> Vec<serde_json::Value> {
     let mut lines: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -147,7 +147,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(last["passed_over"][1] == "all/settings.bak", last.to_string())?;
             let error = all.iter().find(|line| line["kind"] == "error").ok_or("no error")?;
             ensure(error["file"] == "all/empty.bak", error.to_string())?;
-            // The lines of each are those that it has alone.
+            // The lines of each database are the same as if it were checked alone.
             let one = lines(&mdfsck(folder, &["check", "--format", "json", "all/b.mdf"]));
             let start = all.iter().position(|line| *line == one[0]).ok_or("no such run")?;
             ensure(all[start..start + one.len()] == one, "the same lines")
@@ -167,7 +167,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                     ensure(beside.status.code() == one.status.code(), text(&beside.stderr))?;
                 }
             }
-            // What fits into no share runs alone; what does not fit at all is refused, each by itself.
+            // A database that needs more than its share runs alone; one that needs more than the grant is refused.
             let least = text(&mdfsck(folder, &["check", "--memory", "1MB", "all/a.mdf"]).stderr);
             let least = least.split("needs ").nth(1).and_then(|rest| rest.split(" at least").next()).ok_or("least")?;
             let least = least.replace(' ', "");
@@ -208,7 +208,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 let again = mdfsck(folder, &["check", path]);
                 ensure(again.stdout == one.stdout && again.status.code() == Some(0), text(&again.stdout))?;
             }
-            // Two names of one file, also by a link.
+            // The same file under two names, one of them a link.
             #[cfg(unix)]
             std::os::unix::fs::symlink("a.mdf", folder.join("all/b.mdf"))?;
             fs::hard_link(folder.join("all/a.mdf"), folder.join("all/z.mdf"))?;
@@ -237,7 +237,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             refused(&mdfsck(folder, &["check", "empty"]), 4, &["empty", nothing, "name the folder"])?;
             let below = ["no SQL Server data file in this folder", "subfolders are not searched", "./*"];
             refused(&mdfsck(folder, &["check", "."]), 4, &below)?;
-            // What it says works.
+            // The command in the message works.
             let all = mdfsck(folder, &["check", "./*"]);
             ensure(text(&all.stdout).contains("7 databases and backups:"), text(&all.stdout))?;
             refused(&mdfsck(folder, &["check", "nowhere"]), 4, &["nowhere", "cannot be opened"])
@@ -247,7 +247,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = mdfsck(folder, &["check", "all", "--table", "no_such_table"]);
             ensure(all.status.code() == Some(8), text(&all.stderr))?;
             ensure(text(&all.stdout).matches("NOT CHECKED").count() == 3, text(&all.stdout))?;
-            // One of the two files is the third file of a database, and nothing says which.
+            // Two files claim to be the third file of one database, and nothing shows which one is.
             let new = ["lab", "new", "two", "--size", "4MB", "--files", "2", "--seed", "9"];
             ensure(mdfsck(folder, &new).status.success(), "lab new")?;
             for entry in fs::read_dir(folder.join("two"))? {
@@ -260,7 +260,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(all.status.code() == Some(17 + 8), text(&all.stdout))?;
             let (stdout, both) = (text(&all.stdout), "all/copy.ndf and all/orders_2.ndf: both are file");
             ensure(stdout.contains(both) && stdout.contains("2 sound, 1 not sound, 1 not checked"), stdout.clone())?;
-            // Its primary file is gone.
+            // The primary file of this database is deleted.
             fs::remove_file(folder.join("all/copy.ndf"))?;
             fs::remove_file(folder.join("all/orders.mdf"))?;
             let all = mdfsck(folder, &["check", "all"]);
@@ -282,7 +282,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stdout.contains("1 sound, 1 not sound, 2 not checked"), stdout.clone())?;
             ensure(stdout.contains("all/c.mdf was not checked: cannot be opened: Permission denied"), stdout.clone())?;
             ensure(stdout.contains("all/dangling.mdf was not checked: is a symbolic link to"), stdout)?;
-            // A folder beside others.
+            // An unreadable folder together with others.
             fs::create_dir(folder.join("closed"))?;
             allow("closed", 0o000)?;
             let all = run(&["check", "closed", "all"])?;
@@ -355,7 +355,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
         }),
         ("of backups in a folder the newest is checked, and said; --set last and --set all", |folder| {
             make(folder)?;
-            // Sound two times, then damaged two times.
+            // Two sound sets, then two damaged ones.
             let new = ["lab", "backup", "damaged", "--since", "b", "--kind", "diff", "--sets", "2", "-o", "bak"];
             ensure(mdfsck(folder, &new).status.success(), "lab backup")?;
             let check = |arguments: &[&str]| mdfsck(folder, &[&["check", "--no-infomsgs"], arguments].concat());
@@ -363,7 +363,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(newest.status.code() == Some(17), text(&newest.stderr))?;
             let said = "checking the backup of 'orders': bak/full.bak, set 2; bak/diff.bak, set 2";
             ensure(text(&newest.stderr).contains(said), text(&newest.stderr))?;
-            // Named, the first set counts, as RESTORE has it; other numbers where they are asked for.
+            // Of a named file the first set is used, as by RESTORE; other sets only if requested.
             ensure(check(&["bak/full.bak"]).status.code() == Some(0), "set 1")?;
             ensure(check(&["bak/full.bak", "--set", "2"]).status.code() == Some(0), "set 2")?;
             for wrong in [&["bak/full.bak", "--set", "3"][..], &["bak", "--set", "7", "--set", "9"]] {
@@ -380,12 +380,12 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = check(&["bak", "--set", "all"]);
             let stdout = text(&all.stdout);
             let rows = ["full.bak, set 1", "full.bak, set 2", "diff.bak, set 1", "diff.bak, set 2"];
-            // The full backup of the second day is the base of the differentials.
+            // The full backup of the second day is the base of both differentials.
             ensure(rows.iter().all(|row| stdout.contains(row)), stdout.clone())?;
             ensure(stdout.contains("4 databases and backups: 2 sound, 2 not sound"), stdout.clone())?;
             let beside = check(&["bak", "--set", "all", "--databases", "2"]);
             ensure(beside.stdout == all.stdout && beside.status == all.status, "side by side")?;
-            // Older backups in other files are named.
+            // Older backups in other files are listed.
             fs::create_dir(folder.join("days"))?;
             ensure(mdfsck(folder, &["lab", "backup", "a", "-o", "days"]).status.success(), "lab backup")?;
             ensure(mdfsck(folder, &["lab", "backup", "c", "-o", "other"]).status.success(), "lab backup")?;
@@ -400,7 +400,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 "orders: older than the backups that are checked, and not checked: days/monday.bak, set 1; --set all";
             ensure(text(&days.stderr).contains(older), text(&days.stderr))?;
             ensure(text(&days.stdout).contains("2 databases and backups: 2 sound"), text(&days.stdout))?;
-            // A copy is not older.
+            // A copy does not count as older.
             fs::create_dir(folder.join("twice"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/a.bak"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/b.bak"))?;
@@ -409,11 +409,11 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(text(&twice.stderr).contains(copies), text(&twice.stderr))?;
             let both = mdfsck(folder, &["check", "twice/a.bak", "twice/b.bak"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;
-            // Each that is named is checked.
+            // All named backups are checked.
             let days = ["days/monday.bak", "days/full.bak", "days/other.bak"];
             let named = mdfsck(folder, &[&["check"], &days[..]].concat());
             ensure(text(&named.stdout).contains("3 databases and backups: 3 sound"), text(&named.stdout))?;
-            // Nothing is wrong, and nothing is printed.
+            // All are sound, so nothing is printed.
             let silent = check(&days);
             ensure(silent.status.code() == Some(0) && silent.stdout.is_empty(), text(&silent.stdout))
         }),
@@ -427,12 +427,12 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stdout.contains("2 databases and backups: 2 sound"), stdout.clone())?;
             ensure(stdout.contains("ch/01_full.bak, set 1\n"), stdout)?;
             ensure(stderr.contains("and not checked: ch/02_log.trn, set 1"), stderr)?;
-            // In a folder the newest counts.
+            // In a folder the newest full backup is used.
             let found = mdfsck(folder, &["check", "ch"]);
             let stderr = text(&found.stderr);
             ensure(stderr.contains("and not checked: ch/01_full.bak, set 1, ch/02_log.trn, set 1"), stderr.clone())?;
             ensure(stderr.contains("ch/03_full.bak, set 1; ch/04_log.trn, set 1"), stderr)?;
-            // Each by itself, or all to a moment.
+            // --set all cannot be combined with a point in time.
             refused(&mdfsck(folder, &["check", "ch", "--set", "all", "--stop-at", "2024-01-01"]), 8, &["no --stop-at"])
         }),
         ("databases that share a backup device are each checked with their log backups", |folder| {
@@ -441,7 +441,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 ensure(mdfsck(folder, &lab).status.success(), "lab chain")?;
                 fs::rename(folder.join(name).join("02_log.trn"), folder.join(name).join(format!("{name}.trn")))?;
             }
-            // The second set of the device, from its start on.
+            // The bytes of the second set, from its start.
             let mut device = fs::read(folder.join("x/01_full.bak"))?;
             let second = fs::read(folder.join("y/01_full.bak"))?;
             let at = second.chunks(512).position(|sector| sector.starts_with(b"SSET")).ok_or("no set")? * 512;
@@ -495,7 +495,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 ensure(checked.status.code() == Some(4), format!("{paths:?}: {stdout}"))?;
                 ensure(stdout.contains("1 sound, 1 not checked"), format!("{paths:?}: {stdout}"))?;
             }
-            // A file that the catalog has is of its database, and its damage is found.
+            // A file that is in the catalog belongs to its database, so its damage is found.
             fs::write(folder.join("own/orders_2.ndf"), &bytes)?;
             let checked = mdfsck(folder, &["check", "own"]);
             ensure(checked.status.code().is_some_and(|status| status & 1 == 1), text(&checked.stdout))?;
@@ -557,7 +557,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             make(folder)?;
             let backup = ["lab", "backup", "a", "-o", "bak", "--sets", "2"];
             ensure(mdfsck(folder, &backup).status.success(), "lab backup")?;
-            // In a folder the newest set counts, of a file that is named the first.
+            // In a folder the newest set is used, of a named file the first.
             for named in ["bak/full.bak", "./bak/full.bak", "bak/../bak/full.bak"] {
                 let run = lines(&mdfsck(folder, &["check", "--json", "bak", named])).into_iter().next();
                 let run = run.ok_or("no line")?;
@@ -589,7 +589,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 mdfsck(folder, &new).status.success()
             };
             ensure(backup("1", "one") && backup("2", "two"), "lab backup")?;
-            // The first differential of the second folder is based on another full backup.
+            // The first differential in the second folder is based on another full backup.
             let named = mdfsck(folder, &["check", "--no-infomsgs", "one/full.bak", "two/diff.bak"]);
             ensure(named.status.code() == Some(4), text(&named.stderr))?;
             fs::copy(folder.join("one/diff.bak"), folder.join("one/copy.bak"))?;

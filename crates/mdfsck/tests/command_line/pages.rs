@@ -1,4 +1,4 @@
-//! Every page that mdfsck makes in a real browser: what holds for all of them, and what is special to each.
+//! Shows every page that mdfsck makes in a real browser: tests for all pages, and for special features of each.
 
 use std::collections::BTreeSet;
 
@@ -25,12 +25,12 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
     pages.into_iter().map(|(name, test)| needs(&[("chromium", has_browser)], name, test)).collect()
 }
 
-/// A desktop and a phone, by day and by night.
+/// The sizes of a desktop and a phone, each in light and dark mode.
 const SCREENS: [(u32, bool); 4] = [(1280, false), (1280, true), (390, false), (390, true)];
-/// Elements that the keyboard must reach, at most: the rest of a long page is like its start.
+/// The most elements that the keyboard must reach: the rest of a long page is like its start.
 const MOST_STOPS: usize = 50;
 
-/// What is wrong with the page that is shown: what does not fit, cannot be read, or has no name.
+/// Lists the faults of the page: elements that do not fit, cannot be read, or have no name.
 const WRONG: &str = r#"(() => {
     const wrong = [];
     const root = document.documentElement;
@@ -90,7 +90,7 @@ const WRONG: &str = r#"(() => {
     return wrong.slice(0, 20);
 })()"#;
 
-/// Elements that take the focus and are seen, numbered in their order.
+/// Numbers the visible elements that take the focus, in order, and returns their count.
 const STOPS: &str = r#"(() => {
     const isSeen = e => e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0;
     const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')]
@@ -98,7 +98,7 @@ const STOPS: &str = r#"(() => {
     all.forEach((e, at) => e.dataset.stop = at);
     return all.length;
 })()"#;
-/// The number of the element that has the focus, and whether that can be seen.
+/// The number of the element that has the focus, and whether the focus is visible.
 const FOCUS: &str = r#"(() => {
     const e = document.activeElement;
     const style = getComputedStyle(e);
@@ -107,7 +107,7 @@ const FOCUS: &str = r#"(() => {
     return [Number(e.dataset?.stop ?? -1), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0 && isInView];
 })()"#;
 
-/// A page, and the expression that is not null once it is there.
+/// A page, and an expression that is not null once the page is complete.
 struct Page<'a> {
     name: &'a str,
     url: String,
@@ -121,7 +121,7 @@ fn file<'a>(folder: &Path, name: &'a str, ready: &'a str) -> Page<'a> {
     Page { name, url: format!("file://{}", folder.join(name).display()), ready }
 }
 
-/// What holds for every page.
+/// The tests for every page.
 fn holds(session: &mut Session, page: &Page<'_>) -> Result<(), Failed> {
     let mut grounds = Vec::new();
     for (width, is_dark) in SCREENS {
@@ -144,9 +144,9 @@ fn holds(session: &mut Session, page: &Page<'_>) -> Result<(), Failed> {
     ensure(light[0] != dark[0] && light[1] != dark[1], format!("{}: no dark mode: {grounds:?}", page.name))
 }
 
-/// A file asks for nothing but itself, a server's page for nothing from elsewhere.
+/// A page from a file loads only itself, a page of a server nothing from elsewhere.
 fn loads_nothing_else(session: &mut Session, page: &Page<'_>, where_: &str) -> Result<(), Failed> {
-    // What is still under way is seen too.
+    // Requests that are still running are seen, too.
     session.value("document.readyState")?;
     let without_part = |url: &str| url.split('#').next().unwrap_or(url).to_owned();
     let own = match page.url.strip_prefix("http://") {
@@ -158,7 +158,7 @@ fn loads_nothing_else(session: &mut Session, page: &Page<'_>, where_: &str) -> R
     ensure(session.requests.iter().all(is_own), format!("{where_}: {:?}", session.requests))
 }
 
-/// Each link of the contents leads to its section, in their order.
+/// Each link of the contents leads to its section; the order is the same.
 fn contents_lead(session: &mut Session, where_: &str) -> Result<(), Failed> {
     let links = "[...document.querySelectorAll('nav a')].map(link => link.textContent)";
     let heads =
@@ -184,12 +184,12 @@ fn contents_lead(session: &mut Session, where_: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The keyboard reaches everything that can be used, shows where it is, and opens and closes a group.
+/// The keyboard reaches everything that can be used, with visible focus, and opens and closes a group.
 fn keyboard(session: &mut Session, where_: &str) -> Result<(), Failed> {
     let stops = session.value(STOPS)?.as_u64().unwrap_or(0) as usize;
     let wanted: BTreeSet<usize> = (0..stops.min(MOST_STOPS)).collect();
     let mut reached = BTreeSet::new();
-    // The last link of the contents moved the place from which the keyboard goes on.
+    // Resets the position from which Tab continues, which the last link of the contents has moved.
     session.value("document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute('tabindex'), getSelection().collapse(document.body, 0), true")?;
     for _ in 0..stops + 20 {
         if reached.is_superset(&wanted) {
@@ -215,7 +215,7 @@ fn keyboard(session: &mut Session, where_: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The text of headings of sections, in their order.
+/// The headings of sections, in order.
 fn sections(session: &mut Session) -> Result<Vec<String>, Failed> {
     let heads =
         session.value("[...document.querySelectorAll('section:not([hidden]) h2')].map(head => head.textContent)")?;
@@ -227,7 +227,7 @@ fn open(folder: &Path) -> Result<Session, Failed> {
     Session::open(&browser, folder)
 }
 
-/// Pages with one fault each, and what is said of it: a list that finds nothing proves nothing.
+/// Pages with one fault each, and the message for it: a list of faults that is always empty would prove nothing.
 fn of_faulty_pages(folder: &Path) -> Result<(), Failed> {
     let wide_table = format!("<table><tr>{}</table>", "<td>abcdefghijklmnop".repeat(9));
     let in_scroll = format!("<div class=scroll tabindex=0 style=overflow-x:auto>{wide_table}</div>");
@@ -294,7 +294,7 @@ fn of_checks(folder: &Path) -> Result<(), Failed> {
     let is_before = "document.getElementById('verdict').compareDocumentPosition(document.querySelector('nav')) === 4 && \
                      document.querySelector('nav').compareDocumentPosition(document.getElementById('next')) === 4";
     ensure(session.value(is_before)? == true, "the verdict comes first, then the contents")?;
-    // Opened, it still fits a phone: messages, bytes and tables.
+    // With everything opened, the page still fits a phone: messages, bytes and tables.
     session.show(&file(folder, "hurt.html", "").url, (390, false))?;
     session.value(MAP_IS_DRAWN)?;
     for _ in 0..3 {
@@ -309,19 +309,19 @@ fn of_checks(folder: &Path) -> Result<(), Failed> {
     holds(&mut session, &file(folder, "sound.html", MAP_IS_DRAWN))
 }
 
-/// Each value of an indexed column is changed where the index has it not.
+/// Changes each value of an indexed column in the table only. Returns the number of changed rows.
 fn hurt_rows(path: &Path) -> Result<usize, Failed> {
     let mut bytes = fs::read(path)?;
     let mut changed = 0;
     for page in bytes.chunks_exact_mut(PAGE_BYTES) {
         let word = |page: &[u8], at: usize| usize::from(u16::from_le_bytes([page[at], page[at + 1]]));
-        // Data pages of tables of users.
+        // Skips pages that are not data pages of user tables.
         if page[1] != 1 || word(page, 6) != 256 {
             continue;
         }
         for slot in 1..=word(page, 22) {
             let row = word(page, PAGE_BYTES - 2 * slot);
-            // Records of `entries` end their fixed columns here; the second is the int of the index.
+            // A record of `entries` has this header and end of the fixed columns; its second column is the indexed int.
             if page[row..row + 4] == [0x10, 0, 0x38, 0] {
                 page[row + 12] ^= 0x40;
                 changed += 1;
@@ -341,7 +341,7 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
     let page = fs::read_to_string(folder.join("many.html"))?;
     let mut model = data(&page)?;
     ensure(model["findings"]["count"].as_u64() > Some(60_000), model["findings"]["count"].to_string())?;
-    // The same with very many objects, of which each has a few.
+    // The same page with very many objects that have a few findings each.
     let place = &model["findings"]["places"][0];
     let few = |at: usize| {
         let mut place = place.clone();
@@ -367,14 +367,14 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
             let height = session.value("document.documentElement.scrollHeight")?;
             ensure(height.as_u64() < Some(most), format!("{name} at {screen:?}: {height} pixels high"))?;
         }
-        // Open is only what has three places or fewer.
+        // Only groups with at most three places are open.
         let open = "[...document.querySelectorAll('#places > details[open] > summary .n')].map(one => parseInt(one.textContent.replaceAll(',', '')))";
         let open = session.value(open)?;
         let counts: Vec<u64> = open.as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
         ensure(counts.iter().all(|count| *count <= 3), format!("{name}: {counts:?} are open"))?;
         ensure(counts.is_empty() == (name == "many.html"), format!("{name}: {counts:?} are open"))?;
     }
-    // What is folded is there.
+    // Collapsed places are on the page, too.
     let all = "(document.querySelector('#places > details:last-child > summary').click(), true)";
     session.value(all)?;
     let count = "document.querySelectorAll('#places > details, #places > details:last-child > div > details').length === 501 || null";
@@ -393,7 +393,7 @@ fn of_checkpoints(folder: &Path) -> Result<(), Failed> {
     let mut session = open(folder)?;
     for name in ["story.html", "log.html"] {
         holds(&mut session, &file(folder, name, IS_THERE))?;
-        // A third of the cells of a heat map is in use, and each can be seen.
+        // A third of the cells of a heat map is used, and all of them are visible.
         let cells = "[...document.querySelectorAll('.heat')].map(map => [map.querySelectorAll('i[title]').length, map.querySelectorAll('i').length, \
                      Math.min(...[...map.querySelectorAll('i')].map(cell => cell.clientWidth))])";
         let maps = session.value(cells)?;
@@ -447,7 +447,7 @@ fn of_histories(folder: &Path) -> Result<(), Failed> {
     sorts(&mut session, &estate)
 }
 
-/// The heads sort, on a phone the list beside the filter does.
+/// Column headings sort the table; on a phone, the list beside the filter does.
 fn sorts(session: &mut Session, estate: &Page<'_>) -> Result<(), Failed> {
     let order =
         "[...document.querySelectorAll('#estate tbody tr')].map(row => row.querySelector('.state').textContent)";
@@ -472,7 +472,7 @@ fn sorts(session: &mut Session, estate: &Page<'_>) -> Result<(), Failed> {
         }
         ensure(seen[0] != seen[1], format!("column {head} does not sort: {seen:?}"))?;
     }
-    // Open findings: most first.
+    // The column of open findings sorts the largest number first.
     session.value("document.querySelectorAll('#estate th button')[3].click(), true")?;
     ensure(session.value(order)? == json!(["corrupt", "sound"]), "most findings first")?;
     session.show(&estate.url, (390, false))?;
@@ -507,13 +507,13 @@ fn of_servers(folder: &Path) -> Result<(), Failed> {
     ] {
         holds(&mut session, &Page { name: &page.url.clone(), ..page })?;
     }
-    // A check that takes longer than this.
+    // A check that takes longer than this test.
     let slow = Slow::start(folder, "slow", "500KB")?;
     let running = waited(|| {
         let first = server.model("/")?["estate"]["running"][0].clone();
         Ok(Some(first).filter(|first| first["done"].as_u64() > Some(0)))
     })?;
-    // It is read again and again: what was loaded is still of this server.
+    // The page reloads itself, and everything it loads comes from this server.
     let number = running["id"].to_string();
     for path in [format!("/running/{number}"), "/".to_owned()] {
         for screen in SCREENS {

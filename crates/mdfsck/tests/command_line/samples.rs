@@ -1,4 +1,4 @@
-//! The samples say what this program understands: `samples/test` runs their commands with it.
+//! The samples use options and fields that this program has: `samples/test` runs their commands.
 
 use std::path::Path;
 use std::process::Command;

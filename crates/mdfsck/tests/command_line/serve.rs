@@ -1,4 +1,4 @@
-//! `mdfsck serve`: the pages of a history for a browser, and that nobody gets anything else out of it.
+//! `mdfsck serve`: the pages of a history in a browser, and requests that must not get anything else.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -29,7 +29,7 @@ pub(super) fn with_servers() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// What needs a browser.
+/// Tests that need a browser.
 pub(super) fn in_a_browser() -> Vec<Trial> {
     let name = "a browser clicks from the estate of a server to the bytes of a damaged page, at 400 pixels and on a dark screen";
     vec![needs(&[("chromium", Browser::find().is_some())], name, clicks)]
@@ -38,9 +38,9 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
 pub(super) struct Server {
     child: Child,
     pub(super) port: u16,
-    /// The token to read.
+    /// The token for reading.
     cookie: Option<String>,
-    /// The token to acknowledge.
+    /// The token for acknowledging.
     token: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Server {
         Ok(Self { child, port, cookie, token })
     }
 
-    /// What a browser is given: the address of a path, with the token.
+    /// The address of a path with the token, for a browser.
     pub(super) fn url(&self, path: &str) -> String {
         let token = self.cookie.as_ref().map(|token| format!("?token={token}")).unwrap_or_default();
         format!("http://127.0.0.1:{}{path}{token}", self.port)
@@ -76,10 +76,10 @@ impl Server {
         Ok(stream)
     }
 
-    /// What these bytes are answered with, and nothing else: the connection may also just end.
+    /// The answer to these bytes; empty if the connection just ends.
     fn raw(&self, request: &[u8]) -> Result<Vec<u8>, Failed> {
         let mut stream = self.connect()?;
-        // It may be refused before all of it is sent.
+        // The server may refuse the request before all of it is sent.
         let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -122,7 +122,7 @@ impl Drop for Server {
     }
 }
 
-/// A port is there for every user of the machine: who has not the address that was printed reads nothing, whatever it is.
+/// Every user of the machine can connect to the port: without the printed address, all requests are refused.
 fn token(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     let server = Server::start(folder, &[])?;
@@ -209,7 +209,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         let (status, body) = server.get(target)?;
         ensure(matches!(status, 404 | 405) && !body.contains("SQLite"), format!("{target}: {status}"))?;
     }
-    // A page elsewhere has no process started here; a link there may be followed.
+    // A foreign page must not start a process here by embedding a page, but may link to it.
     ensure(
         server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n", "")?.0 == 403,
         "a picture",
@@ -218,7 +218,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", "")?.0 == 200,
         "a link",
     )?;
-    // One connection, several requests.
+    // Several requests on one connection.
     let cookie = format!("Cookie: mdfsck_{}={}\r\n", server.port, server.cookie.as_deref().unwrap_or_default());
     let one = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{cookie}\r\n", server.port);
     let last = one.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
@@ -227,7 +227,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     server.lives()
 }
 
-/// Numbers that are the same in every run.
+/// Random numbers that are the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -241,7 +241,7 @@ impl Random {
     }
 }
 
-/// A request that no browser sends, by its number.
+/// A request that no browser sends, chosen by `number`.
 fn hostile(number: u64, port: u16) -> Vec<u8> {
     let mut random = Random(number);
     let climbs = [
@@ -278,17 +278,17 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
     let version = random.of(&["HTTP/1.1", "HTTP/1.0", "HTTP/9.9", "HTTP/2.0", "", "http/1.1", "HTTP/1.1 "]);
     let host = format!("127.0.0.1:{port}");
     let mut request = match number % 10 {
-        // Paths that climb.
+        // Paths with `..` and similar parts.
         0..4 => format!("GET {} HTTP/1.1\r\nHost: {host}\r\n\r\n", random.of(&climbs)).into_bytes(),
-        // Nothing but bytes.
+        // Random bytes.
         4 => (0..random.below(3000)).map(|_| random.below(256) as u8).collect(),
-        // Heads that have no end.
+        // Heads without an end.
         5 => {
             let header =
                 random.of(&["a: b\r\n", "Cookie: x\r\n", "x", ": \r\n", "Host: 127.0.0.1\r\n", "\u{e9}: \u{e9}\r\n"]);
             format!("GET / HTTP/1.1\r\nHost: {host}\r\n{}", header.repeat(random.below(20_000) as usize)).into_bytes()
         }
-        // Bodies that are not as long as they say, or much too long.
+        // Bodies with a wrong length, or much too long.
         6 => {
             let length = random.of(&[
                 "5",
@@ -306,7 +306,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
             format!("POST /acknowledge/1 HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n{body}")
                 .into_bytes()
         }
-        // Headers that are read in different ways.
+        // Headers that implementations interpret differently.
         7 => {
             let header = random.of(&[
                 "Transfer-Encoding: chunked",
@@ -323,7 +323,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
             ]);
             format!("{method} {} HTTP/1.1\r\nHost: {host}\r\n{header}\r\n\r\n", random.of(&climbs)).into_bytes()
         }
-        // Targets that are huge.
+        // Huge targets.
         8 => {
             let part = random.of(&["a", "../", "%2e%2e%2f", "/", "1", "\u{202e}", "%"]);
             format!("GET /{} HTTP/1.1\r\nHost: {host}\r\n\r\n", part.repeat(random.below(100_000) as usize))
@@ -331,7 +331,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
         }
         _ => format!("{method} {} {version}\r\nHost: {host}\r\n\r\n", random.of(&climbs)).into_bytes(),
     };
-    // Some with bytes that were changed, or that end early.
+    // Changes some bytes, or cuts the request.
     for _ in 0..random.below(4) {
         let at = random.below(request.len().max(1) as u64) as usize;
         if let Some(byte) = request.get_mut(at) {
@@ -344,10 +344,10 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
     request
 }
 
-/// What must not be in an answer.
+/// A text that no answer may contain.
 const CANARY: &str = "mdfsck-canary-7f3a";
 
-/// All that a history holds, whichever of its files it is in.
+/// All rows of a history.
 fn rows(folder: &Path) -> Result<Vec<String>, Failed> {
     let connection = rusqlite::Connection::open(folder.join("h.db"))?;
     let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?;
@@ -393,7 +393,7 @@ fn hostile_requests(folder: &Path) -> Result<(), Failed> {
 fn slow_clients(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     let mut server = Server::start(folder, &[])?;
-    // A page of megabytes, which no buffer of the system takes.
+    // A page of megabytes, larger than the buffers of the system.
     change(
         folder,
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
@@ -401,7 +401,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
     )?;
     let bytes = server.get("/")?.1.len();
     ensure(bytes > 2_000_000, format!("{bytes} bytes"))?;
-    // Some begin a request and never end it, some send nothing, some take no answer.
+    // Some clients begin a request and never end it, some send nothing, some do not read the answer.
     let mut slow = Vec::new();
     for number in 0..45 {
         let mut stream = server.connect()?;
@@ -414,7 +414,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
         slow.push(stream);
     }
     let trickle: Vec<TcpStream> = slow.iter().step_by(3).map(TcpStream::try_clone).collect::<Result<_, _>>()?;
-    // They go on until somebody else was answered.
+    // They continue until another client has got its answer.
     let is_answered = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -429,7 +429,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
         is_answered.store(true, Ordering::Relaxed);
         lives
     })?;
-    // None of them is still served.
+    // None of them is served any more.
     let mut last = Vec::new();
     let _ = slow[0].read_to_end(&mut last);
     ensure(last.is_empty() || text(&last).starts_with("HTTP/1.1 408"), text(&last))?;
@@ -491,7 +491,7 @@ fn other_files(folder: &Path) -> Result<(), Failed> {
         ensure(status == 200 && page.contains("By hand: mdfsck page "), page.clone())?;
         ensure(!page.contains(CANARY) && !page.contains("root:") && !page.contains("Usage:"), page)?;
     }
-    // The same path on another machine is another file.
+    // The history names a path on another machine, or a file that now belongs to another database.
     let whole = folder.join("hurt/orders.mdf").display().to_string().replace('\'', "''");
     change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
     let here = server.get("/page/1")?.1;
@@ -533,7 +533,7 @@ fn changes(folder: &Path) -> Result<(), Failed> {
     change(folder, "DELETE FROM lease")?;
     thread::sleep(Duration::from_millis(1100));
     ensure(under_way(&server)?.is_null(), "it has ended")?;
-    // Another file in its place.
+    // Another history replaces the file.
     ensure(mdfsck(folder, &["check", "other", "--history", "new.db"]).status.code() == Some(0), "check")?;
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(folder.join(format!("h.db{suffix}")));
@@ -546,7 +546,7 @@ fn changes(folder: &Path) -> Result<(), Failed> {
     ensure(status == 500 && page.contains("no such history"), page)
 }
 
-/// A check that takes some seconds, because it reads slowly.
+/// A check with a low read rate, so that it takes some seconds.
 pub(super) struct Slow(Child);
 
 impl Slow {
@@ -579,7 +579,7 @@ impl Drop for Slow {
     }
 }
 
-/// What `seen` returns once that is something.
+/// Calls `seen` until it returns a value, and returns that value.
 pub(super) fn waited<T>(mut seen: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(60) {
@@ -600,7 +600,7 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         Ok(Some(model).filter(|running| !running.is_null()))
     };
     ensure(running("/", "estate")?.is_none(), "nothing is under way")?;
-    // It takes forty seconds, and is killed long before.
+    // The check would take forty seconds, and is killed long before.
     let slow = Slow::start(folder, "slow", "1MB")?;
     let first = waited(|| Ok(running("/", "estate")?.filter(|first| first["done"].as_u64() > Some(0))))?;
     ensure(first["phase"] == "reading pages" && first["is_stopped"] == false, first.to_string())?;
@@ -614,22 +614,22 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         let is_later = later["done"].as_u64() > first["done"].as_u64();
         Ok(Some(later).filter(|_| is_later && curves >= if cfg!(target_os = "linux") { 4 } else { 2 }))
     })?;
-    // The map has all pages of the file, and fills up from its start.
+    // The map covers all pages of the file, and fills up from its start.
     let ranges = later["files"][0]["ranges"].as_array().ok_or("no map")?;
     let pages: u64 = ranges.iter().filter_map(|range| range[0].as_u64()).sum();
     ensure(later["files"][0]["pages"].as_u64() == Some(pages) && ranges[0][1] == 2, later.to_string())?;
     ensure(ranges.last().is_some_and(|last| last[1] == 0), later.to_string())?;
-    // A lab database belongs to the family of the others.
+    // All databases of the lab have the same family.
     let database = format!("/database/{}", later["database"]);
     ensure(running(&database, "database")?.is_some_and(|here| here["id"] == *id), "the page of the database")?;
-    // A check that is killed stays, as one that stopped.
+    // A killed check stays on the page as a stopped one.
     drop(slow);
     let long_ago = "UPDATE progress SET heartbeat = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-300 seconds')";
     change(folder, long_ago)?;
     thread::sleep(Duration::from_millis(1100));
     let stopped = running("/", "estate")?.ok_or("it was forgotten")?;
     ensure(stopped["is_stopped"] == true && stopped["id"] == *id, stopped.to_string())?;
-    // Another check of the same files takes its place, and its own goes with it.
+    // A later check of the same files replaces this entry, and removes its own at its end.
     let (status, out, error) = Slow::start(folder, "slow", "12MB")?.end()?;
     ensure(status == Some(0) && error.is_empty(), error)?;
     let quick = text(&mdfsck(folder, &["check", "slow"]).stdout);
@@ -644,7 +644,7 @@ fn notes_that_fail(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     ensure(mdfsck(folder, &["lab", "new", "slow", "--size", "40MB", "--seed", "5"]).status.success(), "lab new")?;
     let quick = text(&mdfsck(folder, &["check", "slow"]).stdout);
-    // Locked by another program while the check runs.
+    // Another program locks the history during the check.
     let other = rusqlite::Connection::open(folder.join("h.db"))?;
     let slow = Slow::start(folder, "slow", "12MB")?;
     other.execute_batch("BEGIN IMMEDIATE")?;
@@ -652,7 +652,7 @@ fn notes_that_fail(folder: &Path) -> Result<(), Failed> {
     other.execute_batch("COMMIT")?;
     let (status, out, error) = slow.end()?;
     ensure(status == Some(0) && out == quick && error.is_empty(), error)?;
-    // Damaged while the check runs.
+    // The history is damaged during the check.
     let slow = Slow::start(folder, "slow", "8MB")?;
     let under_way = "SELECT count(*) FROM progress";
     waited(|| {
@@ -697,7 +697,7 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
     for (width, is_dark) in [(400, false), (400, true), (1100, false)] {
         session.show(&url, (width, is_dark))?;
         let fits = |session: &mut Session| -> Result<(), Failed> {
-            // With its style.
+            // Waits until the style is loaded.
             session.value("document.readyState === 'complete' || null")?;
             let wide = session.value("document.documentElement.scrollWidth")?;
             ensure(wide.as_u64() <= Some(width.into()), format!("{wide} pixels wide"))?;
@@ -706,7 +706,7 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
         session.value("document.documentElement.dataset.ready")?;
         fits(&mut session)?;
         ensure(session.value("document.querySelector('.state').textContent")? == "corrupt", "the worst is the first")?;
-        // What is typed leaves the databases that have it.
+        // Typing a text hides the databases without it.
         let shown = "(()=>{const box=document.getElementById('filter');box.value='SOUND';box.dispatchEvent(new Event('input'));\
                      const shown=[...document.querySelectorAll('#estate tr:not(.heads)')].filter(row=>!row.hidden).length;box.value='';\
                      box.dispatchEvent(new Event('input'));return shown})()";

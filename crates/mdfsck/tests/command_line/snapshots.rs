@@ -1,4 +1,4 @@
-//! Database snapshots: laid over the files of their database they are checked as what it was at that moment.
+//! Database snapshots: a snapshot over the files of its database is checked as the database at the time of the snapshot.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,7 +10,7 @@ use libtest_mimic::Failed;
 
 use super::{Test, ensure, mdfsck, refused, refused_by_usage, text};
 
-/// The file of the snapshot, and the files of its database as they are later.
+/// The file of the snapshot, and the file of its database as it is later.
 const SNAPSHOT: &str = "snap/workload.recovered.ss";
 const LATER: &str = "later/workload.mdf";
 
@@ -25,7 +25,7 @@ pub(crate) fn with_snapshots() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// A database at two moments, and the snapshot of the first one.
+/// Makes a database at two points in time, and the snapshot of the first one.
 fn moments(folder: &Path) -> Result<(), Failed> {
     for (name, records) in [("then", "150"), ("later", "600")] {
         let options = ["--seed", "5", "--rows", "100", "--after", records, "--flush", "all"];
@@ -42,14 +42,14 @@ fn moments(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A page of a file.
+/// Reads a page of a file.
 fn page(file: &Path, number: u64) -> Result<[u8; PAGE_BYTES], Failed> {
     let mut bytes = [0; PAGE_BYTES];
     File::open(file)?.read_exact_at(&mut bytes, number * PAGE_BYTES as u64)?;
     Ok(bytes)
 }
 
-/// Puts a page into a file.
+/// Writes a page to a file.
 fn put(file: &Path, number: u64, bytes: &[u8]) -> Result<(), Failed> {
     Ok(File::options().write(true).open(file)?.write_all_at(bytes, number * PAGE_BYTES as u64)?)
 }
@@ -74,7 +74,7 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
         ensure(said.contains("laid over later/workload.mdf") && !said.contains("shut down"), said)?;
     }
     let first = mdfsck(folder, &["check", "first"]);
-    // Not the database as it is: that has other rows.
+    // The current database has other rows.
     let later = mdfsck(folder, &["check", "--no-log", "later"]);
     ensure(later.stdout != first.stdout, "the moments differ")?;
     let plan = mdfsck(folder, &["plan", SNAPSHOT, LATER, "--dir", "plan", "--task-size", "3MB"]);
@@ -84,7 +84,7 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
     ensure(done.status.success() && missing.trim() != "1", text(&done.stderr))?;
     let merged = mdfsck(folder, &["merge", "plan"]);
     ensure(merged.stdout == first.stdout, text(&merged.stdout))?;
-    // Only once all of it was read a window says so.
+    // The window reads everything, so it ends with status 0.
     let window = ["check", SNAPSHOT, LATER, "--window", "1h", "--history", "h.db", "--image", "monday"];
     let window = mdfsck(folder, &window);
     ensure(window.status.code() == Some(0), text(&window.stderr))?;
@@ -107,22 +107,22 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
 fn recognised(folder: &Path) -> Result<(), Failed> {
     moments(folder)?;
     let first = mdfsck(folder, &["check", "first"]);
-    // The hole of a snapshot covers maps that no data file lacks.
+    // The maps are in a hole of the file, which shows that it is a snapshot.
     fs::rename(folder.join(SNAPSHOT), folder.join("monday.mdf"))?;
     refused(&mdfsck(folder, &["check", "monday.mdf"]), 4, &["monday.mdf", "a database snapshot", "data file 1"])?;
     let laid = mdfsck(folder, &["check", "monday.mdf", LATER]);
     ensure(laid.stdout == first.stdout, text(&laid.stdout))?;
-    // In a folder it is passed over, and said how it is checked.
+    // In a folder it is skipped, and the message says how to check it.
     let alone = mdfsck(folder, &["check", "later"]);
     fs::rename(folder.join("monday.mdf"), folder.join("later/monday.mdf"))?;
     let beside = mdfsck(folder, &["check", "later"]);
     let said = text(&beside.stderr);
     let command = "'mdfsck check later/monday.mdf later/workload.mdf'";
     ensure(beside.stdout == alone.stdout && said.contains("passed over") && said.contains(command), said)?;
-    // One that is named is meant, also with its folder.
+    // A named snapshot is checked, also if its folder has other files.
     let laid = mdfsck(folder, &["check", "later/monday.mdf", "later/workload.mdf"]);
     ensure(laid.stdout == first.stdout, text(&laid.stdout))?;
-    // A sparse copy of a whole file is no snapshot.
+    // A sparse copy of a complete file is not a snapshot.
     let whole = fs::read(folder.join(LATER))?;
     let sparse = File::create(folder.join("sparse.mdf"))?;
     sparse.set_len(whole.len() as u64)?;
@@ -143,22 +143,22 @@ fn refused_snapshots(folder: &Path) -> Result<(), Failed> {
     refused_by_usage(&mdfsck(folder, &["audit", SNAPSHOT, LATER]), &["a snapshot has none"])?;
     fs::write(folder.join("lost.ss"), fs::read(folder.join(SNAPSHOT))?)?;
     refused(&mdfsck(folder, &["check", "lost.ss", LATER]), 4, &["lost.ss", "lost its holes"])?;
-    // Also where the maps are there, and only the base shows what is missing.
+    // Also if its maps are complete, and only the base shows which pages are missing.
     let mut full = fs::read(folder.join("first/workload.recovered.mdf"))?;
     full[200 * PAGE_BYTES..210 * PAGE_BYTES].fill(0);
     fs::write(folder.join("full.ss"), &full)?;
     refused(&mdfsck(folder, &["check", "full.ss", LATER]), 4, &["full.ss", "lost its holes"])?;
-    // A file that was cut is not what the snapshot was made of.
+    // A cut file cannot be the base of the snapshot.
     let cut = fs::read(folder.join(LATER))?;
     fs::write(folder.join("cut.mdf"), &cut[..cut.len() / 2])?;
     refused(&mdfsck(folder, &["check", SNAPSHOT, "cut.mdf"]), 4, &["cut.mdf", "is shorter than"])?;
-    // The database of another binding is not its base.
+    // A database with another binding GUID is not its base.
     ensure(mdfsck(folder, &["lab", "new", "other", "--size", "2MB"]).status.success(), "lab new")?;
     let other = mdfsck(folder, &["check", SNAPSHOT, "other"]);
     ensure(text(&other.stdout).contains("NOT CHECKED"), text(&other.stdout))
 }
 
-/// A page of a table that the snapshot has a copy of.
+/// A page of a table that is copied to the snapshot.
 fn copied_page(folder: &Path) -> Result<u64, Failed> {
     let (snapshot, later) = (folder.join(SNAPSHOT), folder.join(LATER));
     let pages = fs::metadata(&snapshot)?.len() / PAGE_BYTES as u64;
@@ -192,7 +192,7 @@ fn newer_page(folder: &Path) -> Result<(), Failed> {
 fn damaged(folder: &Path) -> Result<(), Failed> {
     moments(folder)?;
     let number = copied_page(folder)?;
-    // In the database such a page is not the snapshot's, and in the snapshot it is.
+    // Damage of the page in the database is ignored, since the snapshot has its own copy; damage of that copy is found.
     let (own, later) = (page(&folder.join(SNAPSHOT), number)?, page(&folder.join(LATER), number)?);
     let flipped = |mut bytes: [u8; PAGE_BYTES]| {
         bytes[4000] ^= 1;
@@ -207,7 +207,7 @@ fn damaged(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code().is_some_and(|code| code & 1 != 0), text(&output.stdout))?;
     ensure(text(&output.stdout).contains(&place), text(&output.stdout))?;
     put(&folder.join(SNAPSHOT), number, &own)?;
-    // A page that did not change since.
+    // A page that has not changed since the snapshot.
     let shared = (100..1200).find(|&number| {
         let own = page(&folder.join(SNAPSHOT), number).unwrap_or([1; PAGE_BYTES]);
         let later = page(&folder.join(LATER), number).unwrap_or([0; PAGE_BYTES]);

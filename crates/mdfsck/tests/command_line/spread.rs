@@ -1,5 +1,5 @@
-//! `mdfsck plan`, `task` and `merge`: whatever the split, the results are those of `mdfsck check`; and whatever is wrong with a plan
-//! or a part, nothing is printed that looks like results.
+//! `mdfsck plan`, `task` and `merge`: with every split, the results are those of `mdfsck check`; and with a bad plan or part,
+//! nothing is printed that looks like results.
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -33,10 +33,10 @@ pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The options of check that must give the same bytes. Statistics and the summary say what a run cost.
+/// Formats in which the bytes must be the same, apart from statistics and summary, which have the cost of a run.
 const FORMATS: [&[&str]; 3] = [&["--format", "text"], &["--format", "json"], &["--tableresults"]];
 
-/// What is printed, without what a run cost.
+/// The output without the cost of a run.
 fn results(output: &Output) -> String {
     let stdout = text(&output.stdout);
     let kept = stdout
@@ -45,7 +45,7 @@ fn results(output: &Output) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// The summary without what a run cost.
+/// The summary without the cost of the run.
 fn summary(output: &Output) -> Option<serde_json::Value> {
     let stdout = text(&output.stdout);
     let mut summary: serde_json::Value = serde_json::from_str(stdout.lines().last()?).ok()?;
@@ -61,14 +61,14 @@ fn done(output: &Output) -> Result<String, Failed> {
     Ok(text(&output.stdout))
 }
 
-/// Makes a plan; returns how many tasks it has.
+/// Makes a plan; returns the number of its tasks.
 fn plan(folder: &Path, name: &str, arguments: &[&str]) -> Result<u32, Failed> {
     let made = mdfsck(folder, &[&["plan", "--dir", name, "--json"], arguments].concat());
     let made: serde_json::Value = serde_json::from_str(&done(&made)?)?;
     Ok(u32::try_from(made["tasks"].as_u64().ok_or("no number of tasks")?)?)
 }
 
-/// Carries all tasks out, in an order that is not theirs, several in a process.
+/// Runs all tasks in another order, several in one process.
 fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
     let mut ids: Vec<String> = (0..tasks).map(|id| id.to_string()).collect();
     ids.reverse();
@@ -79,7 +79,8 @@ fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether a plan over `paths` gives what a check of them gives. Paths are absolute, as plans have them.
+/// Requires that a plan over `paths` gives the same results as a check of them; returns the number of tasks. Paths are absolute, as
+/// in plans.
 fn same(folder: &Path, paths: &[&str], options: &[&str], task_size: &str) -> Result<u32, Failed> {
     let absolute: Vec<String> = paths.iter().map(|path| folder.join(path).display().to_string()).collect();
     let absolute: Vec<&str> = absolute.iter().map(String::as_str).collect();
@@ -142,7 +143,7 @@ fn backups(folder: &Path) -> Result<(), Failed> {
     for name in ["plain", "striped", "compressed", "differential"] {
         same(folder, &[name], &[], "1MB")?;
         same(folder, &[name], &["--physical-only"], "1GB")?;
-        // A container with damage around its pages too.
+        // Also with damage in the container, around the pages.
         let some =
             fs::read_dir(folder.join(name))?.find_map(|entry| entry.ok().map(|entry| entry.path())).ok_or("a file")?;
         let mut bytes = fs::read(&some)?;
@@ -186,7 +187,7 @@ fn crashed(folder: &Path) -> Result<(), Failed> {
     same(folder, &files, &["--no-log"], "1MB")?;
     let data: Vec<&str> = files.iter().copied().filter(|name| name.ends_with(".mdf")).collect();
     same(folder, &data, &[], "1MB")?;
-    // A write that was lost: an older page behind a good checksum is found by comparison with the log.
+    // A lost write: an older page with a valid checksum, found by comparison with the log.
     lab(folder, &["new", "in-log", "--size", "2MB", "--in-log", "2"])?;
     same(folder, &["in-log"], &[], "1MB").map(drop)
 }
@@ -196,7 +197,7 @@ fn restores(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(folder.join("chain/truth.json"))?;
     same(folder, &["chain"], &[], "1MB")?;
     same(folder, &["chain"], &["--stop-at", "2090-01-01"], "1MB")?;
-    // Two sets of one database: the newest is chosen, whatever comes later.
+    // Several sets of one database: the newest is chosen, also if others follow later.
     lab(folder, &["new", "sound", "--size", "2MB"])?;
     lab(folder, &["backup", "sound", "-o", "several", "--sets", "3"])?;
     same(folder, &["several"], &[], "1MB")?;
@@ -205,7 +206,7 @@ fn restores(folder: &Path) -> Result<(), Failed> {
     same(folder, &[&file], &["--set", "2"], "1MB").map(drop)
 }
 
-/// A merge that leaves second looks to tasks, until it prints results; how many tasks each round had.
+/// Merges with second looks left to tasks until there are results; returns these and the number of tasks in each round.
 fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Output, Vec<u64>), Failed> {
     let mut rounds = Vec::new();
     loop {
@@ -218,7 +219,7 @@ fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Outpu
         ensure(line["kind"] == "round" && line["why"] == "index rows", format!("{line}"))?;
         ensure(line["round"] == rounds.len() as u64 + 1 && line["bytes"].as_u64() > Some(8192), format!("{line}"))?;
         let tasks = line["tasks"].as_u64().ok_or("tasks")?;
-        // Until they are carried out nothing goes on, and nothing is asked again.
+        // Until the tasks are done, merge is refused, and asks no further question.
         refused(&mdfsck(folder, &["merge", name, "--local-limit", "0"]), 8, &["parts missing: 0"])?;
         let status: serde_json::Value = serde_json::from_str(&done(&mdfsck(folder, &["plan", "--status", name]))?)?;
         ensure(status["round"] == line["round"] && status["tasks"] == line["tasks"], format!("{status}"))?;
@@ -237,7 +238,7 @@ fn rounds(folder: &Path) -> Result<(), Failed> {
         let name = format!("lost-{seed}");
         lab(folder, &["damage", "sound", "-o", &name, "--kind", "lost-write", "--seed", seed])?;
     }
-    // Both: an index that does not fit its table, and pages that are damaged besides.
+    // An index that does not match its table, and other damaged pages as well.
     lab(folder, &["damage", "lost-1", "-o", "both", "--kind", "bit-rot"])?;
     lab(folder, &["backup", "lost-1", "-o", "backup", "--stripes", "2"])?;
     let mut all = 0;
@@ -254,14 +255,14 @@ fn rounds(folder: &Path) -> Result<(), Failed> {
             let has_rows = results(&expected).contains("\"message\":8951") || results(&expected).contains("8951");
             ensure(rounds.len() == if has_rows { 2 } else { 0 }, format!("{name} {size}: {rounds:?} {has_rows}"))?;
             all += rounds.len();
-            // What was asked is answered for any merge.
+            // The answers can be used by any later merge.
             let text = mdfsck(folder, &["merge", &plan_name, "--format", "text"]);
             let expected = mdfsck(folder, &["check", &absolute(name), "--format", "text"]);
             ensure(results(&text) == results(&expected), format!("{name} {size}"))?;
         }
     }
     ensure(all >= 8, format!("{all} rounds"))?;
-    // An answer that is damaged or missing is told from one that is not.
+    // A damaged or missing answer is detected.
     let answer = folder.join("plan-lost-1-1MB/parts/1-00000.part");
     let bytes = fs::read(&answer)?;
     let refused_now = |words: &[&str]| refused(&mdfsck(folder, &["merge", "plan-lost-1-1MB"]), 8, words);
@@ -300,7 +301,7 @@ fn lost_in_rounds(folder: &Path) -> Result<(), Failed> {
         }
         rounds += 1;
         let of_newest = missing()?;
-        // Lost after the newest round was asked.
+        // A part is lost after the newest round was written.
         for (round, task) in [(0u32, 5u32), (1, 0)].into_iter().take(rounds) {
             let path = folder.join(format!("p/parts/{round}-{task:05}.part"));
             let bytes = fs::read(&path)?;
@@ -324,7 +325,7 @@ fn lost_in_rounds(folder: &Path) -> Result<(), Failed> {
     ensure(results(&merged) == results(&expected), "the same results")
 }
 
-/// A small plan with all its parts, four or more.
+/// Makes a small plan with all its parts, four or more.
 fn small(folder: &Path) -> Result<u32, Failed> {
     lab(folder, &["new", "d", "--size", "5MB"])?;
     let tasks = plan(folder, "p", &["d", "--task-size", "1MB"])?;
@@ -345,20 +346,20 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     refused(&page, 8, &["--html p/key", "in the folder of the plan"])?;
     let (first, second) = (part(folder, "p", 0), part(folder, "p", 1));
     let bytes = fs::read(&first)?;
-    // Missing.
+    // Two parts are missing.
     fs::rename(&first, folder.join("kept"))?;
     fs::rename(&second, folder.join("kept2"))?;
     refused(&merge(), 8, &["parts missing: 0,1 ", &format!("(2 of {tasks})"), "mdfsck task", "p 0,1"])?;
     fs::rename(folder.join("kept"), &first)?;
     fs::rename(folder.join("kept2"), &second)?;
-    // What a killed task leaves is no part.
+    // The temporary file of a killed task is not a part.
     fs::write(folder.join("p/parts/.0-00000.part.x1y2.tmp"), b"half")?;
     done(&merge())?;
-    // Twice and equal.
+    // Two equal parts of one task.
     let again = folder.join("p/parts/again.part");
     fs::copy(&first, &again)?;
     done(&merge())?;
-    // Twice and different: what another machine read of the page, with a sound part.
+    // A second, different part of the task, made by the plan of another database.
     let other = folder.join("other");
     fs::create_dir(&other)?;
     lab(&other, &["new", "d", "--size", "5MB", "--seed", "2"])?;
@@ -367,13 +368,13 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     fs::copy(part(&other, "p", 0), &again)?;
     refused(&merge(), 8, &["again.part", "is a part of another plan", "remove it"])?;
     fs::remove_file(&again)?;
-    // A part of one task under the name of another.
+    // A part under the name of another task.
     fs::copy(&first, &second)?;
     refused(&merge(), 8, &["parts missing: 1 ", &format!("(1 of {tasks})")])?;
     let one_more = mdfsck(folder, &["task", "p", "1"]);
     done(&one_more)?;
     done(&merge())?;
-    // No part at all, and one that something follows.
+    // A file that is not a part, a part with bytes after its end, and an empty file.
     for (wrong, words) in [
         (b"notes".repeat(100), &["0-00000.part", "is not a part"][..]),
         ([&bytes[..], b"x"].concat(), &["0-00000.part", "is damaged: more follows its end", "run task 0 again"]),
@@ -385,11 +386,11 @@ fn guards(folder: &Path) -> Result<(), Failed> {
         let line: serde_json::Value = serde_json::from_str(text(&json.stdout).trim())?;
         ensure(line["kind"] == "error" && line["status"] == 8, format!("{line}"))?;
     }
-    // The task makes it good.
+    // Running the task again repairs it.
     fs::remove_file(&first)?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     ensure(fs::read(&first)? == bytes, "the same part")?;
-    // The plan, and then a part, are of another build of the program.
+    // The plan is of another build of the program.
     let file = folder.join("p/plan.json");
     let json = fs::read_to_string(&file)?;
     let at = json.find("\"build\": \"").ok_or("build")? + "\"build\": \"".len();
@@ -398,7 +399,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     for command in [&["merge", "p"][..], &["task", "p", "0"], &["plan", "--status", "p", "--missing"]] {
         refused(&mdfsck(folder, command), 8, &["made by mdfsck 9.9.9+other", "need the same mdfsck"])?;
     }
-    // A plan that was changed: its parts do not belong to it any more.
+    // After a change of the plan, its parts no longer belong to it.
     fs::write(&file, json.replace("\"noindex\": false", "\"noindex\": true"))?;
     refused(&merge(), 8, &[".part", "is damaged"])?;
     fs::write(&file, json.replace("\"v\": 1", "\"v\": 2"))?;
@@ -407,7 +408,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     refused(&merge(), 8, &["plan.json", "is damaged"])?;
     fs::write(&file, &json)?;
     done(&merge())?;
-    // Without its key, and with another.
+    // With another key, with a key of the wrong length, and without a key.
     let key = fs::read(folder.join("p/key"))?;
     fs::write(folder.join("p/key"), [7; 32])?;
     refused(&merge(), 8, &[".part", "is damaged"])?;
@@ -425,7 +426,7 @@ fn changed_parts(folder: &Path) -> Result<(), Failed> {
     carry_out(folder, "p", tasks)?;
     let path = part(folder, "p", 0);
     let whole = fs::read(&path)?;
-    // All kinds of places: what is refused there is refused everywhere, as tests of the library try.
+    // Samples all kinds of positions; tests of the library try every one.
     for at in (0..whole.len()).step_by(whole.len() / 40) {
         let mut changed = whole.clone();
         changed[at] ^= 1 << (at % 8);
@@ -450,7 +451,7 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
         refused(&mdfsck(folder, &["task", "p", "1"]), 8, &["maps.bin: is damaged: it", "make a new plan"])?;
         ensure(!part(folder, "p", 1).exists(), "no part")
     };
-    // The places of the pieces are at the end: those of common facts, of task 0, of task 1.
+    // The offsets of the pieces are at the end of the file: first that of the common piece, then those of the tasks.
     let tasks = plan(folder, "third", &["d", "--task-size", "1MB"])? as usize;
     let places = whole.len() - (tasks + 1) * 8;
     let place = |task: usize| -> Result<usize, Failed> {
@@ -458,7 +459,7 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
         let bytes = whole.get(at..at + 8).ok_or("places")?;
         Ok(usize::try_from(u64::from_le_bytes(bytes.try_into()?))?)
     };
-    // Whatever is changed of what this task reads, wherever it leads, it leaves no part.
+    // Any change in the bytes that this task reads must be detected, and the task must leave no part.
     let read = (place(0)?..place(1)?).step_by(13).chain((place(2)?..place(3)?).step_by(97));
     for at in read.chain(places..places + 8).chain(places + 16..places + 24) {
         let mut changed = whole.clone();
@@ -468,7 +469,7 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
     for length in (0..whole.len()).step_by(whole.len() / 20) {
         no_part(&whole[..length])?;
     }
-    // The maps of another plan, and those of another task of this one.
+    // The maps of another plan, and those of another task of this plan.
     no_part(&fs::read(folder.join("other/maps.bin"))?)?;
     let mut exchanged = whole.clone();
     exchanged.copy_within(places + 8..places + 16, places + 16);
@@ -497,12 +498,12 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     both(&["orders.mdf", "has been written to since the plan was made", "make a new plan"])?;
     put(&[&whole[..], &[0; 8192]].concat(), modified)?;
     both(&["orders.mdf", "has grown or shrunk"])?;
-    // With size and time as they were: a page of the catalog, and one of the maps.
+    // With unchanged size and time: a changed page of the catalog, then one of the maps.
     let mut changed = whole.clone();
     changed[9 * PAGE_BYTES + 100] ^= 1;
     put(&changed, modified)?;
     both(&["orders.mdf", "has changed since the plan was made"])?;
-    // A task has the maps from the plan: it is the merge that reads all of them again, such as the differential map.
+    // A task reads the maps of the plan; only merge reads all maps again, such as the differential map.
     let mut changed = whole.clone();
     changed[6 * PAGE_BYTES + 4000] ^= 1;
     put(&changed, modified)?;
@@ -532,7 +533,7 @@ fn rotten_since(folder: &Path) -> Result<(), Failed> {
         let file = folder.join(name).join("orders.mdf");
         let modified = fs::metadata(&file)?.modified()?;
         let whole = fs::read(&file)?;
-        // Pages of the levels above the leaf are read again, for the bounds of their keys; some others too.
+        // Merge reads pages above the leaf level again for the bounds of their keys, and a few others.
         let is_index = |page: &usize| whole.get(page * PAGE_BYTES + 1) == Some(&2);
         let pages = (150..whole.len() / PAGE_BYTES).filter(|page| is_index(page) || page % 37 == 0);
         let mut unread = 0;
@@ -543,7 +544,7 @@ fn rotten_since(folder: &Path) -> Result<(), Failed> {
             fs::File::options().write(true).open(&file)?.set_modified(modified)?;
             let merged = merge();
             if merged.status.code() == Some(4) {
-                // A page of the catalog: the plan is no longer that of these files.
+                // The page belongs to the catalog, so the plan no longer matches the files.
                 continue;
             }
             let known = findings(&expected);
@@ -585,7 +586,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     refused(&run(&["task", "whole", "first"]), 8, &["first: is not a list of numbers", "3,7-9"])?;
     refused(&run(&["task", "whole"]), 8, &["<ID>... is missing"])?;
     refused(&run(&["task", "whole", "0", "--memory", "1MB"]), 8, &["--memory 1 MB", "at least"])?;
-    // An empty folder is as good as none.
+    // An empty folder is accepted for a plan.
     fs::create_dir(folder.join("empty"))?;
     plan(folder, "empty", &["d"]).map(drop)
 }
@@ -601,10 +602,10 @@ fn status(folder: &Path) -> Result<(), Failed> {
     let state: serde_json::Value = serde_json::from_str(&state)?;
     ensure(state["kind"] == "plan_status" && state["tasks"] == tasks && state["done"] == 2, format!("{state}"))?;
     ensure(state["missing"][0] == 0 && state["missing"][1] == 3, format!("{state}"))?;
-    // What is listed is what a task takes.
+    // `task` accepts the printed list.
     done(&mdfsck(folder, &["task", "p", missing()?.trim()]))?;
     ensure(missing()? == "\n", missing()?)?;
-    // What is done is not done again, even where it could not be done any more.
+    // A finished task is not run again, so its part is not rewritten.
     let before = fs::metadata(part(folder, "p", 0))?.modified()?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     ensure(fs::metadata(part(folder, "p", 0))?.modified()? == before, "untouched")?;
@@ -644,7 +645,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
             .filter(|name| name.ends_with(".part"))
             .collect())
     };
-    // At many moments of a task that is slowed down.
+    // Kills a slow task at many instants.
     for round in 0..20u64 {
         let mut task = start(folder, &["task", "p", "0", "--io-limit", "40MB"])?;
         std::thread::sleep(Duration::from_millis(4 * round));
@@ -654,7 +655,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
             refused(&mdfsck(folder, &["merge", "p"]), 8, &["parts missing"])?;
         }
     }
-    // Two at once, and again: the bytes are those of one.
+    // Two processes run the same tasks at once, and one task runs again: the parts are the same.
     let mut both = [start(folder, &["task", "p", "0-1"])?, start(folder, &["task", "p", "0-1", "--maxdop", "1"])?];
     for task in &mut both {
         ensure(task.wait()?.success(), "both end well")?;
@@ -698,7 +699,7 @@ fn open_key(folder: &Path) -> Result<(), Failed> {
             text(&merged.stderr),
         )?;
     }
-    // It is in no other file.
+    // No other file contains the key.
     let key = fs::read(folder.join("p/key"))?;
     for file in ["p/plan.json", "p/parts/0-00000.part"] {
         let path = folder.join(file);

@@ -1,5 +1,5 @@
-//! What the tests of the plain commands are tried on: a database and a chain of backups of the lab, in every clone, and real ones where
-//! they are at hand.
+//! The databases and backups for the tests of the plain commands: a database and a chain of the lab, in every clone, and real ones
+//! if the corpus is installed.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -12,41 +12,41 @@ use lab::{SqlType, Version};
 use libtest_mimic::{Completion, Failed, Trial};
 use tempfile::TempDir;
 
-/// A test of a database that is in the folder as `a.mdf`.
+/// A test of a database, which is in the folder as `a.mdf`.
 pub(crate) type DatabaseTest = fn(&Path, &Database) -> Result<(), Failed>;
-/// A test of backups that are in the folder under the names of [`BACKUPS`].
+/// A test of backups, which are in the folder under the names of [`BACKUPS`].
 pub(crate) type BackupTest = fn(&Path, &Backups) -> Result<(), Failed>;
 
-/// A database, and where in it the tests find what they need.
+/// A database, and the values and places in it that the tests need.
 pub(crate) struct Database {
     pub(crate) name: &'static str,
-    /// Its internal version, and the product that writes it.
+    /// Its internal version, and the product of that version.
     pub(crate) version: (&'static str, &'static str),
     /// `dbi_verRDB` of its boot page.
     pub(crate) build: &'static str,
     /// A table.
     pub(crate) table: &'static str,
-    /// What CHECKDB prints of one of its tables.
+    /// The line that CHECKDB prints for one of its tables.
     pub(crate) rows: &'static str,
-    /// What CHECKIDENT adds for a table, and its column and greatest value.
+    /// The line that CHECKIDENT adds for a table, and the column and its greatest value.
     pub(crate) identity: (&'static str, &'static str, &'static str),
-    /// Its CHECK and FOREIGN KEY constraints; all of them are trusted.
+    /// The numbers of its CHECK and FOREIGN KEY constraints, all of which are trusted.
     pub(crate) constraints: (usize, usize),
-    /// An index on a computed column, as lint names it.
+    /// An index on a computed column, as printed by lint.
     pub(crate) on_computed: &'static str,
     /// The object ID of a table.
     pub(crate) object: i32,
-    /// A leaf of a B-tree that has neighbours on both sides, and whose parent is sound when `other` is damaged.
+    /// A leaf of a B-tree with neighbors on both sides, whose parent stays sound if `other` is damaged.
     pub(crate) leaf: usize,
-    /// A leaf of another one.
+    /// A leaf of another B-tree.
     pub(crate) other: usize,
-    /// Pages in use, of which every second one can be lost.
+    /// Pages in use, every second of which can be removed for a test.
     pub(crate) many: RangeInclusive<usize>,
     /// Four data pages with rows at offset 1000.
     pub(crate) rows_at: [usize; 4],
-    /// Two pages whose records have columns.
+    /// Two pages with records that have columns.
     pub(crate) records: [usize; 2],
-    /// Pages to which it can be cut so that data is lost.
+    /// A number of pages to which the file can be cut so that data is lost.
     pub(crate) cut: usize,
 }
 
@@ -73,7 +73,8 @@ const ADVENTURE_WORKS: Database = Database {
     cut: 600,
 };
 
-/// The database of the lab: `orders` with an identity, and without the long documents, which make it large. The
+/// The database of the lab: `orders` with an identity, without the long documents, which would make it large. Numbers of pages and
+/// rows follow from the description.
 /// numbers of pages and rows follow from the description.
 const OF_LAB: Database = Database {
     name: "sample",
@@ -98,7 +99,7 @@ const OF_LAB: Database = Database {
     cut: 760,
 };
 
-/// Data of the long table: it has some hundred pages.
+/// The amount of data of the longest table, which gives it some hundred pages.
 const BYTES: u64 = (8 << 20) + 2_000_000;
 
 fn description() -> Description {
@@ -114,7 +115,7 @@ fn description() -> Description {
     description
 }
 
-/// Its bytes: it is written once.
+/// The bytes of the database, written once.
 fn database_of_lab() -> Result<&'static [u8], Failed> {
     static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
     let write = || -> Result<Vec<u8>, Failed> {
@@ -131,7 +132,7 @@ pub(crate) struct Backups {
     pub(crate) name: &'static str,
     /// When the full backup, the last and the first log backup were finished.
     pub(crate) finished: [&'static str; 3],
-    /// Pages of its data file.
+    /// The number of pages of its data file.
     pub(crate) pages: usize,
 }
 
@@ -150,7 +151,7 @@ const CHAIN_OF_LAB: Backups = Backups {
 /// The names of the backups in the folder of a test.
 const BACKUPS: [&str; 5] = ["full.bak", "diff.bak", "log1.trn", "log2.trn", "log3.trn"];
 
-/// The bytes of each: they are written once.
+/// The bytes of each backup, written once.
 fn chain_of_lab() -> Result<&'static [Vec<u8>], Failed> {
     static BYTES: OnceLock<Result<Vec<Vec<u8>>, String>> = OnceLock::new();
     let write = || -> Result<Vec<Vec<u8>>, Failed> {
@@ -165,12 +166,12 @@ fn chain_of_lab() -> Result<&'static [Vec<u8>], Failed> {
     Ok(bytes.as_deref().map_err(Clone::clone)?)
 }
 
-/// A file or folder of the real ones.
+/// The path of a file or folder in the corpus of real files.
 pub(crate) fn corpus(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)
 }
 
-/// A test of the full tier, which is ignored where `path`, the real file or folder that it needs, is not at hand.
+/// A test of the full tier that needs `path`, a real file or folder, and is ignored if it is missing.
 pub(crate) fn of_real_files(
     name: impl Into<String>,
     path: PathBuf,
@@ -183,7 +184,7 @@ pub(crate) fn of_real_files(
     Trial::ignorable_test(name, run).with_ignored_flag(true)
 }
 
-/// Each test with the database of the lab, and with the real one, which a clone may not have.
+/// Each test twice: with the database of the lab, and with a real one, if it is installed.
 pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Trial> {
     let real = corpus("jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
     let mut trials = Vec::new();
@@ -203,7 +204,7 @@ pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Tr
     trials
 }
 
-/// Each test with the chain of the lab, and with the real one, which a clone may not have.
+/// Each test twice: with the chain of the lab, and with a real one, if it is installed.
 pub(crate) fn with_chains(tests: Vec<(&'static str, BackupTest)>) -> Vec<Trial> {
     const REAL: [&str; 5] = [
         "RestoreTimeClean.bak",

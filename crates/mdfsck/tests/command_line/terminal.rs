@@ -1,4 +1,4 @@
-//! The program on a terminal, and what is missing of its input said first.
+//! The program on a terminal, and messages about missing input, which come first.
 
 use std::io::Write;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn made(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(output.status.success(), text(&output.stderr))
 }
 
-/// The JSON lines of a check, and its status.
+/// The JSON lines of a check, and its exit status.
 fn lines_of(folder: &Path, path: &str) -> Result<(Vec<Value>, Option<i32>), Failed> {
     let output = mdfsck(folder, &["check", "--json", path]);
     let lines = text(&output.stdout).lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
@@ -67,7 +67,7 @@ fn lines_of(folder: &Path, path: &str) -> Result<(Vec<Value>, Option<i32>), Fail
 fn missing_file(folder: &Path) -> Result<(), Failed> {
     let expected = "orders.mdf is 1 of 3 data files; give orders_2.ndf and orders_3.ndf too";
     made(folder, &["lab", "new", "three", "--files", "3"])?;
-    // Scripts read findings alone: what was not verified is on stderr, unless the text is asked for.
+    // Scripts get findings only: what was not verified is on stderr, unless the text format is requested.
     let findings = mdfsck(folder, &["check", "--no-infomsgs", "three/orders.mdf"]);
     ensure(findings.stdout.is_empty() && findings.status.code() == Some(16), text(&findings.stdout))?;
     ensure(text(&findings.stderr).contains("(file.not-given)"), text(&findings.stderr))?;
@@ -96,7 +96,7 @@ fn missing_stripe(folder: &Path) -> Result<(), Failed> {
         ensure(stderr.starts_with(&format!("mdfsck: {missing}: ")), stderr)?;
         ensure(stdout.lines().count() < 8 && stdout.contains(missing), stdout.clone())?;
         ensure(stdout.contains("what depends on these pages: "), stdout)?;
-        // Nothing is lost for programs, and the label still says the version.
+        // JSON has all lines, and the version from the label.
         let (lines, status) = lines_of(folder, given)?;
         let not_verified = lines.iter().filter(|line| line["kind"] == "not_verified").count();
         ensure(not_verified > 10 && status.is_some_and(|status| status & 16 != 0), format!("{not_verified}"))?;
@@ -145,7 +145,7 @@ fn piped(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<Output, Fail
     command.args(arguments).current_dir(folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    // A program that refuses its input does not read it.
+    // Writing may fail: a program that refuses its input does not read it.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input));
     Ok(child.wait_with_output()?)
 }
@@ -164,7 +164,7 @@ fn standard_input(folder: &Path) -> Result<(), Failed> {
             refused(&piped(folder, &[command, "-"], input)?, 8, &["mdfsck: -: ", words])?;
         }
         refused(&piped(folder, &[command, "-", "-"], &backup)?, 8, &["-: ", "can be named once"])?;
-        // What cuts the input off is a damaged backup, as in a file.
+        // Cut input is a damaged backup, as in a file.
         let cut = piped(folder, &[command, "-"], &backup[..backup.len() / 3])?;
         ensure(!matches!(cut.status.code(), Some(0 | 8)), format!("{command}: {cut:?}"))?;
     }
@@ -179,7 +179,7 @@ fn standard_input(folder: &Path) -> Result<(), Failed> {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)?;
         refused(&mdfsck(folder, &["check", "pipe"]), 8, &["pipe: is a pipe", "| mdfsck check -"])?;
     }
-    // The line about the copy is written once it is known to work.
+    // The line about the copy is only printed once the folder is known to work.
     let nowhere = piped(folder, &["check", "-", "--temp-dir", "nowhere"], &backup)?;
     refused(&nowhere, 4, &["--temp-dir nowhere", "no temporary file can be made there"])?;
     let lines = piped(folder, &["check", "-", "--progress", "lines", "--no-infomsgs"], &backup)?;
@@ -237,7 +237,7 @@ mod pty {
         ]
     }
 
-    /// A terminal of this many columns: what reads it, and what a program writes to. `None` where the system has none.
+    /// A terminal of this many columns: its reading end, and the end for a program. `None` if the system has no pseudo-terminals.
     fn terminal(columns: u16) -> Result<Option<(File, File)>, Failed> {
         let Ok(master) = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY) else {
             eprintln!("skipped: this system has no pseudo-terminals");
@@ -258,7 +258,7 @@ mod pty {
         command
     }
 
-    /// What the program writes as its results to a terminal of this many columns.
+    /// The results that the program writes to a terminal of this many columns.
     fn on_terminal(
         folder: &Path,
         columns: u16,
@@ -269,7 +269,7 @@ mod pty {
         let mut command = command(folder, arguments);
         command.envs(environment.iter().copied()).stdout(terminal);
         let mut child = command.spawn()?;
-        // The terminal ends when its last user does; on Linux the end is an error.
+        // The terminal ends with its last user; on Linux that gives a read error.
         drop(command);
         let mut written = Vec::new();
         let _ = reader.read_to_end(&mut written);
@@ -289,7 +289,7 @@ mod pty {
         text(&seen)
     }
 
-    /// What stands on the line when all is written: what was cleared is gone.
+    /// The text that is left on the last line, after it was cleared.
     fn last_line(written: &str) -> String {
         written.rsplit(['\r', '\n']).next().unwrap_or_default().replace("\u{1b}[2K", "").trim().to_owned()
     }
@@ -308,7 +308,7 @@ mod pty {
             written.push_str(&text(&rest));
             let drawn: Vec<&str> = written.split(['\r', '\n']).filter(|line| line.contains("reading pages")).collect();
             ensure(drawn.iter().any(|line| line.contains("% [")), written.clone())?;
-            // Neither a bar of nothing nor a full one at the start.
+            // The bar is neither empty without a length nor full at the start.
             ensure(
                 !written.contains("/0 pages")
                     && !written.contains("0/0")
@@ -357,7 +357,7 @@ mod pty {
         ensure(summary.contains("NOT SOUND") && !summary.contains("Msg 8939, Level 16"), summary)?;
         let piped = text(&mdfsck(folder, &["check", "here/1-bit-rot"]).stdout);
         ensure(piped.contains("Msg 8939, Level 16, State 98, Line 1"), piped.clone())?;
-        // Whatever asks for DBCC's text gets it on a terminal too.
+        // With an explicit format, a terminal gets the text of DBCC too.
         let asked = on(&["check", "--format", "text", "here/1-bit-rot"])?;
         ensure(asked.as_deref() == Some(&piped), asked.unwrap_or_default())?;
         for (option, word) in
@@ -382,11 +382,11 @@ mod pty {
                 format!("{environment:?}: {plain}"),
             )?;
         }
-        // A file gets none, wherever it is written from.
+        // A file gets no colors, even if the program runs on a terminal.
         on_terminal(folder, 80, &[], &["check", "--format", "summary", "--output", "result.txt", "here/0-sound"])?;
         let written = std::fs::read_to_string(folder.join("result.txt"))?;
         ensure(written.contains("\nSOUND   no errors") && !written.contains('\u{1b}'), written)?;
-        // Nothing forces colors into a pipe.
+        // No variable forces colors into a pipe.
         let piped = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
             .args(["check", "--format", "summary", "here/0-sound"])
             .current_dir(folder)

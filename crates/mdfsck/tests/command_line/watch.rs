@@ -1,5 +1,5 @@
-//! `mdfsck watch`: each backup that is whole is checked once, whatever happens meanwhile; nothing half-written is called corrupt; whoever
-//! is to be told is told.
+//! `mdfsck watch`: each complete backup is checked once, whatever happens meanwhile; a half-written backup is never called corrupt;
+//! and events reach the listener.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -46,7 +46,7 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The tests that need promtool and node_exporter, which a machine may not have.
+/// Tests that need promtool and node_exporter, which may not be installed.
 pub(super) fn with_other_tools() -> Vec<Trial> {
     let name =
         "watch writes metrics that promtool and node_exporter accept, and alert rules that fire when they should";
@@ -78,7 +78,7 @@ fn metrics(folder: &Path) -> Result<(), Failed> {
             let is_name = |part: &&str| part.starts_with("mdfsck_");
             let parts = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(is_name);
             for name in parts {
-                // These two databases have no differential, and one is not sound; the rest is there.
+                // One of the two databases is damaged; every metric of the dashboard must be in the file.
                 ensure(prom.contains(&format!("# TYPE {name} ")), format!("{name} is no metric:\n{prom}"))?;
             }
         }
@@ -86,7 +86,7 @@ fn metrics(folder: &Path) -> Result<(), Failed> {
     exported(folder)
 }
 
-/// What node_exporter makes of the file.
+/// Requires that node_exporter reads the file without an error.
 fn exported(folder: &Path) -> Result<(), Failed> {
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let mut exporter = Command::new("prometheus-node-exporter")
@@ -114,7 +114,7 @@ pub(super) fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// Writes a backup of another database for each seed, as `backups/NAME.bak`.
+/// Writes a backup as `backups/NAME.bak`, of a different database for each seed.
 pub(super) fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) -> Result<(), Failed> {
     lab(folder, &["new", &format!("{name}.d"), "--size", "9MB", "--seed", seed])?;
     lab(folder, &[&["backup", &format!("{name}.d"), "-o", &format!("{name}.b")], options].concat())?;
@@ -128,7 +128,7 @@ pub(super) fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) ->
     Ok(())
 }
 
-/// A backup of a database with damage.
+/// Writes a backup of a damaged database.
 pub(super) fn hurt(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
     lab(folder, &["new", &format!("{name}.s"), "--size", "9MB", "--seed", seed])?;
     lab(folder, &["damage", &format!("{name}.s"), "-o", &format!("{name}.d"), "--kind", "bit-rot", "--seed", "3"])?;
@@ -143,7 +143,7 @@ fn watch(folder: &Path, options: &[&str]) -> Output {
     mdfsck(folder, &[&FIXED[..], &["--once"], options].concat())
 }
 
-/// The lines of a run of `--once`, each with its kind.
+/// The JSON lines of a run of `--once`.
 pub(super) fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
     let stdout = text(&output.stdout);
     let lines = stdout.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
@@ -151,15 +151,15 @@ pub(super) fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
     Ok(lines)
 }
 
-/// The first file of a backup, as seen from the folder of the test or from that of the backups.
+/// The first file of a backup, relative to the folder of the test or to that of the backups.
 fn name(line: &Value) -> &str {
     let path = line["paths"][0].as_str().unwrap_or_default();
-    // Paths are absolute; the name of a temporary folder begins so.
+    // Paths are absolute; the names of temporary folders begin with `.tmp`.
     let within = path.split_once("/.tmp").and_then(|(_, path)| path.split_once('/'));
     within.map_or(path, |(_, path)| path.strip_prefix("backups/").unwrap_or(path))
 }
 
-/// Status and name of the first file of each backup that a run reports, sorted.
+/// Status and first file of each reported backup, sorted.
 pub(super) fn reported(output: &Output) -> Result<Vec<String>, Failed> {
     let lines = lines(output)?;
     let of_backups = lines.iter().filter(|line| line["kind"] == "watched");
@@ -169,7 +169,7 @@ pub(super) fn reported(output: &Output) -> Result<Vec<String>, Failed> {
     Ok(all)
 }
 
-/// How often each backup was checked, by the runs of the history: how many backups, and the most runs of one.
+/// By the runs in the history: the number of backups, and the most checks of one backup.
 pub(super) fn runs(folder: &Path) -> Result<(usize, usize), Failed> {
     let output = mdfsck(folder, &["history", "h.db", "runs", "--json"]);
     let mut counts: std::collections::BTreeMap<String, usize> = Default::default();
@@ -237,7 +237,7 @@ fn growing(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(folder.join("backups/one.bak"))?;
     let mut service = start(folder, &["--every", "1s", "--json"])?;
     let mut file = fs::File::create(folder.join("backups/one.bak"))?;
-    // Some pauses are longer than it takes to be taken for settled.
+    // Some pauses are longer than the time to settle.
     for (number, piece) in whole.chunks(whole.len() / 5 + 1).enumerate() {
         file.write_all(piece)?;
         thread::sleep(Duration::from_millis(if number % 2 == 0 { 300 } else { 2500 }));
@@ -310,7 +310,7 @@ fn vanished(folder: &Path) -> Result<(), Failed> {
     fs::rename(folder.join("late.bak"), folder.join("backups/2.bak"))?;
     fs::rename(folder.join("other.bak"), folder.join("backups/1.bak"))?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound 1.bak"])?;
-    // A folder that cannot be read is no folder without files.
+    // A folder that cannot be read is not treated as an empty folder.
     fs::rename(folder.join("backups"), folder.join("away"))?;
     let away = watch(folder, &["--json"]);
     ensure(away.status.code() == Some(4) && reported(&away)?.is_empty(), format!("{away:?}"))
@@ -330,7 +330,7 @@ fn two_watchers(folder: &Path) -> Result<(), Failed> {
     ensure(reported(&other())?.is_empty() && runs(folder)? == (2, 1), "each is checked once")
 }
 
-/// Two watchers that name the same files by relative paths in different folders.
+/// Watchers name the same files by relative paths from different folders.
 fn relative(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &["--stripes", "2"])?;
     fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
@@ -344,7 +344,7 @@ fn relative(folder: &Path) -> Result<(), Failed> {
     };
     let first = from(".", &["backups", "list.txt"], "h.db");
     ensure(reported(&first)?.contains(&"sound data/orders.mdf".to_owned()), format!("{first:?}"))?;
-    // Longer than the patience.
+    // Longer than `--patience`.
     thread::sleep(Duration::from_millis(2500));
     for (place, paths, history) in [
         ("a", &["../backups", "list.txt"][..], "../h.db"),
@@ -364,7 +364,7 @@ fn relative(folder: &Path) -> Result<(), Failed> {
         "whole paths",
     )?;
     ensure(count("SELECT count(*) FROM backup WHERE gone_at IS NOT NULL")? == 0, "nothing is gone")?;
-    // One makes it whole, another checks it, and a third one has nothing to do.
+    // The backup becomes complete, one watcher checks it, and another one has nothing to do.
     fs::rename(folder.join("late.bak"), folder.join("backups/one_2.bak"))?;
     ensure(reported(&from("a", &["../backups"], "../h.db"))? == ["sound one_1.bak"], "it is whole now")?;
     ensure(reported(&from("backups", &["."], "../h.db"))?.is_empty(), "nothing is left")?;
@@ -399,7 +399,7 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     let (one, two) = (folder.join("backups/one.bak"), folder.join("backups/two.bak"));
     let good = fs::read(&one)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak", "sound two.bak"])?;
-    // The same bytes at another time.
+    // The same bytes, written again.
     fs::write(&one, &good)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
     ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "nothing has changed")?;
@@ -412,7 +412,8 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     expect(reported(&watch(folder, &["--json"]))?, &["sound two.bak"])
 }
 
-/// What no time shows: the row of the file has the times that it has now, as of a system that does not keep the time of a change.
+/// A rewrite that no time shows: the row of the file gets the present times, as on a system that does not store the time of a
+/// change.
 fn written_in_place(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     let one = folder.join("backups/one.bak");
@@ -442,7 +443,7 @@ fn written_in_place(folder: &Path) -> Result<(), Failed> {
     changed(true)?;
     expect(reported(&watch(folder, &["--json"]))?, &["corrupt one.bak"])?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
-    // An earlier version knew no fingerprint: then it is compared from now on.
+    // As if an earlier version had stored no fingerprint: it is compared from now on.
     changed(false)?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
     bytes[middle.clone()].iter_mut().step_by(8).for_each(|byte| *byte ^= 0x10);
@@ -451,8 +452,8 @@ fn written_in_place(folder: &Path) -> Result<(), Failed> {
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])
 }
 
-/// A rotten copy beside a good one, and a rotten original beside a good copy: each file has its own verdict, and what was found in
-/// one is not gone because the other does not have it.
+/// A damaged copy next to a sound original, then a damaged original next to a sound copy: each file has its own verdict, and the
+/// findings of one are not gone because the other lacks them.
 fn copies(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     let (one, copy) = (folder.join("backups/one.bak"), folder.join("backups/copy.bak"));
@@ -485,7 +486,7 @@ fn wait_for_a_check(folder: &Path) -> Result<(), Failed> {
         let history = Connection::open_with_flags(folder.join("h.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         history.query_row("SELECT count(*) FROM progress", [], |row| row.get(0))
     };
-    // At first there is no history.
+    // The history does not exist at first.
     while count().unwrap_or_default() == 0 {
         ensure(begun.elapsed() < Duration::from_secs(60), "nothing is checked")?;
         thread::sleep(Duration::from_millis(100));
@@ -493,7 +494,7 @@ fn wait_for_a_check(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Ends a service as a system does.
+/// Ends a service as service managers do.
 fn end(service: &mut Child) -> Result<(), Failed> {
     Command::new("kill").arg(service.id().to_string()).status()?;
     let status = service.wait()?;
@@ -520,7 +521,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
 
 fn signal(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
-    // So slow that it never ends by itself.
+    // So slow that the check never ends by itself.
     let mut service = start(folder, &["--every", "1s", "--io-limit", "100KB"])?;
     wait_for_a_check(folder)?;
     end(&mut service)?;
@@ -544,7 +545,7 @@ fn policies(folder: &Path) -> Result<(), Failed> {
     let closed = ["--json", "--during"];
     let now = mdfsck(folder, &["history", "h.db"]);
     ensure(now.status.success(), "the history is sound")?;
-    // One of these hours is not now.
+    // The present time is in only one of these ranges.
     let (one, other) = ("00:00-12:00", "12:00-24:00");
     let outputs = [watch(folder, &[&closed[..], &[one]].concat()), watch(folder, &[&closed[..], &[other]].concat())];
     let checked: usize = outputs.iter().map(|output| reported(output).map_or(0, |all| all.len())).sum();
@@ -569,7 +570,7 @@ fn promises(folder: &Path) -> Result<(), Failed> {
     expect(reported(&with)?, &["sound two.bak"])
 }
 
-/// A program that fails the first time, and keeps what it gets. Only names that are fixed are its arguments.
+/// Writes a program that fails the first time, then appends its input to a file. Its arguments are fixed texts.
 #[cfg(unix)]
 fn listener(folder: &Path) -> Result<(), Failed> {
     use std::os::unix::fs::PermissionsExt;
@@ -602,7 +603,7 @@ fn events(folder: &Path) -> Result<(), Failed> {
     ensure(rest.lines().count() == 4, told.clone())?;
     watch(folder, &TELL);
     ensure(fs::read_to_string(folder.join("told"))? == told, "nobody is told twice")?;
-    // The same damage in a later backup is confirmed; what is acknowledged is not said.
+    // The same damage in a later backup is confirmed; acknowledged findings are not passed on.
     for key in ["1", "2", "3"] {
         let acknowledged = mdfsck(folder, &["history", "h.db", "ack", key, "--because", "known"]);
         ensure(acknowledged.status.success(), text(&acknowledged.stderr))?;
@@ -615,7 +616,7 @@ fn events(folder: &Path) -> Result<(), Failed> {
     let told = fs::read_to_string(folder.join("told"))?;
     let of_it: Vec<&str> = told.lines().filter(|line| line.starts_with("finding-confirmed|")).collect();
     ensure(of_it == ["finding-confirmed|orders|1|a b -x"], format!("{told} {later:?}"))?;
-    // A program that is not there is no reason not to look.
+    // A missing program does not stop the checks.
     hurt(folder, "two", "2")?;
     let missing = watch(folder, &["--json", "--on-event", "./missing"]);
     ensure(missing.status.code() == Some(1 + 4), format!("{missing:?}"))
@@ -688,7 +689,7 @@ fn chains(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
-/// A bit of what says where a part of the log is: that part is passed over, and the log without it is not sound.
+/// Changes a bit in the position of a part of the log: that part is skipped, and the log without it is not sound.
 fn log_with_a_gap(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["chain", "c", "--transactions", "40"])?;
     fs::create_dir(folder.join("backups"))?;
@@ -722,7 +723,7 @@ fn idle(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
-/// A file that a list and a folder both name stands still all the same.
+/// Compressed files are reported as unknown if they are named like a backup.
 fn unchecked(folder: &Path) -> Result<(), Failed> {
     backup(folder, "a", "1", &[])?;
     fs::write(folder.join("backups/y.bak.gz"), [&[0x1F, 0x8B, 8, 0][..], &[7; 9000]].concat())?;
@@ -736,7 +737,7 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     let output = watch(folder, &["--json", "--exit-zero-on-incomplete"]);
     expect(reported(&output)?, &["unknown z.bak.gz"])?;
     ensure(output.status.code() == Some(0), format!("{output:?}"))?;
-    // In the other commands that take folders.
+    // The same in other commands that accept folders.
     let info = mdfsck(folder, &["info", "backups"]);
     ensure(
         info.status.code() == Some(4) && text(&info.stdout).contains("NOT CHECKED: backups/y.bak.gz"),
@@ -749,7 +750,7 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     )
 }
 
-/// Data files that were not shut down cleanly, without their log: what that leaves open is a limit.
+/// Data files that were not shut down cleanly, without their log: the missing log is a limit that can be allowed.
 fn allowed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["crash", "c", "--seed", "3", "--transactions", "40", "--flush", "all"])?;
     fs::create_dir(folder.join("alone"))?;
@@ -770,6 +771,7 @@ fn allowed(folder: &Path) -> Result<(), Failed> {
     refused(&look("e.db", &["--allow", "no.such"]), 8, &["no.such"])
 }
 
+/// A file that both a list and a folder name settles as any other file does.
 fn named_twice(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "data", "--size", "5MB"])?;
     fs::write(folder.join("list.txt"), "Sales data/orders.mdf\nCopy data/orders.mdf\n")?;

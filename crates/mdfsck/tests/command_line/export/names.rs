@@ -1,4 +1,4 @@
-//! Names and texts that a file system, a program that runs scripts or a terminal would take for something else.
+//! Names and texts with a special meaning for a file system, for a program that runs scripts, or for a terminal.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +44,7 @@ const TABLES: [&str; 22] = [
     "foreign-keys",
 ];
 
-/// Names of columns; an identity is before them.
+/// Names of columns; the identity column before them is not listed.
 const COLUMNS: [&str; 6] =
     ["c\nGO\n:r secret", "_page", "quote\",comma", "$(x)]", "a'b*/ -- ", "\u{65E5}\u{672C}\u{1F4BE}\\"];
 
@@ -94,7 +94,7 @@ fn inside(folder: &Path) -> Result<(), Failed> {
         };
         ensure(made.iter().all(|(name, _)| is_safe(name) && said.contains(&name.to_lowercase())), format!("{made:?}"))?;
         ensure(fs::read_dir(folder.join("deep"))?.count() == 1 && fs::read_dir(folder)?.count() == 2, "outside")?;
-        // The same table has the same name whichever others are exported.
+        // A table has the same name whichever other tables are exported.
         let id = tables[4]["object_id"].to_string();
         let one = mdfsck(folder, &["export", "s", "-o", "one", "--format", format, "--json", "--table", &id]);
         ensure(lines(&one.stdout)?[0] == tables[4], text(&one.stdout))?;
@@ -105,7 +105,7 @@ fn inside(folder: &Path) -> Result<(), Failed> {
     ensure(!text(&shown.stdout).chars().any(|c| c.is_control() && c != '\n'), text(&shown.stdout))
 }
 
-/// What a program that runs scripts sends to the server: it cuts at lines with GO, whatever they are within.
+/// The batches that a program such as sqlcmd sends to the server: it splits a script at lines with GO, even within a string.
 fn batches(script: &str) -> Vec<String> {
     let mut batches = vec![String::new()];
     for line in script.split_inclusive(['\n', '\r']) {
@@ -118,12 +118,12 @@ fn batches(script: &str) -> Vec<String> {
     batches
 }
 
-/// The statement that a batch has the server execute: itself, or the constant behind EXEC, put together.
+/// The statement that the server executes for a batch: the batch itself, or the constant of its EXEC.
 fn executed(batch: &str) -> String {
     let Some(constant) = batch.trim().strip_prefix("EXEC (N'").and_then(|rest| rest.strip_suffix("');")) else {
         return batch.to_owned();
     };
-    // A quote that is not doubled ends a part.
+    // A single quote that is not doubled ends a part of the constant.
     constant.replace("''", "\0").replace("'+N'", "").replace('\0', "'")
 }
 
@@ -154,8 +154,8 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
             format!("{statements:?}"),
         )?;
         ensure(!statements.iter().any(|statement| statement.starts_with("EXEC")), script.clone())?;
-        // The settings, the guard, the table, its rows, key, index, check and the guard's end: nothing was cut, and the identity is
-        // allowed where the rows are.
+        // The settings, the guard, the table, its rows, key, index, check and the end of the guard: no batch was split, and
+        // IDENTITY_INSERT is in the batch of the rows.
         let is_executed = batches.iter().any(|batch| batch.starts_with("EXEC (N'SET IDENTITY_INSERT"));
         ensure(is_executed && batches.len() == 8, format!("{batches:?}"))?;
     }
@@ -167,7 +167,7 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Without the guard, a CREATE TABLE that fails would leave the rows to a table of the same name that is there.
+/// Without the guard, rows would be inserted into an existing table of the same name after CREATE TABLE fails.
 fn guarded(folder: &Path) -> Result<(), Failed> {
     hostile(folder)?;
     let output = mdfsck(folder, &["export", "s", "-o", "out", "--format", "sql"]);
@@ -179,7 +179,7 @@ fn guarded(folder: &Path) -> Result<(), Failed> {
             .filter(|at| executed(&batches[*at]).starts_with("CREATE TABLE") || batches[*at].contains("INSERT INTO"))
             .collect();
         let statement = executed(&batches[created[0]]);
-        // Names of tables end at the parenthesis of their columns.
+        // The name ends before the parenthesis of the columns.
         let name = statement.strip_prefix("CREATE TABLE ").and_then(|rest| rest.split_once(" (\n    [id]"));
         let (name, _) = name.ok_or_else(|| statement.clone())?;
         let guard = &batches[created[0] - 1];
