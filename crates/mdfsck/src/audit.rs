@@ -15,7 +15,7 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::Found;
 use crate::{output, recover};
 
-/// The divisor of the granted memory that gives the share of the audit's page table before a check; the memory is freed then.
+/// The audit before a check may use 1/`SHARE` of the granted memory for its table of pages, and frees it before the check.
 const SHARE: u64 = 4;
 
 /// The audit that a check reports, if a log of the database is given or beside its data files. Skips a log that cannot be compared:

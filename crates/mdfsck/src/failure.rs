@@ -48,12 +48,12 @@ impl Failure {
         Self { status: Self::INCOMPLETE, ..Self::usage(text) }
     }
 
-    /// The folder to be written exists already.
+    /// The output exists already, and the user should name another folder.
     pub(crate) fn exists(path: &Path) -> Self {
         Self::exists_as(path, "folder")
     }
 
-    /// The file to be written exists already.
+    /// The output exists already, and the user should name another file.
     pub(crate) fn file_exists(path: &Path) -> Self {
         Self::exists_as(path, "file")
     }

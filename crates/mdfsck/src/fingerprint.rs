@@ -1,4 +1,4 @@
-//! Fingerprints of a few places of a file: they change if the file is rewritten in place without a change of its size and times.
+//! Fingerprints of a few places in a file, to notice that it was rewritten in place without a change of its size and times.
 
 use std::fs::File;
 use std::hash::Hasher as _;

@@ -1,4 +1,4 @@
-//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: they read only the catalog.
+//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: facts from headers, labels and the catalog, without the rows of tables.
 
 use std::io;
 use std::path::{Path, PathBuf};

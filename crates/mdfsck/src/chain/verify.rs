@@ -19,7 +19,7 @@ use crate::recover;
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {
     pub(super) options: &'a RecoveryArguments,
-    /// Where a restore stops whose chain reaches beyond that point; `None` for the end of the log.
+    /// The point in time at which a restore stops if its chain reaches further; `None` for the end of the log.
     pub(super) stop: Option<Stop>,
 }
 
@@ -155,7 +155,7 @@ impl Verifier<'_> {
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) verified: Verified,
-    /// Whether the result is about the backups, so that another chain is worth a try.
+    /// Whether more memory would give the same result, so that another chain is worth a try.
     is_final: bool,
     /// The file whose log is damaged.
     damaged: Option<PathBuf>,

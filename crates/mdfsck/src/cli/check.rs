@@ -17,7 +17,7 @@ use crate::watch::Mark;
 
 /// The smallest range: smaller ones cost more than they are worth.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
-/// The largest range: a larger one would not divide any file.
+/// The largest range: a larger one would hardly divide a database.
 const MOST_RANGE_BYTES: u64 = 1 << 40;
 /// The default of `--spool-limit`.
 const SPOOL_LIMIT_BYTES: u64 = 100 << 30;

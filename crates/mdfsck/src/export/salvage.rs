@@ -13,8 +13,7 @@ use crate::cli::ExportFormat;
 use crate::failure::Failure;
 use crate::output;
 
-/// The divisor of the remaining memory that gives the share of lost keys and rows; the rest is for pages and for the files being
-/// written.
+/// The search for lost rows may use 1/`SHARE` of the remaining memory; the rest is for pages and for the files being written.
 const SHARE: u64 = 2;
 /// The most unreachable pages kept in memory.
 const MOST_STRAYS: usize = 100_000;

@@ -79,7 +79,7 @@ impl HandedOut {
             return Err(Failure::unable(format!("{}: {text}", self.folder.display())));
         }
         let gathered = Merge::gather(opened, local_limit).inspect_err(|error| _ = self.removes(error));
-        // No user called this, so usage errors become failures to read.
+        // No user has called this, so an error of usage gets the status of a failed read.
         let merge = Merge { says_rounds: false, ..gathered.map_err(Failure::unable)? };
         let (mut sink, mut unwritten) = (io::sink(), None);
         let what = with(what, Spread::Merge(&merge));

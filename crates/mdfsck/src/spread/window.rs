@@ -153,7 +153,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         None => Ok(None),
     };
     let evidence = evidence_now()?;
-    // The catalog and the comparison with the log may come from another file than the evidence.
+    // If a file was replaced, the catalog and the comparison with the log may come from another file than the evidence.
     let replaced = evidence.as_ref().and_then(|evidence| before.changed_file(evidence));
     let mut former = stored.opened;
     let other = match (&former, &replaced) {

@@ -142,7 +142,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
             group.files.insert(media.stripe, (&state.seen.path, state.seen.size));
         }
     }
-    // A copy of a single stripe is read together with the original other stripes.
+    // A copy of a single stripe is read together with the other stripes of the original.
     let whole: Vec<(Key<'_>, Stripes<'_>, bool)> = groups
         .iter()
         .filter(|(key, _)| key.copy == 0)

@@ -120,7 +120,7 @@ fn is_same(expected: &Output, found: &Output, what: &str) {
     assert_eq!(found.status.code(), expected.status.code(), "{what}: {}", text(&found.stderr));
 }
 
-/// The exit status without the bit for what is not verified, which depends on the form of the sample.
+/// The exit status without the bit for what is not verified, which these tests do not compare.
 fn bits(done: &Output) -> i32 {
     done.status.code().unwrap() & !16
 }

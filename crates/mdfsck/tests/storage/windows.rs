@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The kinds of lines that a window adds to the results.
+/// The lines that a window adds, and those that differ between runs, by their start.
 const OF_WINDOW: [&str; 4] =
     [r#"{"kind":"window""#, r#"{"kind":"statistics""#, r#"{"kind":"summary""#, r#"{"kind":"run""#];
 
