@@ -1,6 +1,7 @@
-//! What decompressing the records of a compressed backup costs, on one thread: `cargo bench -p mdfsck-source --bench xpress`.
-//! After `--` the path of a compressed backup, which is then measured alone; a second path gets its blocks (u32 bytes, u32 bytes
-//! of content, bytes), so that another decoder can be timed on the same ones.
+//! Measures decompressing the records of a compressed backup, on one thread:
+//! `cargo bench -p mdfsck-source --bench xpress`. After `--`, the path of a compressed backup is measured alone; a
+//! second path receives its blocks (u32 bytes, u32 bytes of content, bytes), so that another decoder can be timed on
+//! the same blocks.
 
 #![expect(clippy::expect_used, reason = "what it measures must work")]
 
@@ -45,7 +46,7 @@ fn packed(content: impl Fn(u32) -> u8) -> Vec<Block> {
     bytes.chunks(BLOCK_BYTES).map(|piece| (lab::backup::compress(piece), piece.len())).collect()
 }
 
-/// A number that looks random.
+/// A pseudo-random number.
 fn scattered(at: u32) -> u32 {
     let number = at.wrapping_mul(0x9E37_79B1);
     (number ^ number >> 15).wrapping_mul(0x85EB_CA77)
@@ -55,7 +56,7 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     println!("{:<24} {:>10} {:>10} {:>10} {:>8}", "one thread", "MB/s", "fastest", "stored", "ratio");
     let Some(path) = words.first() else {
-        // Rows of 80 bytes: numbers that count up, some that are scattered, a text of few words.
+        // Rows of 80 bytes: increasing numbers, scattered numbers, and a text of few words.
         measure(
             "rows",
             &packed(|at| match at % 80 {

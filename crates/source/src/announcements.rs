@@ -1,25 +1,25 @@
-//! Which reads of a file are announced to the system. To announce a megabyte takes the system a seventh of the time that copying it
-//! takes, since it looks for every page; where the file is in its memory already, that is for nothing. But where it is not, the
-//! question has the system read ahead a little in a way of its own: so a file that was not in memory is asked about again only now
-//! and then.
+//! Decides which reads of a file are announced to the system. Announcing a megabyte costs a seventh of the time of
+//! copying it, since the system looks up every page; for a file in memory that is wasted. For a file that is not in
+//! memory, the question itself triggers a little read-ahead of another pattern: so a file that was not in memory is
+//! asked about again only rarely.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Shorter reads are of pages that lie far apart.
+/// Shorter reads, which are of single pages far apart, are always announced.
 const LEAST_BYTES: u64 = 256 << 10;
 
-/// Announcements before the system is asked again: twice as many each time, up to the most.
+/// Announcements before the system is asked again: doubled each time, from FEWEST to MOST.
 const FEWEST: u32 = 64;
 const MOST: u32 = 4096;
 
-/// What is known of one file. Hints only: threads may count past each other.
+/// The state of one file. These are only hints: races between threads may miscount.
 #[derive(Debug)]
 pub(crate) struct Announcements {
-    /// To be made before the system is asked again.
+    /// Announcements to make before the system is asked again.
     left: AtomicU32,
-    /// How many will be made if it says no.
+    /// Announcements to make if the system says that the file is not in memory.
     next: AtomicU32,
-    /// What it said.
+    /// The system's last answer.
     is_in_memory: AtomicBool,
 }
 
@@ -30,7 +30,7 @@ impl Default for Announcements {
 }
 
 impl Announcements {
-    /// Whether a read of this many bytes is to be announced; `is_in_memory` asks the system about them.
+    /// Whether a read of this many bytes should be announced; `is_in_memory` asks the system about them.
     pub(crate) fn is_due(&self, bytes: u64, is_in_memory: impl FnOnce() -> bool) -> bool {
         if bytes < LEAST_BYTES {
             return true;
@@ -52,9 +52,9 @@ impl Announcements {
         true
     }
 
-    /// Whether what the system was asked about last was in its memory; false until then.
+    /// Whether the range that the system was last asked about was in its memory; false before the first question.
     pub(crate) fn is_in_memory(&self) -> bool {
-        // Of two threads that asked at once, the one that says no counts.
+        // If two threads asked at once, the answer "no" wins.
         self.is_in_memory.load(Ordering::Relaxed) && self.left.load(Ordering::Relaxed) == 0
     }
 }
@@ -65,7 +65,7 @@ mod tests {
 
     const MB: u64 = 1 << 20;
 
-    /// Announcements that are made without asking.
+    /// Counts the announcements made without asking.
     fn made(announcements: &Announcements) -> u32 {
         let mut asked = false;
         let ask = |asked: &mut bool| {

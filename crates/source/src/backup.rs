@@ -64,7 +64,7 @@ pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
     BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))
 }
 
-/// The same for a backup from a pipe: read once, in bounded memory. `path` is its name in messages.
+/// Like [`media()`], for a backup from a pipe: read once, in bounded memory. `path` is its name in messages.
 ///
 /// # Errors
 /// [`OpenError`] when it cannot be read or is not a readable backup.
@@ -75,11 +75,11 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
         Piped::UnknownCompression => return Err(OpenError::UnknownCompression { path: path.to_owned() }),
         Piped::Other(start) => return Err(OpenError::StandardInput(StandardInput::of(&start))),
     };
-    // Its length is unknown.
+    // The length of a pipe is unknown.
     BackupMedia::read(&opened, &Room::new(None, 0)).map_err(|cause| open_error(path, cause))
 }
 
-/// Why a file has no backup set: it is something else, or damaged.
+/// Why a file has no backup set: it is another kind of file, or damaged.
 pub fn no_set(path: &Path) -> OpenError {
     let mut start = vec![0; IDENTIFY_BYTES];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));

@@ -1,4 +1,4 @@
-//! The cache that a processor core has of its own, and how much of a cached file is therefore copied at once.
+//! The processor core's own cache, which decides how many pages of a cached file are copied at once.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -6,22 +6,22 @@ use std::sync::LazyLock;
 /// Where Linux describes the second-level cache of the first core.
 const SECOND_LEVEL: &str = "/sys/devices/system/cpu/cpu0/cache/index2";
 
-/// A cache of a core that is large: that of servers by Intel since 2017, by AMD since 2022.
+/// From this size on, a core's cache counts as large: Intel servers since 2017, AMD servers since 2022.
 const LARGE_CACHE_BYTES: u64 = 1 << 20;
 
-/// Half of a cache of 512 KB.
+/// 32 pages are 256 KB, half of a cache of 512 KB.
 const FEW_PAGES: u32 = 32;
 
-/// Up to how many pages of a file that the system reads ahead are copied before they are looked at. Where a core's cache is small,
-/// what was copied last should be in it; where it is large, copies of a megabyte are faster than smaller ones, if the file is in
-/// memory (docs/speed.md, "Reads from the page cache").
+/// The most pages of a read-ahead file to copy before they are checked. With a small core cache, the copied pages
+/// should fit into it; with a large one, copies of a megabyte are faster than smaller ones if the file is in memory
+/// (docs/speed.md, "Reads from the page cache").
 pub(crate) fn pages_per_copy(is_in_memory: bool) -> u32 {
     static IS_LARGE: LazyLock<bool> =
         LazyLock::new(|| second_level_bytes(Path::new(SECOND_LEVEL)).is_some_and(|bytes| bytes >= LARGE_CACHE_BYTES));
     if is_in_memory && *IS_LARGE { u32::MAX } else { FEW_PAGES }
 }
 
-/// The size of the cache that is described in this folder, if it is of the second level.
+/// The cache size that this folder describes, if it is a second-level cache.
 fn second_level_bytes(folder: &Path) -> Option<u64> {
     let read = |name| std::fs::read_to_string(folder.join(name)).ok();
     let is_second = read("level")?.trim() == "2";

@@ -29,14 +29,14 @@ pub struct DataFiles {
     direct: Vec<SharedFile>,
     /// Failed reads of each file.
     reads: Vec<Reads>,
-    /// The database that the files are of, if they are a snapshot of it.
+    /// The snapshot that the files belong to, if they do.
     snapshot: Option<Snapshot>,
 }
 
 impl DataFiles {
     /// Opens the files of one database: in any order, identified by content. A folder means the data files in it; log
-    /// files, and folders that hold logs and no data files, are ignored if data files are given too. Files of a database snapshot
-    /// are laid over those of its database if they are named; in a folder they are ignored.
+    /// files, and folders that hold logs and no data files, are ignored if data files are given too. Files of a
+    /// database snapshot are laid over the files of its database if they are named; in a folder they are ignored.
     ///
     /// # Errors
     /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
@@ -71,7 +71,7 @@ impl DataFiles {
             return Err(OpenError::Log { path });
         }
         opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
-        // A folder and a file in it, a link beside its target.
+        // Duplicates: a folder and a file in it, or a link and its target.
         opened.dedup_by(|(later, _), (first, _)| {
             later.file_id == first.file_id && is_same_file(&later.path, &first.path)
         });
@@ -86,21 +86,21 @@ impl DataFiles {
         Ok(this)
     }
 
-    /// Requires that the files, or those in a folder, are not of several databases.
+    /// Requires that the named files, or the files in a folder, belong to one database.
     fn check_databases(&self, folder: Option<&Path>) -> Result<(), OpenError> {
         let in_it = || self.files.iter().filter(|file| folder.is_none_or(|folder| file.path.parent() == Some(folder)));
         let of = |file: &DataFile| file.binding_guid;
         let bindings: BTreeSet<[u8; 16]> = in_it().filter_map(of).collect();
         let primaries: BTreeSet<[u8; 16]> = in_it().filter(|file| file.file_id == 1).filter_map(of).collect();
-        // A secondary file among those of another database is another error.
+        // A secondary file among the files of another database has an error of its own.
         if bindings.len() < 2 || folder.is_none() && primaries.len() < 2 {
             return Ok(());
         }
         let mut databases: Vec<(String, Vec<PathBuf>)> = Vec::new();
         for binding in &bindings {
-            // By file id: the primary is the first, if it is there.
+            // By file ID: the primary comes first, if it is there.
             let mut files: Vec<&DataFile> = in_it().filter(|file| file.binding_guid == Some(*binding)).collect();
-            // Copies of a file have its ID.
+            // Copies of a file have the same ID.
             files.dedup_by_key(|file| file.file_id);
             let Some(first) = files.first() else { continue };
             let paths = files.iter().map(|file| file.path.clone()).collect();
@@ -112,7 +112,7 @@ impl DataFiles {
             databases.push((name, paths));
         }
         databases.sort();
-        // One that can be checked: its primary file is there.
+        // A database whose primary file is there can be checked.
         let is_whole = |paths: &[PathBuf]| {
             paths.first().is_some_and(|path| self.files.iter().any(|file| file.path == *path && file.file_id == 1))
         };
@@ -127,7 +127,8 @@ impl DataFiles {
         name_in(self.handles.get(at)?)
     }
 
-    /// Bypasses the system's cache from now on, so that a check of a large database does not evict what others need.
+    /// Bypasses the system's cache from now on, so that a check of a large database does not evict other programs'
+    /// data.
     ///
     /// # Errors
     /// If the system, or the file system, does not support such reads.
@@ -159,7 +160,7 @@ impl DataFiles {
     }
 }
 
-/// The name on the server of the database that the primary file at `path` is of, if its boot page can be read.
+/// The name that the database of the primary file at `path` has on the server, if the boot page can be read.
 pub fn database_name(path: &Path) -> Option<String> {
     name_in(&SharedFile::open(path).ok()?)
 }
@@ -185,7 +186,7 @@ pub enum Looked {
     Log,
     /// A backup.
     Backup,
-    /// Nothing that can be checked, and why.
+    /// The file cannot be checked; the error says why.
     Refused(OpenError),
 }
 
@@ -224,7 +225,7 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Requires one primary, no file twice, all of one database, a supported version.
+/// Requires one primary file, no file twice, files of one database only, and a supported version.
 pub(crate) fn check_one_database(source: &dyn PageSource) -> Result<(), OpenError> {
     let files = source.files();
     let primary = files.first().ok_or(OpenError::Nothing)?;
@@ -296,7 +297,7 @@ impl PageSource for DataFiles {
             }
             Ok(read)
         };
-        // If a read of several pages fails, each is read again by itself.
+        // If a read of several pages fails, each page is read again by itself.
         match if is_page { reads.patiently(attempt) } else { attempt() } {
             Ok(read) if read < wanted => {
                 let text = "the file has become shorter while it was read";
@@ -429,11 +430,11 @@ fn has_data_file_name(path: &Path) -> bool {
     extension.eq_ignore_ascii_case("mdf") || extension.eq_ignore_ascii_case("ndf")
 }
 
-/// What a folder holds.
+/// The contents of a folder.
 struct Folder {
-    /// Its data files.
+    /// The data files in it.
     data: Vec<(DataFile, SharedFile)>,
-    /// The first of its logs.
+    /// The first log file in it.
     log: Option<PathBuf>,
 }
 
@@ -448,7 +449,7 @@ fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
         match storage::kind(&path) {
             Ok(Kind::File { .. }) => paths.push(path),
             Ok(_) => {}
-            // A link named like a data file must resolve; other dangling links are ignored.
+            // A dangling link is an error if it is named like a data file, and ignored otherwise.
             Err(cause) if has_data_file_name(&path) || storage::may_be_there(&path, &cause) => {
                 return Err(cannot_follow(&path, cause));
             }
@@ -457,7 +458,7 @@ fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
     }
     let (mut found, mut seen) = (Folder { data: Vec::new(), log: None }, BTreeSet::new());
     for path in paths {
-        // A link beside its target is the same file.
+        // A link and its target are one file.
         if storage::canonical(&path).is_ok_and(|file| !seen.insert(file)) {
             continue;
         }

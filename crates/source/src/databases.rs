@@ -1,16 +1,17 @@
-//! Which data files are of one database.
+//! Groups data files by database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::{DataFile, storage};
 
-/// Groups data files by the database that their headers name, each group by file ID. Copies of a database in folders of their
-/// own are databases of their own, and so are copies of a primary file in one folder. Where it is not clear which files belong
-/// together, they are one group, which cannot be opened.
+/// Groups data files by the database that their headers name, each group by file ID. Copies of a database in different
+/// folders count as separate databases, and so do copies of a primary file in one folder. If it is unclear which files
+/// belong together, they form one group, which cannot be opened.
 ///
-/// A damaged header names no database. Such a file belongs to the only database in its folder if `has_file` says of the primary
-/// file there that its catalog has this file, and nothing else in the folder is without a name; else it stands for itself.
+/// A damaged header names no database. Such a file belongs to the only database in its folder if `has_file` confirms
+/// that the catalog of the primary file there lists this file, and no other file in the folder is unnamed; otherwise it
+/// forms a group by itself.
 pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -> bool) -> Vec<Vec<DataFile>> {
     let (bound, unbound): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.binding_guid.is_some());
     let mut by_binding: BTreeMap<Option<[u8; 16]>, Vec<DataFile>> = BTreeMap::new();
@@ -35,7 +36,7 @@ pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -
     databases
 }
 
-/// Whether the files are one database by all that is known of those without a name.
+/// Whether the files may form one database, including those whose header names none.
 fn is_database(
     known: &[DataFile],
     nameless: &[DataFile],
@@ -46,12 +47,12 @@ fn is_database(
     let Some(primary) = files.clone().find(|file| file.file_id == 1 && folder_of(file) == folder) else { return false };
     let mut seen = BTreeSet::new();
     let is_new = |file: &DataFile| seen.insert(file.file_id);
-    // If the primary file itself has no name, its catalog must have all others.
+    // If the primary file itself names no database, its catalog must list all other files.
     let is_asked = |file: &&DataFile| file.binding_guid.is_none() || primary.binding_guid.is_none();
     files.clone().all(is_new) && files.all(|file| file.file_id == 1 || !is_asked(&file) || has_file(primary, file))
 }
 
-/// The copies of a database, each by itself.
+/// The copies of a database, each as a group.
 fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     if is_one(&files) {
         return vec![files];
@@ -60,13 +61,13 @@ fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     let is_whole = |files: &[DataFile]| is_one(files) && files.len() == ids.len();
     let (whole, rest): (Vec<_>, Vec<_>) = by_folder(files).into_values().partition(|files| is_whole(files));
     let mut found: Vec<Vec<DataFile>> = whole;
-    // A folder without a primary file has part of a database that is in several.
+    // A folder without a primary file holds part of a database that is spread over several folders.
     let has_primaries = rest.iter().all(|files| files.iter().any(|file| file.file_id == 1));
     match has_primaries {
         true => found.extend(rest),
         false => found.push(rest.into_iter().flatten().collect()),
     }
-    // Of one folder: copies of the primary file.
+    // In one folder: copies of the primary file.
     let split = |files: Vec<DataFile>| match files.iter().all(|file| file.file_id == 1) {
         true => files.into_iter().map(|file| vec![file]).collect(),
         false => vec![files],
@@ -82,13 +83,13 @@ fn by_folder(files: Vec<DataFile>) -> BTreeMap<PathBuf, Vec<DataFile>> {
     folders
 }
 
-/// The folder of a file, however it was spelled.
+/// The canonical folder of a file.
 fn folder_of(file: &DataFile) -> PathBuf {
     let folder = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     storage::canonical(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// Whether no two files have one ID.
+/// Whether all files have different IDs.
 fn is_one(files: &[DataFile]) -> bool {
     let ids: BTreeSet<u16> = files.iter().map(|file| file.file_id).collect();
     ids.len() == files.len()
@@ -137,7 +138,7 @@ mod tests {
         let in_folders =
             [("x/a.mdf", 1, Some(1)), ("x/a.ndf", 3, Some(1)), ("y/a.mdf", 1, Some(1)), ("y/a.ndf", 3, Some(1))];
         assert_eq!(grouped(&in_folders), [["x/a.mdf", "x/a.ndf"], ["y/a.mdf", "y/a.ndf"]]);
-        // Which of the two secondary files is meant, nothing says.
+        // It is ambiguous which of the two secondary files belongs to the database.
         let unclear = [("a.mdf", 1, Some(1)), ("a.ndf", 3, Some(1)), ("b.ndf", 3, Some(1)), ("c.mdf", 1, Some(2))];
         assert_eq!(grouped(&unclear), [vec!["a.mdf", "a.ndf", "b.ndf"], vec!["c.mdf"]]);
     }

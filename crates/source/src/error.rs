@@ -11,25 +11,25 @@ use crate::storage;
 /// Why standard input cannot be read as a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StandardInput {
-    /// The command does not read it.
+    /// The command does not read standard input.
     #[error("this command does not read standard input; save the backup to a file and name that")]
     NotRead,
-    /// It was named more than once.
+    /// `-` was given more than once.
     #[error("standard input is one backup file and can be named once; name other files by path")]
     Twice,
-    /// It has no byte.
+    /// Standard input is empty.
     #[error("standard input is empty: the command before the pipe wrote nothing")]
     Empty,
-    /// A data file or a log.
+    /// Standard input is a data file or a log.
     #[error("standard input is a {0}, and only a backup can come from there; name the file by its path")]
     OtherFile(&'static str),
-    /// Something else.
+    /// Standard input is anything else.
     #[error("standard input is not a SQL Server backup")]
     NotABackup,
 }
 
 impl StandardInput {
-    /// What is wrong with input that begins so and is no backup.
+    /// Explains why input that begins with `start` is not a backup.
     pub fn of(start: &[u8]) -> Self {
         match identify(start) {
             _ if start.is_empty() => Self::Empty,
@@ -81,7 +81,7 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
-    /// Neither file nor folder.
+    /// Neither a file nor a folder.
     #[error("{}: is not a regular file; name a .mdf or .ndf file, or a folder of them", path.display())]
     NotAFile {
         /// The path.
@@ -118,10 +118,10 @@ pub enum OpenError {
     Compressed {
         /// The path.
         path: PathBuf,
-        /// With what.
+        /// The program that compressed it.
         archive: &'static Archive,
     },
-    /// A database is in it in a form that has no pages to check.
+    /// A database is in this file, in a form that has no pages to check.
     #[error("{}: {what}", path.display())]
     Held {
         /// The path.
@@ -193,7 +193,7 @@ pub enum OpenError {
         /// Where this set starts.
         first: Lsn,
     },
-    /// A log backup of the same database after it was restored to another moment, or before.
+    /// A log backup of the same database from another recovery fork: before or after a restore to an earlier point.
     #[error("{}: set {position} is of another recovery fork than the full backup {}: the database was restored between them", path.display(), other.display())]
     OtherFork {
         /// The path.
@@ -203,7 +203,7 @@ pub enum OpenError {
         /// The full backup.
         other: PathBuf,
     },
-    /// A log backup that goes on where the database was later restored to.
+    /// A log backup that continues past the point to which the database was later restored.
     #[error("{}: set {position} ends at {last}, in a recovery fork that was left at {left_at}, when the database was restored; other backups go on from there", path.display())]
     LeftFork {
         /// The path.
@@ -212,10 +212,10 @@ pub enum OpenError {
         position: u16,
         /// The record after its log.
         last: Lsn,
-        /// Up to where the database was restored.
+        /// The point to which the database was restored.
         left_at: Lsn,
     },
-    /// A full backup that ends after the moment to restore to.
+    /// A full backup that ends after the point in time to restore to.
     #[error("{}: set {position} ends at {finished}, after the moment to restore to; name an earlier full backup", path.display())]
     EndsLater {
         /// The path.
@@ -255,7 +255,7 @@ pub enum OpenError {
         /// The set.
         position: u16,
     },
-    /// Sets of files where a moment is asked for.
+    /// Sets of files, where a restore to a point in time is requested.
     #[error("{}: set {position} holds files of a database, and log is applied to full backups only: no moment can be chosen; leave it out, or name a full backup", path.display())]
     FilesHaveNoMoment {
         /// The path.
@@ -286,10 +286,10 @@ pub enum OpenError {
     OtherBackup {
         /// The path.
         path: PathBuf,
-        /// The backup it does not belong to.
+        /// The backup that it should belong to.
         other: PathBuf,
     },
-    /// A file whose media header cannot be read, beside others that it may belong to.
+    /// A file whose media header cannot be read, given together with others that it may belong to.
     #[error("{}: its media header cannot be read, so it cannot be matched with the other files; copy or write it again", path.display())]
     UnknownMedia {
         /// The path.
@@ -314,19 +314,19 @@ pub enum OpenError {
     BackupTooLarge {
         /// The path.
         path: PathBuf,
-        /// What there is too much of.
+        /// What needs the memory.
         what: &'static str,
         /// The grant of memory in bytes, if there was one.
         granted: Option<u64>,
         /// The usable part of it, in bytes.
         limit: u64,
     },
-    /// A backup that claims what no server writes.
+    /// A backup that claims more of something than any server writes.
     #[error("{}: more than {limit} {what} at byte {at}, which no server writes: the backup is damaged there; copy it again or take a new one", path.display())]
     BackupImpossible {
         /// The path.
         path: PathBuf,
-        /// What there is too much of.
+        /// What is claimed.
         what: &'static str,
         /// The maximum.
         limit: usize,
@@ -341,21 +341,21 @@ pub enum OpenError {
         /// Its length.
         length: u64,
     },
-    /// A file of a database snapshot, without the file of the database that it is laid over.
+    /// A file of a database snapshot, given without its base file.
     #[error("{}: is a file of a database snapshot, which holds only pages that its database has changed since: name it together with data file {file_id} of the database, or check the files of the database by themselves", path.display())]
     Snapshot {
         /// The path.
         path: PathBuf,
-        /// The id that both have.
+        /// The file ID that both have.
         file_id: u16,
     },
-    /// A copy of a file of a database snapshot that holds zeros in the place of holes.
+    /// A copy of a file of a database snapshot whose holes were filled with zeros.
     #[error("{}: is a copy of a file of a database snapshot that lost its holes: which of its pages are zeros, and which were never copied from the database, nothing says any more; copy it again with a program that keeps holes, or check the files of the database by themselves", path.display())]
     SnapshotHoles {
         /// The path.
         path: PathBuf,
     },
-    /// A file of a database, without the file of the snapshot that is laid over it.
+    /// A file of a database, given without its snapshot file.
     #[error("{}: is a file of the database that {} is a snapshot of, but the file of the snapshot that is laid over it is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
     SnapshotIncomplete {
         /// The file of the database.
@@ -402,7 +402,7 @@ pub enum OpenError {
         first: PathBuf,
         /// The other.
         second: PathBuf,
-        /// The id both have.
+        /// The ID that both have.
         file_id: u16,
     },
     /// Files of different databases.
@@ -424,17 +424,17 @@ pub enum OpenError {
     SeveralDatabases {
         /// The folder that holds them; `None` if they were named.
         folder: Option<PathBuf>,
-        /// A name for each: that on the server, with its primary file.
+        /// A name for each: its name on the server, with its primary file.
         databases: Vec<String>,
         /// The data files of the first one.
         example: Vec<PathBuf>,
     },
 }
 
-/// Names in a message at most.
+/// The most names in one message.
 const MOST_NAMES: usize = 10;
 
-/// The first of several names.
+/// The first [`MOST_NAMES`] of several names, and the number of the others.
 fn listed(names: &[String]) -> String {
     let more = if names.len() > MOST_NAMES { ", ..." } else { "" };
     let named: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
@@ -448,12 +448,12 @@ fn of_several(folder: Option<&Path>, count: usize) -> String {
     }
 }
 
-/// Paths as they stand in a command.
+/// Paths as they are written in a command.
 pub fn arguments(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| argument(path)).collect::<Vec<_>>().join(" ")
 }
 
-/// What to do about a folder that holds nothing.
+/// The remedy for a folder that has no data files itself.
 fn look_below(folder: &Path) -> String {
     let entries = storage::list(folder).unwrap_or_default();
     match entries.iter().any(|entry| entry.is_folder || entry.path.is_dir()) {
@@ -462,9 +462,9 @@ fn look_below(folder: &Path) -> String {
     }
 }
 
-/// A path, or another argument, as it stands in a command.
+/// A path, or another argument, as it is written in a command.
 pub fn argument(path: &Path) -> String {
-    /// What shells take for more than a letter; a backslash separates folders on Windows.
+    /// Characters with a meaning for shells; a backslash separates folders on Windows.
     const SPECIAL: &str = if cfg!(windows) { "\"&|<>()%^;," } else { "'\"$`&|;<>()*?[]{}!#~\\" };
     let text = path.display().to_string();
     let is_plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || SPECIAL.contains(c));
@@ -475,7 +475,7 @@ pub fn argument(path: &Path) -> String {
     }
 }
 
-/// What to do about a file that the system does not let be read, as the end of a message; empty where the cause says it.
+/// The remedy for a file that the system refuses to read, as the end of a message; empty if the cause says it.
 pub fn remedy(cause: &io::Error) -> &'static str {
     /// ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows.
     const IN_USE: [i32; 2] = [32, 33];
@@ -493,10 +493,10 @@ pub fn remedy(cause: &io::Error) -> &'static str {
     }
 }
 
-/// What to do about a read that fails.
+/// The remedy for a failed read.
 fn remedy_of_read(path: &Path, cause: &io::Error) -> &'static str {
     match remedy(cause) {
-        // The object storage says it itself.
+        // The object storage's own message has the remedy.
         _ if storage::url(path).is_some() => "",
         "" => "; look at its storage, then check again, or check another copy",
         remedy => remedy,
@@ -543,10 +543,10 @@ pub enum ReadError {
     /// No such file.
     #[error("file {file_id} of the database was not given")]
     NoSuchFile {
-        /// The file id asked for.
+        /// The requested file ID.
         file_id: u16,
     },
-    /// A page that recovery made cannot be read back from its temporary file.
+    /// A recovered page cannot be read back from its temporary file.
     #[error(
         "page {page} as recovered cannot be read back from its temporary file: {cause}; look at the storage of --temp-dir"
     )]
@@ -558,7 +558,7 @@ pub enum ReadError {
     },
 }
 
-/// The command that reads what a name promises.
+/// The command that reads files with this name, as the end of a message.
 fn who_reads(path: &Path) -> &'static str {
     let is_of = |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();

@@ -1,5 +1,5 @@
-//! Failed reads, recorded where they fail: a run reports them at its end, whichever phase read and whatever it made of
-//! the failure. Transient errors are retried a bounded number of times.
+//! Failed reads, recorded where they fail: a run reports them at its end, whichever phase met them and however it
+//! handled them. Transient errors are retried a bounded number of times.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -12,9 +12,9 @@ use crate::ReadError;
 
 /// How long to wait before each retry.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// Failed retries of a file. A broken disk stays broken, and each attempt can take it seconds.
+/// Failed retries of a file before retrying stops: a broken disk stays broken, and each attempt may take seconds.
 const MAX_IN_VAIN: u32 = 16;
-/// Places of a file that are recorded; further ones are only counted.
+/// Failed places recorded per file; further ones are only counted.
 const MAX_PLACES: usize = 4096;
 
 /// Failed reads of a source.
@@ -22,18 +22,18 @@ const MAX_PLACES: usize = 4096;
 pub struct ReadFaults {
     /// Files with places that could not be read.
     pub failed: Vec<FailedReads>,
-    /// Files with reads that succeeded when retried: one line each.
+    /// Files with reads that succeeded when retried, one line each.
     pub healed: Vec<String>,
 }
 
-/// Reads of one file that failed for good.
+/// Reads of one file that failed even when retried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedReads {
     /// The file.
     pub path: PathBuf,
-    /// What each place says of itself, by offset.
+    /// The error at each place, by offset.
     pub places: BTreeMap<u64, String>,
-    /// Further places.
+    /// Number of further places.
     pub unlisted: u64,
 }
 
@@ -47,7 +47,7 @@ impl FailedReads {
 }
 
 impl ReadFaults {
-    /// Adds those that another process met. A place that both met counts once.
+    /// Adds the faults that another process met. A place that both met counts once.
     pub fn merge(&mut self, other: Self) {
         for failed in other.failed {
             match self.failed.iter_mut().find(|own| own.path == failed.path) {
@@ -142,7 +142,8 @@ impl Reads {
     }
 }
 
-/// Whether the same read may succeed a moment later: errors of the medium and its connection, not of the request.
+/// Whether the same read may succeed shortly after: true for errors of the medium and its connection, not of the
+/// request.
 fn may_pass(cause: &io::Error) -> bool {
     const EIO: i32 = 5;
     let kinds =

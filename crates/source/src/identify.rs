@@ -31,17 +31,17 @@ pub enum FileKind {
     Other,
 }
 
-/// What other programs compress files with.
+/// A format in which other programs compress files.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Archive {
-    /// Its name.
+    /// Name of the format.
     pub name: &'static str,
     start: &'static [u8],
-    /// What writes its content to standard output.
+    /// The command that writes the content to standard output.
     command: &'static str,
 }
 
-/// The kinds that are known.
+/// The known formats.
 const ARCHIVES: [Archive; 8] = [
     Archive { name: "gzip", start: &[0x1F, 0x8B], command: "gunzip -c" },
     Archive { name: "zstd", start: &[0x28, 0xB5, 0x2F, 0xFD], command: "zstd -dc" },
@@ -54,7 +54,7 @@ const ARCHIVES: [Archive; 8] = [
 ];
 
 impl Archive {
-    /// What a file that starts with these bytes is compressed with, if another program did that.
+    /// The format of a file that starts with these bytes, if another program compressed it.
     ///
     /// ```
     /// assert_eq!(source::Archive::of(b"PK\x03\x04...").map(|archive| archive.name), Some("zip"));
@@ -64,21 +64,21 @@ impl Archive {
         ARCHIVES.iter().find(|archive| start.starts_with(archive.start))
     }
 
-    /// The command that checks a backup in it without a copy on disk.
+    /// The command that checks a backup in the archive without a copy on disk.
     pub(crate) fn pipe(&self, path: &Path) -> String {
         let path = if path.as_os_str() == "-" { "FILE".to_owned() } else { argument(path) };
         format!("{} {path} | mdfsck check -", self.command)
     }
 }
 
-/// What holds a database in a form that is not checked.
+/// A file that holds a database in a form that cannot be checked.
 pub(crate) struct Holder {
-    /// What it is, and what can be checked in its place.
+    /// What the file is, and what can be checked instead.
     pub(crate) text: &'static str,
     start: &'static [u8],
-    /// Names of the files in it, one of which follows somewhere in the first pages; none if the start says it all.
+    /// Names of files in it, one of which follows somewhere in the first pages; empty if the start alone decides.
     members: &'static [&'static str],
-    /// Names of such files end so, where their first pages need not tell.
+    /// Extensions of such files, for files whose first pages may not show it.
     extensions: &'static [&'static str],
 }
 
@@ -98,7 +98,7 @@ const HOLDERS: [Holder; 3] = [
     },
     Holder {
         text: "is the image of a disk (VHD): mount it read-only, and check the files on it",
-        // One of a fixed size begins with the disk itself, which has a table of its partitions.
+        // A fixed-size virtual disk begins with the disk itself, which has a partition table.
         start: b"conectix",
         members: &[],
         extensions: &["vhd"],
@@ -106,7 +106,7 @@ const HOLDERS: [Holder; 3] = [
 ];
 
 impl Holder {
-    /// What a file of this name that starts with these bytes is, if it holds a database in such a form.
+    /// The kind of a file with this name and these first bytes, if it holds a database in such a form.
     pub(crate) fn of(path: &Path, start: &[u8]) -> Option<&'static Self> {
         let has = |name: &str| start.windows(name.len()).any(|part| part == name.as_bytes());
         let extension = path.extension().unwrap_or_default();
@@ -143,7 +143,7 @@ pub fn identify(start: &[u8]) -> FileKind {
             .then(|| header.page_id().file)
     });
     let by_header = header.as_ref().map(|bytes| Page::new(bytes).header().page_id().file);
-    // A log whose first VLF is damaged: its header page says that it belongs to no filegroup.
+    // A log whose first VLF is damaged: its header page has no filegroup.
     let is_without_group = || {
         let record = header.as_ref().and_then(|bytes| FileHeader::read(Page::new(bytes)).map(|file| file.filegroup()));
         record == Some(0)
@@ -159,7 +159,7 @@ pub fn identify(start: &[u8]) -> FileKind {
     }
 }
 
-/// Whether `bytes` are a file header page as written: type, page id and protection are right, and the record names the
+/// Whether `bytes` are an undamaged file header page: type, page id and protection are right, and the record names the
 /// same file.
 pub(crate) fn is_file_header(bytes: &PageBytes) -> bool {
     let mut undone = *bytes;

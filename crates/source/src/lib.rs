@@ -1,10 +1,11 @@
 //! Where pages come from.
 //!
-//! [`PageSource`] is the seam: the checks read pages through it and do not know whether they are in data files, in a
-//! backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database, [`BackupPages`] a backup of it,
-//! both opened shared and read-only, with large positioned reads; never a mapping, never a write.
+//! [`PageSource`] separates the checks from storage: they read pages through it and do not know whether the pages are
+//! in data files, in a backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database,
+//! [`BackupPages`] a backup of it, both opened shared and read-only, with large positioned reads. Files are never
+//! mapped and never written.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; each such line names the check.
 #![warn(clippy::indexing_slicing)]
 
 #[cfg(any(target_os = "linux", test))]
@@ -43,8 +44,8 @@ use std::path::{Path, PathBuf};
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
 
-/// What the program itself takes of a memory grant, in bytes: its code and tables, object storage included, and its read buffers.
-/// Measured with a catalog of 10,000 tables.
+/// What the program itself uses of a memory grant, in bytes: its code and tables, including object storage, and its
+/// read buffers. Measured with a catalog of 10,000 tables.
 pub const PROGRAM_BYTES: u64 = 11 << 20;
 
 /// One data file of the database.
@@ -64,7 +65,7 @@ pub struct DataFile {
     pub header_pages: Option<u32>,
     /// Bytes after the last whole page: not 0 in a file cut inside a page.
     pub tail_bytes: u32,
-    /// Identifies the database of the file; `None` if the header cannot be trusted.
+    /// GUID of the database that the file belongs to; `None` if the header cannot be trusted.
     pub binding_guid: Option<[u8; 16]>,
     /// Whether page 0 could be read as a file header.
     pub header_is_sound: bool,
@@ -82,8 +83,8 @@ pub trait PageSource: Sync {
     /// The data files, by ascending file id.
     fn files(&self) -> &[DataFile];
 
-    /// Reads the pages from `first` on into `buffer`, as stored on disk (protection not undone). Returns how many whole
-    /// pages were read: fewer than requested only at the end of the file.
+    /// Reads the pages from `first` on into `buffer`, as stored on disk (checksums and torn bits are not removed).
+    /// Returns how many whole pages were read: fewer than requested only at the end of the file.
     ///
     /// # Errors
     /// [`ReadError`] if the file is not one of [`Self::files`] or the system cannot read it.
@@ -95,9 +96,9 @@ pub trait PageSource: Sync {
         let _ = (first, pages);
     }
 
-    /// Up to how many pages from `first` on are read in one request if they are looked at next: few where the system reads ahead
-    /// as [`Self::prefetch`] says, so that what was copied from its memory is still near the processor; all where that matters less
-    /// than the cost of a request.
+    /// The largest number of pages from `first` on that one request should read if they are used right after. Few if
+    /// the system reads ahead after [`Self::prefetch`], so that the copied pages are still in the processor's cache;
+    /// all pages if the cost of a request matters more.
     fn pages_per_read(&self, first: PageId) -> u32 {
         let _ = first;
         u32::MAX
@@ -109,29 +110,29 @@ pub trait PageSource: Sync {
         ReadFaults::default()
     }
 
-    /// The backup that the pages come from, if any: it knows about its log and about damage around the pages.
+    /// The backup that holds the pages, if any. It knows about its log and about damage around the pages.
     fn backup(&self) -> Option<&BackupPages> {
         None
     }
 
-    /// The database that the pages are of, if they are a snapshot of it.
+    /// The snapshot that the pages belong to, if they do.
     fn snapshot(&self) -> Option<&Snapshot> {
         None
     }
 
-    /// The pages, ascending, that do not contain everything in the log, or are not of the moment of their snapshot; empty if all
-    /// do, `None` if nothing says so.
+    /// The pages, ascending, that lack changes in the log or are newer than their snapshot. Empty if there are none,
+    /// `None` if the source does not know.
     fn in_flight(&self) -> Option<&[PageId]> {
         self.backup().and_then(BackupPages::in_flight)
     }
 
-    /// Those in flight that are damaged in the files although no record of the log makes them anew: that they are is proven.
+    /// The pages in flight that are damaged in the files and that no log record formats anew: their damage is proven.
     fn damaged_in_flight(&self) -> &[PageId] {
         &[]
     }
 
-    /// Whether pages were made from a log: what the database writes at checkpoints only, without a log record, is then not
-    /// current.
+    /// Whether pages were recovered from a log. Values that the database writes only at checkpoints, without a log
+    /// record, are not current then.
     fn has_recovered_pages(&self) -> bool {
         false
     }
@@ -157,9 +158,9 @@ pub trait PageSource: Sync {
     }
 }
 
-/// What a source in front of another says as that one does, which is its field `inner`: the files, the backup, and what logs say.
+/// Forwards methods of [`PageSource`] to the field `inner`: the files, the backup, and what logs say.
 ///
-/// For implementations of [`PageSource`]; reads, hints and faults are left to them.
+/// For implementations of [`PageSource`] that wrap another source; they implement reads, hints and faults themselves.
 #[macro_export]
 macro_rules! as_inner {
     () => {
@@ -189,8 +190,8 @@ macro_rules! as_inner {
     };
 }
 
-/// Opens data files, or backup files: all of one kind. `sets` selects sets of backup files by position; `direct`
-/// bypasses the system's cache for data files.
+/// Opens data files, or backup files: but not both. `sets` selects sets of backup files by position; `direct` bypasses
+/// the system's cache for data files.
 ///
 /// # Errors
 /// [`OpenError`] if they are not the files of one database, or one backup of it.
@@ -198,7 +199,7 @@ pub fn open(paths: &[PathBuf], sets: &[u16], direct: bool) -> Result<Box<dyn Pag
     open_within(paths, sets, direct, None)
 }
 
-/// The same; the memory kept for a backup is at most `granted` bytes.
+/// Like [`open`], with at most `granted` bytes of memory for a backup.
 ///
 /// # Errors
 /// [`OpenError`] as [`open`]; [`OpenError::BackupTooLarge`] if the grant is too small.
@@ -222,7 +223,7 @@ pub fn open_within(
     }
 }
 
-/// Whether the file at `path` is a data file, by its content.
+/// Whether the content of the file at `path` is that of a data file.
 pub fn is_data_file(path: &Path) -> bool {
     let mut start = vec![0; identify::IDENTIFY_BYTES];
     let read = match storage::is_file(path) {
@@ -232,7 +233,7 @@ pub fn is_data_file(path: &Path) -> bool {
     matches!(read.map(|read| identify(start.get(..read).unwrap_or_default())), Ok(FileKind::Data { .. }))
 }
 
-/// Whether the file at `path` is a backup, by its content.
+/// Whether the content of the file at `path` is that of a backup.
 pub fn is_backup(path: &Path) -> bool {
     storage::is_file(path) && starts_backup(path).unwrap_or(false)
 }

@@ -23,7 +23,7 @@ pub struct MemoryFiles {
 struct Content {
     path: PathBuf,
     bytes: Arc<Vec<u8>>,
-    /// Bytes available of the file: fewer than before if it was cut.
+    /// Available bytes of the file; fewer than it has if it was cut.
     length: usize,
     changed: BTreeMap<u32, Arc<PageBytes>>,
 }
@@ -60,7 +60,7 @@ impl Content {
 }
 
 impl MemoryFiles {
-    /// Takes the files of one database, in any order; logs are ignored.
+    /// Opens the files of one database, in any order; logs are ignored.
     ///
     /// # Errors
     /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use format::page::HEADER_BYTES;
 
-    /// The minimum recognized as a data file: maps with their page ids.
+    /// The minimum that is recognized as a data file: maps with their page IDs.
     fn maps(file_id: u16) -> Vec<u8> {
         let mut bytes = vec![0; 12 * PAGE_BYTES];
         for (page, kind) in [(1u32, 11u8), (2, 8), (3, 9)] {

@@ -33,7 +33,7 @@ pub fn read_fully_at(file: &(impl ReadAt + ?Sized), buffer: &mut [u8], offset: u
     Ok(done)
 }
 
-/// What can be read at any place, by several threads at once.
+/// Bytes that several threads can read at any offset at once.
 pub trait ReadAt {
     /// Reads at least one byte from `offset` on, none at the end.
     ///
@@ -68,9 +68,10 @@ enum Shared {
 #[derive(Debug)]
 struct LocalFile {
     file: File,
-    /// A file without length, as it was opened. Some in /proc hold something all the same, and who reads it waits for ever.
+    /// Whether the file had no length when it was opened. Some such files in /proc have content nevertheless, and
+    /// reading them blocks forever.
     is_empty: bool,
-    /// Windows lets the reads of one handle wait for each other.
+    /// Further handles: Windows serializes the reads of one handle.
     #[cfg(windows)]
     handles: Option<Handles>,
     #[cfg(target_os = "linux")]
@@ -78,12 +79,12 @@ struct LocalFile {
 }
 
 impl SharedFile {
-    /// Whether the system reads ahead what is announced to it.
+    /// Whether the system reads ahead after an announcement.
     pub(crate) fn is_read_ahead(&self) -> bool {
         cfg!(target_os = "linux") && matches!(self.0, Shared::Local(_))
     }
 
-    /// Whether what the system was asked about last was in its memory.
+    /// Whether the range that the system was last asked about was in its memory.
     pub(crate) fn is_in_memory(&self) -> bool {
         match &self.0 {
             #[cfg(target_os = "linux")]
@@ -100,7 +101,7 @@ impl SharedFile {
         Self::open_with(path, Cache::Used)
     }
 
-    /// The same; there is no cache of the system for objects.
+    /// The same, through the system's cache or not; objects have no such cache.
     pub(crate) fn open_with(path: &Path, cache: Cache) -> io::Result<Self> {
         if let Some(storage) = storage::of(path) {
             return storage.and_then(|(storage, url)| storage.open(url)).map(Shared::Object).map(Self);
@@ -127,11 +128,13 @@ impl SharedFile {
         }
     }
 
-    /// Where the system says that the first hole of the file is, or may be: a range without space on the disk, which reads as zeros.
+    /// The offset of the first hole of the file, or a lower bound of it: a hole is a range without disk space, which
+    /// reads as zeros.
     pub(crate) fn first_hole(&self) -> Option<u64> {
         let Shared::Local(local) = &self.0 else { return None };
         let metadata = local.file.metadata().ok()?;
-        // Blocks in use tell nothing: on a file system that compresses, every file has fewer than its length takes.
+        // The number of used blocks does not help: on a compressing file system, every file uses fewer than its length
+        // needs.
         #[cfg(target_os = "linux")]
         {
             let hole = rustix::fs::seek(&local.file, rustix::fs::SeekFrom::Hole(0));
@@ -150,7 +153,7 @@ impl SharedFile {
     }
 }
 
-/// A file without a name of its own.
+/// The file gets no path.
 impl From<File> for SharedFile {
     fn from(file: File) -> Self {
         Self(Shared::Local(LocalFile {
@@ -211,7 +214,7 @@ fn options(cache: Cache) -> io::Result<OpenOptions> {
 fn options(cache: Cache) -> io::Result<OpenOptions> {
     use std::os::windows::fs::OpenOptionsExt;
     const FILE_FLAG_NO_BUFFERING: u32 = 0x2000_0000;
-    /// Read ahead, and let go what was read.
+    /// Read ahead, and free what was read.
     const FILE_FLAG_SEQUENTIAL_SCAN: u32 = 0x0800_0000;
     let mut options = File::options();
     options.read(true).custom_flags(match cache {
@@ -241,7 +244,7 @@ pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
 
 #[cfg(target_os = "linux")]
 fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
-    // Three places stand for all; a wrong guess costs only speed.
+    // Three sampled places decide; a wrong guess costs only speed.
     let last = bytes.saturating_sub(1);
     let places = [0, last / 2, last].map(|place| offset.saturating_add(place));
     if local.announcements.is_due(bytes, || places.into_iter().all(|place| is_in_memory(&local.file, place))) {
@@ -250,8 +253,8 @@ fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
     }
 }
 
-/// Whether the byte at `offset` can be read without waiting for a disk; also true after the end. False where the file system cannot
-/// say.
+/// Whether the byte at `offset` can be read without waiting for a disk; also true after the end. False if the file
+/// system cannot tell.
 #[cfg(target_os = "linux")]
 fn is_in_memory(file: &File, offset: u64) -> bool {
     let mut byte = [0];
@@ -259,7 +262,7 @@ fn is_in_memory(file: &File, offset: u64) -> bool {
     rustix::io::preadv2(file, &mut buffers, offset, rustix::io::ReadWriteFlags::NOWAIT).is_ok()
 }
 
-/// This system has no such call.
+/// This system has no call for it.
 #[cfg(not(target_os = "linux"))]
 fn local_will_need(_local: &LocalFile, _offset: u64, _bytes: u64) {}
 

@@ -16,7 +16,8 @@ use crate::buffer::is_aligned;
 use crate::positioned::{Cache, SharedFile, read_fully_at};
 use crate::{DataFile, DataFiles, OpenError, PageSource};
 
-/// Bytes at the start of a file that tell whether it may be one of a snapshot: all maps of its first interval are in them.
+/// Bytes at the start of a file that show whether it may belong to a snapshot: they hold all maps of its first
+/// interval.
 pub(crate) const START_BYTES: usize = 8 * PAGE_BYTES;
 
 /// Maps that every data file has among its first pages: PFS, GAM, SGAM, differential, minimally logged.
@@ -25,10 +26,10 @@ const MAPS: [usize; 5] = [1, 2, 3, 6, 7];
 /// Bytes at the start of a primary file that the catalog fills without a hole.
 const CATALOG_BYTES: u64 = 64 * PAGE_BYTES as u64;
 
-/// Most newer pages that are listed one by one.
+/// Newer pages that are listed at most; the others are only counted.
 pub const MOST_NEWER: usize = 1 << 14;
 
-/// Pages read at once when newer ones are looked for.
+/// Pages read at once when looking for newer pages.
 const CHUNK_PAGES: u32 = 128;
 
 /// A snapshot that is laid over its base.
@@ -44,37 +45,38 @@ pub struct Snapshot {
 struct Base {
     path: PathBuf,
     file: SharedFile,
-    /// The same, opened to bypass the system's cache, if that was requested.
+    /// The same file, opened to bypass the system's cache, if requested.
     direct: Option<SharedFile>,
 }
 
-/// Pages of the base that are in use in the snapshot, and newer than it: they are not of its moment.
+/// Pages of the base that are in use in the snapshot but newer than it.
 #[derive(Debug, Default)]
 pub(crate) struct Newer {
-    /// The first [`MOST_NEWER`], ascending.
+    /// The first [`MOST_NEWER`] of them, ascending.
     pub(crate) pages: Vec<PageId>,
     count: u64,
 }
 
-/// A file of a snapshot, as it was opened.
+/// A file of a snapshot, as opened.
 #[derive(Debug)]
 pub(crate) struct SnapshotFile {
     pub(crate) file: DataFile,
     pub(crate) handle: SharedFile,
-    /// Whether it has its holes.
+    /// Whether its holes are still there.
     pub(crate) is_sparse: bool,
 }
 
-/// Whether a data file that begins with `start`, and whose first hole is at `hole`, is one of a snapshot: its header says so, or what
-/// it lacks.
+/// Whether a data file that begins with `start`, and whose first hole is at `hole`, belongs to a snapshot: by its name,
+/// its header, or the maps that it lacks.
 pub(crate) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool {
     let is_lacking = |map: &&usize| start.get(**map * PAGE_BYTES..(**map + 1) * PAGE_BYTES).is_some_and(is_zeros);
     shows_snapshot(path, says_sparse(start), MAPS.iter().filter(is_lacking).count(), hole)
 }
 
-/// The same by what its header says, if it is sound, and by how many maps it lacks.
+/// The same decision, given the flag of a sound header and the number of missing maps.
 fn shows_snapshot(path: &Path, says_sparse: Option<bool>, lacking: usize, hole: Option<u64>) -> bool {
-    // Damage, too, makes zeros of maps, and programs that copy make holes of zeros: together they tell, where the catalog begins.
+    // Damage zeroes maps too, and copy programs turn zeros into holes. Only missing maps together with a hole where
+    // the catalog begins show a snapshot.
     let lacks_catalog = says_sparse.is_some() && lacking > 1 && hole.is_some_and(|at| at < CATALOG_BYTES);
     let is_named = has_snapshot_name(path) && (hole.is_some() || lacking > 0);
     says_sparse == Some(true) || is_named || lacks_catalog
@@ -88,16 +90,16 @@ fn says_sparse(start: &[u8]) -> Option<bool> {
     FileHeader::read(Page::new(&bytes)).map(|header| header.is_sparse())
 }
 
-/// Whether a file is named as SQL Server names those of the snapshots that DBCC makes (`sales.mdf_MSSQL_DBCC11`), or as
-/// snapshots are by custom.
+/// Whether a file is named like the snapshot files that DBCC creates (`sales.mdf_MSSQL_DBCC11`), or as snapshots
+/// customarily are.
 fn has_snapshot_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let is_of_dbcc = |(_, number): (&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
     name.ends_with(".ss") || name.rsplit_once("_mssql_dbcc").is_some_and(is_of_dbcc)
 }
 
-/// Which of these data files are copies of snapshots that lost their holes: each has the name of a snapshot's file, and zeros where
-/// another one, its base, has pages.
+/// Which of these data files are copies of snapshots that lost their holes: each is named like a snapshot's file, and
+/// has zeros where another file, its base, has pages.
 pub fn copies_without_holes(files: &[&DataFile]) -> Vec<PathBuf> {
     let has_lost = |file: &DataFile, base: &DataFile| {
         let open = |file: &DataFile| SharedFile::open(&file.path).ok();
@@ -111,7 +113,7 @@ pub fn copies_without_holes(files: &[&DataFile]) -> Vec<PathBuf> {
     named.filter(is_copy).map(|file| file.path.clone()).collect()
 }
 
-/// Whether two data files are of one place of one database.
+/// Whether two data files have the same file ID and belong to the same database.
 fn is_same_place(one: &DataFile, other: &DataFile) -> bool {
     one.file_id == other.file_id && one.binding_guid.is_some() && one.binding_guid == other.binding_guid
 }
@@ -138,7 +140,7 @@ fn has_zeros_over(file: &SharedFile, base: &SharedFile) -> io::Result<bool> {
 }
 
 fn is_zeros(bytes: &[u8]) -> bool {
-    // Most pages show it with their first byte.
+    // The first byte decides for most pages.
     bytes.first() == Some(&0) && bytes.iter().all(|byte| *byte == 0)
 }
 
@@ -150,7 +152,7 @@ pub(crate) fn lay(
     opened: &mut Vec<(DataFile, SharedFile)>,
     mut snapshots: Vec<SnapshotFile>,
 ) -> Result<Option<Snapshot>, OpenError> {
-    // They look like data files, until their base is seen.
+    // Copies without holes look like data files until they are compared with their base.
     let copies = copies_without_holes(&opened.iter().map(|(file, _)| file).collect::<Vec<_>>());
     let copies = opened.extract_if(.., |(file, _)| copies.contains(&file.path));
     snapshots.extend(copies.map(|(file, handle)| SnapshotFile { file, handle, is_sparse: false }));
@@ -185,18 +187,18 @@ pub(crate) fn lay(
 }
 
 impl Snapshot {
-    /// The files that it is laid over.
+    /// The base files, over which the snapshot is laid.
     pub fn bases(&self) -> impl Iterator<Item = &Path> {
         self.bases.iter().map(|base| base.path.as_path())
     }
 
-    /// How many pages of the base are newer than the snapshot, although they are in use in it; known once
-    /// [`PageSource::in_flight`] was asked for.
+    /// How many pages of the base are newer than the snapshot, although the snapshot uses them; known once
+    /// [`PageSource::in_flight`] was called.
     pub fn newer_pages(&self) -> u64 {
         self.newer.get().map_or(0, |newer| newer.count)
     }
 
-    /// The data file that lies below the one at this place among the files.
+    /// The base of the data file at this index.
     pub(crate) fn base(&self, file: usize) -> Option<&SharedFile> {
         self.bases.get(file).map(|base| &base.file)
     }
@@ -210,8 +212,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Replaces pages of zeros, which were never copied into the snapshot, by those of its base. `pages` were read from `offset` of
-    /// the snapshot's file on. `filled` gets the position in `pages` of each page that was replaced.
+    /// Replaces pages of zeros, which were never copied into the snapshot, by the pages of its base. `pages` were read
+    /// from `offset` of the snapshot's file on. `filled` gets the position in `pages` of each page that was replaced.
     pub(crate) fn fill(
         &self,
         file: usize,
@@ -234,13 +236,13 @@ impl Snapshot {
                     Err(cause) => return Err(base.named(cause)),
                 }
             }
-            // The page after the holes is the snapshot's.
+            // The page after the holes belongs to the snapshot.
             at += holes + 1;
         }
         Ok(())
     }
 
-    /// The pages of the base that are not of the snapshot's moment. What the system cannot read is left to the check.
+    /// The pages of the base that are newer than the snapshot. Pages that the system cannot read are left to the check.
     pub(crate) fn newer(&self, files: &DataFiles) -> &Newer {
         self.newer.get_or_init(|| {
             let mut newer = Newer::default();
@@ -269,7 +271,7 @@ impl Snapshot {
         let mut of_base = Vec::new();
         match files.read_stored(number, first, bytes, |page| of_base.push(page)) {
             Ok(()) => {}
-            // Each by itself.
+            // Retry page by page.
             Err(_) if pages > 1 => {
                 for page in first..first + pages {
                     self.add_newer((files, number), (page, 1), (moment, pfs), bytes, newer);
@@ -281,7 +283,7 @@ impl Snapshot {
         for at in of_base {
             let Some(page) = bytes.get(at * PAGE_BYTES..).and_then(<[u8]>::first_chunk::<PAGE_BYTES>) else { continue };
             let number = first + at as u32;
-            // A page that is not as it was written says nothing of its moment: that it is damaged is proven.
+            // The LSN of a damaged page is meaningless; the damage itself is proven.
             if Page::new(page).header().lsn() > moment && pfs.has(number) && verify(page).is_ok() {
                 newer.count += 1;
                 if newer.pages.len() < MOST_NEWER {
@@ -298,7 +300,7 @@ impl Base {
     }
 }
 
-/// The checkpoint of the snapshot; the least one if its boot page does not say.
+/// The checkpoint LSN of the snapshot; the lowest LSN if its boot page does not show it.
 fn moment(files: &DataFiles) -> Lsn {
     let boot = files.read_page(PageId::BOOT).and_then(|mut bytes| {
         undo_torn_bits(&mut bytes);

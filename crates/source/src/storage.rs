@@ -1,7 +1,7 @@
-//! Files by their paths: those of the system, and objects in object storage, where the program reads it.
+//! Files by their paths: files of the system, and objects in object storage if the program supports it.
 //!
-//! A URL (`s3://bucket/sales.bak`) stands wherever a path does. What reads it is not part of this crate: a program gives an
-//! [`ObjectStorage`] to [`use_storage`], and all paths that are URLs are opened and listed by it from then on.
+//! A URL (`s3://bucket/sales.bak`) can be used wherever a path can. This crate does not read URLs: a program gives an
+//! [`ObjectStorage`] to [`use_storage`], which opens and lists all paths that are URLs from then on.
 
 use std::fmt;
 use std::fs;
@@ -14,7 +14,7 @@ pub trait ObjectStorage: Send + Sync {
     /// Opens an object. Opening it again yields the same bytes, or an error, until [`Self::forget`].
     ///
     /// # Errors
-    /// If it cannot be read; the text says why and what to do, and no secret.
+    /// If it cannot be read; the text says why and what to do, and holds no secret.
     fn open(&self, url: &str) -> io::Result<Arc<dyn Object>>;
 
     /// What is at `url`.
@@ -26,16 +26,17 @@ pub trait ObjectStorage: Send + Sync {
     /// The objects and folders directly below `url`, by name.
     ///
     /// # Errors
-    /// If they cannot be listed; the text says why and what to do, and no secret.
+    /// If they cannot be listed; the text says why and what to do, and holds no secret.
     fn list(&self, url: &str) -> io::Result<Vec<Entry>>;
 
-    /// Announces that these will be opened soon.
+    /// Announces that these URLs will be opened soon.
     fn announce(&self, urls: &[&str]);
 
-    /// Forgets which objects exist and why some could not be opened: each is looked up again. Open objects stay as they were.
+    /// Forgets which objects exist and why some could not be opened: the next use looks each up again. Open objects do
+    /// not change.
     fn forget(&self);
 
-    /// The most that is kept of objects in memory, in bytes.
+    /// The most memory used for contents of objects, in bytes.
     fn held_bytes(&self) -> u64;
 }
 
@@ -44,37 +45,37 @@ pub trait Object: Send + Sync + fmt::Debug {
     /// Its length in bytes.
     fn length(&self) -> u64;
 
-    /// Identifies this version among others of the same name, such as its ETag.
+    /// Identifies this version of the object, for example its ETag.
     fn version(&self) -> String;
 
-    /// Whether no other bytes have this version: it is a strong entity tag (RFC 9110, 8.8.1).
+    /// Whether the version is a strong entity tag (RFC 9110, 8.8.1): objects with other bytes never share it.
     fn has_strong_version(&self) -> bool;
 
-    /// Reads at least one byte from `offset` on, none at the end. All bytes are of the object as it was when it was opened.
+    /// Reads at least one byte from `offset` on, none at the end. All bytes come from the object as it was when opened.
     ///
     /// # Errors
-    /// If it cannot be read, or was overwritten; the text says why and what to do, and no secret.
+    /// If it cannot be read, or was overwritten; the text says why and what to do, and holds no secret.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Announces that bytes will be read soon.
     fn prefetch(&self, offset: u64, bytes: u64);
 }
 
-/// An object among others of its name.
+/// The version of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
-    /// Its length.
+    /// Length of the object in bytes.
     pub bytes: u64,
-    /// What identifies it.
+    /// What identifies this version, for example an ETag.
     pub name: String,
-    /// Whether no other bytes have this version.
+    /// Whether objects with other bytes never share this name.
     pub is_strong: bool,
 }
 
 /// What a path leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A file or an object of so many bytes.
+    /// A file or an object with its length.
     File {
         /// Its length.
         bytes: u64,
@@ -87,7 +88,7 @@ pub enum Kind {
     Other,
 }
 
-/// What is in a folder.
+/// An entry of a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Its path.
@@ -103,7 +104,7 @@ pub fn use_storage(storage: Box<dyn ObjectStorage>) {
     let _ = STORAGE.set(storage);
 }
 
-/// The most that is kept of objects in memory, in bytes; 0 if no path of this run is a URL.
+/// The most memory used for contents of objects, in bytes; 0 if no path of this run is a URL.
 pub fn held_bytes() -> u64 {
     STORAGE.get().map_or(0, |storage| storage.held_bytes())
 }
@@ -153,8 +154,8 @@ pub fn kind(path: &Path) -> io::Result<Kind> {
     })
 }
 
-/// Whether an error of [`kind`] leaves open that there is something: a request for an object may fail for many reasons, while
-/// a file of a folder that cannot be looked at is a link that leads nowhere.
+/// Whether something may exist at `path` although [`kind`] failed: a request for an object may fail for many reasons,
+/// while a file in a folder whose kind cannot be read is a dangling link.
 pub fn may_be_there(path: &Path, cause: &io::Error) -> bool {
     url(path).is_some() && cause.kind() != io::ErrorKind::NotFound
 }
@@ -191,7 +192,7 @@ pub fn version(path: &Path) -> Option<io::Result<Version>> {
     Some(object.map(version))
 }
 
-/// What is directly in a folder, by name.
+/// The direct entries of a folder, by name.
 ///
 /// # Errors
 /// Those of the system or of the storage.
@@ -199,7 +200,7 @@ pub fn list(folder: &Path) -> io::Result<Vec<Entry>> {
     if let Some(storage) = of(folder) {
         return storage.and_then(|(storage, url)| storage.list(url));
     }
-    // An entry that has gone since is noticed when it is opened.
+    // An entry that was deleted since is noticed when it is opened.
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     let entry = |entry: fs::DirEntry| Entry { is_folder: is_folder(&entry), path: entry.path() };
     let mut entries = fs::read_dir(folder)?.map(|found| found.map(entry)).collect::<io::Result<Vec<_>>>()?;
@@ -226,12 +227,12 @@ pub fn announce<'p>(paths: impl Iterator<Item = &'p Path>) {
     }
 }
 
-/// The one name of a file that may have several: without links. A URL is its own.
+/// The path without links: one name for a file that may have several. A URL is its own canonical name.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     if url(path).is_some() { Ok(path.to_owned()) } else { fs::canonicalize(path) }
 }
 
-/// How statements of SQL Server name a backup file: `DISK` with its full path, or `URL`; `None` if its name is no text.
+/// How SQL Server statements name a backup file: `DISK` with its full path, or `URL`; `None` if its path is not UTF-8.
 pub fn device(path: &Path) -> Option<(&'static str, String)> {
     if let Some(url) = url(path) {
         return Some(("URL", url.to_owned()));
@@ -246,7 +247,7 @@ fn is_pipe(metadata: &fs::Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
 }
 
-/// Pipes have no paths that a shell would name.
+/// Pipes have no paths that a user would name.
 #[cfg(not(unix))]
 fn is_pipe(_: &fs::Metadata) -> bool {
     false

@@ -1,4 +1,4 @@
-//! Reading no faster than the user allows.
+//! Limits the speed of reading to what the user allows.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -8,11 +8,11 @@ use format::PageId;
 
 use crate::{PageSource, ReadError, ReadFaults};
 
-/// Pages of another source, at most this many bytes per second over all threads.
+/// Reads the pages of another source at no more than this many bytes per second over all threads.
 pub struct Throttled<'a> {
     inner: &'a dyn PageSource,
     bytes_per_second: u64,
-    /// When the next read may begin.
+    /// When the next read may start.
     free_at: Mutex<Instant>,
 }
 
@@ -22,8 +22,8 @@ impl<'a> Throttled<'a> {
         Self { inner, bytes_per_second: bytes_per_second.max(1), free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits for a read's turn. Each read first reserves its time on the common clock and then sleeps, so that threads
-    /// do not wait for each other's sleep.
+    /// Waits for a read's turn. Each read first reserves its time slot and then sleeps, so that threads do not wait for
+    /// each other's sleep.
     fn wait(&self, bytes: usize) {
         let time = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let now = Instant::now();
@@ -80,7 +80,7 @@ mod tests {
                 });
             }
         });
-        // 20 MB at 100 MB per second; the last read need not be waited for.
+        // 20 MB at 100 MB per second; no wait is needed after the last read.
         assert!(start.elapsed() >= Duration::from_millis(185), "{:?}", start.elapsed());
     }
 }

@@ -20,15 +20,15 @@ const HEADER_BYTES: usize = 52;
 const STREAM_BYTES: usize = 22;
 /// A block's own fields end before its first stream; the longest seen has 600 bytes.
 const MAX_FIELDS: usize = 4096;
-/// Streams of one block; SQL Server writes six at most.
+/// Streams of one block at most; SQL Server writes no more than six.
 const MAX_STREAMS: usize = 64;
-/// How much is read at once to find the next block after damage: little at first, as it is usually near.
+/// How much is read at once to find the next block after damage: little at first, as the next block is usually near.
 const SEARCH_BYTES: RangeInclusive<usize> = 4096..=1 << 20;
 /// Memory for a damaged place, without its path.
 const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
-/// Undescribed block types that are counted separately.
+/// Types of undescribed blocks that are counted separately.
 const MOST_TYPES: usize = 64;
-/// Counts all further types.
+/// Stands for all further types.
 const OTHER_TYPES: Tag = *b"????";
 
 /// Four letters that name a block or stream type.
@@ -40,9 +40,9 @@ const BLOCKS: [&Tag; 9] = [b"TAPE", b"SFMB", b"SSET", b"VOLB", b"MSCI", b"MSDA",
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub(crate) tag: Tag,
-    /// Place in the tape.
+    /// Offset of the block in the tape.
     pub(crate) at: u64,
-    /// Its bytes up to the first stream.
+    /// The bytes up to the first stream.
     pub(crate) fields: Vec<u8>,
     pub(crate) streams: Vec<Stream>,
 }
@@ -105,9 +105,9 @@ pub(crate) struct Walk<'a> {
     media: &'a Media,
     at: u64,
     room: &'a Room,
-    /// Damage found so far, by place in the tape.
+    /// Damage found so far, by offset in the tape.
     pub(crate) damage: Vec<(u64, DamageKind)>,
-    /// Blocks so far with sound headers but a type that is not used here.
+    /// Number of blocks so far with sound headers but a type that this program does not use, by type.
     pub(crate) undescribed: BTreeMap<Tag, u64>,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
             let first_stream = usize::from(u16_at(&fields, 8).unwrap_or_default());
             let is_known = BLOCKS.contains(&&tag) && first_stream >= HEADER_BYTES;
             if at > 0 && fields.iter().take(SECTOR_BYTES).all(|&byte| byte == 0) {
-                // Zeros after the last block: padding by a device. Between blocks they are blocks that were wiped.
+                // Zeros after the last block are padding by a device. Between blocks they are wiped blocks.
                 self.search(at)?;
                 if self.at < self.media.length() {
                     self.note(at, DamageKind::Lost)?;
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Steps over a block of a type that SQL Server has not been seen to write: the tape format has more of them
-    /// (docs/format/backups.md#tape). What follows its header need not be streams.
+    /// (docs/format/backups.md#tape). The bytes after its header need not be streams.
     fn pass(&mut self, tag: Tag, first: u64) -> io::Result<()> {
         let is_told = self.undescribed.len() < MOST_TYPES || self.undescribed.contains_key(&tag);
         *self.undescribed.entry(if is_told { tag } else { OTHER_TYPES }).or_default() += 1;
@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
                 return Ok(streams);
             }
             if header == [0; STREAM_BYTES] {
-                // Its checksum is right, but SPAD must come before anything that is not a stream.
+                // The checksum is right, but SPAD must come before anything that is not a stream.
                 self.note(at, DamageKind::Lost)?;
                 self.search(at)?;
                 return Ok(streams);
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
             let data = at + STREAM_BYTES as u64;
             let length = claimed.min(end.saturating_sub(data));
             let is_encrypted = u16_at(&header, 16) != Some(0);
-            // How much tape was lost inside is unknown. The length is then wrong, so the next block is searched for.
+            // The amount of lost tape inside is unknown. The length is then wrong, so the next block is searched for.
             if let Some(lost) = self.media.loss_in(data, length)
                 && !self.is_followed(at, &header)?
             {
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         Ok(streams)
     }
 
-    /// Whether the length in a damaged stream header leads to something sound, and can therefore be trusted.
+    /// Whether the length in a damaged stream header leads to something sound and can therefore be trusted.
     fn is_followed(&self, at: u64, header: &[u8; STREAM_BYTES]) -> io::Result<bool> {
         let length = u64_at(header, 8).unwrap_or(u64::MAX);
         let Some(next) = at.checked_add(STREAM_BYTES as u64).and_then(|data| data.checked_add(length)) else {
@@ -289,8 +289,8 @@ impl<'a> Walk<'a> {
         Ok(end.saturating_sub(data))
     }
 
-    /// Moves to the next sound block at or after `from`, at a multiple of a sector; reports what is skipped unless it
-    /// is empty.
+    /// Moves to the next sound block at or after `from`, at a multiple of a sector; reports skipped bytes unless they
+    /// are all zeros.
     fn search(&mut self, from: u64) -> io::Result<()> {
         let from = from.next_multiple_of(SECTOR_BYTES as u64);
         let mut window = Vec::new();
@@ -308,7 +308,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(error),
-                // A window that cannot be read as a whole is read by sectors.
+                // A window that cannot be read as a whole is read sector by sector.
                 Err(_) => {
                     if wanted == SECTOR_BYTES {
                         at += SECTOR_BYTES as u64;

@@ -20,11 +20,11 @@ pub use moments::{Missing, Moment};
 pub use points::{Beside, Span};
 pub use unused::Unused;
 
-/// Steps listed in all chains of a database but the newest, which is always listed in full: with as many old full
-/// backups as log backups, the lists would grow quadratically.
+/// The most steps listed for all chains of a database except the newest, which is always listed in full: with as many
+/// old full backups as log backups, the lists would grow quadratically.
 pub const MOST_STEPS: usize = 1_000_000;
 
-/// What can be restored from one full backup. Numbers are indexes into [`DatabaseChains::sets`].
+/// The restore that starts at one full backup. Numbers are indexes into [`DatabaseChains::sets`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chain {
     /// The full backup.
@@ -33,37 +33,38 @@ pub struct Chain {
     pub line: Arc<Line>,
     /// Its differentials, by time.
     pub differentials: Vec<usize>,
-    /// What to restore to get as far as possible: the full backup, the last differential, log backups.
+    /// The sets that lead to the latest point: the full backup, the last differential, log backups.
     pub steps: Vec<usize>,
-    /// Log backups before the last step that are not listed because of [`MOST_STEPS`].
+    /// Number of log backups before the last step that are not listed because of [`MOST_STEPS`].
     pub omitted: usize,
-    /// The missing log before later log backups: from LSN, to LSN.
+    /// The missing log before later log backups: from this LSN, to this LSN.
     pub gap: Option<(Lsn, Lsn)>,
 }
 
 /// The backups of one database.
 #[derive(Clone, Debug)]
 pub struct DatabaseChains {
-    /// Its name.
+    /// Name of the database.
     pub database: String,
-    /// The server.
+    /// Name of the server.
     pub server: String,
     /// All sets, by first LSN.
     pub sets: Vec<ChainSet>,
     /// One chain per whole full backup.
     pub chains: Vec<Chain>,
-    /// The chain to the latest point, by the shortest path: that of the newest full backup, unless the database was restored to
-    /// a moment before it and others say how it went on.
+    /// Index of the chain to the latest point, by the shortest path: the chain of the newest full backup, unless the
+    /// database was restored to an earlier point and other backups show how it continued.
     pub newest: Option<usize>,
-    /// The moments that can be restored on the way that the database went last, by time.
+    /// The points in time that can be restored on the database's latest line of recovery forks, ascending.
     pub points: Vec<Span>,
-    /// Moments that lie only on abandoned paths.
+    /// The points in time that lie only on abandoned recovery forks.
     pub left_points: Vec<Span>,
-    /// Sets that some restore needs, but not the newest chain.
+    /// Sets that some restore needs although the newest chain does not.
     pub beside: Vec<Beside>,
-    /// Sets that no restore can use: differentials without their full backup, log backups that follow nothing.
+    /// Sets that no restore can use: differentials without their full backup, log backups with no backup that they can
+    /// follow.
     pub unused: Vec<usize>,
-    /// For each of these, why.
+    /// For each unused set, the reason.
     pub reasons: Vec<Unused>,
 }
 
@@ -89,7 +90,7 @@ pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
     by_database(media).into_iter().map(|(database, sets)| of_database(database, sets)).collect()
 }
 
-/// The same, whatever is damaged; of copies a sound one counts.
+/// Like [`chains`], with damaged sets too; of several copies, a sound one is used.
 pub(super) fn chains_of_damaged(media: &[BackupMedia]) -> Vec<DatabaseChains> {
     let as_sound = |(database, mut sets): (String, Vec<ChainSet>)| {
         sets.iter_mut().for_each(|set| set.is_damaged = false);
@@ -133,7 +134,7 @@ fn newest_of(chains: &[Chain]) -> Option<usize> {
     chains.iter().rposition(|chain| !is_left(chain)).or(chains.len().checked_sub(1))
 }
 
-/// The sets of a database with what they say of each other.
+/// The sets of a database and how they relate to each other.
 struct Model<'s> {
     sets: &'s [ChainSet],
     lines: Lines,
@@ -143,9 +144,10 @@ struct Model<'s> {
     bases: Vec<Option<usize>>,
     /// Full backups that are whole.
     fulls: Vec<usize>,
-    /// Their differentials, as far as these are whole.
+    /// The whole differentials of each full backup.
     differentials: HashMap<usize, Vec<usize>>,
-    /// Where restores on each line can begin: a full backup by itself, and each of its differentials over it.
+    /// Where restores on each line can begin: a full backup by itself, and the full backup with each of its
+    /// differentials.
     starts: Vec<Vec<Start>>,
 }
 
@@ -206,7 +208,8 @@ impl<'s> Model<'s> {
         self.set(index)?.set.config.finished.as_deref()
     }
 
-    /// Up to when the log of a log backup certainly goes: what is committed while it runs is in it or in the next one.
+    /// The time up to which a log backup certainly contains the log. Changes committed while the backup runs may be in
+    /// it or in the next one.
     fn log_until(&self, index: usize) -> Option<&'s str> {
         let config = &self.set(index)?.set.config;
         config.started.as_deref().or(config.finished.as_deref())
@@ -217,22 +220,22 @@ impl<'s> Model<'s> {
         line.zip(self.set(index)).is_some_and(|(line, set)| line.has(&set.set.config))
     }
 
-    /// The steps from `start`, and from log backup `first` of the line on.
+    /// The steps from `start`, followed by the log backups from `first` of the line on.
     fn steps(&self, line: usize, start: Start, first: Option<usize>) -> impl Iterator<Item = usize> + '_ {
         let logs = self.logs.get(line);
         let after = logs.into_iter().flat_map(move |logs| logs.from(first).filter_map(|number| logs.sets.get(number)));
         std::iter::once(start.full).chain(start.differential).chain(after.copied())
     }
 
-    /// The log that is missing on a line after `reached`, if there is later log.
+    /// The log that is missing on a line after `reached`, if later log exists.
     fn gap_after(&self, line: usize, reached: Option<Lsn>) -> Option<(Lsn, Lsn)> {
         let lsns = &self.logs.get(line)?.lsns;
         let later = lsns.get(lsns.partition_point(|(first, _)| *first <= reached)..).unwrap_or_default();
         reached.zip(later.iter().find_map(|(first, _)| *first))
     }
 
-    /// The chain of a full backup, with at most this many steps if possible, and the number of its line: if there are
-    /// several, the one that the database followed last.
+    /// The chain of a full backup, with at most this many steps if possible, and the number of its line. If there are
+    /// several lines, the one that the database followed last.
     fn chain(&self, full: usize, most: usize) -> Option<(usize, Chain)> {
         let lines = self.lines.with(&self.set(full)?.set.config);
         let reaches: Vec<Reach> = lines.filter_map(|line| Reach::of(self, full, line)).collect();
@@ -257,11 +260,11 @@ impl<'s> Model<'s> {
     }
 }
 
-/// Where a restore begins.
+/// The start of a restore: a full backup, with or without a differential.
 #[derive(Clone, Copy)]
 struct Start {
     full: usize,
-    /// The differential restored over it.
+    /// The differential restored over the full backup.
     differential: Option<usize>,
 }
 
@@ -272,18 +275,18 @@ impl Start {
     }
 }
 
-/// The way from a full backup to the end of one line of recovery forks.
+/// The path from a full backup to the end of one line of recovery forks.
 struct Reach {
     /// The number of the line.
     line: usize,
     /// The differentials on it.
     differentials: Vec<usize>,
     start: Start,
-    /// The first log backup after that, by its number among those of the line.
+    /// The first log backup after that, by its number among the log backups of the line.
     first: Option<usize>,
-    /// How far it gets.
+    /// The LSN that the path reaches.
     reached: Option<Lsn>,
-    /// The last set.
+    /// The last set of the path.
     end: usize,
 }
 
@@ -291,14 +294,14 @@ impl Reach {
     fn of(model: &Model<'_>, full: usize, line: usize) -> Option<Self> {
         let (way, logs) = (model.lines.get(line)?, model.logs.get(line)?);
         let differentials: Vec<usize> = model.differentials_on(line, full).collect();
-        // The path over the last differential is the shortest; if its log breaks off sooner, that of the full backup may go
-        // on. If two paths reach as far, the one with fewer steps comes first.
+        // The path over the last differential is the shortest; if its log breaks off earlier, the path of the full
+        // backup alone may continue. If two paths reach the same LSN, the one with fewer steps comes first.
         let over = differentials.last().map(|&last| Start { full, differential: Some(last) });
         let starts = over.into_iter().chain([Start { full, differential: None }]);
         let ways = starts.map(|start| (logs.reach(model.last_lsn(start.set())), start));
         let ((reached, first), start) = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best })?;
         let end = first.and_then(|first| logs.sets.get(logs.way(first).end)).copied().unwrap_or(start.set());
-        // What ends in an earlier fork is the way to the end of that one.
+        // A path that ends in an earlier fork belongs to the line of that fork.
         let end_fork = &model.set(end)?.set.config.recovery_fork_id;
         let is_there = way.last().is_some_and(|fork| fork.id == *end_fork);
         is_there.then_some(Self { line, differentials, start, first, reached, end })

@@ -1,4 +1,4 @@
-//! The sets in backup files, by database: stripes of one set are one, so are copies of it.
+//! Groups the sets in backup files by database. The stripes of a set are joined, and copies of a set count once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use super::damage::{Damage, DamageKind};
 use super::open::is_based_on;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 
-/// Full backups with one checkpoint that are compared with a differential. A checkpoint belongs to one backup, so there are
-/// more only in made-up labels.
+/// The most full backups with one checkpoint that are compared with a differential. Each backup makes its own
+/// checkpoint, so only made-up labels have more.
 const MOST_WITH_ONE_CHECKPOINT: usize = 16;
 
 /// A backup set of a database, all its stripes together.
@@ -26,35 +26,35 @@ pub struct ChainSet {
     pub stripes: u16,
     /// Stripes that were not found.
     pub missing_stripes: u16,
-    /// The numbers of the first of these, from 1.
+    /// The numbers of the first missing stripes, from 1.
     pub missing: Vec<u16>,
-    /// One of its files is damaged.
+    /// Whether one of its files is damaged.
     pub is_damaged: bool,
 }
 
 impl ChainSet {
-    /// Whether it can be restored, as far as its labels say.
+    /// Whether it can be restored, according to its labels.
     pub fn is_whole(&self) -> bool {
         self.missing_stripes == 0 && !self.is_damaged && !self.is_too_old()
     }
 
-    /// Whether it is of a release whose backups are not understood.
+    /// Whether a release wrote it whose backups are not understood.
     pub fn is_too_old(&self) -> bool {
         let found = self.set.config.version;
         found != 0 && found < version::OLDEST
     }
 }
 
-/// A stripe of a set, as one file has it.
+/// A stripe of a set, as found in one file.
 struct Stripe {
     family: u16,
     path: PathBuf,
     is_damaged: bool,
 }
 
-/// A set while its files are collected.
+/// A set while its files are being collected.
 struct Collected {
-    /// As the first stripe has it, or the first that is sound.
+    /// The set as the first stripe shows it, or the first sound one.
     set: BackupSet,
     is_damaged: bool,
     families: u16,
@@ -63,7 +63,7 @@ struct Collected {
 
 impl Collected {
     fn finish(self) -> ChainSet {
-        // If there are several copies of a stripe, a sound one counts.
+        // Among several copies of a stripe, a sound one is used.
         let mut best: BTreeMap<u16, Stripe> = BTreeMap::new();
         let mut copies = Vec::new();
         for stripe in self.stripes {
@@ -88,14 +88,14 @@ impl Collected {
     }
 }
 
-/// Missing stripes that are named; SQL Server writes at most 64.
+/// The most missing stripes to name; SQL Server writes at most 64 stripes.
 pub(super) const MOST_MISSING_NAMED: usize = 64;
 
-/// The sets in `media` by database: its name, and its sets in order. A database keeps its family when it is restored, although
-/// its binding id changes then.
+/// The sets in `media` by database: its name, and its sets in order. A restore does not change the database's family,
+/// but it changes its binding ID.
 pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)> {
     let mut databases: BTreeMap<(String, String), Vec<Collected>> = BTreeMap::new();
-    // For each database, the place of a set in its list.
+    // For each database and set GUID, the position of the set in the database's list.
     let mut known = HashMap::new();
     for media in media {
         let damaged = damaged(media);
@@ -103,7 +103,7 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
             let id = set.config.lasting_id().unwrap_or_default().to_owned();
             let database = (set.config.database.clone(), id);
             let sets = databases.entry(database.clone()).or_default();
-            // A set may be written to one set of media only; copies of a file are of the same.
+            // A set may be written to only one media set; copies of a file belong to the same one.
             let key = set.guid.clone().map(|guid| (database, guid));
             let index = key.map(|key| *known.entry(key).or_insert(sets.len())).unwrap_or(sets.len());
             if index >= sets.len() {
@@ -130,8 +130,9 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
     join_renamed(finished.collect())
 }
 
-/// Joins databases that are one under two names: they share family, recovery fork and server, and all backups under one name
-/// ended before the first under the other began. Copies of a database that went on side by side stay apart.
+/// Joins databases that are one database under two names: they share family, recovery fork and server, and all backups
+/// under one name ended before the first under the other began. Copies of a database that continued side by side stay
+/// separate.
 fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<ChainSet>)> {
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, (_, sets)) in databases.iter().enumerate() {
@@ -160,7 +161,7 @@ fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<Cha
     databases.into_iter().flatten().collect()
 }
 
-/// When the first of some sets was started, and the last one finished.
+/// The time when the first set was started, and the time when the last one finished.
 fn times(sets: &[ChainSet]) -> (Option<&String>, Option<&String>) {
     let started = sets.iter().map(|set| set.set.config.started.as_ref()).min().flatten();
     (started, sets.iter().map(|set| set.set.config.finished.as_ref()).max().flatten())
@@ -181,8 +182,8 @@ fn sort(sets: &mut [ChainSet]) {
     });
 }
 
-/// The sets of a file that its damage concerns, by their index: the one it lies in or names, or the last one if the file is
-/// cut off.
+/// The indexes of the sets that the damage of a file affects: the set that the damage lies in or names, or the last set
+/// if the file is cut off.
 fn damaged(media: &BackupMedia) -> HashSet<usize> {
     let of_position = |position: u16| media.sets.iter().position(|set| set.position == position);
     let is_incomplete = |damage: &Damage| matches!(damage.kind, DamageKind::SetIncomplete { .. });
@@ -191,16 +192,17 @@ fn damaged(media: &BackupMedia) -> HashSet<usize> {
         DamageKind::SetIncomplete { position } | DamageKind::Configuration { position } => of_position(position),
         DamageKind::Truncated if names_its_end => None,
         DamageKind::Truncated => media.sets.len().checked_sub(1),
-        // Sets stand in the order of the tape; what is before them is the label of the whole.
+        // Sets are in the order of the tape; before them is the label of the whole tape.
         _ => Some(media.sets.partition_point(|set| set.at <= damage.at).saturating_sub(1)),
     };
     media.damage.iter().filter_map(concerned).collect()
 }
 
-/// For each differential, the full backup that it names: one, and the number of lookups does not depend on how many there are.
+/// For each differential, the full backup that it names, found without comparing each differential with all full
+/// backups.
 pub(super) fn bases(sets: &[ChainSet]) -> Vec<Option<usize>> {
     let fulls = || sets.iter().enumerate().filter(|(_, set)| set.set.kind == SetKind::Full);
-    // If there are copies, the first counts.
+    // Among several copies, the first is used.
     let by_guid: HashMap<&str, usize> =
         fulls().rev().filter_map(|(index, full)| Some((full.set.guid.as_deref()?, index))).collect();
     let mut by_checkpoint: HashMap<Lsn, Vec<usize>> = HashMap::new();

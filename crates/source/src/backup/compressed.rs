@@ -29,7 +29,7 @@ const STEP: usize = 256;
 pub(crate) struct BadRecord {
     /// Offset in the file.
     pub(crate) at: u64,
-    /// Why not.
+    /// Why it cannot be read.
     pub(crate) fault: RecordFault,
 }
 
@@ -57,7 +57,7 @@ struct Held {
 struct BadSectors {
     /// Sectors of records that are lost or have a wrong checksum.
     damaged: u128,
-    /// Sectors of records that are as written, but in an unknown form.
+    /// Sectors of records whose checksum is right but whose form is unknown.
     unknown: u128,
 }
 
@@ -68,7 +68,7 @@ impl BadSectors {
         bits(to.div_ceil(SECTOR_BYTES)) & !bits(from / SECTOR_BYTES)
     }
 
-    /// An error if one of these sectors cannot be read.
+    /// Fails if one of these sectors cannot be read.
     fn check(self, mask: u128) -> io::Result<()> {
         if self.damaged & mask != 0 {
             return Err(damaged("the record of the compressed backup that holds it has a wrong checksum or is lost"));
@@ -102,7 +102,7 @@ pub(crate) struct Compressed {
 }
 
 impl Compressed {
-    /// Bytes kept in memory: the index, and the last groups decompressed.
+    /// Bytes kept in memory: the index, and the groups decompressed last.
     pub(super) fn held_bytes(&self) -> usize {
         let lists = size_of_val(self.entries.as_slice()) + size_of_val(self.losses.as_slice());
         let index = lists * 3 / 2 + size_of_val(self.steps.as_slice());
@@ -144,7 +144,7 @@ impl Compressed {
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let bytes = entry.bytes();
             done += match rest.get_mut(..bytes) {
-                // All of it is wanted: decompress straight into the destination.
+                // The whole group is requested: decompress straight into the destination.
                 Some(whole) if skip == 0 => {
                     self.decode(file, number, whole)?.check(u128::MAX)?;
                     bytes
@@ -177,7 +177,7 @@ impl Compressed {
             }
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let (taken, is_bad) = self.with_group(file, number, |held| {
-                // Up to the next sector that differs from the first one: readable or not.
+                // Up to the next sector that is readable where the first one is not, or the other way round.
                 let bad = (held.bad.damaged | held.bad.unknown) >> (skip / SECTOR_BYTES);
                 let is_bad = bad & 1 != 0;
                 let sectors = if is_bad { bad.trailing_ones() } else { bad.trailing_zeros() };
@@ -198,7 +198,7 @@ impl Compressed {
         Ok(Part::Read(done))
     }
 
-    /// Reads all records not read yet, and reports those that cannot be read, by place.
+    /// Reads all records not read yet, and reports unreadable ones in file order.
     pub(crate) fn verify_all(&self, file: &SharedFile, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
         let (mut raw, mut room) = (Vec::new(), vec![0; usize::from(MAX_SECTORS) * SECTOR_BYTES]);
         for (number, entry) in self.entries.iter().enumerate() {
@@ -224,7 +224,7 @@ impl Compressed {
         Ok(())
     }
 
-    /// The end of the first place within this many bytes of the tape where records are lost.
+    /// The end of the first place where records are lost, within this many bytes of the tape from `at` on.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         let next = self.losses.partition_point(|&end| end <= at);
         let lost = u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
@@ -249,7 +249,7 @@ impl Compressed {
         None
     }
 
-    /// Calls `with` on the content of a group. If several threads want the same group, one decompresses it and the
+    /// Calls `with` on the content of a group. If several threads need the same group, one decompresses it and the
     /// others wait.
     fn with_group<T>(
         &self,
@@ -271,11 +271,11 @@ impl Compressed {
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
             Some(held) => {
-                // It may have been read before what was seen was forgotten.
+                // The group may have been read before `BackupPages::forget_seen`.
                 self.saw(number, held.bad);
                 with(held)
             }
-            // Once more for the error, unless it was transient.
+            // Tried once more, to return the error, or the content if the error was transient.
             None => with(&self.held(file, number)?),
         }
     }
@@ -326,14 +326,14 @@ impl Compressed {
         Ok(bad)
     }
 
-    /// Notes that a group was read, if nothing of it is bad.
+    /// Notes that a group was read, unless part of it is bad.
     fn saw(&self, number: usize, bad: BadSectors) {
         if let Some(word) = self.sound.get(number / 64).filter(|_| bad.damaged | bad.unknown == 0) {
             word.fetch_or(1 << (number % 64), Ordering::Relaxed);
         }
     }
 
-    /// Which groups were read and are sound.
+    /// The groups that were read and are sound, one bit each.
     pub(super) fn seen(&self) -> &[AtomicU64] {
         &self.sound
     }
@@ -350,7 +350,7 @@ impl Compressed {
     }
 }
 
-/// Copies as much as available and fits; returns how much.
+/// Copies as many bytes as are available and fit; returns the number.
 fn copy(from: &[u8], to: &mut [u8]) -> usize {
     let taken = from.len().min(to.len());
     if let (Some(to), Some(from)) = (to.get_mut(..taken), from.get(..taken)) {
@@ -361,7 +361,7 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
 
 /// Decompresses a record's payload into `out`, which has its size; returns whether it succeeded.
 fn expand(payload: &[u8], out: &mut [u8]) -> bool {
-    // As large as its content: stored uncompressed.
+    // A payload as long as its content is stored uncompressed.
     if payload.len() == out.len() {
         out.copy_from_slice(payload);
         return true;
@@ -369,7 +369,7 @@ fn expand(payload: &[u8], out: &mut [u8]) -> bool {
     xpress::decompress(payload, out).is_ok()
 }
 
-/// The records of a group, in its bytes.
+/// The records in the bytes of a group.
 struct Records<'a> {
     version: Version,
     raw: &'a [u8],
@@ -411,7 +411,7 @@ impl<'a> Iterator for Records<'a> {
         let stored = u32_at(rest, self.version.checksum);
         let is_record = rest.first() == Some(&self.version.tag) && from < to && to <= whole;
         let (Some(payload), Some(stored), true) = (payload, stored, is_record) else {
-            // It was there when the file was opened.
+            // The record was there when the file was opened.
             self.place = whole;
             return Some(Record { at, from, to: whole, payload: Err(BadRecord { at, fault: RecordFault::Lost }) });
         };

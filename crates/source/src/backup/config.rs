@@ -10,9 +10,9 @@ use super::room::{MOST_FILES, MOST_OBJECTS, Room, at_most};
 
 /// Tag and length of an object.
 const HEAD_BYTES: usize = 8;
-/// Maximum length read of an object: three texts of at most 64 KB, and fields.
+/// Maximum bytes read of one object: three texts of at most 64 KB, and fields.
 const MAX_OBJECT_BYTES: u64 = 256 << 10;
-/// Named in the error if memory does not suffice.
+/// Named in the error if there is not enough memory.
 const FILES: &str = "the names of its files";
 
 /// A date without time zone, in the server's local time: year 14 bits, month 4, day 5, hour 5, minute 6, second 6.
@@ -56,20 +56,20 @@ pub(crate) mod set_flags {
     pub(crate) const CHECKSUM: u32 = 0x10;
     /// WITH COPY_ONLY.
     pub(crate) const COPY_ONLY: u32 = 0x400;
-    /// Flags that the BACKUP statement sets. Others are set while it runs: 0x20 says that damage was found and skipped
-    /// (RESTORE HEADERONLY, Flags).
+    /// Flags that the BACKUP statement sets. The server sets others while BACKUP runs: 0x20 means that damage was found
+    /// and skipped (RESTORE HEADERONLY, Flags).
     pub(crate) const OF_STATEMENT: u32 = CHECKSUM | COPY_ONLY;
 }
 
-/// SCIN: the set as a whole.
+/// SCIN: properties of the set as a whole.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SetConfig {
     pub(crate) flags: u32,
     /// Start of the log that a restore needs.
     pub first_lsn: Option<Lsn>,
-    /// The log of the backup ends before this.
+    /// The first LSN after the log of the backup.
     pub last_lsn: Option<Lsn>,
-    /// The checkpoint that the backup made; a full backup's is the base of its differentials.
+    /// The checkpoint that the backup made; the checkpoint of a full backup is the base of its differentials.
     pub checkpoint_lsn: Option<Lsn>,
     /// The checkpoint of the latest full backup before this one.
     pub database_backup_lsn: Option<Lsn>,
@@ -77,7 +77,7 @@ pub struct SetConfig {
     pub database_created: Option<String>,
     /// When the backup started.
     pub started: Option<String>,
-    /// When it finished.
+    /// When the backup finished.
     pub finished: Option<String>,
     pub(crate) type_letter: u8,
     /// Compatibility level.
@@ -94,27 +94,28 @@ pub struct SetConfig {
     pub locale: u16,
     /// Identifies the database.
     pub binding_id: Option<String>,
-    /// The same as its files have it; zeros without one.
+    /// The binding ID as the database's files store it; zeros without one.
     pub binding_guid: [u8; 16],
     /// Identifies the recovery fork of the database.
     pub recovery_fork_id: Option<String>,
-    /// Where it began: the database was restored up to there. `None` if it never was.
+    /// Where this fork began: the point to which the database was restored. `None` if it never was.
     pub fork_point_lsn: Option<Lsn>,
-    /// The recovery fork before that.
+    /// The recovery fork before this one.
     pub earlier_fork_id: Option<String>,
     /// Identifies the full backup that a differential is based on.
     pub differential_base_guid: Option<String>,
-    /// Identifies the database for life: it stays when the database is restored, also under another name.
+    /// Identifies the database permanently: a restore keeps it, also under another name.
     pub family_id: Option<String>,
 }
 
 impl SetConfig {
-    /// What identifies the database: a restore changes the binding ID, but not the family. `None` if neither is known.
+    /// The family ID, which a restore keeps; without it the binding ID, which a restore changes. `None` if neither is
+    /// known.
     pub(super) fn lasting_id(&self) -> Option<&str> {
         self.family_id.as_deref().or(self.binding_id.as_deref())
     }
 
-    /// Whether both are of one database, which was neither restored nor upgraded between them.
+    /// Whether both are of one database that was neither restored nor upgraded between them.
     pub(super) fn is_of_same_database(&self, other: &Self) -> bool {
         let ids = |config: &Self| (config.family_id.clone(), config.binding_id.clone(), config.version);
         self.database == other.database && ids(self) == ids(other)
@@ -168,7 +169,7 @@ pub struct BackupFile {
     pub logical_name: String,
     /// Path on the server.
     pub physical_name: String,
-    /// Checkpoint that starts the changes a differential holds.
+    /// The checkpoint after which the changes in a differential begin.
     pub differential_base_lsn: Option<Lsn>,
 }
 
@@ -217,7 +218,7 @@ impl Configuration {
         let mut found = Self::default();
         let (mut has_set, mut objects, mut next) = (false, 0, 0);
         let mut bytes = Vec::new();
-        // Tag and length, then fields; every offset counts from the tag.
+        // Each object is tag, length and fields; offsets in it count from the tag.
         while next < length {
             let mut head = [0; HEAD_BYTES];
             let is_head = read(next, &mut head)? == HEAD_BYTES;
@@ -229,7 +230,7 @@ impl Configuration {
             at_most(MOST_OBJECTS, objects, "objects in a configuration", at)?;
             let tag = head.first_chunk::<4>();
             if let Some(tag @ (b"SCIN" | b"SFIN" | b"SFGI")) = tag {
-                // Their texts have at most 64 KB.
+                // The texts of an object have at most 64 KB.
                 bytes.resize(size.min(MAX_OBJECT_BYTES) as usize, 0);
                 let got = read(next, &mut bytes)?;
                 bytes.truncate(got);
@@ -259,8 +260,8 @@ impl Configuration {
         Ok(has_set.then_some(found))
     }
 
-    /// Whether everything that must be equal at the start and at the end of a backup is: all names and ids. The
-    /// compatibility level may change while a backup runs.
+    /// Whether all names and IDs are equal, as they must be at the start and at the end of a backup. The compatibility
+    /// level may change while a backup runs.
     pub(crate) fn has_same_constants(&self, other: &Self) -> bool {
         let names = |set: &SetConfig| {
             let numbers = (set.flags & set_flags::OF_STATEMENT, set.type_letter, set.version, set.locale);

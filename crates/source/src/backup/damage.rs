@@ -1,10 +1,10 @@
-//! Damage to a backup's container: everything but the pages.
+//! Damage to a backup outside its pages.
 
 use std::path::PathBuf;
 
 use super::blocks::Tag;
 
-/// A place of a backup that is not as written.
+/// A damaged place of a backup.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Damage {
     /// The backup file.
@@ -15,7 +15,7 @@ pub struct Damage {
     pub kind: DamageKind,
 }
 
-/// What is wrong at a place of a backup.
+/// The kind of damage at a place of a backup.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DamageKind {
     /// Wrong checksum of a descriptor block's header.

@@ -1,5 +1,5 @@
-//! File, filegroup and partial backups: each holds some files of a database whole, and the newest copies of all files are
-//! the database, as far as it was backed up (docs/format/backups.md#files-and-filegroups).
+//! File, filegroup and partial backups: each holds some complete files of a database; the newest copies of all files
+//! make up the backed-up part of the database (docs/format/backups.md#files-and-filegroups).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -15,13 +15,13 @@ use super::placement::{Placed, Stripes};
 use super::places::FRAME_BYTES;
 use super::sets::{BackupMedia, BackupSet};
 
-/// How old a set is: sets of one database are on one line of log sequence numbers. Of copies, the one with most stripes counts
-/// as the newest.
+/// A key that orders sets of one database by age, since their log sequence numbers ascend. Of several copies, the one
+/// with the most stripes counts as the newest.
 fn age(set: &BackupSet, missing_stripes: u16) -> impl Ord + use<> {
     (set.config.last_lsn, set.config.finished.clone(), Reverse(missing_stripes))
 }
 
-/// The sets of files among those that were `chosen`, of the database of the first of them, oldest first.
+/// The sets of files among the `chosen` sets, of the same database as the first of them, oldest first.
 pub(super) fn sets_of_files<'a>(
     labels: &'a [BackupMedia],
     chosen: &impl Fn(usize, usize) -> Option<&'a BackupSet>,
@@ -44,7 +44,7 @@ pub(super) fn sets_of_files<'a>(
     groups.into_iter().map(|(group, _)| group).collect()
 }
 
-/// The sets of files among `sets`, each database by itself, oldest first, without those that newer ones supersede.
+/// The sets of files among `sets`, grouped by database, oldest first, without sets that newer ones supersede.
 pub(super) fn databases_of_files(sets: &[ChainSet]) -> Vec<Vec<ChainSet>> {
     let mut databases: Vec<Vec<&ChainSet>> = Vec::new();
     for set in sets.iter().filter(|set| set.set.kind.is_of_files()) {
@@ -76,21 +76,21 @@ fn not_superseded(mut sets: Vec<&ChainSet>) -> Vec<ChainSet> {
     used
 }
 
-/// The files that the label of a set calls copied, with the number of their pages.
+/// The files that the label of a set lists as copied, with the number of their pages.
 fn copied_files(set: &BackupSet) -> impl Iterator<Item = (u16, u32)> {
     let files = set.files.iter().filter(|file| file.is_data && file.pages_copied > 0);
     files.map(|file| (file.file_id, file.pages_copied))
 }
 
-/// Whether the pages that the label of a set names have room in it: otherwise it counts files that are not there, for all that
-/// is known of such sets. Of stripes, one label does not show it.
+/// Whether the set is large enough for the pages that its label names. Some labels count files that are not in the set,
+/// and then it is too small. The label of a single stripe does not decide this.
 fn says_what_it_has(set: &ChainSet) -> bool {
     let bytes: u64 = copied_files(&set.set).map(|(_, pages)| u64::from(pages) * PAGE_BYTES as u64).sum();
     set.stripes == 1 && set.set.pages.first().is_some_and(|region| region.length >= bytes)
 }
 
-/// The files that a set of files has: those whose first extent, which is always copied, is where it belongs; and all that its
-/// label counts, if the set has as many extents. `placed` has all files.
+/// The files in a set of files: those whose first extent, which is always copied, is where it belongs; and all files
+/// that the label counts, if the set has as many extents as the label says. `placed` has all files.
 pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -> io::Result<BTreeSet<u16>> {
     let mut members: BTreeSet<u16> =
         placed.files.iter().filter(|file| file.has_start()).map(|file| file.file_id).collect();
@@ -114,7 +114,7 @@ pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -
     Ok(members)
 }
 
-/// Of several sets of files, oldest first, leaves each file to the newest one that has it, and those out that have none left.
+/// For sets of files, oldest first: keeps each file only in the newest set that has it, and removes sets without files.
 pub(super) fn keep_newest(parts: &mut Vec<Part<'_>>) {
     let mut owned = BTreeSet::new();
     for part in parts.iter_mut().rev().filter(|part| part.set.kind.is_of_files()) {

@@ -1,5 +1,5 @@
-//! Recovery forks: when a database is restored to a moment and goes on from there, what it had done after that moment is left
-//! behind. The sets of both forks have one name and, from there on, LSNs of their own.
+//! Recovery forks: when a database is restored to an earlier point and continues from there, its later changes are
+//! abandoned. The sets of both forks share one name, but from that point on each fork has its own LSNs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,15 +9,16 @@ use format::Lsn;
 use super::chain_sets::ChainSet;
 use super::config::SetConfig;
 
-/// Recovery forks of one database that are followed. Where there are more, each stands alone: their sets do not join.
+/// The most recovery forks of one database to follow. If there are more, each is separate: their sets do not join.
 const MOST_FORKS: usize = 64;
 
-/// A recovery fork on the way to a database.
+/// A recovery fork in the history of a database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fork {
-    /// Its id.
+    /// ID of the fork.
     pub id: Option<String>,
-    /// Where the database was restored and the next fork begins: sets that go on are of no use. `None` for the last fork.
+    /// Where the database was restored to, and the next fork begins: sets beyond that point are useless. `None` for the
+    /// last fork.
     pub until: Option<Lsn>,
 }
 
@@ -36,12 +37,12 @@ impl Line {
         self.0.first()
     }
 
-    /// Those that the database left.
+    /// The IDs of the forks that the database left.
     pub(super) fn left(&self) -> impl Iterator<Item = &Option<String>> {
         self.0.iter().skip(1).map(|fork| &fork.id)
     }
 
-    /// Whether all of a set is what the database did.
+    /// Whether the whole set lies in the history of the database.
     pub(super) fn has(&self, config: &SetConfig) -> bool {
         let fork = self.0.iter().find(|fork| fork.id == config.recovery_fork_id);
         fork.is_some_and(|fork| fork.until.is_none_or(|until| config.last_lsn.is_some_and(|last| last <= until)))
@@ -53,14 +54,14 @@ impl Line {
     }
 }
 
-/// The lines of forks that lead to each fork that sets are of.
+/// The lines of forks that lead to each fork of some sets.
 pub(super) struct Lines {
     lines: Vec<Arc<Line>>,
     /// The lines that go through a fork.
     through: HashMap<Option<String>, Vec<usize>>,
 }
 
-/// Which fork each one began in, and where.
+/// The parent of each fork, and the LSN at which the fork began.
 type Parents<'a> = BTreeMap<Option<&'a String>, (Option<&'a String>, Lsn)>;
 
 impl Lines {
@@ -101,7 +102,7 @@ fn line<'a>(fork: Option<&'a String>, named: &Parents<'a>, inferred: &Parents<'a
     let mut forks = vec![Fork { id: fork.cloned(), until: None }];
     let (mut at, mut until) = (fork, None::<Lsn>);
     loop {
-        // A fork that is its own ancestor ends the line: no server writes that.
+        // A fork that is its own ancestor ends the line; no server writes this.
         let of = |parents: &Parents<'a>, fork| parents.get(fork).filter(|(parent, _)| !seen.contains(parent)).copied();
         let earlier = of(named, &at).or_else(|| seen.iter().rev().find_map(|fork| of(inferred, fork)));
         let Some((parent, point)) = earlier else { return Line(forks) };
@@ -112,7 +113,7 @@ fn line<'a>(fork: Option<&'a String>, named: &Parents<'a>, inferred: &Parents<'a
     }
 }
 
-/// What sets say of the fork before theirs.
+/// The parents that the sets themselves name.
 fn named(sets: &[ChainSet]) -> Parents<'_> {
     let mut parents = Parents::new();
     for config in sets.iter().map(|set| &set.set.config) {
@@ -123,7 +124,7 @@ fn named(sets: &[ChainSet]) -> Parents<'_> {
     parents
 }
 
-/// The full backup that a differential names is in the history of its fork, whatever was between them.
+/// Parents inferred from differentials: the full backup that a differential names is in the history of its fork.
 fn inferred<'s>(sets: &'s [ChainSet], bases: &[Option<usize>]) -> Parents<'s> {
     let mut parents = Parents::new();
     for (differential, base) in sets.iter().zip(bases) {
@@ -136,7 +137,7 @@ fn inferred<'s>(sets: &'s [ChainSet], bases: &[Option<usize>]) -> Parents<'s> {
     parents
 }
 
-/// If two statements about a fork differ, the one with the earlier point counts: both agree on what is before it.
+/// If two sets disagree about a fork, the earlier point is used: both agree on everything before it.
 fn earliest<'a>(parents: &mut Parents<'a>, fork: Option<&'a String>, parent: (Option<&'a String>, Lsn)) {
     let known = parents.entry(fork).or_insert(parent);
     if (parent.1, parent.0) < (known.1, known.0) {
@@ -155,7 +156,7 @@ mod tests {
         Lsn { vlf: 1, block, slot: 1 }
     }
 
-    /// A log backup of a fork; the one before it, and where it was left.
+    /// A log backup of a fork; `before` names the earlier fork, and where it was left.
     fn log((first, last): (u32, u32), fork: &str, before: Option<(&str, u32)>) -> ChainSet {
         let mut log = set(SetKind::Log, first, last);
         log.set.config.recovery_fork_id = Some(fork.to_owned());
@@ -164,7 +165,7 @@ mod tests {
         log
     }
 
-    /// The line that leads to a fork: ids with the blocks up to which they count.
+    /// The line that leads to a fork: IDs with the blocks up to which each fork is valid.
     fn line_to(sets: &[ChainSet], fork: &str) -> Vec<(String, Option<u32>)> {
         let lines = Lines::of(sets, &bases(sets));
         let found = (0..lines.len()).filter_map(|number| lines.get(number));
@@ -174,13 +175,13 @@ mod tests {
 
     #[test]
     fn a_fork_goes_back_over_those_that_sets_name() {
-        // A was left at 50 for B, which was left at 40 for C: nothing of A after 40 counts there.
+        // A was left at 50 for B, which was left at 40 for C: nothing of A after 40 is on the line.
         let sets = [log((10, 60), "A", None), log((50, 60), "B", Some(("A", 50))), log((40, 70), "C", Some(("B", 40)))];
         let to = |id: &str, until: Option<u32>| (id.to_owned(), until);
         assert_eq!(line_to(&sets, "A"), [to("A", None)]);
         assert_eq!(line_to(&sets, "B"), [to("B", None), to("A", Some(50))]);
         assert_eq!(line_to(&sets, "C"), [to("C", None), to("B", Some(40)), to("A", Some(40))]);
-        // Without the sets of B nobody says where it came from.
+        // Without the sets of B its parent is unknown.
         assert_eq!(line_to(&[sets[0].clone(), sets[2].clone()], "C"), [to("C", None), to("B", Some(40))]);
     }
 

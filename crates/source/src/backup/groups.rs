@@ -3,7 +3,7 @@
 use super::blocks::SECTOR_BYTES;
 use super::version::MAX_SECTORS;
 
-/// Memory for a group: in a growing list, with its bit and its part of a step.
+/// Memory for a group: its entry in a growing list, its bit, and its part of a step.
 pub(super) const BYTES_PER_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 
 /// An index entry: offset in the file, size in the tape, and how it is stored, in 64 bits.
@@ -46,11 +46,11 @@ pub(super) struct Groups {
     pub(super) losses: Vec<u64>,
     /// Length of the tape.
     pub(super) length: u64,
-    /// Offset in the file from which on nothing is found.
+    /// Offset in the file after which no record is found.
     pub(super) lost_end: Option<u64>,
     /// Whether the last record ends at the end of the file, except for padding after a soft filemark.
     pub(super) is_whole: bool,
-    /// Bytes read by the walk, and bytes summed.
+    /// Bytes read by the walk, and bytes whose checksums were computed.
     pub(super) read_bytes: u64,
     pub(super) summed_bytes: u64,
 }
@@ -76,8 +76,8 @@ impl Groups {
         self.entries.push(Entry::new(at, (bytes / SECTOR_BYTES) as u8, Entry::LITERAL));
     }
 
-    /// Adds damage at `at` of the file, up to the next record. It counts as one lost record: the pages themselves say
-    /// where they belong.
+    /// Adds damage at `at` of the file, up to the next record. It counts as one lost record: the pages after it
+    /// identify themselves.
     pub(super) fn add_loss(&mut self, at: u64) {
         self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
         self.length += u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;

@@ -1,5 +1,5 @@
-//! Entry points that must accept any bytes, for fuzz targets and benches: code that checksums shield from most damage in
-//! whole backups.
+//! Entry points that must accept any bytes, for fuzz targets and benches: they reach code that checksums protect from
+//! most damage in whole backups.
 
 use format::log::Block;
 
@@ -9,11 +9,11 @@ use super::log_portion::LogPortion;
 use super::version::Version;
 use super::xpress;
 
-/// Number of bytes to expect (u16), then a compressed block. What decodes most of it at once and what decodes it symbol by
-/// symbol must agree.
+/// Number of bytes to expect (u16), then a compressed block. Decompresses it with the fast decoder and symbol by
+/// symbol; both must agree.
 ///
 /// # Panics
-/// If they do not.
+/// If they disagree.
 pub fn xpress(bytes: &[u8]) {
     let Some((&size, block)) = bytes.split_first_chunk() else { return };
     let mut one_by_one = vec![0; u16::from_le_bytes(size).into()];
@@ -21,7 +21,7 @@ pub fn xpress(bytes: &[u8]) {
     assert_eq!(decompressed(block, one_by_one.len()), is_whole.then_some(one_by_one));
 }
 
-/// Decompresses a block into `out`, which has the size of its content; whether it could.
+/// Decompresses a block into `out`, which has the size of its content; returns whether it succeeded.
 pub fn decompress(block: &[u8], out: &mut [u8]) -> bool {
     xpress::decompress(block, out).is_ok()
 }
@@ -41,7 +41,7 @@ pub fn compressed_blocks(backup: &[u8]) -> Vec<(&[u8], usize)> {
     while let Some(rest) = backup.get(at..).filter(|rest| !rest.is_empty()) {
         if let Some((sectors, payload)) = version.record(rest) {
             let bytes = usize::from(sectors) * SECTOR_BYTES;
-            // Others are stored as they are.
+            // Other records are stored uncompressed.
             if payload.len() < bytes {
                 blocks.push((payload, bytes));
             }

@@ -30,18 +30,18 @@ pub struct LogSet {
     pub binding_guid: [u8; 16],
     /// Name of the database.
     pub database: String,
-    /// Start of its log, as the set says.
+    /// Start of the set's log, according to the set.
     pub first_lsn: Option<Lsn>,
-    /// The record after its log, as the set says.
+    /// The first LSN after the set's log, according to the set.
     pub last_lsn: Option<Lsn>,
-    /// The stripes that the set is on.
+    /// Number of stripes of the set.
     pub stripes: u16,
-    /// Those of them that were not given.
+    /// The numbers of the stripes that were not given.
     pub missing: Vec<u16>,
 }
 
 impl LogSet {
-    /// Whether its label says that it holds no log: nothing was written to the database since the log backup before.
+    /// Whether its label shows that it holds no log: nothing was written to the database since the previous log backup.
     pub fn is_empty(&self) -> bool {
         self.first_lsn.is_some() && self.first_lsn == self.last_lsn
     }
@@ -58,7 +58,7 @@ pub struct LogPart {
     pub file_id: u16,
     /// Where the part starts in the log file: at a block.
     pub from: u64,
-    /// Where it ends.
+    /// Where the part ends.
     pub to: u64,
     tape: u16,
     at: u64,
@@ -74,8 +74,8 @@ pub struct BackupLog {
 }
 
 impl BackupLog {
-    /// Opens backup files for the log of all their sets, whatever they are of. `positions` selects sets by position in their
-    /// file.
+    /// Opens backup files to read the log of all their sets, of whatever kind or database. `positions` selects sets by
+    /// position in their file.
     ///
     /// # Errors
     /// [`OpenError`] if one of them cannot be read or is not a readable backup.
@@ -144,7 +144,7 @@ impl BackupLog {
         &self.parts
     }
 
-    /// Parts that are left out because what the backup says of them cannot be.
+    /// Number of parts that are left out because the backup's description of them is impossible.
     pub fn unusable_parts(&self) -> usize {
         self.unusable
     }
@@ -169,7 +169,7 @@ impl BackupLog {
     }
 }
 
-/// The part that a region holds; `None` if what the set says of it cannot be.
+/// The part that a region holds; `None` if the set's description of it is impossible.
 fn part(region: &LogRegion, set: usize, tape: u16) -> Option<LogPart> {
     let vlf = region.vlf;
     let (from, to) = (region.start, region.start.checked_add(region.used)?);

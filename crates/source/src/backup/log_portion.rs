@@ -1,8 +1,9 @@
 //! The log inside a backup: which pages it still changes (docs/format/log.md#log-blocks,
 //! docs/format/backups.md#log-portion).
 //!
-//! A backup copies pages while the database changes. Restoring it redoes the log written meanwhile and undoes what was
-//! not committed at its end; a page that neither touches is already as in the restored database.
+//! A backup copies pages while the database changes. Restoring it redoes the log written meanwhile and undoes
+//! transactions that had not committed at its end; a page that neither step changes is already as in the restored
+//! database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -22,7 +23,7 @@ pub(crate) struct LogPortion {
     pub(crate) changes: BTreeMap<PageId, Lsn>,
     /// Pages changed by transactions that had not ended.
     pub(crate) undone: Vec<PageId>,
-    /// Something in it is not understood: what it changes is unknown.
+    /// Whether part of the log is not understood, so that its effect is unknown.
     pub(crate) is_unknown: bool,
     /// Tape offsets of invalid blocks and blocks with wrong checksums.
     pub(crate) bad_blocks: Vec<u64>,
@@ -55,7 +56,7 @@ impl LogPortion {
             let before = self.held_bytes();
             match (Block::restore(bytes), size) {
                 (Ok(block), _) => self.block(&block),
-                // A sound block in an unknown form is not damage.
+                // A block in an unknown form with a right checksum is not damage.
                 (Err(BlockFault::Format(_) | BlockFault::Records), Some(_)) => self.is_unknown = true,
                 _ => {
                     self.bad(at);
@@ -99,19 +100,19 @@ impl LogPortion {
                 self.open.insert(transaction);
             }
             Operation::COMMIT_XACT | Operation::ABORT_XACT => self.end(transaction),
-            // Pages of a minimally logged operation are not in the log.
+            // The log does not contain the pages of a minimally logged operation.
             Operation::BUF_WRITE => self.is_unknown = true,
             operation => match record.on_page() {
                 Some(change) => {
                     let last = self.changes.entry(change.page).or_default();
                     *last = lsn.max(*last);
-                    // A transaction that began before this log is open too.
+                    // A transaction that began before this log is also open.
                     if transaction != TransactionId::default() {
                         self.open.insert(transaction);
                         self.changed.insert((transaction, change.page));
                     }
                 }
-                // It changes a page, and does not say which.
+                // The record changes a page without naming it.
                 None => self.is_unknown |= operation.is_on_a_page(),
             },
         }

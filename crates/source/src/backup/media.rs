@@ -19,7 +19,7 @@ pub(crate) struct Media {
     reads: Reads,
 }
 
-/// Whether an error is about the data, not about reading it: damage to the container, or its end.
+/// Whether an error comes from the data and not from reading it: damage to the container, or its end.
 pub(super) fn is_damage(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
@@ -56,7 +56,7 @@ impl Media {
         Ok(Some(Self { path: path.to_owned(), input, reads: Reads::default() }))
     }
 
-    /// A backup that can be read once.
+    /// A backup that can be read only once.
     pub(crate) fn pipe(path: &Path, pipe: Pipe) -> Self {
         Self { path: path.to_owned(), input: Input::Pipe(pipe), reads: Reads::default() }
     }
@@ -70,7 +70,7 @@ impl Media {
         }
     }
 
-    /// Which groups of records of a compressed backup were read and are sound: one bit each.
+    /// The groups of records of a compressed backup that were read and are sound, one bit each.
     pub(super) fn seen(&self) -> &[AtomicU64] {
         match &self.input {
             Input::Compressed(.., compressed) => compressed.seen(),
@@ -96,8 +96,8 @@ impl Media {
         read.inspect_err(|cause| self.note(at, cause))
     }
 
-    /// Reads the tape from offset `at`, without another try and without a note: for a caller that reads less at once if this
-    /// fails. Returns the bytes read.
+    /// Reads the tape from offset `at`, without retries and without recording a failure: for a caller that then reads
+    /// in smaller pieces. Returns the bytes read.
     pub(super) fn try_read_at(&self, buffer: &mut [u8], at: u64) -> usize {
         let read = match &self.input {
             Input::File(file, _) => read_fully_at(file, buffer, at),
@@ -130,7 +130,8 @@ impl Media {
         }
     }
 
-    /// The end of the first place within this many bytes of the tape where records, of unknown size, are lost.
+    /// The end of the first place where records, of unknown size, are lost, within this many bytes of the tape from
+    /// `at` on.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         match &self.input {
             Input::Compressed(_, _, compressed) => compressed.loss_in(at, length),
@@ -158,7 +159,7 @@ impl Media {
         }
     }
 
-    /// Reports damage to the compressed container; reads everything not read before.
+    /// Reports damage to the compressed container; reads all records not read before.
     pub(crate) fn container_damage(&self, mut found: impl FnMut(Damage)) -> io::Result<()> {
         let Input::Compressed(file, length, compressed) = &self.input else { return Ok(()) };
         let damage = |at, kind| Damage { path: self.path.clone(), at, kind };
@@ -182,7 +183,7 @@ impl Media {
 /// The result of reading as far as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// This many bytes; none at the end of the tape.
+    /// This many bytes were read; none at the end of the tape.
     Read(usize),
     /// This many bytes from here on cannot be read.
     Damaged(u64),

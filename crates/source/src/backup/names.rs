@@ -1,5 +1,5 @@
-//! Which extent an extent of a backup is, according to the headers of its pages. Extents that were allocated and not
-//! written yet hold old pages, which name other extents.
+//! Identifies the extents of a backup by the headers of their pages. Extents that were allocated but not written yet
+//! hold old pages, which name other extents.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,8 +24,8 @@ const READ_BYTES: u64 = 16 * FRAME_BYTES;
 /// First bytes of the pages that pad the end of a region.
 const FILLER: [u8; 2] = [1, 0x65];
 
-/// Removes the names of extents that break the ascending order of a region: as few as possible. Such names are those of
-/// old pages in extents that were allocated and not written yet.
+/// Removes the names of extents that break the ascending order of a region: as few as possible. They come from old
+/// pages in extents that were allocated but not written yet.
 pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     let named = |identity: &Identity| match identity {
         Identity::Named(index, extent) => Some((*index, *extent)),
@@ -66,7 +66,7 @@ pub(crate) fn keep_ascending(frames: &mut [Identity]) {
 pub(crate) enum Identity {
     /// Index of the file, and extent.
     Named(u16, u32),
-    /// Nothing.
+    /// The pages name no extent.
     Nameless,
     /// The pages cannot be read.
     Unreadable,
@@ -83,8 +83,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// If there are several names, one is the extent's own and the others come from old pages: the first after the
-    /// extent `before` counts.
+    /// If there are several names, one is the extent's own and the others come from old pages. The extent's own is
+    /// taken to be the first after the extent `before`.
     pub(crate) fn identity(&self, before: Option<(u16, u32)>) -> Identity {
         let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
         match (in_order.min(), self.found.as_slice()) {
@@ -100,7 +100,7 @@ impl Names {
 /// The data files of a set, in their order in a region.
 #[derive(Debug, Default)]
 pub(crate) struct SetFiles {
-    /// File ids and sizes in extents. If two files have one id, which no server writes, the first.
+    /// File IDs and sizes in extents. If two files have the same ID, which no server writes, the first is used.
     in_order: Vec<(u16, u32)>,
     /// File ids, ascending, and indexes in `in_order`.
     by_id: Vec<(u16, u16)>,
@@ -181,16 +181,16 @@ pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Name
     Ok(names)
 }
 
-/// The names of all extents of a region, read in order and many at once. Where that fails, each page is read by itself: what
-/// cannot be read between two names does not matter.
+/// The names of all extents of a region, read in order, many extents per read. If a read fails, each page is read by
+/// itself: unreadable bytes between two names do not matter.
 pub(crate) struct NamesOfRegion<'a> {
     media: &'a Media,
     files: &'a SetFiles,
     end: u64,
-    /// Whole extents, and where they start in the tape.
+    /// Whole extents, and their start in the tape.
     extents: Vec<u8>,
     start: u64,
-    /// Up to here nothing is read at once.
+    /// Up to this offset, pages are read one by one.
     apart_until: u64,
 }
 
@@ -205,7 +205,7 @@ impl<'a> NamesOfRegion<'a> {
         region.length.min(READ_BYTES) as usize
     }
 
-    /// The names in the extent at `at`, which is after those that were asked for before.
+    /// The names in the extent at `at`, which must be after all extents requested before.
     pub(crate) fn next(&mut self, at: u64) -> io::Result<Names> {
         if self.extent(at).is_none() && at >= self.apart_until {
             self.read(at);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_region_that_is_read_at_once_has_the_names_that_its_pages_have_one_by_one() {
-        // Each page names its extent, the next one or nothing; the last extent of the region is not whole.
+        // Each page names its own extent, the next one or none; the last extent of the region is not whole.
         let pages = 37 * EXTENT_PAGES + 3;
         let mut tape = vec![0; 512 + pages as usize * PAGE_BYTES];
         for page in 0..pages {
@@ -282,7 +282,7 @@ mod tests {
         let file = SharedFile::open(&path).unwrap();
         let media = Media::open(&path, file, &Room::new(None, 0)).unwrap().unwrap();
         let files = SetFiles::new(std::iter::once((1, 30)));
-        // Once to its end, and once as if the file had lost some extents.
+        // Once with the whole file, and once as if its last extents were lost.
         for lost in [0, 3 * FRAME_BYTES] {
             let region = Region { at: 512, length: tape.len() as u64 - 512 + lost, checksum: None };
             let mut at_once = NamesOfRegion::new(&media, region, &files);

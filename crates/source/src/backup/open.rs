@@ -1,4 +1,4 @@
-//! From backup files to the pages of one database: which sets belong together.
+//! Finds out which sets of backup files belong together, and opens them as the pages of one database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,7 +21,7 @@ use super::room::{MOST_STRIPES, Room, open_error};
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{DataFile, OpenError, storage};
 
-/// A set that is read.
+/// A set to read.
 pub(super) struct Part<'l> {
     group: &'l Group,
     label: &'l BackupMedia,
@@ -47,8 +47,8 @@ impl BackupPages {
         Self::open_with(paths, positions, None, None)
     }
 
-    /// The same; a path of `-` means `input`, the content of standard input. The memory kept for the backup is at most
-    /// `granted` bytes; without a grant, a fraction of the backup's size and a constant.
+    /// Like [`Self::open`]; a path of `-` means `input`, the content of standard input. The memory kept for the backup
+    /// is at most `granted` bytes; without a grant, at most a constant plus a fraction of the backup's size.
     ///
     /// # Errors
     /// [`OpenError`] as [`Self::open`]; [`OpenError::BackupTooLarge`] when the grant is too small.
@@ -65,8 +65,8 @@ impl BackupPages {
         Self::assemble(Arc::new(media), &labels, (&bases, &differential, &[]), &room)
     }
 
-    /// The pages of the sets that were chosen: a full backup or sets of files, oldest first, and a differential; `logs` are
-    /// the log backups that follow them.
+    /// The pages of the chosen sets: a full backup or sets of files, oldest first, and a differential. `logs` are the
+    /// log backups that follow them.
     pub(super) fn assemble(
         media: Arc<Vec<Media>>,
         labels: &[BackupMedia],
@@ -121,7 +121,7 @@ impl BackupPages {
                 let logs = set.log.iter().map(|log| log.region);
                 sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
             }
-            // What the last set's log leaves is the result of a restore.
+            // The effect of the last set's log is the state after a restore.
             log = read_log(&media, &stripes, room).map_err(failed)?;
             let bad =
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
@@ -139,7 +139,7 @@ impl BackupPages {
             let end = places.get(file_id).map_or(0, FilePlaces::end);
             file.pages = file.pages.min(end_of_file(end, missing_stripes));
         }
-        // Files that were not copied have no places, the others have some: both lists are sorted by file id.
+        // Files that were not copied have no places, but all others do; both lists are sorted by file ID.
         let files: Vec<DataFile> = files.into_values().collect();
         let mut places: Vec<FilePlaces> = places.into_values().collect();
         places.iter_mut().for_each(FilePlaces::flatten);
@@ -148,7 +148,7 @@ impl BackupPages {
         let other_sets = if logs.is_empty() { other_sets(labels, &groups) } else { Vec::new() };
         let names = |group: &Group| {
             let files = first_set(labels, group).map_or(&[][..], |set| &set.files);
-            // If two files have one id, the first counts.
+            // If two files have the same ID, the first is used.
             files.iter().rev().map(|file| (file.file_id, file.physical_name.clone())).collect::<Vec<_>>()
         };
         // A file moved after the full backup has its new path in the differential.
@@ -177,7 +177,7 @@ impl BackupPages {
     }
 }
 
-/// The numbers of the stripes of a set that are not given; none if the labels do not agree on them.
+/// The numbers of the stripes of a set that were not given; none if the labels disagree about them.
 fn missing_of(labels: &[BackupMedia], group: &Group, lost: u16) -> Vec<u16> {
     let given: BTreeSet<u16> = group.iter().filter_map(|&(media, _)| Some(labels.get(media)?.family)).collect();
     let families = group.first().and_then(|&(media, _)| labels.get(media)).map_or(0, |label| label.families);
@@ -222,8 +222,8 @@ pub(super) fn open_all(
     Ok((media, labels))
 }
 
-/// Chooses the full backup, or sets of files if there is none, and a differential of the full one; each file must hold part of
-/// one of them, or sets of files of the same database that are older.
+/// Chooses the full backup, or sets of files if there is none, and a differential of the full backup. Each file must
+/// hold part of one of them, or older sets of files of the same database.
 pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<Group>, Group), OpenError> {
     let chosen = |media: usize, index: usize| {
         let set = labels.get(media).and_then(|label| label.sets.get(index));
@@ -254,7 +254,7 @@ pub(super) fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
     named.chain(input.and_then(|file| file.metadata().ok()).map(|metadata| metadata.len())).sum()
 }
 
-/// Checks the files by themselves: readable, and no stripe twice.
+/// Checks each file by itself: readable, and no stripe twice.
 pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
     let mut families = BTreeSet::new();
     for label in labels {
@@ -283,7 +283,7 @@ pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<
     Ok(())
 }
 
-/// Requires that a set that is read is not encrypted; others of its file may be.
+/// Requires that a set to read is not encrypted; other sets of its file may be.
 pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<(), OpenError> {
     let sets = group.iter().filter_map(|&(media, set)| labels.get(media).map(|label| (label, label.sets.get(set))));
     for (label, set) in sets {
@@ -294,7 +294,7 @@ pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<
     Ok(())
 }
 
-/// Why a file belongs to none of the others. A file whose media header cannot be read is the cause.
+/// The error for a file that belongs to none of the others. If a media header cannot be read, that is the cause.
 fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> OpenError {
     if let Some(damaged) = labels.iter().find(|label| label.media_set.is_none()) {
         return OpenError::UnknownMedia { path: damaged.path.clone() };
@@ -311,7 +311,7 @@ fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> O
     OpenError::OtherBackup { path: unused.path.clone(), other }
 }
 
-/// The stripes of a set: the same set in all media.
+/// The stripes of a set: the same set in all media that have it.
 pub(super) fn stripes_of(labels: &[BackupMedia], set: &BackupSet, of: &BackupMedia) -> Group {
     let mut group = Group::new();
     for (number, label) in labels.iter().enumerate() {
@@ -356,7 +356,7 @@ fn choose_differential<'a>(
     let base = full.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
     let mut foreign = None;
     for (number, label) in labels.iter().enumerate() {
-        // In the file of the full backup, a differential counts only if requested.
+        // In the file of the full backup, a differential is used only if requested.
         if positions.is_empty() && full.iter().any(|(media, _)| *media == number) {
             continue;
         }
@@ -378,7 +378,7 @@ fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
 }
 
-/// Positions of the sets in the file of the first set that are not read.
+/// Positions of the unused sets in the file of the first set.
 fn other_sets(labels: &[BackupMedia], groups: &[&Group]) -> Vec<u16> {
     let first = groups.first().and_then(|group| group.first());
     let Some((media, label)) = first.and_then(|&(media, _)| Some((media, labels.get(media)?))) else {
@@ -406,7 +406,7 @@ fn pages_missing(label: &BackupMedia, set: &BackupSet, placed: &Placed) -> Vec<D
     missing.collect()
 }
 
-/// The data files of a set; for a file already listed, the later size counts.
+/// Adds the data files of a set; for a file already listed, the later size is used.
 fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: &BackupMedia, placed: &Placed) {
     let limit = most_extents(stripes).saturating_mul(EXTENT_PAGES);
     let Some((_, set)) = stripes.first() else { return };
@@ -425,7 +425,7 @@ fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: 
             binding_guid: None,
             header_is_sound: true,
         });
-        // A differential is small, but its file is as large as the database's.
+        // A differential is small, but its files are as large as those of the database.
         file.pages = file.pages.max(pages);
     }
 }

@@ -25,7 +25,7 @@ use crate::{DataFile, PageSource, ReadError, ReadFaults};
 const LSN_AT: usize = offset_of!(PageHeader, lsn);
 const LSN_BYTES: usize = 10;
 
-/// The page in a list, and in the sets built from it.
+/// Memory for the page in a list and in the sets built from it.
 const BYTES_PER_PAGE_IN_FLIGHT: usize = 32;
 
 /// The pages of one backup: a full one with its stripes, overlaid by a differential, or sets of files.
@@ -34,33 +34,33 @@ pub struct BackupPages {
     pub(super) media: Arc<Vec<Media>>,
     pub(super) files: Vec<DataFile>,
     pub(super) places: Vec<FilePlaces>,
-    /// By place.
+    /// Checksums of regions, by their place in the tape.
     pub(super) sums: Vec<RegionSum>,
     /// Damage found while opening the backup.
     pub(super) damage: Vec<Damage>,
     /// Stripes of the media set that are missing.
     pub(super) missing_stripes: u16,
-    /// The numbers of these, as far as they are known, and how many stripes there are.
+    /// The known numbers of missing stripes, and the number of all stripes.
     pub(super) missing_numbers: (Vec<u16>, u16),
-    /// The set whose state the pages have; the newest of several sets of files.
+    /// The set whose state the pages have; for several sets of files, the newest.
     pub(super) set: SetLabel,
-    /// Undescribed types of blocks, and how many there are of each.
+    /// Undescribed types of blocks, and the number of blocks of each type.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
-    /// Whether all files are of one set and its differential.
+    /// Whether all files come from one set and its differential.
     pub(super) has_one_moment: bool,
     /// Positions of the sets other than the one read.
     pub(super) other_sets: Vec<u16>,
-    /// The sets that are read.
+    /// The sets that are used.
     pub(super) sets: Vec<UsedSet>,
     /// Paths on the server, by file id.
     pub(super) physical_names: BTreeMap<u16, String>,
 }
 
-/// What the label of a set says of it.
+/// Properties of a set, from its label.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SetLabel {
-    /// What it holds.
+    /// Kind of the set.
     pub kind: SetKind,
     /// Position in the file, from 1.
     pub position: u16,
@@ -68,9 +68,9 @@ pub struct SetLabel {
     pub finished: Option<String>,
     /// Internal version of the database; `None` if unknown.
     pub version: Option<u16>,
-    /// The server that made it.
+    /// The server that made the backup.
     pub server: String,
-    /// Name of the database there.
+    /// Name of the database on that server.
     pub database: String,
     /// Identifies the set, stripes included.
     pub guid: Option<String>,
@@ -85,9 +85,9 @@ pub struct UsedSet {
     pub paths: Vec<PathBuf>,
     /// Its position in them, as FILE = n of RESTORE.
     pub position: u16,
-    /// What it holds.
+    /// Kind of the set.
     pub kind: SetKind,
-    /// When it was finished, in the local time of the server.
+    /// When the backup finished, in the local time of the server.
     pub finished: Option<String>,
     /// Identifies the set, stripes included.
     pub guid: Option<String>,
@@ -111,12 +111,12 @@ impl RegionSum {
         Some(Self { tape, region, stored: region.checksum?, sum: AtomicU32::new(0), seen })
     }
 
-    /// Its tape and its start there.
+    /// The region's tape, and its start in the tape.
     pub(super) fn place(&self) -> (u16, u64) {
         (self.tape, self.region.at)
     }
 
-    /// Adds an extent, unless already added: its sum, rotated by as many bits as sectors follow.
+    /// Adds an extent, unless already added: its checksum, rotated by one bit per sector that follows.
     fn add(&self, frame: u64, bytes: &[u8]) {
         let bit = 1 << (frame % 64);
         let Some(word) = self.seen.get((frame / 64) as usize) else { return };
@@ -126,7 +126,7 @@ impl RegionSum {
         }
     }
 
-    /// Adds what was read of the tape `tape` from offset `at` on.
+    /// Adds bytes that were read from offset `at` of the tape `tape` on.
     fn observe(&self, tape: u16, at: u64, bytes: &[u8]) {
         let Some(skipped) = at.checked_sub(self.region.at).filter(|_| tape == self.tape) else { return };
         if at >= self.region.at + self.region.length || !skipped.is_multiple_of(FRAME_BYTES) {
@@ -140,7 +140,7 @@ impl RegionSum {
         }
     }
 
-    /// Reads the extents not read yet, and compares.
+    /// Reads the extents not read yet, and compares the sum with the stored checksum.
     fn finish(&self, media: &Media) -> io::Result<Option<DamageKind>> {
         let mut buffer = vec![0; FRAME_BYTES as usize];
         for frame in 0..self.region.length.div_ceil(FRAME_BYTES) {
@@ -158,7 +158,7 @@ impl RegionSum {
 }
 
 impl BackupPages {
-    /// The sets that are read: a full backup, a differential of it, log backups that follow; or sets of files.
+    /// The sets that are used: a full backup, a differential of it, log backups that follow; or sets of files.
     pub fn sets(&self) -> &[UsedSet] {
         &self.sets
     }
@@ -177,8 +177,8 @@ impl BackupPages {
         (lists.sum::<usize>() + in_flight) as u64
     }
 
-    /// Whether all files are of one moment: otherwise they are of several sets of files, and what joins them depends on the
-    /// log between these.
+    /// Whether all files have the state of the same point in time. Otherwise they come from several sets of files, and
+    /// links between them depend on the log between these sets.
     pub fn has_one_moment(&self) -> bool {
         self.has_one_moment
     }
@@ -188,7 +188,7 @@ impl BackupPages {
         self.missing_stripes
     }
 
-    /// The numbers of the stripes that are missing, from 1, as far as they are known, and how many stripes there are.
+    /// The known numbers of missing stripes, from 1, and the number of all stripes.
     pub fn missing_stripe_numbers(&self) -> (&[u16], u16) {
         (&self.missing_numbers.0, self.missing_numbers.1)
     }
@@ -198,7 +198,7 @@ impl BackupPages {
         &self.set
     }
 
-    /// Undescribed types of the backup's blocks, and how many there are of each: their content is unknown.
+    /// Undescribed types of the backup's blocks, and the number of blocks of each type. Their content is unknown.
     pub fn undescribed_blocks(&self) -> &[([u8; 4], u64)] {
         &self.undescribed
     }
@@ -231,8 +231,8 @@ impl BackupPages {
         }
     }
 
-    /// The pages that the set's log still changes: those whose image is older than their last record, and those of
-    /// transactions that had not ended.
+    /// The pages that the set's log still changes: pages older than their last log record, and pages of transactions
+    /// that had not ended.
     pub(super) fn settle(&self, log: &LogPortion) -> Vec<PageId> {
         let mut pages = log.undone.clone();
         for (&page, &last) in &log.changes {
@@ -241,7 +241,7 @@ impl BackupPages {
                 pages.push(page);
             }
         }
-        // A set of files has log of the others too.
+        // The log in a set of files also covers the other files.
         pages.retain(|page| self.places_of(page.file).is_some());
         pages.sort_unstable();
         pages.dedup();
@@ -329,8 +329,8 @@ impl BackupPages {
         self.in_flight.as_deref()
     }
 
-    /// Reports damage around the pages to `found`, and returns the read errors met on the way. Reads what was not read
-    /// before, so call it once, at the end.
+    /// Reports damage around the pages to `found`, and returns the read errors met on the way. Reads everything not
+    /// read before, so call it once, at the end.
     pub fn container_damage(&self, mut found: impl FnMut(Damage)) -> Vec<ReadError> {
         let mut errors = Vec::new();
         self.damage.iter().cloned().for_each(&mut found);
@@ -339,7 +339,7 @@ impl BackupPages {
             match sum.finish(media) {
                 Ok(Some(kind)) => found(Damage { path: media.path.clone(), at: sum.region.at, kind }),
                 Ok(None) => {}
-                // Damage to the container, reported below, or its end, reported before.
+                // Damage to the container is reported below; its end was reported before.
                 Err(error) if is_damage(&error) => {}
                 Err(cause) => errors.push(io_error(&media.path, sum.region.at, cause)),
             }
@@ -357,7 +357,7 @@ impl BackupPages {
             return Err(ReadError::NoSuchFile { file_id: 0 });
         };
         media.read_exact_at(bytes, at).map_err(|cause| io_error(&media.path, at, cause))?;
-        // Regions do not overlap, and one read stays within one.
+        // Regions do not overlap, and one read stays within one region.
         let after = self.sums.partition_point(|sum| sum.place() <= (tape, at));
         if let Some(sum) = after.checked_sub(1).and_then(|index| self.sums.get(index)) {
             sum.observe(tape, at, bytes);

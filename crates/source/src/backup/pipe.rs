@@ -12,9 +12,9 @@ use super::version::Version;
 use super::xpress;
 use crate::identify::IDENTIFY_BYTES;
 
-/// How much of the tape stays available after it was read: descriptor blocks with their configuration.
+/// How much of the tape stays available after reading it: enough for descriptor blocks with their configuration.
 const KEPT_BYTES: usize = 8 << 20;
-/// Longer than any tape: a length that claims more is invalid.
+/// Longer than any tape: a greater length is invalid.
 const MOST_BYTES: u64 = 1 << 62;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -36,7 +36,7 @@ pub(crate) enum Piped {
 
 struct State {
     input: Box<dyn Read + Send>,
-    /// Bytes of the input, how many of them were used, and the start of the unused ones.
+    /// Bytes of the input, the number of used ones among them, and the offset of the first unused one.
     input_bytes: Vec<u8>,
     used_bytes: usize,
     raw_at: u64,
@@ -44,7 +44,7 @@ struct State {
     /// The available part of the tape, and its start.
     window: Vec<u8>,
     start: u64,
-    /// Whether it currently ends with a soft filemark.
+    /// Whether the window currently ends with a soft filemark.
     is_after_mark: bool,
     is_ended: bool,
 }
@@ -132,13 +132,13 @@ impl State {
     /// Makes `bytes` of the input available, unless it ends before.
     fn want(&mut self, bytes: usize) -> io::Result<()> {
         while self.raw().len() < bytes && !self.is_input_ended {
-            // The rest moves to the front only here, so that small records do not each move it.
+            // The rest moves to the front only here, so that it does not move for each small record.
             self.input_bytes.drain(..self.used_bytes);
             self.used_bytes = 0;
             let old = self.input_bytes.len();
             self.input_bytes.resize(old.saturating_add(CHUNK_BYTES), 0);
             let read = self.input.read(self.input_bytes.get_mut(old..).unwrap_or_default());
-            // Only what was read counts, whatever the outcome.
+            // Only bytes actually read are kept, whether the read succeeded or not.
             self.input_bytes.truncate(old.saturating_add(*read.as_ref().unwrap_or(&0)));
             match read {
                 Ok(read) => self.is_input_ended = read == 0,
@@ -227,12 +227,12 @@ impl State {
         Ok(())
     }
 
-    /// Drops what is too far before `at`.
+    /// Drops the bytes too far before `at`.
     fn forget(&mut self, at: u64) {
         let spare = self.window.len().saturating_sub(KEPT_BYTES);
         let passed = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let dropped = spare.min(passed);
-        // Rarely, as the rest has to move.
+        // Done rarely, as the rest has to move.
         if dropped >= KEPT_BYTES {
             self.window.drain(..dropped);
             self.start = self.start.saturating_add(dropped as u64);
@@ -240,7 +240,7 @@ impl State {
     }
 }
 
-/// Nothing after this can be read: damage in a file can be skipped, in a pipe it cannot.
+/// Nothing after this place can be read: damage can be skipped in a file, but not in a pipe.
 fn lost(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
@@ -267,7 +267,7 @@ mod tests {
         let tape: Vec<u8> = b"TAPE".iter().copied().chain((4..3000).map(|at| at as u8)).collect();
         let parts = tape.chunks(1000).rev().flat_map(|part| [Some(part.to_vec()), None]);
         let mut parts: Vec<_> = parts.collect();
-        // The start is needed to see what it is.
+        // The start must be readable, as it shows the kind of file.
         parts.pop();
         let Ok(Piped::Backup(pipe)) = Pipe::open(Box::new(Failing(parts))) else { panic!("a backup") };
         let mut read = vec![0; tape.len()];

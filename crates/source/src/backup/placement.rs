@@ -1,5 +1,5 @@
-//! Which extent is at which place of a set: according to the allocation maps for a plain full backup, else to the pages
-//! themselves (docs/format/backups.md#where-the-pages-are). What the maps say is always verified on the pages.
+//! Finds the extent at each place of a set: by the allocation maps for a plain full backup, otherwise by the pages
+//! themselves (docs/format/backups.md#where-the-pages-are). Positions found by maps are always verified on the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +17,7 @@ use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
 use super::room::{MOST_STRIPES, Room};
 use super::sets::{BackupSet, Region, SetKind};
 
-/// Places of a file that are compared with the maps.
+/// Places of a file that are compared with the maps at most.
 const PROBES: u32 = 32;
 
 /// The available stripes of a set: number of the tape, and its part of the set.
@@ -28,12 +28,12 @@ pub(crate) type Stripes<'a> = [(u16, &'a BackupSet)];
 pub(crate) struct Placed {
     /// By data file.
     pub(crate) files: Vec<FilePlaces>,
-    /// Data file, pages copied, pages found: if they differ.
+    /// Data file, pages copied, pages found, for files where the two numbers differ.
     pub(crate) short: Vec<(u16, u64, u64)>,
 }
 
 impl Placed {
-    /// Leaves out the files that are not wanted.
+    /// Removes unwanted files.
     pub(super) fn keep(&mut self, mut is_wanted: impl FnMut(u16) -> bool) {
         self.files.retain(|file| is_wanted(file.file_id));
         self.short.retain(|(file_id, ..)| self.files.iter().any(|file| file.file_id == *file_id));
@@ -59,7 +59,7 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
             _ => None,
         };
         let mut nameless: BTreeMap<u16, Vec<Nameless>> = BTreeMap::new();
-        // Only of files that the region has something of: a region of few extents costs no more than these.
+        // Allocated only for files with extents in the region, so that a region of few extents costs little.
         let layers = match by_maps {
             Some(layers) => layers,
             None => {
@@ -115,22 +115,22 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     Ok(placed)
 }
 
-/// Named in the error if memory does not suffice.
+/// Named in the error if there is not enough memory.
 const EXTENTS: &str = "the places of its extents";
 /// Memory per extent while the extents of a region are sorted.
 const BYTES_PER_ORDERED_EXTENT: usize = size_of::<Identity>() + 2 * size_of::<usize>() + size_of::<bool>();
 
-/// Memory while the extents of a region are read and sorted: more than their places take.
+/// Memory while the extents of a region are read and sorted: more than the result uses.
 fn ordering_bytes(region: Region) -> usize {
     let extents = region.length.div_ceil(FRAME_BYTES) as usize;
     extents.saturating_mul(BYTES_PER_ORDERED_EXTENT).saturating_add(NamesOfRegion::held_bytes(region))
 }
 
-/// What a region has of each file, by index of the file.
+/// The extents of each file in a region, by index of the file.
 type Layers = BTreeMap<u16, Layer>;
 
-/// An upper bound for the extents of a file, from what is present: every 8088 pages there is a PFS page, which is
-/// always copied. The size claimed by the configuration is not trusted beyond that.
+/// An upper bound for the extents of a file, from the size of the stripes: every 8088 pages there is a PFS page, which
+/// is always copied. The size claimed by the configuration is not trusted beyond that.
 pub(crate) fn most_extents(stripes: &Stripes<'_>) -> u32 {
     let bytes: u64 = stripes.iter().flat_map(|(_, set)| &set.pages).map(|region| region.length).sum();
     let frames = (bytes / FRAME_BYTES).saturating_mul(u64::from(MOST_STRIPES));
@@ -147,7 +147,7 @@ fn extents_of(file: &BackupFile) -> u32 {
 }
 
 /// Places a region by its own allocation maps: files in sequence, extents ascending. `None` if the pages or the numbers
-/// of copied pages disagree, or if two of the files have one id, so that fewer than these are `known`.
+/// of copied pages disagree, or if two of the files have the same ID, so that fewer are `known`.
 fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: usize) -> io::Result<Option<Layers>> {
     let Some(media) = media.get(usize::from(tape)) else { return Ok(None) };
     let mut frame = 0u64;
@@ -193,13 +193,13 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
         if frame != end {
             return Ok(None);
         }
-        // Both sides ascend and have equal counts: places between two that agree can only differ if some differ in both
-        // directions.
+        // Both sides ascend and have equal counts: between two places that agree, others can only differ if each side
+        // has an extent that the other lacks.
         let step = (layer.extents() as u32 / PROBES).max(1);
         let places: Vec<(u32, u64)> = layer.frames(step);
         let only = SetFiles::new(std::iter::once((file.file_id, extents)));
         for (extent, at) in places {
-            // Old pages in an extent may name others, but not all do if the place is right.
+            // Old pages in an extent may name other extents, but if the place is right, not all pages do.
             let names = names(media, at, &only)?;
             if names.is_filler || !names.found.is_empty() && !names.found.contains(&(0, extent)) {
                 return Ok(None);
@@ -218,13 +218,13 @@ struct Nameless {
     count: u32,
     /// Index of the file.
     file: u16,
-    /// The first extent that they can be, and the end of the range.
+    /// The first extent that they can be, and the end of that range.
     first: u32,
     end: u32,
     is_readable: bool,
 }
 
-/// Places a region by the names in its extents' pages; extents without a name are `nameless`, by file.
+/// Places a region by the names in its pages; returns the extents without a name as `nameless`, by file.
 fn by_pages(
     media: &[Media],
     files: &SetFiles,
@@ -252,11 +252,12 @@ fn by_pages(
     for (at, identity) in (region.at..).step_by(FRAME_BYTES as usize).zip(frames) {
         match identity {
             Identity::Named(index, extent) => {
-                // Files are in sequence, and the first extent of each names itself.
+                // Files are in sequence, and the first extent of each file names itself.
                 if let Some(nameless) = open.take() {
                     let file = before.map_or(0, |(file, _)| file);
                     let end = if file == index { extent } else { u32::MAX };
-                    // Before all names of a stripe is the first file, or any file up to the next one.
+                    // Extents before all names of a stripe may belong to the first file, or to any file up to the next
+                    // name.
                     if before.is_some() || index == 0 {
                         add(Nameless { end, ..nameless });
                     }
@@ -287,7 +288,7 @@ fn by_pages(
     Ok(())
 }
 
-/// The page at `at` of the tape, if it is as its place requires and as written.
+/// The page at `at` of the tape, if it is undamaged and has this ID and type.
 fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<Option<Box<PageBytes>>> {
     let mut bytes = Box::new([0; PAGE_BYTES]);
     match media.read_at(bytes.as_mut_slice(), at) {
@@ -304,8 +305,8 @@ fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<
 
 type FetchedPage = io::Result<Option<Box<PageBytes>>>;
 
-/// The extents of an interval that a full backup copies: allocated in GAM, marked in SGAM, the first of the interval, and
-/// those with a PFS page. The file has `extents` extents in all. `None` if a map cannot be read.
+/// The extents that a full backup copies of an interval: allocated in GAM, marked in SGAM, the first of the interval,
+/// and those with a PFS page. The file has `extents` extents in all. `None` if a map cannot be read.
 fn allocated(
     interval: u32,
     extents: u32,
@@ -328,7 +329,7 @@ fn allocated(
     Ok(Some((0..of_file).filter(is_copied).map(|index| first_extent + index).collect()))
 }
 
-/// The extents of an interval that a differential copies: the first one, and those marked in its differential map.
+/// The extents that a differential copies of an interval: the first one, and those marked in its differential map.
 fn changed(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::Result<Option<Vec<u32>>> {
     let Some(map) = fetch(interval * INTERVAL_PAGES + 6, PageType::DiffMap)? else { return Ok(None) };
     let Some(map) = allocation::bitmap(Page::new(&map)) else { return Ok(None) };
@@ -350,10 +351,11 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
     }
 }
 
-/// Gives the extents without a name to the places that the maps leave between their neighbors. If there are fewer of
-/// them than places, the backup left some out, which can only be pages that were never written: in the first region of
-/// a full backup their order does not matter. Elsewhere they would hide what is below, so in a differential their
-/// places count as missing, and in extents copied again the first copy is kept. Returns how many extents got no place.
+/// Gives the extents without a name to the places that the maps leave between their neighbors. If there are fewer
+/// extents than places, the backup left some out. These can only be pages that were never written, so in the first
+/// region of a full backup their order does not matter. Elsewhere a wrong order would hide the layer below, so in a
+/// differential their places count as missing, and for extents copied again the first copy is kept. Returns how many
+/// extents got no place.
 fn place_nameless(
     media: &[Media],
     set: &BackupSet,
@@ -409,8 +411,8 @@ fn place_nameless(
     Ok(left)
 }
 
-/// Notes the extents of the first region that its maps name and that were not found; all of an interval if its maps
-/// were not found either.
+/// Notes the extents that the maps of the first region name but that were not found; if the maps of an interval were
+/// not found either, all its extents.
 fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FilePlaces, room: &Room) -> io::Result<()> {
     let bytes = set.files.iter().find(|file| file.file_id == places.file_id).map_or(0, |file| file.bytes);
     let extents = u32::try_from(bytes / FRAME_BYTES).unwrap_or(u32::MAX).min(limit);
@@ -434,7 +436,8 @@ fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FileP
                 first + INTERVAL_EXTENTS
             }
             None => {
-                // Its maps are in its first extent; if that is missing, so are the next ones that start there.
+                // The maps of an interval are in its first extent; if that is missing, so are the other intervals that
+                // start in the same missing range.
                 let same = if matches!(place, Place::At(..)) { 1 } else { same };
                 let end = first.saturating_add(same).div_ceil(INTERVAL_EXTENTS).saturating_mul(INTERVAL_EXTENTS);
                 layer.gaps(first..end.min(extents)).for_each(|gap| missing.push_missing(gap));

@@ -1,5 +1,5 @@
-//! Places of the extents of a data file in the tapes of a backup: layers of runs; the last layer that has an extent
-//! wins.
+//! Places of the extents of a data file in the tapes of a backup: layers of runs, in which later layers override
+//! earlier ones.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ const PLACE_MASK: u64 = (1 << TAPE_SHIFT) - 1;
 pub(crate) struct Run {
     pub(crate) extent: u32,
     pub(crate) count: u32,
-    /// Number of the tape, and offset in it.
+    /// Number of the tape, and offset in the tape.
     start: u64,
 }
 
@@ -38,17 +38,17 @@ pub(crate) struct Layer {
     /// Number of the region in its set.
     pub(crate) region: usize,
     runs: Vec<Run>,
-    /// First and end of the extents that must be here and are not.
+    /// First extent and end of the ranges that must be in this layer but are not.
     missing: Vec<(u32, u32)>,
 }
 
 impl Layer {
-    /// Bytes in memory; growing lists have room for half as much again.
+    /// Bytes in memory; a growing list has space for half as much again.
     pub(super) fn held_bytes(&self) -> usize {
         (size_of_val(self.runs.as_slice()) + size_of_val(self.missing.as_slice())) * 3 / 2
     }
 
-    /// Adds an extent; those of a region come in ascending order, which makes runs.
+    /// Adds an extent; the extents of a region come in ascending order, and adjacent ones join into runs.
     pub(crate) fn push(&mut self, run: Run) {
         if let Some(last) = self.runs.last_mut()
             && last.end() == run.extent
@@ -60,7 +60,7 @@ impl Layer {
         }
     }
 
-    /// Sorts the runs. If an extent is there twice, the later place counts.
+    /// Sorts the runs. If an extent is there twice, the later place wins.
     pub(crate) fn sort(&mut self) {
         self.runs.sort_unstable();
         let mut sorted: Vec<Run> = Vec::with_capacity(self.runs.len());
@@ -103,7 +103,7 @@ impl Layer {
         matches!(self.look_up(extent).0, Found::At(_))
     }
 
-    /// Notes extents, ascending, that must be here and are not.
+    /// Notes extents, ascending, that must be in this layer but are not.
     pub(crate) fn push_missing(&mut self, extents: Range<u32>) {
         match self.missing.last_mut() {
             Some((_, end)) if *end == extents.start => *end = extents.end,
@@ -126,7 +126,7 @@ impl Layer {
         ends.map(move |(until, then)| gap(until, then)).filter(|gap| !gap.is_empty())
     }
 
-    /// Both layers combined: `upper` wins where it has something.
+    /// Both layers combined: `upper` overrides this layer.
     fn overlaid(self, upper: Self) -> Self {
         let runs = upper.runs.iter().map(|run| (run.extent, run.end()));
         let mut cover: Vec<(u32, u32)> = runs.chain(upper.missing.iter().copied()).collect();
@@ -154,7 +154,7 @@ impl Layer {
         self.missing = other.missing;
     }
 
-    /// What is known of `extent`, and for how many extents from there on the same holds.
+    /// The place of `extent`, and the number of extents from there on with the same state.
     fn look_up(&self, extent: u32) -> (Found, u32) {
         let next = self.runs.partition_point(|run| run.extent <= extent);
         if let Some(run) = next.checked_sub(1).and_then(|at| self.runs.get(at)).filter(|run| extent < run.end()) {
@@ -198,7 +198,7 @@ pub(crate) enum Place {
     At(u16, u64),
     /// In a missing part of the backup.
     Missing,
-    /// Nowhere: it was free when the backup was taken.
+    /// Not in the backup: the extent was free when the backup was taken.
     Free,
 }
 

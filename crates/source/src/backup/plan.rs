@@ -1,5 +1,5 @@
-//! Which restores a number of backup files stand for: for each database the newest full backup with its newest differential
-//! and the log backups that follow, or each set by itself; and the newest sets of its files.
+//! Decides which restores a number of backup files stand for: for each database the newest full backup with its newest
+//! differential and the log backups that follow, or each set by itself; and the newest sets of its files.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,48 +18,48 @@ use crate::OpenError;
 /// Which sets are to be restored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SetChoice {
-    /// The newest of each database. A named file counts with its first full backup, as in RESTORE.
+    /// The newest set of each database. For a named file, its first full backup is used, as in RESTORE.
     Newest,
-    /// Those at these positions.
+    /// The sets at these positions.
     Positions(Vec<u16>),
-    /// The last one with pages of each file.
+    /// The last set with pages of each file.
     Last,
-    /// Each one with pages.
+    /// Each set with pages.
     All,
 }
 
-/// A set by its file and its position there.
+/// A set by its file and its position in the file.
 pub type SetPlace = (PathBuf, u16);
 
-/// What is to be restored of the backups of one database.
+/// The restores for the backups of one database.
 #[derive(Debug, Default)]
 pub struct BackupPlan {
     /// Name of the database.
     pub database: String,
-    /// The restores: a full backup, or a full backup and a differential of it, the first one with the log backups that follow;
-    /// and sets of files.
+    /// The restores: each a full backup, optionally with a differential of it, the first one also with the log backups
+    /// that follow; and sets of files.
     pub restores: Vec<Vec<ChainSet>>,
-    /// Sets that are not part of a restore, because others are newer or reach as far.
+    /// Sets that are not part of a restore, because others are newer or reach at least as far.
     pub unused: Vec<SetPlace>,
-    /// Log backups without a restore that they could be part of.
+    /// Log backups that no restore could use.
     pub logs: Vec<SetPlace>,
     /// Log backups that cannot be part of the restore, and why.
     pub refused_logs: Vec<(PathBuf, OpenError)>,
     /// Sets that cannot be restored, and why.
     pub refused: Vec<(PathBuf, OpenError)>,
-    /// Sets of the database.
+    /// Number of sets of the database.
     pub sets: usize,
 }
 
-/// Plans what to restore of `media`. A file for which `is_named` holds was named by itself: each of these is looked at, unless
-/// all restores end at a moment: then all sets of a database belong together.
+/// Plans what to restore of `media`. `is_named` holds for files that were named individually: each of these gets a
+/// restore, unless restores end at a point in time; then all sets of a database form one restore.
 pub fn plan(
     media: &[BackupMedia],
     choice: &SetChoice,
     until: Until<'_>,
     is_named: &dyn Fn(&Path) -> bool,
 ) -> Vec<BackupPlan> {
-    /// Databases that every server has, with the IDs of the release's own files.
+    /// Databases that every server has; the system files of a release have the same IDs everywhere.
     const OF_EVERY_SERVER: [&str; 3] = ["master", "model", "msdb"];
     /// Name, family and server of a database.
     type Key = (String, Option<String>, String);
@@ -77,7 +77,7 @@ pub fn plan(
         let mut plan = Planner::new(&sets, choice, is_named).plan(until, &media);
         let paths = encrypted.iter().map(first_path);
         plan.refused.extend(paths.map(|path| (path.clone(), OpenError::EncryptedBackup { path })));
-        // Once for each file.
+        // Each file counts once.
         let mut seen = HashSet::new();
         plan.refused.retain(|(path, _)| seen.insert(path.clone()));
         BackupPlan { database, sets: sets.len(), ..plan }
@@ -85,10 +85,10 @@ pub fn plan(
     plans.collect()
 }
 
-/// The sets that may be used, stripes put together, in the order of the files in which they start.
+/// The sets that may be used, with their stripes joined, in the order of the files in which they start.
 fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
     let mut sets: Vec<(ChainSet, HashSet<u16>)> = Vec::new();
-    // The striped sets by GUID and media set: a copy of a stripe belongs to copies of the others.
+    // Striped sets by GUID and media set: a copy of a stripe belongs to copies of the other stripes.
     let mut striped: HashMap<(&str, Option<&str>), Vec<usize>> = HashMap::new();
     for media in media {
         for set in &media.sets {
@@ -194,7 +194,7 @@ impl<'a> Planner<'a> {
         plan
     }
 
-    /// Whether there is a file that holds log of the database and nothing else of it.
+    /// Whether a file holds log of the database and no other set of it.
     fn has_file_of_logs(&self) -> bool {
         let mut files: HashMap<&PathBuf, bool> = HashMap::new();
         for set in self.sets {
@@ -205,7 +205,7 @@ impl<'a> Planner<'a> {
         files.into_values().any(|is_of_logs| is_of_logs)
     }
 
-    /// The files of the database, each with its sets of it only.
+    /// The files of the database, each with only its sets of that database.
     fn labels(&self, media: &HashMap<&Path, &BackupMedia>) -> Vec<BackupMedia> {
         let guids: HashSet<&str> = self.sets.iter().filter_map(|set| set.set.guid.as_deref()).collect();
         let known = places(&[self.sets]);
@@ -231,7 +231,7 @@ impl<'a> Planner<'a> {
         set.paths.iter().any(|path| (self.is_named)(path))
     }
 
-    /// The sets that are to be restored, each by itself, with their indexes.
+    /// The sets that are to be restored, with their indexes.
     fn wanted(&self) -> Vec<(usize, &'a ChainSet)> {
         let has_pages = |set: &&ChainSet| matches!(set.set.kind, SetKind::Full | SetKind::Differential);
         // The first full backup of each file, and the last set with pages.
@@ -249,7 +249,7 @@ impl<'a> Planner<'a> {
             places.get(&set.paths.first()).is_some_and(|position| *position == set.set.position)
         };
         let found = self.fulls().filter(|set| !self.is_named(set));
-        // If there are copies, the first whole one counts.
+        // Among several copies, the first whole one is used.
         let newest = found.rev().max_by_key(|set| (age(set), Reverse(set.missing_stripes)));
         let is_wanted = |set: &ChainSet| match self.choice {
             SetChoice::All => has_pages(&set),
@@ -257,15 +257,15 @@ impl<'a> Planner<'a> {
             _ if set.set.kind != SetKind::Full => false,
             _ if !self.is_named(set) => newest.is_some_and(|newest| std::ptr::eq(newest, set)),
             SetChoice::Positions(_) => true,
-            // RESTORE would take this set of its file.
+            // RESTORE would use this set of its file.
             SetChoice::Newest => is_at(&firsts, set),
         };
         self.sets.iter().enumerate().filter(|(_, set)| is_wanted(set)).collect()
     }
 
-    /// A full backup, with the newest differential of it.
+    /// A full backup with its newest differential.
     fn with_newest_differential(&self, full: &ChainSet) -> Vec<ChainSet> {
-        // In a file that was named, a differential after the full backup counts only if its position was given.
+        // In a named file, a differential after the full backup is used only if its position was given.
         let is_left = |set: &ChainSet| {
             *self.choice == SetChoice::Newest && self.is_named(set) && set.paths.first() == full.paths.first()
         };
@@ -293,7 +293,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What no restore takes.
+    /// Sorts the sets that no restore uses into the lists of `plan`.
     fn rest(&self, plan: &mut BackupPlan, has_way: bool) {
         let used = places(&plan.restores);
         let of_full = plan.restores.iter().flatten().filter(|set| !set.set.kind.is_of_files());
@@ -327,7 +327,7 @@ fn places<S: AsRef<[ChainSet]>>(restores: &[S]) -> HashSet<SetPlace> {
     sets.flat_map(|set| set.paths.iter().map(|path| (path.clone(), set.set.position))).collect()
 }
 
-/// When a backup was taken; log sequence numbers start again when a database is restored to an earlier moment.
+/// When a backup was taken; LSNs are repeated when a database is restored to an earlier point.
 fn age(set: &ChainSet) -> (Option<String>, Option<format::Lsn>) {
     (set.set.config.started.clone(), set.set.config.last_lsn)
 }
@@ -444,7 +444,7 @@ mod tests {
             on("a", "master", "one", 1),
             on("b", "master", "two", 2),
             on("c", "Sales", "one", 1),
-            // A replica of an availability group.
+            // A replica of an availability group has the same family on another server.
             on("d", "Sales", "two", 2),
         ];
         let (restores, unused, _) = planned(&media, &SetChoice::Newest, false);
@@ -550,7 +550,7 @@ mod tests {
         assert_eq!(unused, ["1.trn:1"]);
         let (restores, unused, _) = planned(&media, &SetChoice::Newest, false);
         assert_eq!((restores.len(), unused), (1, vec!["monday:1".to_owned(), "1.trn:1".to_owned()]));
-        // A restore to a moment is one, whatever was named.
+        // With a point in time there is one restore, even for individually named files.
         let plans = plan(&media, &SetChoice::Newest, Until::Time("2024-01-01 12:00:00"), &|_| true);
         let restores: Vec<_> = plans[0].restores.iter().map(|sets| sets[0].paths[0].display().to_string()).collect();
         assert_eq!(restores, ["monday"]);

@@ -1,5 +1,4 @@
-//! The walk over a compressed container that finds its records, even after damage of any length, with bounded work per
-//! byte.
+//! Finds the records of a compressed container, even after damage of any length, with bounded work per byte.
 
 use std::io;
 
@@ -9,14 +8,14 @@ use super::room::Room;
 use super::version::{MAX_SECTORS, Version};
 use crate::positioned::{SharedFile, read_fully_at};
 
-/// Fewer zeros than two blocks of 4096 bytes may follow the last soft filemark. No known file has any, but devices
-/// round up.
+/// After the last soft filemark, fewer zeros than two blocks of 4096 bytes may follow. No known file has any, but
+/// devices may round up.
 pub(super) const END_BYTES: u64 = 2 * 4096;
 /// Bytes read at once where records are small or damaged.
 const WINDOW_BYTES: usize = 256 << 10;
 /// Records closer than this are read together: otherwise each header would cost a system call.
 const NEAR_BYTES: u64 = 4096;
-/// How far the first record is searched for: a backup in an unknown form has none.
+/// How far to search for the first record: a backup in an unknown form has none.
 const FIRST_SEARCH_BYTES: u64 = 64 << 20;
 /// Groups added before memory is reserved for them.
 const GROUPS_AT_ONCE: usize = 1024;
@@ -24,7 +23,7 @@ const GROUPS_AT_ONCE: usize = 1024;
 /// Finds the records of `file`, which has `length` bytes.
 ///
 /// # Errors
-/// Those of the file, and if there is no room for the groups.
+/// Those of the file, and an error if the groups do not fit into memory.
 pub(super) fn groups(file: &SharedFile, length: u64, version: Version, room: &Room) -> io::Result<Groups> {
     Walk { window: Window::new(file, length, version), groups: Groups::default(), room, paid: 0 }.run()
 }
@@ -51,7 +50,7 @@ impl Walk<'_> {
             }
             if let Some((sectors, next)) = here {
                 let then = self.window.record(next)?;
-                // The last record of a truncated file has only its checksum to prove it.
+                // In a truncated file, only the checksum proves the last record.
                 if then.is_some() || self.window.is_boundary(next)? || self.window.is_sound(at)? {
                     self.groups.add_record(at, sectors, next, header);
                     (at, here) = (next, then);
@@ -92,10 +91,10 @@ struct Window<'a> {
     version: Version,
     start: u64,
     bytes: Vec<u8>,
-    /// By offset in `bytes`: the words that end there and every fourth byte before, XORed, each rotated back by its
+    /// By offset in `bytes`: the XOR of the words that end there and every fourth byte before, each rotated back by its
     /// number.
     sums: Vec<u32>,
-    /// Where bytes were last requested.
+    /// Where the last request for bytes began.
     last: u64,
     read_bytes: u64,
     summed_bytes: u64,
@@ -107,7 +106,7 @@ impl<'a> Window<'a> {
         Self { file, length, version, start: 0, bytes, sums, last: 0, read_bytes: 0, summed_bytes: 0 }
     }
 
-    /// Makes `wanted` bytes from `at` on available, as far as the file has them; if it reads, it reads `ahead` bytes.
+    /// Makes `wanted` bytes from `at` on available, or as many as the file has; each read is of `ahead` bytes.
     fn fetch(&mut self, at: u64, wanted: usize, ahead: usize) -> io::Result<()> {
         let end = at.saturating_add(wanted as u64).min(self.length);
         if at < self.start || end > self.start + self.bytes.len() as u64 {
@@ -160,7 +159,7 @@ impl<'a> Window<'a> {
         if end >= self.length || !end.is_multiple_of(SECTOR_BYTES as u64) {
             return Ok((end == self.length).then_some(end));
         }
-        // Its end is read outside the window: a file may be full of what only looks like fillers.
+        // The filler's end is read outside the window: a file may be full of bytes that only look like fillers.
         let mut far = [0; SECTOR_BYTES];
         let offset = end.checked_sub(self.start).map(|offset| offset as usize);
         let near = offset.and_then(|offset| self.bytes.get(offset..offset + SECTOR_BYTES));
@@ -180,7 +179,7 @@ impl<'a> Window<'a> {
         Ok(self.filemark(at)?.is_some() || self.filler(at)?.is_some())
     }
 
-    /// Whether the file has nothing but a few zeros from `at` on.
+    /// Whether the file has only a few zeros from `at` on.
     fn is_zero_to_end(&mut self, at: u64) -> io::Result<bool> {
         let rest = self.length.saturating_sub(at);
         Ok(rest < END_BYTES && self.bytes(at, rest as usize)?.iter().all(|&byte| byte == 0))
@@ -197,7 +196,7 @@ impl<'a> Window<'a> {
     }
 
     /// The checksum of the bytes between two offsets of the window, as in `version::checksum`: computed from the sums
-    /// at both ends, as words before them are in both.
+    /// at both ends: the words before them cancel out.
     fn checksum(&mut self, from: usize, to: usize) -> Option<u32> {
         let tail = to.checked_sub(from)? % 4;
         let end = to - tail;
@@ -214,7 +213,7 @@ impl<'a> Window<'a> {
             self.summed_bytes += 1;
         }
         let between = self.sums.get(end)? ^ self.sums.get(from)?;
-        // The last of its words is the one not rotated.
+        // Only the last of its words is not rotated.
         let sum = between.rotate_left(((end.max(4) - 4) / 4 % 32) as u32);
         if tail == 0 {
             return Some(sum);

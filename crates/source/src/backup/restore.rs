@@ -1,4 +1,4 @@
-//! What RESTORE would make of backups: the sets that it needs, their pages, and the log that is to be applied.
+//! The result of RESTORE for some backups: the sets that it needs, their pages, and the log to apply.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::OpenError;
 pub enum Until<'a> {
     /// To the end of the log that was given.
     End,
-    /// To a moment, as sets have theirs: `2020-05-12 13:30:00`.
+    /// To a point in time, in the format of backup sets: `2020-05-12 13:30:00`.
     Time(&'a str),
     /// To a mark somewhere in the log.
     Mark,
@@ -35,23 +35,24 @@ pub struct Restore {
     pub pages: BackupPages,
     /// The log of the last of these sets, and of the log backups after it.
     pub log: BackupLog,
-    /// Where the log starts: at the checkpoint of the set, or where the oldest transaction began that was open then.
+    /// Where the log starts: at the checkpoint of the set, or at the start of the oldest transaction that was open
+    /// then.
     pub from: Lsn,
     /// Where redo starts: at the checkpoint of the set.
     pub redo_from: Lsn,
-    /// The record after the set's own log: no page is newer.
+    /// The first LSN after the set's own log: no page is newer.
     pub pages_to: Lsn,
-    /// Log backups that are part of it.
+    /// Number of log backups that are part of the restore.
     pub log_backups: usize,
-    /// Sets that cannot be part of it, each with the reason, which names its file.
+    /// Sets that cannot be part of the restore, each with the reason, which names its file.
     pub refused: Vec<(PathBuf, OpenError)>,
 }
 
 impl Restore {
-    /// Opens backup files as the database that a restore makes of them: the newest full backup that ends early enough, the
-    /// newest differential of it, and the log backups that follow; in any order. Without a log backup, and up to the end,
-    /// the sets are those of [`BackupPages::open`]. `positions` selects sets by position in their file; a path of `-` means
-    /// `input`; the memory kept is at most `granted` bytes.
+    /// Opens backup files as the database that a restore would produce: the newest full backup that ends early enough,
+    /// the newest differential of it, and the log backups that follow; in any order. Without a log backup, and for a
+    /// restore to the end, the sets are the same as in [`BackupPages::open`]. `positions` selects sets by position in
+    /// their file; a path of `-` means `input`; the memory kept is at most `granted` bytes.
     ///
     /// # Errors
     /// [`OpenError`] if these files are not backups of one database, or there is neither a full one nor sets of files.
@@ -88,7 +89,7 @@ impl Restore {
     /// Opens the sets of a chain that [`super::chains`] found, for a restore to its end. The memory kept is at most `granted` bytes.
     ///
     /// # Errors
-    /// [`OpenError`] if a file of it cannot be read, or is not what it was.
+    /// [`OpenError`] if a file of the chain cannot be read, or has changed.
     pub fn of_chain(database: &DatabaseChains, chain: &Chain, granted: Option<u64>) -> Result<Self, OpenError> {
         let sets: Vec<&ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).collect();
         Self::of_sets(&sets, granted)
@@ -98,7 +99,7 @@ impl Restore {
     /// memory kept is at most `granted` bytes.
     ///
     /// # Errors
-    /// [`OpenError`] if a file of it cannot be read, or is not what it was.
+    /// [`OpenError`] if a file of these sets cannot be read, or has changed.
     pub fn of_sets(sets: &[&ChainSet], granted: Option<u64>) -> Result<Self, OpenError> {
         let paths: BTreeSet<PathBuf> = sets.iter().flat_map(|set| set.paths.iter().cloned()).collect();
         let paths: Vec<PathBuf> = paths.into_iter().collect();
@@ -146,7 +147,7 @@ impl Chosen {
         }
     }
 
-    /// The last set with pages: its log is the start of the log to apply.
+    /// The last set with pages: the log to apply starts with its log.
     fn base(&self) -> Option<&Group> {
         if self.differential.is_empty() { self.bases.last() } else { Some(&self.differential) }
     }
@@ -160,7 +161,7 @@ impl Chosen {
 fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Chosen, OpenError> {
     match find_way(labels, positions, until)? {
         Some(Way { sets, refused }) => Ok(Chosen::of(labels, &sets.iter().collect::<Vec<_>>(), refused)),
-        // Without a full backup: says what is missing.
+        // Without a full backup, returns the error for what is missing.
         None => {
             let (bases, differential) = choose(labels, positions)?;
             Ok(Chosen { bases, differential, logs: Vec::new(), refused: Vec::new() })
@@ -168,14 +169,14 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
     }
 }
 
-/// The sets of a restore with log backups, and the log backups that cannot be part of it.
+/// The sets of a restore with log backups, and the log backups that the restore cannot use.
 pub(super) struct Way {
     pub(super) sets: Vec<ChainSet>,
     pub(super) refused: Vec<(PathBuf, OpenError)>,
 }
 
 impl Way {
-    /// Requires that the last set with pages is not newer than the moment at which the restore ends.
+    /// Requires that the last set with pages is not newer than the end of the restore.
     pub(super) fn ends_by(&self, until: Until<'_>) -> Result<(), OpenError> {
         let base = self.sets.iter().rfind(|set| set.set.kind != SetKind::Log);
         base.map_or(Ok(()), |base| ends_by(&base.set, until, &first_path(base)))
@@ -192,7 +193,7 @@ fn ends_by(set: &BackupSet, until: Until<'_>, path: &Path) -> Result<(), OpenErr
 
 /// Finds the sets of a restore with log backups; `None` without a whole full backup.
 pub(super) fn find_way(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Option<Way>, OpenError> {
-    // What is damaged is reported by a check, so that it does not matter here.
+    // Damaged sets are kept: the check reports their damage.
     let databases = chains_of_damaged(&candidates(labels, positions, until));
     let Some((at, database)) = databases.iter().enumerate().rev().find(|(_, database)| !database.chains.is_empty())
     else {
@@ -235,7 +236,7 @@ fn first_path(set: &ChainSet) -> PathBuf {
     set.paths.first().cloned().unwrap_or_default()
 }
 
-/// The media, with the sets only that a restore up to `until` may use.
+/// The media with only those sets that a restore up to `until` may use.
 fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Vec<BackupMedia> {
     let mut labels = labels.to_vec();
     let fulls = |labels: &[BackupMedia], is_wanted: &dyn Fn(&BackupSet) -> bool| {
@@ -251,10 +252,10 @@ fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Ve
     for label in &mut labels {
         label.sets.retain(|set| match (until, set.kind) {
             (Until::Time(time), SetKind::Full) if has_earlier => ended(set, time),
-            // It may have ended within the second of the moment: the log decides.
+            // It may have ended within the same second: the log decides.
             (Until::Time(_), SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Time(time), SetKind::Differential) => ended(set, time),
-            // Where the mark is shows when the log is read: nothing newer than the oldest full backup may be used.
+            // The place of the mark shows only when the log is read: only the oldest full backup is certainly older.
             (Until::Mark, SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Mark, SetKind::Differential) => false,
             _ => true,
@@ -272,7 +273,7 @@ fn stripes_missing(set: &ChainSet) -> OpenError {
     }
 }
 
-/// Where the stripes of sets are.
+/// Finds the stripes of sets.
 struct Groups<'l> {
     labels: &'l [BackupMedia],
     by_path: HashMap<&'l Path, usize>,
@@ -308,7 +309,7 @@ impl<'l> Groups<'l> {
         };
         let guid = label.sets.get(index).and_then(|set| set.guid.as_deref());
         let stripes = guid.and_then(|guid| self.by_guid.get(&(label.media_set.as_deref(), guid)));
-        // A copy of a stripe is not another one.
+        // A copy of a stripe is not a stripe of its own.
         let is_its = |&&(number, _): &&(usize, usize)| {
             self.labels.get(number).is_some_and(|label| wanted.paths.contains(&label.path))
         };

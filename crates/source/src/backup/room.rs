@@ -1,5 +1,5 @@
-//! Limits for opening a backup: memory, and as many objects of each kind as a server can write. Anything beyond is
-//! refused before it is kept.
+//! Limits for opening a backup: memory, and as many objects of each kind as a server can write. Anything beyond them is
+//! refused before it is stored.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,10 +21,10 @@ pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;
 
 /// Memory without a grant, in addition to a fraction of the backup's own size.
 const DEFAULT_BYTES: u64 = 56 << 20;
-/// Without a grant, bytes of the backup per byte of memory. A sound one takes a fiftieth of that.
+/// Without a grant, bytes of the backup per byte of memory. A sound backup needs a fiftieth of that.
 const BYTES_PER_BYTE: u64 = 16;
 
-/// Memory for what is kept of a backup.
+/// The memory allowance for a backup.
 #[derive(Debug)]
 pub(super) struct Room {
     granted: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Room within a grant of this many bytes; without one, in proportion to the `size` of the backup in bytes.
+    /// An allowance of `granted` bytes; without a grant, in proportion to the `size` of the backup in bytes.
     pub(super) fn new(granted: Option<u64>, size: u64) -> Self {
         let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_PER_BYTE, |bytes| bytes.saturating_sub(PROGRAM_BYTES));
         Self { granted, limit, used: Cell::new(0) }
@@ -42,7 +42,7 @@ impl Room {
     /// Reserves this many bytes for `what`.
     ///
     /// # Errors
-    /// One that [`open_error`] knows, if too little is left.
+    /// An error that [`open_error`] knows, if too little memory is left.
     pub(super) fn take(&self, bytes: usize, what: &'static str) -> io::Result<()> {
         let used = self.used.get().saturating_add(bytes as u64);
         if used > self.limit {
@@ -79,7 +79,7 @@ impl std::error::Error for Refusal {}
 /// Refuses more than `limit` of something, at this place of the tape.
 ///
 /// # Errors
-/// One that [`open_error`] knows, if `count` is more.
+/// An error that [`open_error`] knows, if `count` exceeds `limit`.
 pub(super) fn at_most(limit: usize, count: usize, what: &'static str, at: u64) -> io::Result<()> {
     match count > limit {
         true => Err(io::Error::other(Refusal::TooMany { what, limit, at })),

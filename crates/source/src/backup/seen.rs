@@ -1,23 +1,24 @@
-//! What was read of a backup's container, to be handed to another process, which then need not read it again.
+//! The parts of a backup's container that were read, to be passed to another process, which then need not read them
+//! again.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BackupPages;
 
-/// What was read of a container.
+/// The parts of a container that were read.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct ContainerSeen {
-    /// By region with a checksum: the sum of the extents that were read, and which they are.
+    /// For each region with a checksum: the sum of the extents that were read, and their numbers.
     pub regions: Vec<(u32, Runs)>,
-    /// By file: groups of records of a compressed backup that were read and are sound.
+    /// For each file: groups of records of a compressed backup that were read and are sound.
     pub records: Vec<Runs>,
 }
 
-/// Numbers, ascending: start and end of each run of them.
+/// Ascending numbers as runs: start and end of each.
 pub type Runs = Vec<(u64, u64)>;
 
-/// The numbers of the bits that are set.
+/// The numbers of the set bits.
 fn runs_of(words: &[AtomicU64]) -> Runs {
     let mut runs = Runs::new();
     for (at, word) in (0..).step_by(64).zip(words) {
@@ -36,7 +37,7 @@ fn runs_of(words: &[AtomicU64]) -> Runs {
     runs
 }
 
-/// The words that a run of bits is in, and the bits of it in each.
+/// The words that a run of bits touches, and its bits in each.
 fn words_of(Range { start, end }: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     (start / 64..end.div_ceil(64)).map(move |word| {
         let (from, to) = (start.max(word * 64) % 64, end.min(word * 64 + 64) - word * 64);
@@ -45,7 +46,7 @@ fn words_of(Range { start, end }: Range<u64>) -> impl Iterator<Item = (usize, u6
     })
 }
 
-/// Whether all of these runs are within the words, and none is empty or set.
+/// Whether all of these runs are within the words, not empty, and not set yet.
 fn are_new(words: &[AtomicU64], runs: &Runs) -> bool {
     let most = words.len() as u64 * 64;
     let is_free =
@@ -63,7 +64,7 @@ fn set(words: &[AtomicU64], runs: &Runs) {
 }
 
 impl BackupPages {
-    /// Forgets what was read of the container so far.
+    /// Forgets the parts of the container that were read so far.
     pub fn forget_seen(&self) {
         for sum in &self.sums {
             sum.sum.store(0, Ordering::Relaxed);
@@ -72,7 +73,7 @@ impl BackupPages {
         self.media.iter().flat_map(|media| media.seen()).for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
-    /// What was read of the container since then.
+    /// The parts of the container that were read since [`Self::forget_seen`].
     pub fn seen(&self) -> ContainerSeen {
         ContainerSeen {
             regions: self.sums.iter().map(|sum| (sum.sum.load(Ordering::Relaxed), runs_of(&sum.seen))).collect(),
@@ -80,8 +81,8 @@ impl BackupPages {
         }
     }
 
-    /// Adds what another process has read of the same backup. What both have read cannot be told apart in a sum: then the
-    /// sum of the other one is left out, and its extents are read again at the end.
+    /// Adds the parts that another process has read of the same backup. If both have read the same extent of a region,
+    /// their sums cannot be combined: the other process's sum is ignored, and its extents are read again at the end.
     pub fn add_seen(&self, seen: &ContainerSeen) {
         for (sum, (of_others, runs)) in self.sums.iter().zip(&seen.regions) {
             if are_new(&sum.seen, runs) {

@@ -1,4 +1,4 @@
-//! The contents of a backup file: its media and its sets, and where their pages and log blocks are.
+//! The contents of a backup file: its media, its sets, and the places of their pages and log blocks.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ use crate::ReadFaults;
 
 /// Memory for a set without its files and regions: its texts add some 500 bytes.
 const BYTES_PER_SET: usize = size_of::<BackupSet>() + 512;
-/// Memory for a region: itself, and how many pages of each file were copied to it.
+/// Memory for a region, with the number of pages of each file copied to it.
 const BYTES_PER_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32)>>();
 /// Two zero bytes precede the data of a page or log stream.
 pub(crate) const LEAD_BYTES: u64 = 2;
@@ -33,21 +33,21 @@ pub enum SetKind {
     Differential,
     /// Log only.
     Log,
-    /// Some files, whole: WITH FILE or FILEGROUP.
+    /// Some complete files: WITH FILE or FILEGROUP.
     Files,
-    /// The files of the primary and of all read-write filegroups, whole: READ_WRITE_FILEGROUPS.
+    /// All files of the primary and of all read-write filegroups, complete: READ_WRITE_FILEGROUPS.
     Partial,
-    /// Another type; its letter.
+    /// Another type, with its letter.
     Other(u8),
 }
 
 impl SetKind {
-    /// Whether it holds some files of the database whole, as a full backup holds all.
+    /// Whether it holds some files of the database completely, as a full backup holds all.
     pub fn is_of_files(self) -> bool {
         matches!(self, Self::Files | Self::Partial)
     }
 
-    /// Name for people, as RESTORE HEADERONLY has it.
+    /// Name as shown by RESTORE HEADERONLY.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "Database",
@@ -79,7 +79,7 @@ impl SetKind {
 /// The data of a page or log stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
-    /// Place in the tape.
+    /// Offset in the tape.
     pub(crate) at: u64,
     pub(crate) length: u64,
     /// Checksum of the data, if the backup was taken WITH CHECKSUM.
@@ -92,11 +92,11 @@ pub(crate) struct LogRegion {
     pub(crate) region: Region,
     /// Bytes of log in it; the rest is filler.
     pub(crate) used: u64,
-    /// Where it starts in the log file.
+    /// Where the log of the region starts in the log file.
     pub(crate) start: u64,
     /// The virtual log file.
     pub(crate) vlf: Vlf,
-    /// The log file that it is in.
+    /// The log file that holds the VLF.
     pub(crate) file_id: u16,
 }
 
@@ -105,13 +105,13 @@ pub(crate) struct LogRegion {
 pub struct BackupSet {
     /// Position in the file, from 1: FILE = n of RESTORE.
     pub position: u16,
-    /// What it holds.
+    /// Kind of the set.
     pub kind: SetKind,
     /// Name of the set.
     pub name: String,
     /// Description of the set.
     pub description: String,
-    /// Who made it.
+    /// The user who made it.
     pub user: String,
     /// The machine on which it was made.
     pub machine: String,
@@ -121,22 +121,22 @@ pub struct BackupSet {
     pub guid: Option<String>,
     /// When it was written, according to the tape's label.
     pub labelled: Option<String>,
-    /// The set as a whole.
+    /// Properties of the set as a whole.
     pub config: SetConfig,
     /// Files of the database.
     pub files: Vec<BackupFile>,
     /// Filegroups of the database.
     pub filegroups: Vec<BackupFilegroup>,
-    /// Taken WITH CHECKSUM.
+    /// Whether the backup was taken WITH CHECKSUM.
     pub has_checksums: bool,
-    /// Taken WITH COPY_ONLY.
+    /// Whether the backup was taken WITH COPY_ONLY.
     pub is_copy_only: bool,
-    /// Its streams are encrypted.
+    /// Whether its streams are encrypted.
     pub is_encrypted: bool,
-    /// Where it begins in the tape.
+    /// Where the set begins in the tape.
     pub(crate) at: u64,
-    /// Expected pages in each region, by data file: the first configuration counts the first region, the last
-    /// configuration the last one.
+    /// Expected pages in each region, by data file: the first configuration has the counts of the first region, the
+    /// last configuration those of the last one.
     pub(crate) copied: Vec<Vec<(u16, u32)>>,
     /// Regions of pages; later ones supersede earlier ones.
     pub(crate) pages: Vec<Region>,
@@ -144,7 +144,7 @@ pub struct BackupSet {
 }
 
 impl BackupSet {
-    /// What its label says in short.
+    /// A summary of its label.
     pub(super) fn label(&self) -> SetLabel {
         let version = Some(self.config.version).filter(|&version| version != 0);
         SetLabel {
@@ -174,9 +174,9 @@ pub struct BackupMedia {
     pub is_compressed: bool,
     /// Identifies the media set, all stripes together.
     pub media_set: Option<String>,
-    /// Identifies this stripe among them.
+    /// Identifies this stripe within the media set.
     pub family_id: u32,
-    /// Stripes of the media set.
+    /// Number of stripes of the media set.
     pub families: u16,
     /// Number of this stripe, from 1.
     pub family: u16,
@@ -184,17 +184,17 @@ pub struct BackupMedia {
     pub name: String,
     /// Description of the media set.
     pub description: String,
-    /// Program that wrote it.
+    /// The program that wrote it.
     pub software: String,
     /// Block size.
     pub block_bytes: u16,
-    /// When the media was made.
+    /// When the media set was created.
     pub created: Option<String>,
     /// Its sets.
     pub sets: Vec<BackupSet>,
     /// Damage found between blocks.
     pub damage: Vec<Damage>,
-    /// Undescribed types of sound blocks, and how many there are of each: their content is unknown.
+    /// Undescribed types of sound blocks, and the number of blocks of each type. Their content is unknown.
     pub undescribed: Vec<([u8; 4], u64)>,
     /// Reads that failed while searching for sets.
     pub read_faults: ReadFaults,
@@ -277,7 +277,7 @@ impl BackupMedia {
         Ok(this)
     }
 
-    /// The TAPE block: media set and stripe.
+    /// Reads the TAPE block: media set and stripe.
     fn label(&mut self, media: &Media, block: &Block) -> io::Result<()> {
         self.family_id = u32_at(&block.fields, 0x34).unwrap_or_default();
         (self.name, self.description, self.software) = (block.text(0x44), block.text(0x48), block.text(0x50));
@@ -310,7 +310,7 @@ impl BackupMedia {
     }
 }
 
-/// A set whose end was not reached yet.
+/// A set whose end has not been reached.
 struct OpenSet {
     at: u64,
     position: u16,
@@ -397,7 +397,7 @@ impl OpenSet {
         // The last configuration has the final LSNs and times.
         let pages_copied: Vec<(u16, u32)> = counts.first().cloned().unwrap_or_default();
         let mut found = self.last.or(self.first)?;
-        // If two files have one id, the first counts.
+        // If two files have the same ID, the first is used.
         let pages_copied: BTreeMap<u16, u32> = pages_copied.into_iter().rev().collect();
         for file in found.files.iter_mut().filter(|file| file.is_data) {
             if let Some(pages) = pages_copied.get(&file.file_id) {
@@ -436,7 +436,7 @@ impl OpenSet {
     }
 }
 
-/// The data streams of a block that are not empty, each with the checksum stream after it.
+/// The non-empty data streams of a block, each with the checksum stream after it.
 fn regions(media: &Media, block: &Block, tag: &[u8; 4]) -> io::Result<Vec<Region>> {
     let mut regions = Vec::new();
     for (number, stream) in block.streams.iter().enumerate() {

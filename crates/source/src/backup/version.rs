@@ -3,7 +3,7 @@
 
 use format::bytes::{u16_at, u32_at};
 
-/// Largest record: no writer puts as many sectors into one as a byte can count.
+/// Sectors of the largest record: no writer uses the whole range of the byte that counts them.
 pub(super) const MAX_SECTORS: u8 = 128;
 
 /// The differences between versions of the container.
@@ -24,14 +24,14 @@ pub(super) struct Version {
 const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4, filler: 0x84, filler_header: 4 };
 /// SQL Server 2008 R2 and later.
 const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24, filler: 0x24, filler_header: 24 };
-/// Added to a filler's tag if its content is not zeros: apparently places of the set's streams.
+/// Added to a filler's tag if its content is not zeros; the content is apparently the places of the set's streams.
 const CONTENTS: u8 = 8;
 
 impl Version {
-    /// Bytes of a filler that determine its length.
+    /// Bytes of a filler that are needed to find its length.
     pub(super) const FILLER_START: usize = 24 + 12;
 
-    /// By the words after the magic: 1, 1 or 2, 3; others use other algorithms.
+    /// The version, by the words after the magic: 1 and 1, or 2 and 3; other versions use other algorithms.
     pub(super) fn of(words: &[u8]) -> Option<Self> {
         match words {
             [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
@@ -45,7 +45,7 @@ impl Version {
         (self.header + usize::from(u16::MAX)) as u64
     }
 
-    /// Sectors and payload of the sound record at the start of `bytes`.
+    /// Number of sectors and payload of the sound record at the start of `bytes`.
     pub(super) fn record(self, bytes: &[u8]) -> Option<(u8, &[u8])> {
         let &[tag, sectors, low, high] = bytes.first_chunk()?;
         let size = usize::from(u16::from_le_bytes([low, high]));
@@ -58,9 +58,9 @@ impl Version {
     }
 
     /// Length of the filler at the start of `bytes`: a record of no sectors, whose header has no checksum. Each of the
-    /// 29 soft filemarks in the 9 known compressed files, of both versions, follows such a filler; there is nothing
-    /// else between records. Its size is in the place of a record's size or, for one with contents, in their third
-    /// word.
+    /// 29 soft filemarks in the 9 known compressed files, of both versions, follows such a filler; nothing else occurs
+    /// between records. Its size is stored where a record has its size or, for a filler with contents, in the third
+    /// word of the contents.
     pub(super) fn filler(self, bytes: &[u8]) -> Option<u64> {
         let &[tag, 0] = bytes.first_chunk()? else { return None };
         let size = match (tag ^ self.filler, u16_at(bytes, 2)?) {
@@ -74,7 +74,7 @@ impl Version {
 
 /// Checksum of a record: words XORed, the sum rotated by one bit before each; the last word is padded with zeros.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    // Words that are 32 apart are rotated alike, so they are added side by side.
+    // Words that are 32 apart have the same rotation, so they are added side by side.
     let (groups, rest) = bytes.as_chunks::<128>();
     let mut lanes = [0u32; 32];
     for group in groups {

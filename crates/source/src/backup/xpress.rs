@@ -2,10 +2,10 @@
 //!
 //! A block starts with the code lengths of 512 symbols, four bits each. Symbols below 256 are bytes; the others are
 //! matches: four bits of length, and four bits with the number of distance bits that follow. Bits come in 16-bit words,
-//! highest first; long lengths are between these words, at the place up to which words were taken.
+//! highest first; long lengths are stored between these words, after the last word that the decoder has loaded.
 //!
-//! Nearly all of a block is decoded by [`run`]: one look-up per symbol, one refill, a copy of a whole stride. Its last
-//! bytes, where a refill or a stride would reach beyond the end, are left to [`finish`], which could do all of it.
+//! [`run`] decodes nearly all of a block: one look-up per symbol, one refill, a copy of a whole stride. [`finish`]
+//! decodes the last bytes, where a refill or a stride would reach beyond the end; it could decode the whole block.
 
 mod bits;
 mod codes;
@@ -14,11 +14,11 @@ use bits::Bits;
 use codes::{COMMON, COMMON_LENGTH, Entry, LITERAL, LONG, Order, TABLE_BYTES, Table};
 
 /// After the last code come the end code of the block and the rest of its words: at most 5 bytes in real backups. More
-/// means that the block holds more than it should.
+/// bytes mean that the block holds more than its content.
 const MOST_LEFT: usize = 8;
 /// Bytes that a copy moves at once.
 const STRIDE: usize = COMMON_LENGTH;
-/// Room that [`run`] needs after what it writes: a few bytes and a stride.
+/// Bytes of `out` that [`run`] needs free after its position: a few bytes and a stride.
 const ROOM: usize = 64;
 
 /// The compressed bytes are invalid.
@@ -32,7 +32,7 @@ pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> 
     if order.has_runs() { decode::<true>(order, codes, out) } else { decode::<false>(order, codes, out) }
 }
 
-/// The same, one symbol after another and nothing beyond it: what [`decompress`] is compared with.
+/// The same, strictly one symbol after another, to verify [`decompress`].
 pub(super) fn decompress_by_symbols(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let (lengths, codes) = block.split_first_chunk::<TABLE_BYTES>().ok_or(Malformed)?;
     let mut table = Table::<false>::EMPTY;
@@ -49,15 +49,15 @@ fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Resul
     finish(&table, &mut bits, out, at)
 }
 
-/// Decodes while both sides have room; returns how much of `out` is written.
+/// Decodes while both sides have enough bytes left; returns how much of `out` is written.
 ///
 /// A byte is treated as a match whose first byte is replaced, so that no branch depends on the kind of the next symbol,
 /// which is unpredictable. If bytes come in runs, they are handled first.
 #[expect(clippy::indexing_slicing, reason = "ROOM bytes are left wherever two are written")]
 fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u8]) -> Result<usize, Malformed> {
-    // By value, so that it stays in registers.
+    // A copy by value, so that it stays in registers.
     let mut bits = *state;
-    // Nothing precedes the first symbol.
+    // No byte precedes the first symbol.
     let mut at = 0;
     if !bits.refill_whole() || out.len() < ROOM {
         return Ok(at);
@@ -72,7 +72,7 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
     bits.take(Entry::<RUNS>::bits(entry));
     entry = table.look_up(bits.window);
     while at + ROOM <= out.len() && bits.refill_whole() {
-        // At least 48 bits.
+        // At least 48 bits are available.
         if RUNS && entry & LITERAL != 0 {
             for _ in 0..2 {
                 let [first, second, ..] = Entry::<RUNS>::literal(entry).to_le_bytes();
@@ -94,14 +94,14 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
         bits.take(Entry::<RUNS>::bits(entry));
         // At least 18 bits are left: enough to look ahead before the refill.
         let next = table.look_up(bits.window);
-        // A byte copies from a place that was not just written, which a load would have to wait for.
+        // A byte copies from a place that was not written recently, as a load from such a place would stall.
         let mask = Entry::<RUNS>::mask(entry);
         let from = at.wrapping_sub(distance) & mask as usize;
         if from >= at {
             return Err(Malformed);
         }
         if length <= distance {
-            // Bytes written too far are overwritten later.
+            // Bytes written beyond the end of the match are overwritten later.
             let [low, high] = two(out, from);
             put_two(out, at, [low & mask | Entry::<RUNS>::literal(entry), high]);
         } else {
@@ -114,7 +114,7 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
     Ok(at)
 }
 
-/// A symbol with a long code, or a match with a long length; returns what follows it.
+/// Decodes a symbol with a long code, or a match with a long length; returns the position and the entry after it.
 #[expect(clippy::indexing_slicing, reason = "ROOM bytes are left")]
 #[inline(always)]
 fn uncommon<'b, const RUNS: bool>(
@@ -149,7 +149,7 @@ fn uncommon<'b, const RUNS: bool>(
     Ok((bits, at + length, next))
 }
 
-/// A short match that repeats what it writes.
+/// Copies a short match that repeats bytes it writes itself.
 #[cold]
 #[inline(never)]
 fn overlapping(out: &mut [u8], at: usize, distance: usize, length: usize) {
@@ -187,7 +187,7 @@ fn finish<const RUNS: bool>(
         let mut entry = table.entry(bits.window).ok_or(Malformed)?;
         if entry & LITERAL != 0 {
             if Entry::<RUNS>::length(entry) > out.len() - at {
-                // What follows the last byte only looks like another one.
+                // The bits after the last byte only look like another byte.
                 entry = table.single(bits.window).ok_or(Malformed)?;
             }
             bits.take(Entry::<RUNS>::bits(entry));
@@ -219,7 +219,8 @@ fn finish<const RUNS: bool>(
 fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
     let (mut from, mut to, end) = (at - distance, at, at + length);
     if end + 2 * STRIDE <= out.len() {
-        // Whole strides: bytes written too far are overwritten later. What repeats sooner is doubled until it is one.
+        // Copies whole strides: bytes written beyond the end are overwritten later. A shorter period is doubled until
+        // it fills a stride.
         let mut period = distance;
         while period < STRIDE && to + period < end {
             put_two(out, to, two(out, from));
@@ -232,7 +233,7 @@ fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
             to += STRIDE;
         }
     } else {
-        // As much as is available, which doubles each time.
+        // Copies as much as is available, which doubles each time.
         while to < end {
             let part = (to - from).min(end - to);
             out.copy_within(from..from + part, to);

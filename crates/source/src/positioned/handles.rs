@@ -1,4 +1,4 @@
-//! More handles of one file, so that no read waits for another thread's: Windows serialises the reads of a handle.
+//! Further handles of one file, so that no read waits for another thread's: Windows serializes the reads of a handle.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::ReadAt;
 
-/// Handles of one file beside the first: as many as there were reads at the same time.
+/// Further handles of one file: as many as there were concurrent reads.
 #[derive(Debug)]
 pub(super) struct Handles {
     path: PathBuf,
@@ -17,16 +17,16 @@ pub(super) struct Handles {
     idle: Mutex<Idle>,
 }
 
-/// Handles that no thread uses now.
+/// Handles that no thread is using.
 #[derive(Debug, Default)]
 struct Idle {
     is_first_used: bool,
     others: Vec<File>,
-    /// Another file has the name now, or it can no longer be opened: the first handle must do.
+    /// Whether another file has the name now, or it can no longer be opened: then only the first handle is used.
     is_gone: bool,
 }
 
-/// What tells a file from another that took its name.
+/// Identifies a file, to notice that another one has its name now.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
     length: u64,
@@ -42,9 +42,9 @@ impl Identity {
 
 /// Which handle a read uses.
 enum Chosen {
-    /// The first, which nobody else uses.
+    /// The first handle, which no other read is using.
     First,
-    /// The first, which others use too.
+    /// The first handle, shared with other reads.
     Shared,
     Other(File),
 }
@@ -53,12 +53,12 @@ impl Handles {
     /// For the file at `path`, whose first handle is `first` and was opened with `options`.
     pub(super) fn new(path: &Path, options: OpenOptions, first: &File) -> io::Result<Self> {
         let identity = Identity::of(&first.metadata()?);
-        // The directory that the path starts from may change.
+        // Made absolute, as the working directory may change.
         let path = std::path::absolute(path)?;
         Ok(Self { path, options, identity, idle: Mutex::default() })
     }
 
-    /// Reads through a handle that no other thread uses now.
+    /// Reads through a handle that no other thread is using.
     pub(super) fn read_at(&self, first: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let chosen = self.choose();
         let read = match &chosen {
@@ -91,7 +91,7 @@ impl Handles {
         })
     }
 
-    /// One more handle, unless the name now leads elsewhere.
+    /// Opens one more handle, unless the name now leads to another file.
     fn another(&self) -> Option<File> {
         let file = self.options.open(&self.path).ok()?;
         let metadata = file.metadata().ok()?;
@@ -116,7 +116,7 @@ mod tests {
         (Handles::new(path, options, &first).unwrap(), first)
     }
 
-    /// The bytes that a handle leads to, while the first one is in use.
+    /// Reads through another handle while the first one is in use.
     fn read(handles: &Handles, first: &File) -> [u8; 3] {
         handles.idle(|idle| idle.is_first_used = true);
         let mut bytes = [0; 3];

@@ -9,11 +9,11 @@ use crate::backup::forks::Lines;
 #[derive(Default)]
 pub(super) struct Logs {
     pub(super) sets: Vec<usize>,
-    /// First and last LSN of each.
+    /// First and last LSN of each log backup.
     pub(super) lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
-    /// For each, the one up to it that reaches farthest; the later one if two reach as far.
+    /// For each log backup, the one up to it that reaches farthest; the later one if two reach the same LSN.
     farthest: Vec<usize>,
-    /// What follows each of them.
+    /// The continuation after each log backup.
     ways: Vec<Way>,
 }
 
@@ -33,7 +33,7 @@ impl Logs {
         by_line
     }
 
-    /// Adds a log backup; none before it starts later.
+    /// Adds a log backup; log backups come in ascending order of their starts.
     pub(super) fn push(&mut self, set: usize, lsns: (Option<Lsn>, Option<Lsn>)) {
         let number = self.sets.len();
         let best = self.farthest.last().copied().unwrap_or(number);
@@ -43,17 +43,17 @@ impl Logs {
         self.lsns.push(lsns);
     }
 
-    /// Among the log backups that start early enough, the one that reaches farthest beyond `at`.
+    /// Among the log backups that start no later than `at`, the one that reaches farthest beyond it.
     pub(super) fn follows(&self, at: Option<Lsn>) -> Option<usize> {
         let started = self.lsns.partition_point(|(first, _)| *first <= at);
         let best = self.farthest.get(started.checked_sub(1)?).copied()?;
-        // A log backup of an idle database adds time but no log.
+        // A log backup of an idle database extends the time but adds no log.
         let (_, last) = self.lsns.get(best)?;
         (at.is_some() && *last >= at).then_some(best)
     }
 
-    /// Called once all are there. What follows each does not depend on what comes before it, so the paths from all full
-    /// backups join.
+    /// Must be called after the last [`Self::push`]. The continuation of a log backup does not depend on the steps
+    /// before it, so the paths from all full backups join.
     pub(super) fn join(&mut self) {
         let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
         for number in (0..self.sets.len()).rev() {
@@ -67,14 +67,14 @@ impl Logs {
         self.ways = ways;
     }
 
-    /// How far the log backups that follow `start` reach, and the first of them.
+    /// The LSN that the log backups after `start` reach, and the first of them.
     pub(super) fn reach(&self, start: Option<Lsn>) -> (Option<Lsn>, Option<usize>) {
         let first = self.follows(start);
         let end = first.and_then(|first| self.ways.get(first)).and_then(|way| self.lsns.get(way.end));
         (end.map_or(start, |(_, last)| *last), first)
     }
 
-    /// Where a log backup leads, by its number.
+    /// The continuation after a log backup, by its number.
     pub(super) fn way(&self, number: usize) -> Way {
         self.ways.get(number).copied().unwrap_or_default()
     }
@@ -85,13 +85,13 @@ impl Logs {
     }
 }
 
-/// Where a log backup leads.
+/// The continuation after a log backup.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Way {
     /// The next log backup.
     pub(super) next: Option<usize>,
     /// Number of log backups from here on, including this one.
     pub(super) count: usize,
-    /// The last of them.
+    /// The last of these log backups.
     pub(super) end: usize,
 }

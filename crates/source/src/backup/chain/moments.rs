@@ -1,4 +1,4 @@
-//! Whether a database can be restored to a moment, and from which sets.
+//! Whether a database can be restored to a point in time, and from which sets.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use format::Lsn;
 
 use super::{Chain, DatabaseChains, Model, Start};
 
-/// A moment to which a database is to be restored.
+/// A point in time to which a database is to be restored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// The path to it, if there is one.
+    /// The restore chain to it, if there is one.
     pub chain: Option<Chain>,
-    /// Whether its log goes on beyond the moment, so that the restore has to stop there. Otherwise it is the moment of a full
-    /// or differential backup.
+    /// Whether the log of the chain continues beyond the point, so that the restore has to stop there. Otherwise a full
+    /// or differential backup ended at that point.
     pub stops: bool,
-    /// Whether it lies only on a path that a restore abandoned.
+    /// Whether the point lies only on a recovery fork that a restore abandoned.
     pub is_left: bool,
-    /// What is missing, if there is no path.
+    /// What is missing, if there is no chain.
     pub missing: Option<Missing>,
-    /// The last moment before, to which it can be restored.
+    /// The last earlier point in time that can be restored.
     pub before: Option<String>,
-    /// The first moment after.
+    /// The first later point in time that can be restored.
     pub after: Option<String>,
 }
 
-/// Why a database cannot be restored to a moment.
+/// Why a database cannot be restored to a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {
     /// No full backup ended before it.
@@ -34,14 +34,14 @@ pub enum Missing {
     Log(Lsn, Lsn),
     /// All log from an LSN on.
     LaterLog(Lsn),
-    /// The sets do not say their LSNs or times.
+    /// The sets lack LSNs or times.
     Unknown,
 }
 
-/// Characters of `2020-05-12 13:30:00`.
+/// Length of `2020-05-12 13:30:00`.
 const SECOND_CHARS: usize = 19;
 
-/// A start of a restore, and how far the log after it leads.
+/// The start of a restore, and how far the log after it reaches.
 struct Way {
     start: Start,
     reached: Option<Lsn>,
@@ -49,7 +49,8 @@ struct Way {
 }
 
 impl DatabaseChains {
-    /// The shortest path to a moment, as sets have theirs: `2020-05-12 13:30:00`, with a fraction or without one.
+    /// Finds the shortest chain to a point in time, which has the format of backup sets: `2020-05-12 13:30:00`, with a
+    /// fraction or without one.
     pub fn moment(&self, time: &str) -> Moment {
         let model = Model::of(&self.sets);
         let current = self.newest().map(|chain| chain.line.as_ref());
@@ -72,7 +73,7 @@ impl DatabaseChains {
                 let is_left = !is_current(*line);
                 return Moment { chain: Some(chain), stops, is_left, ..moment };
             }
-            // What is missing on the way that the database went last counts.
+            // Gaps on the line that the database followed last take precedence.
             moment.missing = moment.missing.or_else(|| missing(&model, *line, ways.first()));
         }
         moment.missing = moment.missing.or(Some(Missing::Full));
@@ -80,9 +81,9 @@ impl DatabaseChains {
     }
 }
 
-/// The starts on a line that ended by then, the latest first.
+/// The starts on a line that ended by that time, the latest first.
 fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
-    // Sets have whole seconds: one that ended in the second of a moment with a fraction may have ended after it.
+    // Sets have whole seconds: if `time` has a fraction, a set that ended in the same second may have ended after it.
     let second = time.get(..SECOND_CHARS).unwrap_or(time);
     let ended =
         |start: &Start| model.finished(start.set()).is_some_and(|finished| finished == time || finished < second);
@@ -95,7 +96,7 @@ fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
     starts.into_iter().filter_map(way).collect()
 }
 
-/// The path of a start to a moment, and whether it has to stop there.
+/// The chain from a start to a point in time, and whether it has to stop there.
 fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain, bool)> {
     let chain = |steps: Vec<usize>| {
         let line = Arc::clone(model.lines.get(line)?);
@@ -109,7 +110,7 @@ fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain,
         let until = logs.sets.get(*number).and_then(|set| model.log_until(*set));
         until.is_some_and(|until| time <= until)
     };
-    // Most starts that do not lead there are seen by their end; what is between is walked through only once.
+    // For most starts that do not lead there, the end of their log decides; the steps are walked only once.
     let end = logs.way(way.first?).end;
     if !has_it(&end) {
         return None;

@@ -1,4 +1,4 @@
-//! The moments to which a database can be restored, over all its paths, and what each set is good for.
+//! The points in time to which a database can be restored, over all its chains, and what each set is needed for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
@@ -7,52 +7,52 @@ use format::Lsn;
 
 use super::{Model, Start};
 
-/// Moments without gap, as sets have them: local time of the server.
+/// An unbroken range of points in time, as sets have them: local time of the server.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Span {
-    /// The first.
+    /// The first point.
     pub from: String,
-    /// The last.
+    /// The last point.
     pub to: String,
 }
 
 impl Span {
-    /// Whether a moment lies in it.
+    /// Whether a point in time lies in the range.
     pub fn has(&self, time: &str) -> bool {
         self.from.as_str() <= time && time <= self.to.as_str()
     }
 }
 
-/// A set that the newest chain does not need, and some other restore does.
+/// A set that the newest chain does not need, but some other restore does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Beside {
-    /// Its index.
+    /// Index of the set.
     pub set: usize,
-    /// The moments that only it leads to, by itself or with later log: up to where the next full or differential backup does.
-    /// `None` if its label does not have its time.
+    /// The points in time that only this set leads to, by itself or with later log: up to the next full or differential
+    /// backup. `None` if its label has no time.
     pub span: Option<Span>,
-    /// Whether it only leads to what a restore left behind.
+    /// Whether it leads only to an abandoned recovery fork.
     pub is_left: bool,
 }
 
-/// What all paths of a database lead to.
+/// The points in time that all chains of a database lead to.
 #[derive(Default)]
 pub(super) struct Points {
     pub(super) current: Vec<Span>,
     pub(super) left: Vec<Span>,
     pub(super) beside: Vec<Beside>,
-    /// Sets that are part of a path.
+    /// Sets that are part of a chain.
     pub(super) used: HashSet<usize>,
-    /// For log backups that follow nothing, the log that is missing before them.
+    /// For log backups that follow no other backup, the log that is missing before them.
     pub(super) gaps: HashMap<usize, (Lsn, Lsn)>,
 }
 
-/// The moments that a set leads to.
+/// The points in time that a set leads to.
 #[derive(Clone, Copy)]
 struct Cover<'s> {
     from: Option<&'s str>,
     to: Option<&'s str>,
-    /// Up to when it is needed, with later log.
+    /// The time up to which it is needed, with later log.
     needed: Option<&'s str>,
 }
 
@@ -68,12 +68,12 @@ impl Cover<'_> {
 }
 
 fn span(from: Option<&str>, to: &str) -> Span {
-    // A clock may have been set back.
+    // The clock may have been set back.
     let from = from.unwrap_or(to);
     Span { from: from.to_owned(), to: to.max(from).to_owned() }
 }
 
-/// What the paths of all lines lead to; `current` is the line that the database went last, `steps` its newest chain.
+/// Finds the points for all lines; `current` is the line that the database followed last, `steps` its newest chain.
 pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> Points {
     let mut points = Points::default();
     let mut covers: BTreeMap<usize, (Cover<'_>, bool)> = BTreeMap::new();
@@ -81,7 +81,7 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
     for line in current.into_iter().chain(others) {
         let is_left = Some(line) != current;
         for (set, cover) in follow(model, line, &mut points.gaps) {
-            // The same set on two lines leads to the same moments; what is on the current line is not left.
+            // The same set on two lines leads to the same points; a set on the current line is not abandoned.
             covers.entry(set).or_insert((cover, is_left));
         }
     }
@@ -99,10 +99,12 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
     points
 }
 
-/// What each set of a line leads to, if it is part of a path; notes the log that is missing before log backups that are not.
+/// Finds what each set of a line leads to, if it is part of a chain, and notes the log that is missing before the other
+/// log backups.
 ///
-/// Points are the LSNs that restores end at. A log backup can be restored if there is a point within its log, and leads from the
-/// first of them to its own end. Log backups come by their first LSN, so that the points before are known.
+/// Points are the LSNs that restores can end at. A log backup can be restored if a point lies within its log; it leads
+/// from the first such point to its own end. Log backups come in the order of their first LSN, so that all earlier
+/// points are known.
 fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Lsn)>) -> Vec<(usize, Cover<'s>)> {
     let mut covers = Vec::new();
     let mut points: BTreeMap<Lsn, Option<&str>> = BTreeMap::new();
@@ -113,7 +115,7 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
         }
     }
     let begun = points.clone();
-    // What the log after `last` leads to, up to the next start.
+    // The last time that the log after `last` leads to, before the next start.
     let needed = |last: Option<Lsn>, next: (Bound<Lsn>, Bound<Lsn>)| {
         let logs = model.logs.get(line)?;
         let end = logs.reach(last).1.and_then(|first| logs.sets.get(logs.way(first).end));
@@ -150,7 +152,7 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
     covers
 }
 
-/// The earlier of two times of one point.
+/// Keeps the earlier of two times of one point.
 fn earlier<'s>(known: &mut Option<&'s str>, time: Option<&'s str>) {
     *known = match (*known, time) {
         (Some(known), Some(time)) => Some(known.min(time)),
@@ -158,7 +160,7 @@ fn earlier<'s>(known: &mut Option<&'s str>, time: Option<&'s str>) {
     };
 }
 
-/// Spans that touch are one.
+/// Joins ranges that touch.
 pub(super) fn union(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut united: Vec<Span> = Vec::new();

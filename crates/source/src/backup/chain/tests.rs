@@ -1,4 +1,4 @@
-//! Chains over sets of nothing but LSNs and times.
+//! Chains over made-up sets with only LSNs and times.
 
 use super::*;
 use crate::backup::{BackupFile, BackupSet, SetConfig};
@@ -10,7 +10,7 @@ fn lsn(block: u32) -> Lsn {
     Lsn { vlf: 1, block, slot: 1 }
 }
 
-/// A set of nothing but LSNs, for tests.
+/// A set with only LSNs, for tests.
 pub(in crate::backup) fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
     ChainSet {
         set: BackupSet {
@@ -47,8 +47,8 @@ pub(in crate::backup) fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
     }
 }
 
-/// The definition of the steps: among the log backups after the last one that start early enough and reach at least
-/// as far, the one that reaches farthest.
+/// The definition of the steps: among the log backups after the last one that start early enough and reach at least as
+/// far, the one that reaches farthest.
 fn steps_one_by_one(lsns: &[(Option<Lsn>, Option<Lsn>)], mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
     let (mut steps, mut next) = (Vec::new(), 0);
     while let Some(at) = reached {
@@ -120,7 +120,7 @@ fn each_log_backup_without_use_has_its_reason() {
         (70, Unused::AfterGap(lsn(60), lsn(70))),
     ];
     assert_eq!(reasons, expected);
-    // What is left out of the shortest path leads to moments before the differential.
+    // Backups off the shortest path reach only points before the differential.
     let beside: Vec<_> = found.beside.iter().map(|beside| blocks(beside.set)).collect();
     assert_eq!(beside, [12, 15, 30]);
     let without_full = of_database(String::new(), vec![log(1, 2)]);
@@ -141,12 +141,13 @@ fn many_full_backups_share_their_log_backups_and_do_not_list_them_all() {
     assert_eq!(found.chains.len(), 1_000);
     let listed: usize = found.chains.iter().map(|chain| chain.steps.len()).sum();
     assert!(listed < MOST_STEPS + 10_000 + 2 * 1_000, "{listed} steps are kept");
-    // The newest is complete, the oldest has its ends.
+    // The newest chain is listed in full, the oldest only with its ends.
     let (oldest, newest) = (found.chains.first().unwrap(), found.chains.last().unwrap());
     assert_eq!((newest.steps.len(), newest.omitted), (1 + 9_000, 0));
     assert_eq!((oldest.steps.len(), oldest.omitted), (2, 9_998));
     assert_eq!(oldest.steps.last(), newest.steps.last());
-    // The log backup that ends with the first full backup may have been made of an idle database later: it is of a path.
+    // The log backup that ends with the first full backup could be a later one of an idle database, so it counts as
+    // part of a chain.
     assert!(found.unused.is_empty());
     let few = of_database(String::new(), line(3, 100));
     assert!(few.chains.iter().all(|chain| chain.omitted == 0 && chain.steps.len() > 97));

@@ -18,11 +18,11 @@ pub enum Unused {
     NoFull,
     /// A differential whose full backup is damaged or lacks stripes.
     FullNotWhole,
-    /// From before or after the database was restored to another moment: no full backup leads there.
+    /// From before or after a restore of the database to an earlier point: no full backup leads there.
     OtherFork,
-    /// A log backup that ends before the oldest full backup: there is nothing to apply it to.
+    /// A log backup that ends before the oldest full backup: no restore can apply it.
     BeforeFull,
-    /// A log backup after log that is missing: from LSN, to LSN.
+    /// A log backup after missing log: from this LSN, to this LSN.
     AfterGap(Lsn, Lsn),
     /// Written by a release whose backups are not understood.
     TooOld,

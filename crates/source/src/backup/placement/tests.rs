@@ -13,7 +13,7 @@ fn with_pages(region: Region) -> BackupSet {
 fn what_is_read_of_a_region_at_once_is_within_the_grant() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape");
-    // It has no maps, so that its pages are asked for their names.
+    // The region has no maps, so that its extents are placed by the names in their pages.
     let extents = 40;
     let length = extents as u64 * FRAME_BYTES;
     std::fs::write(&path, vec![0; 512 + length as usize]).unwrap();

@@ -1,4 +1,4 @@
-//! Containers with damage, fillers and small records: what the walk finds, and what it costs.
+//! Tests of containers with damage, fillers and small records: which records the walk finds, and how much it reads.
 
 use super::*;
 use crate::backup::compressed::{BadRecord, Compressed, RecordFault};
@@ -67,8 +67,7 @@ fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
         let bytes = parts.concat();
         let groups = found(&bytes);
         assert!(groups.is_whole && groups.lost_end.is_none());
-        // Four records, and damage, which counts twice. Some of what looks like a record may have the right
-        // checksum.
+        // Four records, and damage, which counts twice. Some of the false records may have the right checksum.
         assert!(groups.len() == 6 || lying.len() != 4, "{}", groups.len());
         assert!(groups.len() < 200);
         let most = 3 * bytes.len() as u64;
@@ -78,14 +77,14 @@ fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
 
 #[test]
 fn small_records_between_small_damage_cost_a_few_looks_at_each_byte() {
-    // A record of nine bytes, and then an invalid header of one of 64 KB.
+    // A record of nine bytes, and then an invalid header of a record of 64 KB.
     let pair = [&record(1, b"x")[..], b"\x81\x01\xFF\xFF\0\0\0\0\0"].concat();
     let bytes = [MAGIC_V1, &pair.repeat(50_000), &stored(3, 100)].concat();
     let groups = found(&bytes);
     let most = 4 * bytes.len() as u64;
     assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} {}", groups.read_bytes, groups.summed_bytes);
     assert_eq!(groups.len(), 50_000 * 3 + 1);
-    // So many damaged places do not fit into any grant: that is an error, and none of them are kept.
+    // No grant has memory for this many damaged places: that is an error, and none of them are kept.
     let version = Version::of(&MAGIC_V1[8..]).unwrap();
     let refused = super::groups(
         &file(&bytes),
@@ -126,7 +125,7 @@ fn sound_records_of_a_group_are_read_beside_a_damaged_one() {
             assert_eq!((read.unwrap(), &buffer[..]), (3 * 512, &vec![number + 1; 3 * 512][..]));
         }
     }
-    // As far as possible: up to the damage, the damage, and what follows.
+    // Reads as far as possible: up to the damage, the damage, and the data after it.
     let mut buffer = vec![0; 40 * 512];
     let mut part = |at: u64| opened.read_part(&file, &mut buffer, at).unwrap();
     assert_eq!(part(0), Part::Read(12 * 512));
@@ -189,7 +188,7 @@ fn filemark() -> Vec<u8> {
     mark
 }
 
-/// What a server writes up to the next sector.
+/// The filler that a server writes up to the next sector.
 fn filler(at: usize) -> Vec<u8> {
     let length = (at + 4).next_multiple_of(SECTOR_BYTES) - at;
     let mut filler = vec![0; length];
@@ -230,7 +229,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
                 assert_eq!(damage(&damaged), [start], "byte {at} of the record at {start} ^ {flip:02X}");
             }
         }
-        // All of it, up to the filemark.
+        // All records of the group, up to the filemark.
         for blank in [0, 0xFF] {
             let mut damaged = bytes.clone();
             let end = (start + 8 + SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
@@ -246,7 +245,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
 
 #[test]
 fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
-    // A record of nine bytes, and then a filler with contents that leads to a sector half a file further on.
+    // A record of nine bytes, and then a filler with contents that leads half a file further.
     let mut bytes = MAGIC_V1.to_vec();
     let units = 50_000;
     for _ in 0..units {
@@ -257,7 +256,7 @@ fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
     }
     let groups = found(&bytes);
     assert_eq!(groups.losses.len(), units - 1);
-    // A sector is read for each of them, twice: where a record ends, and where there is none.
+    // Each of them costs two reads of a sector: at the end of a record, and where there is no record.
     let most = 4 * bytes.len() as u64 + 2 * (units * SECTOR_BYTES) as u64;
     assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} bytes", groups.read_bytes);
 }

@@ -7,7 +7,7 @@ use super::codes::{LONG, MIN_MATCH};
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
-    /// After the last word that is counted.
+    /// Offset after the last counted word.
     at: usize,
     /// Bits taken from `bytes` and not used yet, highest first; bits of the next word may follow the counted ones.
     pub(super) window: u64,
@@ -24,11 +24,11 @@ impl<'a> Bits<'a> {
     #[inline(always)]
     pub(super) fn refill_whole(&mut self) -> bool {
         let Some(eight) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) else { return false };
-        // The first word comes first, its high byte first.
+        // The first word is the highest, and its high byte comes first.
         let words = u64::from_be_bytes(*eight);
         let words = (words & 0x00FF_00FF_00FF_00FF) << 8 | words >> 8 & 0x00FF_00FF_00FF_00FF;
         self.window |= words >> self.count;
-        // Three words, less those that are there, so that 48 to 63 bits are counted.
+        // Advances by three words, less the words already there, so that 48 to 63 bits are counted.
         self.at += 6 - (self.count >> 3 & 6) as usize;
         self.count |= 48;
         true
@@ -45,11 +45,11 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The same, usually from eight bytes.
+    /// The same, usually from eight bytes at once.
     #[inline(always)]
     pub(super) fn refill_at_once(&mut self) {
         if !self.refill_whole() {
-            // Not in place: bits whose address is taken would not be kept in registers.
+            // Not in place: bits whose address is taken would not stay in registers.
             let Self { at, window, count, .. } = self.refilled();
             (self.at, self.window, self.count) = (at, window, count);
         }
@@ -68,7 +68,7 @@ impl<'a> Bits<'a> {
         self.count -= bits;
     }
 
-    /// The distance of a match: a one, followed by this many bits.
+    /// The distance of a match: a one bit, followed by this many bits.
     #[inline(always)]
     pub(super) fn distance(&mut self, bits: u32) -> usize {
         let low = (self.window >> 1 >> (63 - bits)) as usize;
@@ -76,8 +76,8 @@ impl<'a> Bits<'a> {
         (1 << bits) + low
     }
 
-    /// A length of 15 and more beyond the least: a byte, or if that is not enough two, or four. They lie where a decoder
-    /// that holds 16 to 31 bits in advance would take its next word.
+    /// A length of at least 15 above the minimum: a byte, or two or four bytes if one does not suffice. They lie where
+    /// a decoder that holds 16 to 31 bits in advance would load its next word.
     #[inline(always)]
     pub(super) fn long_length(&mut self) -> Result<usize, Malformed> {
         let ahead = (self.count >> 4).saturating_sub(1);
@@ -94,18 +94,19 @@ impl<'a> Bits<'a> {
         Ok(length)
     }
 
-    /// Bytes not used.
+    /// Number of unused bytes.
     pub(super) fn left(&self) -> usize {
         (self.bytes.len() + self.count as usize / 8).saturating_sub(self.at)
     }
 
-    /// Whether bits beyond the end were used: words taken ahead do not count.
+    /// Whether bits beyond the end were used; words loaded ahead do not count.
     pub(super) fn is_exhausted(&self) -> bool {
         self.at.saturating_sub(self.count as usize / 8) > self.bytes.len()
     }
 }
 
-/// A length that a byte does not suffice for, and its bytes. Not a method, so that the bits of the caller need no address.
+/// A length that does not fit into a byte, and the number of its bytes. Not a method, so that the caller's bits need no
+/// address.
 #[cold]
 #[inline(never)]
 fn longer_length(bytes: &[u8]) -> Option<(usize, usize)> {

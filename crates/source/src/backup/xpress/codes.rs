@@ -1,8 +1,8 @@
-//! The codes of a block: Huffman codes by their lengths, shorter ones first, and by symbol within a length.
+//! The Huffman codes of a block, ordered by length, shorter ones first, and then by symbol.
 
 use super::Malformed;
 
-/// The code lengths before the codes.
+/// Bytes of the code lengths before the codes.
 pub(super) const TABLE_BYTES: usize = 256;
 const SYMBOLS: usize = 512;
 /// Longest code.
@@ -14,21 +14,21 @@ const FAST_BITS: u32 = 11;
 /// Shortest match.
 pub(super) const MIN_MATCH: usize = 3;
 
-/// The meaning of a code, in 32 bits; 0 for codes that are longer than a look-up.
+/// The meaning of a code, in 32 bits; 0 for codes that are too long for one look-up.
 ///
 /// From the lowest bit on: 6 bits for the length of the code and the distance after it; 2 for the number of bytes, if
-/// they come in runs; 6 for the length of the distance; 1 for bytes, 1 for what is [`COMMON`]. The upper half holds 8 bits
-/// for the length of the match, or 1, and 8 for the byte; if bytes come in runs, it holds the length of the match, or one
-/// or two bytes.
+/// they come in runs; 6 for the length of the distance; 1 for [`LITERAL`], 1 for [`COMMON`]. The upper half holds 8
+/// bits for the length of the match, or 1, and 8 for the byte; if bytes come in runs, it holds the length of the match,
+/// or one or two bytes.
 pub(super) struct Entry<const RUNS: bool>;
 
 /// A byte.
 pub(super) const LITERAL: u32 = 1 << 14;
-/// A byte, or a match that a single copy suffices for.
+/// A byte, or a match for which one copy suffices.
 pub(super) const COMMON: u32 = 1 << 15;
-/// Longest match of these.
+/// Longest match with [`COMMON`].
 pub(super) const COMMON_LENGTH: usize = 16;
-/// Match length beyond which a longer length follows.
+/// A match of this length is followed by a longer length.
 pub(super) const LONG: usize = 15 + MIN_MATCH;
 
 impl<const RUNS: bool> Entry<RUNS> {
@@ -43,14 +43,14 @@ impl<const RUNS: bool> Entry<RUNS> {
         length << 16 | common | distance_bits << 8 | (code_bits + distance_bits)
     }
 
-    /// Two bytes of a run, if both are bytes and their codes fit into one look-up.
+    /// An entry for two bytes of a run, if both are bytes and their codes fit into one look-up.
     fn pair(first: u32, second: u32) -> Option<u32> {
         let bits = Self::bits(first) + Self::bits(second);
         let fits = first & second & LITERAL != 0 && bits <= FAST_BITS;
         fits.then_some((second >> 16) << 24 | first & 0xFF << 16 | COMMON | LITERAL | 2 << 6 | bits)
     }
 
-    /// Bits of the code and of the distance.
+    /// Number of bits of the code and of the distance.
     #[inline(always)]
     pub(super) fn bits(entry: u32) -> u32 {
         entry & 63
@@ -61,7 +61,7 @@ impl<const RUNS: bool> Entry<RUNS> {
         entry >> 8 & 15
     }
 
-    /// The distance of a match: a one, followed by the bits after the code; 1 for a byte.
+    /// The distance of a match: a one bit, followed by the bits after the code; 1 for a byte.
     #[inline(always)]
     pub(super) fn distance(entry: u32, window: u64) -> usize {
         // Shifts use only the lowest six bits of their count.
@@ -85,7 +85,7 @@ impl<const RUNS: bool> Entry<RUNS> {
         if RUNS { u64::from(entry >> 16) & !Self::mask(entry) } else { u64::from(entry >> 24) }
     }
 
-    /// Mask for what was there before: nothing for bytes.
+    /// Mask for the bytes copied from before: zero for bytes.
     #[inline(always)]
     pub(super) fn mask(entry: u32) -> u64 {
         u64::from(entry >> 14 & 1).wrapping_sub(1)
@@ -94,13 +94,13 @@ impl<const RUNS: bool> Entry<RUNS> {
 
 /// The symbols of a block in the order of their codes.
 pub(super) struct Order {
-    /// By length of their codes, then by number; those without a code first.
+    /// Symbols by length of their codes, then by number; symbols without a code come first.
     symbols: [u16; SYMBOLS],
     /// By length: number of symbols with shorter codes or none.
     firsts: [u16; LENGTHS + 1],
     /// By length: the first code beyond those of this length, left-aligned to [`MAX_BITS`] bits.
     ends: [u32; LENGTHS],
-    /// How many codes of [`MAX_BITS`] bits there would be room for in place of those of bytes.
+    /// The number of codes of [`MAX_BITS`] bits that would fit in place of the codes of bytes.
     bytes_share: u32,
 }
 
@@ -136,7 +136,7 @@ impl Order {
         Ok(this)
     }
 
-    /// Whether most symbols are bytes: their share of the codes is their share of the symbols.
+    /// Whether most symbols are bytes, estimated from the share of the code space that bytes have.
     pub(super) fn has_runs(&self) -> bool {
         self.bytes_share > 5 << (MAX_BITS - 3)
     }
@@ -151,7 +151,7 @@ impl Order {
 /// Number of symbols with codes of each length.
 #[expect(clippy::indexing_slicing, reason = "a length has four bits")]
 fn counts(lengths: &[u8]) -> [u16; LENGTHS] {
-    // Two lists, so that equal lengths in a byte do not wait for each other.
+    // Two arrays, so that equal lengths in a byte do not wait for each other.
     let (mut even, mut odd) = ([0; LENGTHS], [0; LENGTHS]);
     for byte in lengths {
         even[usize::from(byte & 15)] += 1;
@@ -165,7 +165,7 @@ fn counts(lengths: &[u8]) -> [u16; LENGTHS] {
 
 /// Canonical Huffman codes, ordered by length and symbol.
 pub(super) struct Table<const RUNS: bool> {
-    /// By the next [`FAST_BITS`] bits.
+    /// Entries by the next [`FAST_BITS`] bits.
     fast: [u32; 1 << FAST_BITS],
     order: Order,
 }
@@ -173,7 +173,7 @@ pub(super) struct Table<const RUNS: bool> {
 impl<const RUNS: bool> Table<RUNS> {
     pub(super) const EMPTY: Self = Self { fast: [0; 1 << FAST_BITS], order: Order::NONE };
 
-    /// Fills an empty table, where it is: it is larger than what is moved for nothing.
+    /// Fills an empty table in place, as it is too large to move.
     #[expect(clippy::indexing_slicing, reason = "masked")]
     pub(super) fn fill(&mut self, order: Order) {
         self.order = order;
@@ -218,7 +218,7 @@ impl<const RUNS: bool> Table<RUNS> {
         self.search_from(FAST_BITS + 1, window)
     }
 
-    /// The entry of the code at the start of `window` alone, where it may be one of a pair.
+    /// The entry of the code at the start of `window` as a single one, where the look-up may return a pair.
     #[cold]
     pub(super) fn single(&self, window: u64) -> Option<u32> {
         self.search_from(1, window)
