@@ -1,4 +1,4 @@
-//! Any base table, row by row, its columns found by name.
+//! Any base table, row by row, with its columns found by name.
 
 use format::RecordId;
 use format::record::Record;
@@ -12,16 +12,16 @@ use crate::rows::{Place, scan};
 /// Why a base table, or part of it, is unavailable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unread {
-    /// The version that wrote the database has no such table, or its row in the catalog is lost.
+    /// The release that wrote the database has no such table, or its row in the catalog is lost.
     NoTable,
-    /// The table has no column with this name: another version has it.
+    /// The table has no column with this name; another release has it.
     NoColumn(&'static str),
     /// Part of its rows could not be read.
     Incomplete,
 }
 
-/// Calls `visit` with each row of base table `object_id`: its place, and the values of `columns` in that order, `None`
-/// if a value is NULL or stored off the row.
+/// Calls `visit` with each row of base table `object_id`: its place, and the values of `columns` in that order. A value
+/// is `None` if it is NULL or stored off the row.
 ///
 /// # Errors
 /// [`Unread`]; `visit` may have been called with some of the rows.
@@ -38,7 +38,7 @@ pub fn read_base_table(
     })
 }
 
-/// The same with what `convert` makes of each value; nothing is allocated for a row.
+/// Like [`read_base_table`], with the result of `convert` for each value; no memory is allocated per row.
 ///
 /// # Errors
 /// [`Unread`]; `visit` may have been called with some of the rows.
@@ -58,7 +58,7 @@ pub fn read_base_table_as<T>(
     })
 }
 
-/// The same with what each row holds for the columns, so that values stored off the row can be followed
+/// The same with the stored content of each column, so that values stored off the row can be followed
 /// ([`crate::off_row_value`]).
 ///
 /// # Errors
@@ -76,7 +76,7 @@ pub fn read_base_table_stored(
     })
 }
 
-/// Where the rows of a base table are, and the columns that are wanted in them.
+/// Where the rows of a base table are, and the requested columns.
 struct BaseTable<'d> {
     place: Place<'d>,
     columns: Vec<&'d RowsetColumn>,
@@ -97,7 +97,7 @@ impl<'d> BaseTable<'d> {
         Ok(Self { place, columns })
     }
 
-    /// Calls `visit` with each row: its place, the columns, and the record that has them.
+    /// Calls `visit` with each row: its place, the columns, and the record that holds them.
     fn each(
         &self,
         source: &dyn PageSource,

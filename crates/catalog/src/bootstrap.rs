@@ -1,4 +1,4 @@
-//! The tables that describe all others: only their leading columns have fixed places
+//! The tables that describe all others; only their leading columns have fixed places
 //! (docs/format/catalog.md#bootstrap).
 
 use format::bytes::{u16_at, u32_at, u64_at};
@@ -12,7 +12,7 @@ use crate::database::{AllocUnit, Gap, Rowset, UnitKind};
 use crate::layout::{RowLayout, RowsetColumn, column_status};
 use crate::rows::{Place, scan};
 
-/// Reads one table and records what is missing of it.
+/// Reads one table and records rows that could not be read.
 pub(crate) fn table(
     source: &dyn PageSource,
     gaps: &mut Vec<Gap>,
@@ -54,7 +54,7 @@ pub(crate) fn alloc_unit(record: &Record<'_>) -> Option<AllocUnit> {
     })
 }
 
-/// A row of sysrowsets, layout facts still missing in 2005.
+/// A row of sysrowsets; in 2005 it lacks the facts about the row layout.
 pub(crate) fn rowset(record: &Record<'_>, is_2005: bool) -> Option<Rowset> {
     let row = record.fixed(4, 35)?;
     let later = |offset: u16, length| record.fixed(4 + offset, length).filter(|_| !is_2005);
@@ -101,7 +101,7 @@ pub(crate) fn rowset_column(record: &Record<'_>) -> Option<(u64, RowsetColumn)> 
     ))
 }
 
-/// What sysrowsetcolumns (2005) has for a column: rowset, hobt column, column id.
+/// Rowset, hobt column and column ID from a row of sysrowsetcolumns (2005).
 pub(crate) fn rowset_column_2005(record: &Record<'_>) -> Option<((u64, u32), u32)> {
     let row = record.fixed(4, 20)?;
     Some(((u64_at(row, 0)?, u32_at(row, 12)?), u32_at(row, 8)?))
@@ -113,11 +113,12 @@ mod status_2005 {
     pub(super) const NOT_NULL: u32 = 0x20;
 }
 
-/// The column id in sysrowsetcolumns (2005) of the first dropped column that keeps its place in the rows; the next ones follow.
+/// The column ID in sysrowsetcolumns (2005) of the first dropped column that keeps its place in the rows; further ones
+/// follow.
 const DROPPED_2005: u32 = 0x1_0000;
 
-/// Sets the id of a column of syshobtcolumns from sysrowsetcolumns. Ids that are as large because of other bits belong
-/// to columns in use: upgraded base tables have them.
+/// Sets the id of a column of syshobtcolumns from sysrowsetcolumns. IDs can also be that large because of other bits;
+/// those belong to columns in use, in upgraded base tables.
 pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     column.id = id;
     column.status &= !column_status::DROPPED;
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_columns_that_2005_dropped_are_known_by_their_ids() {
-        // A float as in SoftQLD: hobt 1, physical column 13, type 62, length 8, at 20.
+        // A float column as in the SoftQLD database: hobt 1, physical column 13, type 62, length 8, at 20.
         let mut bytes = vec![0; 4 + 41 + 3];
         (bytes[0], bytes[2], bytes[4], bytes[12], bytes[22], bytes[31]) = (0x10, 45, 1, 13, 62, 20);
         (bytes[45], bytes[46]) = (1, 0);

@@ -1,4 +1,4 @@
-//! Pages of base tables: read with the state of their protection and id, and walked along a leaf chain.
+//! Pages of base tables: reads them, checks their protection and ID, and walks along a leaf chain.
 
 use std::collections::HashSet;
 
@@ -14,9 +14,9 @@ pub enum Fetched {
     Outside,
     /// Unknown: the system could not read it, no file with its id was given, or it is encrypted.
     Unread,
-    /// Not as written.
+    /// The page fails its checksum or torn-bit check.
     Damaged(ProtectionFault),
-    /// Another page's image: the id in its header.
+    /// The image of another page, which its header names.
     WrongId(PageId),
 }
 
@@ -43,7 +43,7 @@ pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
     }
 }
 
-/// Why a leaf chain could not be followed to its end: the cases of messages 7984 to 7988.
+/// Why a leaf chain could not be followed to its end, by the cases of messages 7984 to 7988.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChainFault {
     /// 7985: the page is damaged, has another page's id or is outside the files.
@@ -51,7 +51,7 @@ pub enum ChainFault {
         /// The page.
         page: PageId,
     },
-    /// The system could not read the page: nothing is known about it, so there is no message.
+    /// The system could not read the page. Its state is unknown, so there is no message.
     Unread {
         /// The page.
         page: PageId,
@@ -80,7 +80,7 @@ pub enum ChainFault {
         page: PageId,
         /// The page it points to.
         next: PageId,
-        /// The page to which that one points back.
+        /// The page that `next` points back to.
         prev: PageId,
     },
     /// 7988: a page occurs again.
@@ -98,10 +98,10 @@ fn sound(source: &dyn PageSource, page: PageId) -> Result<Box<PageBytes>, ChainF
     }
 }
 
-/// Where a walk over leaves starts.
+/// The start of a walk over leaves.
 pub(crate) struct First {
     id: PageId,
-    /// The page, if it has been read: most base tables have no other.
+    /// The page, if it has been read: most base tables have no other page.
     bytes: Option<Box<PageBytes>>,
 }
 
@@ -112,7 +112,7 @@ impl From<PageId> for First {
 }
 
 impl First {
-    /// Whether it is a leaf of `unit` with nothing to its left.
+    /// Whether it is a leaf of `unit` without a left neighbor.
     fn is_leftmost(&self, unit: AllocUnitId) -> bool {
         self.bytes.as_deref().is_some_and(|bytes| is_leftmost(Page::new(bytes), unit))
     }
@@ -153,11 +153,11 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// Deepest tree that is followed; a B-tree of 8 KB pages over 2^31 pages stays far below.
+/// Deepest tree to follow; a B-tree of 8 KB pages over 2^31 pages is far shallower.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// Where a walk over the leaves of `unit` starts: at the leftmost leaf below `root`; if damage above the leaves leads
-/// elsewhere, at `first`, if it starts an unbroken chain. Then all rows are read although the tree is damaged.
+/// The start of a walk over the leaves of `unit`: the leftmost leaf below `root`. If damage above the leaves leads
+/// elsewhere, `first` is used if it starts an unbroken chain, so that all rows are read although the tree is damaged.
 pub(crate) fn start(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -184,7 +184,7 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFa
             Some(PageType::Index) => {}
             _ => return Err(ChainFault::PageType { page: at, page_type: page.header().page_type }),
         }
-        // The child pointer is the last part of the fixed part (docs/format/index-records.md#non-leaf-entries).
+        // The child pointer is the end of the fixed part (docs/format/index-records.md#non-leaf-entries).
         let child = usize::from(page.header().pminlen.get())
             .checked_sub(6)
             .and_then(|offset| PageId::read(page.slot_bytes(0)?, offset));
@@ -193,10 +193,10 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFa
     Err(ChainFault::Loop { page: at })
 }
 
-/// `page`, if it is a leaf of `unit` with nothing to its left: where a walk over all leaves may start.
+/// `page`, if it is a leaf of `unit` without a left neighbor, so that a walk over all leaves may start there.
 pub(crate) fn leftmost(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> Result<First, ChainFault> {
     let first = First { id: page, bytes: Some(sound(source, page)?) };
-    // Nothing requires it to be leftmost: the catalog's first page is not reliable.
+    // A page that is not leftmost is not damage: the catalog's first page is not reliable.
     if first.is_leftmost(unit) { Ok(first) } else { Err(ChainFault::Unread { page }) }
 }
 

@@ -42,7 +42,7 @@ pub struct Segment {
     pub column_id: i32,
     /// Row group.
     pub group_id: i32,
-    /// Rows.
+    /// Number of rows.
     pub rows: i32,
     /// 1 values, 2 values with a dictionary, 3 strings with a dictionary, 4 and 5 stored values.
     pub encoding: i32,
@@ -58,7 +58,7 @@ pub struct Segment {
     pub min_data_id: i64,
     /// Largest data id.
     pub max_data_id: i64,
-    /// Its place.
+    /// Place of the segment.
     pub blob: Option<Blob>,
 }
 
@@ -69,9 +69,9 @@ pub struct Dictionary {
     pub rowset_id: u64,
     /// Column.
     pub column_id: i32,
-    /// Number within the column; 0 for the one of all row groups.
+    /// Number within the column; 0 for the dictionary that all row groups share.
     pub id: i32,
-    /// Its place.
+    /// Place of the dictionary.
     pub blob: Option<Blob>,
 }
 
@@ -82,14 +82,14 @@ pub struct RowGroup {
     pub rowset_id: u64,
     /// Number.
     pub id: i32,
-    /// Rows, deleted ones included.
+    /// Number of rows, including deleted ones.
     pub rows: i32,
     /// 0 invisible, 1 open, 2 closed, 3 compressed, 4 tombstone.
     pub status: i32,
 }
 
 impl RowGroup {
-    /// Whether its rows are in segments.
+    /// Whether its rows are stored in segments.
     pub fn is_compressed(&self) -> bool {
         self.status == 3
     }

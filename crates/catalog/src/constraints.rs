@@ -8,8 +8,8 @@ use crate::database::Database;
 use crate::load::Loader;
 
 /// Bits of sysschobjs.status of a constraint, inferred from constraints with published definitions: ReportServer's `NOT
-/// FOR REPLICATION` key has 0x200, the one that its script disables 0x100, and all those added, or enabled again, WITH
-/// NOCHECK 0x400.
+/// FOR REPLICATION` key has 0x200, the key that its script disables has 0x100, and all constraints added, or enabled
+/// again, WITH NOCHECK have 0x400.
 mod status {
     pub(super) const SYSTEM_NAMED: u32 = 0x4;
     pub(super) const DISABLED: u32 = 0x100;
@@ -17,21 +17,21 @@ mod status {
     pub(super) const NOT_TRUSTED: u32 = 0x400;
     /// ON UPDATE and ON DELETE actions.
     pub(super) const ACTIONS: u32 = 0xF000;
-    /// Schema bound, session options at creation, depends on the database's collation.
+    /// Schema bound; session options at creation; depends on the database's collation.
     pub(super) const TEXT: u32 = 0x1E_0000;
     pub(super) const KNOWN: u32 = SYSTEM_NAMED | DISABLED | NOT_FOR_REPLICATION | NOT_TRUSTED | ACTIONS | TEXT;
 }
 
-/// What a constraint requires.
+/// The kind of a constraint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConstraintKind {
     /// A condition, kept as [`ExpressionKind::Check`](crate::ExpressionKind::Check).
     Check,
-    /// Each value of some columns is a value of a key.
+    /// A foreign key: the values of some columns must occur in a key of another table.
     ForeignKey {
         /// The referenced table.
         referenced_id: i32,
-        /// Column ids: of the referencing and of the referenced table.
+        /// Column IDs: referencing column, referenced column.
         columns: Vec<(u32, u32)>,
     },
 }
@@ -45,29 +45,29 @@ pub struct Constraint {
     pub name: String,
     /// The table with the constraint.
     pub table_id: i32,
-    /// What it requires.
+    /// Its kind, and what it requires.
     pub kind: ConstraintKind,
     /// sysschobjs.status.
     pub status: u32,
 }
 
 impl Constraint {
-    /// Whether the engine trusts every row to obey it: enabled, and verified for all rows.
+    /// Whether the engine trusts that all rows obey it: enabled, and verified for all rows.
     pub fn is_trusted(&self) -> bool {
         self.status & (status::DISABLED | status::NOT_FOR_REPLICATION | status::NOT_TRUSTED) == 0
     }
 
-    /// Whether the engine holds new rows to it.
+    /// Whether the engine checks new rows against it.
     pub fn is_enabled(&self) -> bool {
         self.status & status::DISABLED == 0
     }
 
-    /// Whether replication agents are held to it too.
+    /// Whether it also applies to replication agents.
     pub fn is_for_replication(&self) -> bool {
         self.status & status::NOT_FOR_REPLICATION == 0
     }
 
-    /// Whether its status has undocumented bits, which may mean anything.
+    /// Whether its status has undocumented bits, whose meaning is unknown.
     pub fn has_unknown_status(&self) -> bool {
         self.status & !status::KNOWN != 0
     }
@@ -92,7 +92,7 @@ pub struct Identity {
     pub mark: Option<IdentityMark>,
 }
 
-/// What syscolpars.idtval stores for an identity column.
+/// The content of syscolpars.idtval for an identity column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdentityMark {
     /// The last value generated; the seed if there is none.
@@ -107,11 +107,11 @@ pub struct IdentityMark {
 
 impl IdentityMark {
     /// Current value, increment and seed, each as long as the type, and a byte of flags. The queues of Service Broker,
-    /// IDENTITY(0,1), have this form, and so does every identity column whose rows could be compared with it. Decimals
-    /// have 20 bytes each, whatever their precision ([`mark_decimal`]).
+    /// IDENTITY(0,1), have this form, as does every identity column that could be compared with its rows. Decimals have
+    /// 20 bytes each, whatever their precision ([`mark_decimal`]).
     fn read(bytes: &[u8], kind: u8, precision: u8) -> Option<Self> {
         const UNUSED: u8 = 0x1;
-        /// Seen in databases created by SQL Server 2000.
+        /// Flag seen in databases created by SQL Server 2000.
         const OLD: u8 = 0x82;
         let width = match kind {
             xtype::TINYINT => 1,
@@ -145,8 +145,8 @@ fn mark_decimal(bytes: &[u8], precision: u8) -> Option<i64> {
     ((words, digits, scale) == (WORDS, precision, 0)).then(|| decimal(value))?
 }
 
-/// A decimal of scale 0 as stored in rows: a sign byte, 1 for positive, and 4 to 16 bytes of digits. `None` if it is no
-/// such value, or has more than 64 bits.
+/// A decimal of scale 0 as stored in rows: a sign byte, 1 for positive, and 4 to 16 bytes of digits. `None` if the
+/// bytes have another form, or the value needs more than 64 bits.
 pub fn decimal(bytes: &[u8]) -> Option<i64> {
     let (&sign, digits) = bytes.split_first()?;
     let (low, high) = digits.split_at_checked(digits.len().min(8))?;
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_current_value_increment_and_seed() {
-        // A queue of Service Broker before its first message; Employees of a teaching database.
+        // The queue is of Service Broker before its first message; Employees is from a teaching database.
         let mut queue = [0; 25];
         (queue[8], queue[24]) = (1, 1);
         let expected = IdentityMark { current: 0, increment: 1, seed: 0, is_used: false };

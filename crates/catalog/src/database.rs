@@ -25,12 +25,12 @@ pub struct Gap {
     pub object_id: i32,
     /// Its name.
     pub table: &'static str,
-    /// Where and why reading ended; `None` if the table is missing from the catalog itself.
+    /// Where and why reading ended; `None` if the catalog does not have the table itself.
     pub fault: Option<ChainFault>,
     /// Slots skipped because they hold no valid record.
     pub bad_records: u32,
-    /// Rows counted by the catalog but not found, unless tree and IAM chain prove that all were read: a chain that ends
-    /// too early looks complete.
+    /// Rows that the catalog counts but that were not found, unless tree and IAM chain prove that all were read: a
+    /// chain that ends too early looks complete.
     pub missing_rows: u64,
 }
 
@@ -39,7 +39,7 @@ pub struct Gap {
 pub struct Database {
     /// The boot page; `None` if it is damaged.
     pub boot: Option<Boot>,
-    /// Encrypted (TDE): only the boot page was read, as everything else is ciphertext.
+    /// Whether the database is encrypted (TDE): then only the boot page was read, as everything else is ciphertext.
     pub is_encrypted: bool,
     /// Schemas by id.
     pub schemas: BTreeMap<i32, String>,
@@ -73,9 +73,9 @@ pub struct Database {
     pub filegroups: Vec<Filegroup>,
     /// Files, logs included.
     pub files: Vec<FileRow>,
-    /// Segments, dictionaries and row groups.
+    /// Segments, dictionaries and row groups of columnstore indexes.
     pub columnstore: Columnstore,
-    /// What could not be read.
+    /// Base tables that could not be read completely.
     pub gaps: Vec<Gap>,
 }
 
@@ -90,9 +90,9 @@ pub struct IndexColumn {
     pub position: u32,
     /// Column id of the table.
     pub column_id: u32,
-    /// Sorted descending.
+    /// Whether the column is sorted descending.
     pub descending: bool,
-    /// Included, not part of the key.
+    /// Whether the column is included, and not part of the key.
     pub included: bool,
 }
 
@@ -117,8 +117,8 @@ impl Database {
         self.boot.is_some() && Self::TABLES_OF_INDEXES.iter().all(|&table| self.gap(table).is_none())
     }
 
-    /// Whether the pages contain everything in the log: shut down cleanly, or from a backup whose log changes nothing
-    /// more. In other databases, recovery may explain a contradiction.
+    /// Whether the pages contain all changes in the log: the database was shut down cleanly, or comes from a backup
+    /// whose log changes nothing more. In other databases, a contradiction may disappear in recovery.
     pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
         match source.in_flight() {
             Some(in_flight) => in_flight.is_empty(),
@@ -127,7 +127,7 @@ impl Database {
         }
     }
 
-    /// Whether the database has row versions of accelerated database recovery: a persistent version store holds anything
+    /// Whether the database has row versions of accelerated database recovery: its persistent version store has pages
     /// (docs/format/versions.md#accelerated-database-recovery).
     pub fn has_version_store(&self) -> bool {
         let is_store = |object_id: i32| {
@@ -138,7 +138,7 @@ impl Database {
         units.any(|unit| self.rowset_of(unit).is_some_and(|rowset| is_store(rowset.object_id)))
     }
 
-    /// What is missing of base table `object_id`.
+    /// The gap in base table `object_id`, if it could not be read completely.
     pub fn gap(&self, object_id: i32) -> Option<&Gap> {
         self.gaps.iter().find(|gap| gap.object_id == object_id)
     }
@@ -148,7 +148,7 @@ impl Database {
         self.rowsets.get(unit.rowset?)
     }
 
-    /// The unit that page headers name so: an index into [`Self::units`].
+    /// The unit that page headers name by this ID: an index into [`Self::units`].
     pub fn unit_index(&self, id: AllocUnitId) -> Option<usize> {
         let of = |id| self.units.binary_search_by_key(&id, |unit| unit.id).ok();
         of(id).or_else(|| of(id.clustered_of_2000()?))

@@ -23,11 +23,11 @@ pub mod column_status {
     pub const NOT_NULL: u32 = 0x80;
     /// Sparse.
     pub const SPARSE: u32 = 0x100;
-    /// Added with a default: records written before have that value.
+    /// Added with a default: records written before the column was added have that value.
     pub const HAS_DEFAULT: u32 = 0x200;
 }
 
-/// Leaf or not: columns have different places.
+/// Leaf level or above: columns have different places there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Leaf level.
@@ -36,12 +36,12 @@ pub enum Level {
     Node,
 }
 
-/// What a record holds for a column.
+/// The content of a column in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stored<'a> {
     /// NULL.
     Null,
-    /// Nothing: the column was added after the record was written. Its value is the default at that time, or NULL.
+    /// Not stored: the column was added after the record was written. Its value is the default at that time, or NULL.
     Absent,
     /// The value.
     Plain(&'a [u8]),
@@ -50,7 +50,7 @@ pub enum Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// The bytes of a value that is plainly there.
+    /// The bytes of a plainly stored value.
     pub fn plain(&self) -> Option<&'a [u8]> {
         match *self {
             Self::Plain(bytes) => Some(bytes),
@@ -72,21 +72,21 @@ pub struct RowsetColumn {
     pub collation: CollationId,
     /// See [`column_status`].
     pub status: u32,
-    /// Place in the sort order, from 1; 0 if not part of it. `None` if the catalog does not say.
+    /// Place in the sort order, from 1; 0 if the column is not part of it.
     pub key_ordinal: u16,
     /// Place in leaf records: positive byte offset, negative variable column, 0 not stored.
     pub leaf_offset: i16,
     /// Place in records of the levels above.
     pub node_offset: i16,
-    /// Null bit in leaf records, from 1; 0 without.
+    /// Null bit in leaf records, from 1; 0 if it has none.
     pub leaf_null_bit: u16,
-    /// Null bit above.
+    /// Null bit in records of the levels above.
     pub node_null_bit: u16,
-    /// Value of records written before the column was added, if the catalog has one.
+    /// Value in records written before the column was added, if the catalog has one.
     pub default: Option<Box<[u8]>>,
-    /// Bit position of a bit column in its byte, leaf.
+    /// Bit position of a bit column in its byte, in leaf records.
     pub leaf_bit: u8,
-    /// The same above.
+    /// The same in records of the levels above.
     pub node_bit: u8,
 }
 
@@ -111,7 +111,7 @@ impl RowsetColumn {
         self.status & column_status::SPARSE != 0
     }
 
-    /// Whether its decimals are stored in variable length: the vardecimal tables of SQL Server 2005 SP2
+    /// Whether its decimals are stored in variable length: as in the vardecimal tables of SQL Server 2005 SP2
     /// (docs/format/compression.md#decimals).
     pub fn is_vardecimal(&self) -> bool {
         matches!(self.info.xtype, xtype::DECIMAL | xtype::NUMERIC) && self.leaf_offset < 0 && !self.is_sparse()
@@ -127,7 +127,7 @@ impl RowsetColumn {
     /// The contents of the column in a record of `level`.
     #[inline]
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
-        // Tables store sparse columns in a vector; an index on one stores it like any other.
+        // Tables store sparse columns in a vector; an index on a sparse column stores it like any other.
         if self.is_sparse() && !matches!(record.kind(), RecordKind::Index | RecordKind::GhostIndex) {
             return self.sparse(record);
         }
@@ -136,22 +136,22 @@ impl RowsetColumn {
         match offset {
             _ if known == Some(true) => Stored::Null,
             0 => Stored::Absent,
-            // Beyond the columns at the time of writing, the bytes belong to something else: a bit column shares those
-            // of older ones, and the number of a variable column may be that of a forwarded row's back pointer.
+            // Beyond the columns at the time of writing, the bytes have another meaning: a bit column shares a byte
+            // with older bit columns, and a variable column may have the number of a forwarded row's back pointer.
             _ if !record.has_column(null_bit) => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {
                 Some((bytes, true)) => Stored::Complex(bytes),
                 Some((bytes, false)) => Stored::Plain(bytes),
-                // Trailing empty columns are omitted, as are those added later, which have no null bit.
+                // Trailing empty columns are omitted, and so are columns added later, which have no null bit.
                 None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
                 None => Stored::Absent,
             },
         }
     }
 
-    /// The column's value in the row's sparse vector (docs/format/sparse.md); NULL if it is not in there. A value whose
-    /// length differs from its type's is in an undocumented form.
+    /// The column's value in the row's sparse vector (docs/format/sparse.md); NULL if the vector does not have it. A
+    /// value whose length does not fit its type has an undocumented form.
     fn sparse<'a>(&self, record: &Record<'a>) -> Stored<'a> {
         let (Some(vector), Ok(id)) = (SparseVector::of(record), u16::try_from(self.id)) else { return Stored::Null };
         match vector.value(id) {
@@ -199,9 +199,9 @@ impl RowLayout {
         ordered.iter().map(|column| column.key_column(level)).collect()
     }
 
-    /// Gives the columns of a compressed rowset their places in expanded rows. Compressed rows number them: -1 is the
-    /// first, whatever its type (docs/format/compression.md#recognizing-it). `None`, with nothing changed, if the
-    /// catalog says otherwise.
+    /// Gives the columns of a compressed rowset their places in expanded rows. Compressed rows number their columns: -1
+    /// is the first, whatever its type (docs/format/compression.md#recognizing-it). `None`, with nothing changed, if
+    /// the catalog contradicts this.
     pub(crate) fn expand(&mut self) -> Option<Expansion> {
         let number = |column: &RowsetColumn| usize::try_from(-i32::from(column.leaf_offset)).ok()?.checked_sub(1);
         let count = self.columns.iter().filter_map(number).max()? + 1;
@@ -217,7 +217,7 @@ impl RowLayout {
         let expansion = Expansion::new(&stored)?;
         for column in &mut self.columns {
             let number = number(column).filter(|_| column.leaf_offset != 0);
-            // Their places in the entries of non-leaf pages are undocumented.
+            // The places of columns in the entries of non-leaf pages are undocumented.
             (column.node_offset, column.node_null_bit, column.node_bit) = (0, 0, 0);
             (column.leaf_offset, column.leaf_null_bit) = match number {
                 Some(number) => (expansion.place(number)?, number as u16 + 1),
@@ -239,7 +239,7 @@ impl RowLayout {
         ends.max().unwrap_or(1).saturating_add(child_pointer)
     }
 
-    /// The column with id `id`, dropped ones excepted.
+    /// The column with ID `id`, unless it was dropped.
     pub fn column(&self, id: u32) -> Option<&RowsetColumn> {
         self.columns.iter().find(|column| column.id == id && !column.is_dropped())
     }
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_column_that_a_record_does_not_know_is_absent_whatever_is_in_its_place() {
-        // One bit column, set, and a back pointer as the only variable column.
+        // One bit column with value 1, and a back pointer as the only variable column.
         let bytes = [0x32, 0, 5, 0, 0b11, 1, 0, 0, 1, 0, 22, 0x80, 0, 4, 7, 0, 0, 0, 1, 0, 3, 0];
         let record = Record::data(&bytes).unwrap();
         assert_eq!(column(xtype::BIT, 4, 1, 0).stored(Level::Leaf, &record), Stored::Plain(&[0b11]));

@@ -1,10 +1,10 @@
 //! The system catalog: base tables read from their own pages into a typed [`Database`].
 //!
-//! It starts at the boot page, which names the first page of sysallocunits. That table, sysrowsets and sysrscols are
-//! read by their fixed leading columns and describe every other table, so that nothing else is hard-coded
-//! (docs/format/catalog.md#bootstrap). What cannot be read is recorded as a [`Gap`]; this crate makes no findings.
+//! Reading starts at the boot page, which names the first page of sysallocunits. That table, sysrowsets and sysrscols
+//! are read by their fixed leading columns and describe every other table, so that nothing else is hard-coded
+//! (docs/format/catalog.md#bootstrap). Unreadable parts are recorded as a [`Gap`]; this crate reports no findings.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; each such line names the check.
 #![warn(clippy::indexing_slicing)]
 
 mod base_table;

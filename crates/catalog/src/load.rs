@@ -1,4 +1,4 @@
-//! From the boot page to the whole [`Database`], in the order in which each table makes the next readable.
+//! Loads the whole [`Database`] from the boot page on, in the order in which each table makes the next readable.
 
 use format::collation::CollationId;
 use format::compressed::Expansion;
@@ -22,13 +22,13 @@ const SYSRSCOLS: i32 = 3;
 pub(crate) const SYSROWSETS: i32 = 5;
 const SYSALLOCUNITS: i32 = 7;
 const SYSHOBTCOLUMNS_2005: i32 = 13;
-/// Maximum number of columns of a table, sparse ones included.
+/// Maximum number of columns of a table, including sparse ones.
 const MAX_COLUMNS: usize = 32_000;
 const SYSCOLPARS: i32 = 41;
 const SYSSEOBJVALUES: i32 = 9;
 
-/// Reads the catalog as far as possible. Never fails: what is missing is in [`Database::gaps`], and [`Database::boot`]
-/// is `None` if there is nothing to start from.
+/// Reads the catalog as far as possible. Never fails: [`Database::gaps`] lists the missing parts, and
+/// [`Database::boot`] is `None` if the boot page is unreadable.
 pub fn load(source: &dyn PageSource) -> Database {
     let is_encrypted = encryption::is_encrypted(source);
     let mut database = Database { boot: read_boot(source), is_encrypted, ..Database::default() };
@@ -73,7 +73,7 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
         created: text(boot.created()),
         modified: text(boot.modified()),
         last_known_good: text(boot.last_known_good()),
-        // No release before 2005 has the field.
+        // Releases before 2005 do not have the field.
         catalog_updated: text(boot.catalog_updated()).filter(|time| time.as_str() >= "2005"),
         data_purity: boot.dbcc_flags() & 2 != 0,
         engine_build: boot.engine_build(),
@@ -103,7 +103,7 @@ fn load_units(source: &dyn PageSource, database: &mut Database, first: PageId) {
     database.units = units;
 }
 
-/// Rows too short for the columns that every version has.
+/// Records rows that are too short for the columns that every release has.
 fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static str), unreadable: u32) {
     if unreadable > 0 {
         match database.gaps.iter_mut().find(|gap| gap.object_id == object_id) {
@@ -113,8 +113,8 @@ fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static s
     }
 }
 
-/// Fewer rows than the catalog counts: the chain may have been cut short, and would look like the whole table. Tree and
-/// IAM chain decide; the count alone proves nothing, as upgraded databases have stale ones
+/// Records missing rows if fewer were found than the catalog counts: a chain that was cut short looks like the whole
+/// table. The tree and the IAM chain decide; the count alone proves nothing, as upgraded databases have stale counts
 /// (docs/format/README.md#page-counts).
 fn note_missing_rows(
     source: &dyn PageSource,
@@ -139,7 +139,7 @@ fn note_missing_rows(
     }
 }
 
-/// Where a rowset's rows start: its in-row unit and root.
+/// Where a rowset's rows start: its in-row unit and the root.
 fn place_of<'a>(database: &Database, rowset_id: u64) -> Option<Place<'a>> {
     database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow).map(place_in)
 }
@@ -181,7 +181,7 @@ fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool)
     for (at, unit) in database.units.iter_mut().enumerate() {
         unit.rowset = rowsets.binary_search_by_key(&unit.owner_id, |rowset| rowset.id).ok();
         if let Some(rowset) = unit.rowset.and_then(|rowset| rowsets.get_mut(rowset)) {
-            // Most have one unit; a list would grow by at least four.
+            // Most rowsets have one unit; a growing list would allocate at least four.
             rowset.units.reserve_exact(1);
             rowset.units.push(at);
         }
@@ -230,14 +230,14 @@ fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
     });
 }
 
-/// Gives each rowset its columns as they are read, so that no list of all columns is needed. The columns of a rowset
-/// are adjacent.
+/// Hands columns to their rowsets while reading, so that no list of all columns is needed. The columns of a rowset are
+/// adjacent.
 #[derive(Default)]
 struct Distributor {
     rowset_id: u64,
-    /// Columns of that rowset.
+    /// Columns of the current rowset.
     columns: Vec<RowsetColumn>,
-    /// Columns so far, of all rowsets.
+    /// Number of columns read so far, over all rowsets.
     found: usize,
 }
 
@@ -261,12 +261,12 @@ impl Distributor {
     }
 }
 
-/// Sorts the columns of each rowset into physical order, and adds what their rows omit.
+/// Sorts the columns of each rowset into physical order, and adds facts that their rows omit.
 fn complete_layouts(database: &mut Database) {
     let default_collation = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
     for rowset in &mut database.rowsets {
         rowset.layout.columns.sort_by_key(|column| column.physical);
-        // No table has more columns, unless its catalog is damaged.
+        // Only a damaged catalog has more columns.
         rowset.layout.columns.truncate(MAX_COLUMNS);
         for column in &mut rowset.layout.columns {
             let is_text = matches!(column.info.xtype, xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR);

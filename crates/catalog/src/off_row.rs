@@ -1,4 +1,4 @@
-//! Short values of base tables that are stored off the row: texts of modules.
+//! Short values of base tables that are stored off the row, such as the texts of modules.
 
 use format::lob::{Fragment, Links, Node, Pointer};
 use format::slots::SlotOrder;
@@ -7,13 +7,14 @@ use source::PageSource;
 
 use crate::chain::{Fetched, fetch};
 
-/// Levels of a value's tree. A value has at most 2 GB, and a node below the root links to more than 400 others.
+/// Maximum levels of a value's tree. A value has at most 2 GB, and a node below the root links to more than 400 others.
 const MAX_LEVELS: usize = 5;
 
-/// Bytes that a piece of a value has at least on average, nodes above the pieces included: what is cut finer is damaged.
+/// Minimum average size of a value's pieces in bytes, including the nodes above them: a value cut into smaller pieces
+/// is damaged.
 const LEAST_PIECE_BYTES: usize = 256;
 
-/// The value behind `pointer`, what a row holds instead of it, if every piece of it is sound and it has at most
+/// Reads the value that `pointer`, the content of the row, leads to, if every piece of it is sound and it has at most
 /// `max_bytes`.
 pub fn off_row_value(source: &dyn PageSource, pointer: &[u8], max_bytes: usize) -> Option<Vec<u8>> {
     let mut reader =
@@ -34,19 +35,19 @@ pub fn off_row_value(source: &dyn PageSource, pointer: &[u8], max_bytes: usize) 
     (reader.value.len() as u64 == size).then_some(reader.value)
 }
 
-/// Puts a value together.
+/// Joins the pieces of a value.
 struct Reader<'a> {
     source: &'a dyn PageSource,
-    /// Every fragment of the value has it.
+    /// The ID that every fragment of the value must have.
     blob_id: u64,
     value: Vec<u8>,
     max_bytes: usize,
-    /// Fragments that may still be read, so that no circle of links keeps it busy.
+    /// Number of fragments that may still be read, so that a circle of links ends.
     pieces_left: usize,
 }
 
 impl Reader<'_> {
-    /// Appends what is below `links`.
+    /// Appends the fragments that `links` lead to.
     fn links(&mut self, links: Links<'_>, levels: usize) -> Option<()> {
         if links.size() > self.max_bytes as u64 {
             return None;
@@ -55,7 +56,7 @@ impl Reader<'_> {
         all.try_for_each(|link| self.piece(link.target, Some(link.size), levels))
     }
 
-    /// Appends the fragment at `place` and what is below it: `size` bytes, if that is known.
+    /// Appends the fragment at `place` and everything below it: `size` bytes, if known.
     fn piece(&mut self, place: RecordId, size: Option<u64>, levels: usize) -> Option<()> {
         let below = levels.checked_sub(1)?;
         self.pieces_left = self.pieces_left.checked_sub(1)?;

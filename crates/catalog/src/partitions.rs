@@ -1,9 +1,9 @@
 //! Partition functions, and the heaps and indexes partitioned by them.
 //!
-//! The class numbers that base tables use for them are undocumented and no partitioned database was available, so none
-//! is assumed. Related rows are found by the documentation of the views over them: a function has type R, a scheme is a
-//! data space of type PS, boundaries are numbered from 1 and hold values of the column's type (sys.index_columns has
-//! the partitioning column). A match is used only if it is complete and the only one.
+//! The class numbers of partition functions in base tables are undocumented and no partitioned database was available,
+//! so this code assumes none. It finds related rows by the documentation of the views over them: a function has type R,
+//! a scheme is a data space of type PS, boundaries are numbered from 1 and hold values of the column's type
+//! (sys.index_columns has the partitioning column). A match is used only if it is complete and the only one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,17 +26,16 @@ pub struct Boundary {
 pub struct PartitionFunction {
     /// Name.
     pub name: String,
-    /// Lists of values, by number, any of which may be its boundaries: at most one, unless something else has the same
-    /// id.
+    /// Possible lists of boundaries by number: at most one, unless rows of another class have the same ID.
     pub candidates: Vec<Vec<Boundary>>,
 }
 
 /// A partitioned heap or index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Partitioned {
-    /// Its partition function, by id.
+    /// ID of its partition function.
     pub function_id: i32,
-    /// Its partition scheme, by id.
+    /// ID of its partition scheme.
     pub scheme_id: i32,
     /// The column of the table whose value determines the partition.
     pub column_id: u32,
@@ -52,10 +51,10 @@ const OTHER_CLASSES: [u64; 17] = [1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 11
 /// A row of sysobjvalues of a function: subobjid, valnum, value.
 type Candidate = (i32, i32, Option<Boundary>);
 
-/// Such rows, by class.
+/// Candidate rows, by class.
 type Candidates = BTreeMap<u64, Vec<Candidate>>;
 
-/// Reads the partition functions and what they partition.
+/// Reads the partition functions, and the heaps and indexes that they partition.
 pub(crate) fn load(loader: &Loader<'_>, database: &mut Database) {
     let (mut functions, mut schemes) = (BTreeMap::new(), BTreeSet::new());
     loader.scan(database, (64, "sysclsobjs"), |row| {
@@ -97,8 +96,8 @@ fn load_boundaries(loader: &Loader<'_>, database: &mut Database, functions: &mut
     }
 }
 
-/// The rows of a class as a list of values of one type, only the first of which may be NULL, if one of their two
-/// numbers counts them from 1 and the other, that of the parameter, is the same in all.
+/// The rows of a class as a list of boundaries. `None` unless one of their two numbers counts from 1 and the other, the
+/// number of the parameter, is constant, all values have one type, and at most the first is NULL.
 fn list(mut rows: Vec<Candidate>) -> Option<Vec<Boundary>> {
     rows.sort_by_key(|(sub_id, number, _)| (*sub_id, *number));
     let sub_ids = || rows.iter().map(|(sub_id, ..)| *sub_id);
@@ -121,7 +120,8 @@ fn counts_from_1(numbers: impl Iterator<Item = i32>) -> bool {
     numbers.zip(1..).all(|(number, expected)| number == expected)
 }
 
-/// A boundary from its sql_variant: base type, version, properties, value (docs/format/types-and-keys.md#sql_variant).
+/// Reads a boundary from its sql_variant: base type, version, properties, value
+/// (docs/format/types-and-keys.md#sql_variant).
 fn boundary(variant: &[u8]) -> Option<Boundary> {
     let (&kind, property) = (variant.first()?, |at: usize| variant.get(at).copied().unwrap_or_default());
     let mut info = TypeInfo { xtype: kind, ..TypeInfo::default() };
@@ -175,7 +175,7 @@ fn partitioned(
     scheme_of.iter().filter_map(of).collect()
 }
 
-/// Records the one value of a key, or that there are several.
+/// Records the value of a key; `None` marks a key with several values.
 fn only<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Option<V>>, key: K, value: V) {
     match map.get_mut(&key) {
         None => drop(map.insert(key, Some(value))),

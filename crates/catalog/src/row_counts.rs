@@ -1,4 +1,4 @@
-//! Row counts in sysrowsets, which the server writes at checkpoints and no log record brings up to date
+//! Row counts in sysrowsets, which the server writes at checkpoints without log records
 //! (docs/format/catalog.md#sysrowsets).
 
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use format::{AllocUnitId, Page, PageBytes, PageType};
 
 use crate::load::{SYSROWSETS, fixed_id};
 
-/// Where a record has the rowset's id and its rows.
+/// Offsets of the rowset's ID and its row count in a record.
 const ROWSET_ID: u16 = 4;
 const ROWS: u16 = 4 + 27;
 
-/// Sets the row counts on a page of sysrowsets, torn bits undone, to those of `rows` by rowset id. Returns whether the page
-/// changed; it must be sealed again then. Other pages stay as they are.
+/// Sets the row counts on a page of sysrowsets, torn bits undone, to those of `rows` by rowset id. Returns whether the
+/// page changed; the caller must then renew its checksum. Other pages are not changed.
 pub fn set_row_counts(page: &mut PageBytes, rows: &BTreeMap<u64, u64>) -> bool {
     let view = Page::new(page);
     let header = view.header();

@@ -20,7 +20,7 @@ pub(crate) struct Row<'a> {
 impl<'a> Row<'a> {
     /// The bytes of a column; `None` if NULL, missing or unknown to this version.
     pub(crate) fn bytes(&self, name: &str) -> Option<&'a [u8]> {
-        // A search is faster than hashing the name: base tables have few columns.
+        // A search is faster than hashing the name, as base tables have few columns.
         let (_, column) = self.columns.iter().rev().find(|(known, _)| known == name)?;
         column.leaf_bytes(&self.record)
     }
@@ -57,11 +57,10 @@ pub(crate) struct Place<'a> {
 pub(crate) enum Start {
     /// At this leaf page.
     FirstPage(PageId),
-    /// At the leftmost leaf below this page; if no pointer leads there, at the leaf that the catalog calls the first,
-    /// if it is.
+    /// At the leftmost leaf below this page. If no pointer leads there, at the catalog's first page, if that is the
+    /// leftmost leaf.
     Root { root: PageId, first: PageId },
-    /// At this page, the leftmost leaf of a tree whose non-leaf pages cannot be read, if it is a leaf without a left
-    /// neighbor.
+    /// At this page, if it is a leaf without a left neighbor: for a tree whose non-leaf pages cannot be read.
     Leftmost(PageId),
 }
 
@@ -75,7 +74,7 @@ impl Start {
 }
 
 /// Calls `visit` with each live row of the clustered index at `place`. Returns the number of slots without a readable
-/// record, and where reading ended if not at the end.
+/// record, and where reading ended if it was not at the end.
 pub(crate) fn scan(
     source: &dyn PageSource,
     place: Place<'_>,
@@ -95,7 +94,7 @@ pub(crate) fn scan(
                 bad_records += 1;
                 continue;
             };
-            // A clustered index has neither moved rows nor rows of index pages: such a row is lost, not deleted.
+            // A clustered index has no moved rows and no rows of index pages: such a row is lost, not deleted.
             match RecordKind::of(record.status()) {
                 RecordKind::Primary => visit(place_of(page, entry), record),
                 RecordKind::GhostData | RecordKind::GhostVersion => {}

@@ -1,4 +1,4 @@
-//! The memory that a catalog takes.
+//! The memory that a catalog uses.
 
 use std::collections::BTreeMap;
 
@@ -56,18 +56,18 @@ fn text(text: &str) -> usize {
     piece(text.len())
 }
 
-/// A list allocated at its exact length, and what its items hold.
+/// Bytes of a list allocated at its exact length, and of what its items hold.
 fn exact<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items)) + items.iter().map(held).sum::<usize>()
 }
 
-/// A list and what its items hold. A grown list has up to half as much again.
+/// Bytes of a list and of what its items hold. A grown list has up to half as much space again.
 fn list<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items) * 3 / 2) + items.iter().map(held).sum::<usize>()
 }
 
-/// A map and what its values hold. With keys added in ascending order, six of the eleven places of a node are used;
-/// links and node headers add some six bytes per entry.
+/// Bytes of a map and of what its values hold. With keys added in ascending order, six of the eleven places of a node
+/// are used; links and node headers add some six bytes per entry.
 fn map<K, V>(map: &BTreeMap<K, V>, held: impl Fn(&V) -> usize) -> usize {
     map.len() * ((size_of::<K>() + size_of::<V>()) * 11 / 6 + 6) + map.values().map(held).sum::<usize>()
 }

@@ -12,8 +12,8 @@ use source::PageSource;
 use crate::chain::{self, Fetched, MAX_DEPTH};
 use crate::database::AllocUnit;
 
-/// Whether each leaf in the tree of `unit`, and each leaf in use in the extents of its IAM chain, is a page of the
-/// chain that starts at `first`, and no other page is. `false` also if one of them cannot be read.
+/// Whether the chain that starts at `first` has exactly the leaves in the tree of `unit`, and every leaf in use in the
+/// extents and slots of its IAM chain. Also `false` if one of them cannot be read.
 pub(crate) fn is_whole(source: &dyn PageSource, unit: &AllocUnit, first: impl Into<chain::First>) -> bool {
     let mut chain = Vec::new();
     let walked = chain::walk(source, unit.id, first, |page| chain.push(page.header().page_id()));
@@ -31,7 +31,7 @@ fn sound(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     }
 }
 
-/// The leaves named by the lowest non-leaf level, in its order; the root alone if it is a leaf.
+/// The leaves that the lowest non-leaf level names, in its order; the root alone if it is a leaf.
 fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageId>> {
     let mut at = unit.root;
     for _ in 0..MAX_DEPTH {
@@ -68,7 +68,7 @@ fn children_of_level(source: &dyn PageSource, unit: AllocUnitId, first: PageId) 
     Some(all)
 }
 
-/// The children of a non-leaf page: the last six bytes of each entry's fixed part
+/// The children of a non-leaf page, from the last six bytes of each entry's fixed part
 /// (docs/format/index-records.md#non-leaf-entries).
 fn children(page: Page<'_>) -> Vec<PageId> {
     let mut order = SlotOrder::default();
@@ -79,7 +79,7 @@ fn children(page: Page<'_>) -> Vec<PageId> {
         let is_live = entry.first().is_some_and(|status| !RecordKind::is_tag_alone(*status));
         PageId::read(entry, place?).filter(|_| is_live)
     };
-    // Entries by slot, which is their key order.
+    // Entries are sorted by slot, which is their key order.
     let mut children: Vec<_> = order.entries().iter().enumerate().map(|(at, entry)| (entry.slot, child(at))).collect();
     children.sort_by_key(|(slot, _)| *slot);
     children.into_iter().filter_map(|(_, child)| child).collect()

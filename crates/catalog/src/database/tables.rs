@@ -1,4 +1,4 @@
-//! Rows of base tables, as typed values, and the boot page.
+//! Rows of base tables as typed values, and the boot page.
 
 use format::compressed::Expansion;
 use format::{AllocUnitId, Lsn, PageId};
@@ -21,7 +21,7 @@ pub struct Boot {
     pub compatibility_level: u16,
     /// LSN of the last checkpoint.
     pub checkpoint_lsn: Lsn,
-    /// LSN from which recovery redoes.
+    /// LSN where the redo phase of recovery starts.
     pub redo_lsn: Lsn,
     /// LSN up to which log was backed up last; zero if it never was.
     pub log_backup_lsn: Lsn,
@@ -29,7 +29,7 @@ pub struct Boot {
     pub log_backup_chain_origin: Lsn,
     /// Default collation id.
     pub collation: u32,
-    /// The same for all copies of the database, whatever their names; zeros if it has none.
+    /// GUID of the database's family, which all copies share, whatever their names; zeros if it has none.
     pub family_guid: [u8; 16],
     /// Creation or attach date, if set.
     pub created: Option<String>,
@@ -37,9 +37,9 @@ pub struct Boot {
     pub modified: Option<String>,
     /// Last DBCC CHECKDB without errors, if known.
     pub last_known_good: Option<String>,
-    /// When somebody last updated system tables by hand; `None` if never, or if what is there is no time.
+    /// When system tables were last updated by hand; `None` if never, or if the field holds no valid time.
     pub catalog_updated: Option<String>,
-    /// Data purity is checked by default.
+    /// Whether data purity is checked by default.
     pub data_purity: bool,
     /// Build of the engine that wrote it last: major, minor, build.
     pub engine_build: (u8, u8, u16),
@@ -48,18 +48,18 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Whether the files contain everything in the log. False for tempdb: it is created anew at every start of the
-    /// server without regard to this, and much of its content is in no catalog.
+    /// Whether the files contain all changes in the log. Always false for tempdb: each start of the server recreates it
+    /// in any case, and much of its content is in no catalog.
     pub fn clean_shutdown(&self) -> bool {
         self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !self.is_tempdb()
     }
 
-    /// Whether log is given up at checkpoints instead of being kept for log backups.
+    /// Whether log is discarded at checkpoints instead of being kept for log backups.
     pub fn is_simple_recovery(&self) -> bool {
         self.status & format::boot::status::SIMPLE != 0
     }
 
-    /// Whether the database is tempdb, which has nothing that outlives its server.
+    /// Whether the database is tempdb, whose content is lost when the server stops.
     pub fn is_tempdb(&self) -> bool {
         const TEMPDB: u16 = 2;
         self.database_id == TEMPDB && self.name == "tempdb"
@@ -96,7 +96,7 @@ impl UnitKind {
 pub struct AllocUnit {
     /// Identity, as page headers name it.
     pub id: AllocUnitId,
-    /// What it stores.
+    /// What the unit stores.
     pub kind: UnitKind,
     /// The rowset it belongs to, according to the row.
     pub owner_id: u64,
@@ -152,7 +152,8 @@ pub struct Rowset {
     pub min_node: u16,
     /// Its allocation units, indexes into [`crate::Database::units`].
     pub units: Vec<usize>,
-    /// Places of its columns; empty if unknown. For a compressed rowset with [`Self::expansion`]: in expanded rows.
+    /// Places of its columns; empty if unknown. For a compressed rowset with [`Self::expansion`], these are places in
+    /// expanded rows.
     pub layout: RowLayout,
     /// How its rows are expanded; `None` if they are not compressed, or if the catalog does not say how.
     pub expansion: Option<Expansion>,
@@ -186,7 +187,7 @@ pub struct Object {
     pub schema_id: i32,
     /// Type code without padding: "U", "S", "V", "IT" ...
     pub type_code: String,
-    /// Parent object, 0 without.
+    /// Parent object; 0 if it has none.
     pub parent_id: i32,
     /// intprop: for a table, the highest column id ever used; for a default, its column.
     pub number: i32,
@@ -195,7 +196,7 @@ pub struct Object {
 /// sysidxstats.type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IndexType {
-    /// No index.
+    /// A heap, not an index.
     Heap,
     /// Clustered.
     Clustered,
@@ -231,7 +232,7 @@ impl IndexType {
         }
     }
 
-    /// Name for people.
+    /// Name for messages and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Heap => "heap",
@@ -296,15 +297,15 @@ pub struct TableColumn {
     pub id: u32,
     /// Name.
     pub name: String,
-    /// Its type in sysscalartypes; see [`format::types::user_type`] for the built-in ones.
+    /// ID of its type in sysscalartypes; see [`format::types::user_type`] for the built-in ones.
     pub user_type: i32,
     /// Status bits (docs/format/catalog.md#syscolpars).
     pub status: u32,
 }
 
 impl TableColumn {
-    /// Declared NOT NULL: sysrscols says the same about some columns that hold NULLs in every sound file
-    /// (docs/format/catalog.md#sysrscols).
+    /// Whether it is declared NOT NULL. sysrscols has a bit for this too, but also sets it for some columns that hold
+    /// NULLs in every sound file (docs/format/catalog.md#sysrscols).
     pub fn is_not_null(&self) -> bool {
         self.status & 0x1 != 0
     }
@@ -320,7 +321,7 @@ impl TableColumn {
     }
 }
 
-/// What the text of an expression defines.
+/// The object that the text of an expression defines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ExpressionKind {
     /// A computed column; sub id is the column id.
@@ -334,7 +335,7 @@ pub enum ExpressionKind {
 /// T-SQL text stored in the catalog.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// What it defines.
+    /// What the text defines.
     pub kind: ExpressionKind,
     /// Object.
     pub object_id: i32,

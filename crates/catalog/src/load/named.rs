@@ -15,7 +15,8 @@ use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Row, row};
 use crate::{bootstrap, constraints, partitions};
 
-/// The columns of syscolpars needed to read the names of all others, and those read with them, by column id.
+/// The columns of syscolpars needed to read the names of all others, and the columns read together with them, by column
+/// ID.
 const SYSCOLPARS_COLUMNS: [(u32, &str); 9] = [
     (1, "id"),
     (2, "number"),
@@ -43,7 +44,7 @@ pub(crate) struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Reads all of them.
+    /// Reads all these tables.
     pub(super) fn load_named_tables(self, database: &mut Database, is_2005: bool) {
         let mut columns: BTreeMap<i32, Vec<TableColumn>> = BTreeMap::new();
         self.scan(database, (SYSCOLPARS, "syscolpars"), |row| {
@@ -132,7 +133,7 @@ impl Loader<'_> {
                 parent_id: row.int("pid"),
                 number: row.int("intprop"),
             };
-            // Only class 1 rows name objects in schemas; others share the id space of their own class.
+            // Only class 1 rows name objects in schemas; rows of other classes use the ID space of their class.
             if row.number("nsclass") == 0 {
                 objects.insert(id, object);
             }
@@ -275,7 +276,7 @@ fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
         xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
         _ => fixed_length(info),
     };
-    // None of these is a base type (docs/format/types-and-keys.md#sql_variant).
+    // None of these types can be the base type (docs/format/types-and-keys.md#sql_variant).
     const NEVER: [u8; 6] = [xtype::XML, xtype::TEXT, xtype::NTEXT, xtype::IMAGE, xtype::SQL_VARIANT, xtype::TIMESTAMP];
     let is_one = variant.first() == Some(&info.xtype)
         && !NEVER.contains(&info.xtype)
@@ -284,7 +285,7 @@ fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
     is_one.then(|| Box::from(value))
 }
 
-/// The value in a sql_variant: after base type, version and the properties of the type
+/// The value in a sql_variant: the bytes after base type, version and the properties of the type
 /// (docs/format/types-and-keys.md#sql_variant).
 pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     let properties = match *bytes.first()? {
@@ -296,8 +297,9 @@ pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(2 + properties..)
 }
 
-/// The descending bit of syshobtcolumns in 2005 is unknown (docs/format/README.md#open-questions). sysiscols has it,
-/// for the index's own columns and for the clustering key that a nonclustered index uses as its locator.
+/// The descending bit of syshobtcolumns in 2005 is unknown (docs/format/README.md#open-questions). sysiscols shows
+/// which columns descend, both for the index's own columns and for the clustering key that a nonclustered index uses as
+/// its locator.
 fn mark_descending_2005(database: &mut Database) {
     let descending = |object: i32, index: i32, position: u32| {
         database
