@@ -1,6 +1,6 @@
-//! What reading a log costs, on one thread and from the system's cache, beside the least that has to be done with each block:
-//! `cargo bench -p mdfsck-recovery --bench log`; after `--` the MB of log, 256 without, or
-//! the path of a log that is there, which is read only.
+//! Measures reading a log on one thread from the system's cache, next to the least work that each block needs:
+//! `cargo bench -p mdfsck-recovery --bench log`; after `--`, the MB of log (default 256), or the path of an existing
+//! log, which is only read.
 
 use std::error::Error;
 use std::fs::File;
@@ -15,14 +15,14 @@ use log::{Log, Walk};
 use recovery::{Analysis, RecoveredPages, Recovery, Settings};
 use source::{DataFiles, PageSource, read_fully_at};
 
-/// Bytes of log per transaction of the lab, about.
+/// Approximate bytes of log per transaction of the lab.
 const BYTES_PER_TRANSACTION: u64 = 22_000;
 const RUNS: usize = 9;
 const READ_BYTES: usize = 1 << 20;
 
 type Timed = (Duration, u64);
 
-/// The fastest of several runs, and the bytes that it went through.
+/// The fastest of several runs, and the bytes that it read.
 fn fastest(mut run: impl FnMut() -> Result<u64, Box<dyn Error>>) -> Result<Timed, Box<dyn Error>> {
     let mut best = (Duration::MAX, 0);
     for _ in 0..RUNS {
@@ -33,7 +33,7 @@ fn fastest(mut run: impl FnMut() -> Result<u64, Box<dyn Error>>) -> Result<Timed
     Ok(best)
 }
 
-/// Reads all blocks in order and makes their checksums. Nothing is compared or understood.
+/// Reads all blocks in order and computes their checksums, without comparing or interpreting them.
 fn sums(log: &Log) -> Result<u64, Box<dyn Error>> {
     let file = File::open(&log.files().first().ok_or("a file")?.path)?;
     let mut buffer = vec![0; READ_BYTES];
@@ -44,7 +44,7 @@ fn sums(log: &Log) -> Result<u64, Box<dyn Error>> {
             let wanted = usize::try_from(placed.to - at)?.min(READ_BYTES);
             let read = read_fully_at(&file, &mut buffer[..wanted], at)?;
             let mut within = 0;
-            // A block that may not be all there is read again.
+            // Reread a block that may be incomplete.
             while within + MAX_BYTES <= read || within < read && at + read as u64 >= placed.to {
                 let Some(size) = size_on_disk(&buffer[within..read]).filter(|size| within + size <= read) else {
                     break;
@@ -63,7 +63,7 @@ fn sums(log: &Log) -> Result<u64, Box<dyn Error>> {
     Ok(bytes)
 }
 
-/// Follows the log to its end, with all of its records.
+/// Walks the log to its end and counts the records.
 fn walk(log: &Log, records: &mut usize) -> Result<u64, Box<dyn Error>> {
     let (mut walk, mut bytes) = (Walk::new(log), 0);
     *records = 0;
@@ -90,7 +90,7 @@ fn print(name: &str, timed: Timed, least: Timed) {
     println!("{name:<40} {megabytes:>8.1} {:>8.2} {share:>10.2}", rate(timed) / 1e9);
 }
 
-/// What reading alone costs; the least.
+/// Measures reading alone, and returns the time of the checksums, the least work.
 fn read(log: &Log) -> Result<Timed, Box<dyn Error>> {
     let least = fastest(|| sums(log))?;
     print("least: each block read and summed", least, least);

@@ -1,5 +1,5 @@
-//! What a log says about a database before anything is changed: whether it belongs, where redo starts, which transactions
-//! had not ended, which pages it changes.
+//! Reads a log before anything is changed: whether it belongs to the database, where redo starts, which transactions
+//! were open at its end, and which pages it changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -15,28 +15,28 @@ use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
 use crate::start::Start;
 use crate::stop::{Search, Stop};
 
-/// Transactions that are followed at a time.
+/// Transactions that are tracked at the same time, at most.
 const MAX_OPEN: usize = 1_000_000;
-/// Bytes that a page takes in the table of pages, which may be half full, and in the list of its keys.
+/// Bytes per page in the table of pages, which may be half full, and in the list of its keys.
 const PAGE_ENTRY_BYTES: usize = 64;
-/// Bytes that an open transaction takes.
+/// Bytes per open transaction.
 const OPEN_BYTES: usize = 128;
 
 /// Why a log cannot recover the database.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A restore is to stop where the pages of its backup are newer already.
+    /// A restore must stop at a point that the pages of its backup have already passed.
     #[error("the backup ends at {pages_to}, after the point at which to stop, {until}; name an earlier full backup")]
     StopTooEarly {
-        /// The first record that is to be left out.
+        /// The first record to leave out.
         until: Lsn,
-        /// Where the backup ends.
+        /// The first LSN after the backup's own log.
         pages_to: Lsn,
     },
-    /// The mark is not there.
+    /// The log does not contain the mark.
     #[error("no transaction with the name {name} was committed in the log from {from} to {to}")]
     NoMark {
-        /// The name.
+        /// Name of the mark.
         name: String,
         /// Where the log that was read starts.
         from: Lsn,
@@ -46,13 +46,13 @@ pub enum Refusal {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The boot page cannot be read: nothing says where recovery starts.
+    /// The boot page cannot be read, so the start of recovery is unknown.
     #[error("the boot page cannot be read, so nothing says where recovery starts")]
     NoBoot,
-    /// Its header names another database.
+    /// The header of the log names another database.
     #[error("the log is of another database: its binding id is not that of the data files")]
     OtherDatabase,
-    /// It does not have the checkpoint that the boot page names.
+    /// The log does not contain the checkpoint that the boot page names.
     #[error(
         "the log does not have the checkpoint {checkpoint} that the boot page names: it is of another moment, or was rebuilt"
     )]
@@ -60,7 +60,7 @@ pub enum Refusal {
         /// That checkpoint.
         checkpoint: Lsn,
     },
-    /// The catalog names another log file.
+    /// The catalog names another log file, which was not given.
     #[error("the log has another file, {name} (file ID {file_id}), that is not at hand; all of its files are needed")]
     MissingFile {
         /// Its file id.
@@ -68,19 +68,19 @@ pub enum Refusal {
         /// Its name on the server, without folders.
         name: String,
     },
-    /// It does not reach back far enough.
+    /// The log does not reach back far enough.
     #[error("the log does not reach back to {lsn}, from where recovery starts")]
     TooShort {
-        /// From where.
+        /// The first LSN that is needed.
         lsn: Lsn,
     },
-    /// It is damaged where it is needed.
+    /// The log is damaged in a part that is needed.
     #[error("the log is damaged at {lsn}: whole blocks follow, further on than writes can be under way")]
     Damaged {
-        /// Where.
+        /// The place of the damage.
         lsn: Lsn,
     },
-    /// The checkpoint that the boot page names is in a damaged part.
+    /// The checkpoint that the boot page names is in a damaged part of the log.
     #[error("the log is damaged at {checkpoint}, at the checkpoint that the boot page names")]
     CheckpointDamaged {
         /// That checkpoint.
@@ -89,20 +89,20 @@ pub enum Refusal {
     /// The end of a log file is missing.
     #[error("the log is cut off: its file ends at byte {at}, and what the log holds after that is missing")]
     CutOff {
-        /// Where the file ends.
+        /// Length of the file.
         at: u64,
     },
-    /// A backup lacks part of its log.
+    /// The backups lack part of their log.
     #[error(
         "the log of the backups ends at {reached}, but they say that it ends at {ends_at}: part of a backup is damaged"
     )]
     Incomplete {
-        /// The block that would be next.
+        /// The LSN of the block that would be next.
         reached: Lsn,
-        /// The record after the log, as the backups say.
+        /// The first LSN after the log, according to the backups.
         ends_at: Lsn,
     },
-    /// Data and log are not of one moment.
+    /// The data files are newer than the log.
     #[error("page {page} is newer than the log: its last change is {lsn}, the log ends at {end}")]
     FilesNewer {
         /// An allocated page.
@@ -112,28 +112,28 @@ pub enum Refusal {
         /// The last record of the log.
         end: Lsn,
     },
-    /// Its records are encrypted.
+    /// The records of the log are encrypted.
     #[error("the log is encrypted (TDE)")]
     Encrypted,
-    /// An upgrade to another version was cut off.
+    /// An upgrade to another version was interrupted.
     #[error("the log has a step of an upgrade to another version")]
     Upgrade,
-    /// More transactions were open at a time than the grant has memory for.
+    /// The memory grant is too small for the transactions that were open at the same time.
     #[error("the log has more open transactions at a time than the granted memory can list")]
     TooManyOpen {
-        /// What their list takes at least.
+        /// Minimum size of their list.
         needed_bytes: u64,
     },
-    /// The grant is too small for what is to be taken back.
+    /// The memory grant is too small for the list of changes to undo.
     #[error("transactions that had not ended made more changes than the granted memory can list")]
     TooMuchToUndo {
-        /// What the list takes.
+        /// Size of the list.
         needed_bytes: u64,
     },
-    /// Pages with rows of open transactions changed too often since.
+    /// Rows of open transactions were moved too often by later changes.
     #[error("transactions that had not ended changed rows that moved too often since")]
     TooEntangled,
-    /// More transactions were open than can be followed.
+    /// More transactions were open than can be tracked.
     #[error("more than {MAX_OPEN} transactions were open at a time")]
     TooManyTransactions,
     /// A temporary file failed.
@@ -142,7 +142,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The [`Settings::grant_bytes`] that would be enough, as far as is known; `None` if memory is not the cause.
+    /// The [`Settings::grant_bytes`] that would be enough, as far as known; `None` if memory is not the cause.
     pub fn least_grant_bytes(&self) -> Option<u64> {
         match self {
             Self::TooManyOpen { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_TABLE)),
@@ -152,69 +152,70 @@ impl Refusal {
     }
 }
 
-/// A transaction that had not ended where the log does.
+/// A transaction that was open at the end of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Loser {
     /// Its last record.
     pub(crate) last: Lsn,
-    /// Its BEGIN_XACT is in what was read.
+    /// Whether its BEGIN_XACT is in the log that was read.
     pub(crate) has_begin: bool,
-    /// It changes a structure (a page split, an allocation) and is taken back as a whole.
+    /// Whether it changes a structure (a page split, an allocation) and is undone as a whole.
     pub(crate) is_structural: bool,
-    /// It was prepared: another database decides.
+    /// Whether it was prepared: another database decides about it.
     pub(crate) is_prepared: bool,
-    /// It made an allocation chain, whose extents no record names.
+    /// Whether it made an allocation chain, whose extents no record names.
     pub(crate) made_a_chain: bool,
 }
 
 /// Where the log of a restore starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RestoreStart {
-    /// The oldest record that the backup needs: where its checkpoint is, or where the oldest transaction began that was open
-    /// then.
+    /// The oldest record that the backup needs: its checkpoint, or the start of the oldest transaction that was open at
+    /// that time.
     pub from: Lsn,
-    /// The checkpoint of the backup. Records before it may be about pages that were free, and are left out: they must not be
-    /// redone.
+    /// The checkpoint of the backup. Earlier records may concern pages that were free; they must not be redone.
     pub redo_from: Lsn,
-    /// The record after the backup's own log: none of its pages is newer.
+    /// The first LSN after the backup's own log: none of its pages is newer.
     pub pages_to: Lsn,
 }
 
-/// What a log says about a database.
+/// The result of reading a log before recovery.
 #[derive(Debug)]
 pub struct Analysis {
     /// The checkpoint that the boot page names.
     pub checkpoint: Lsn,
-    /// From where records are redone.
+    /// Records are redone from this LSN on.
     pub redo_from: Lsn,
-    /// From where the log was read: the oldest transaction that was open at the checkpoint may have begun earlier.
+    /// The log was read from this LSN on: the oldest transaction that was open at the checkpoint may have begun
+    /// earlier.
     pub(crate) from: Lsn,
     /// The last record.
     pub end: Lsn,
-    /// When the last transaction up to there was committed, in the local time of the server.
+    /// When the last transaction before the end was committed, in the local time of the server.
     pub last_commit: Option<LogTime>,
-    /// The first record that is left out, where a restore stops before the end of the log.
+    /// The first record that is left out, if a restore stops before the end of the log.
     pub until: Option<Lsn>,
-    /// Whole blocks follow the end of the log: they were under way when writing stopped, or the log is damaged.
+    /// Number of whole blocks after the end of the log: they were being written when writing stopped, or the log is
+    /// damaged.
     pub blocks_after_the_end: u64,
-    /// Bytes of log from where redo starts.
+    /// Bytes of log from the start of redo on.
     pub log_bytes: u64,
-    /// Records from where redo starts.
+    /// Number of records from the start of redo on.
     pub records: u64,
     pub(crate) losers: BTreeMap<TransactionId, Loser>,
-    /// The last record of each page that the log changes; `None` if these are too many for the granted memory.
+    /// The last record of each page that the log changes; `None` if there are too many pages for the granted memory.
     pub(crate) pages: Option<HashMap<PageId, Lsn, RandomState>>,
-    /// A bulk operation wrote pages without logging their rows.
+    /// Whether a bulk operation wrote pages without logging their rows.
     pub(crate) has_bulk: bool,
-    /// The pages are those of a backup.
+    /// Whether the pages come from a backup.
     pub(crate) is_restore: bool,
 }
 
 impl Analysis {
-    /// Reads the log from where recovery starts.
+    /// Reads the log from the start of recovery on.
     ///
     /// # Errors
-    /// [`Refusal`]: why this log cannot recover these files.
+    /// [`Refusal`] if this log cannot recover these files.
     pub fn new(source: &dyn PageSource, log: &Log, settings: &Settings) -> Result<Self, Refusal> {
         let Start { checkpoint, redo_from, from } = Start::of(source, log)?;
         let mut this = Self::empty(checkpoint, redo_from, from);
@@ -222,10 +223,10 @@ impl Analysis {
         Ok(this)
     }
 
-    /// Reads the log of a restore: from the checkpoint of its backup, up to `stop` if there is one.
+    /// Reads the log of a restore: from the checkpoint of its backup, up to `stop` if given.
     ///
     /// # Errors
-    /// [`Refusal`]: why this log cannot bring these pages to that point.
+    /// [`Refusal`] if this log cannot bring these pages to that point.
     pub fn of_restore(
         start: RestoreStart,
         log: &Log,
@@ -264,12 +265,12 @@ impl Analysis {
         }
     }
 
-    /// Whether a record is part of what is recovered.
+    /// Whether recovery includes a record.
     pub(crate) fn includes(&self, lsn: Lsn) -> bool {
         lsn >= self.from && self.until.is_none_or(|until| lsn < until)
     }
 
-    /// How many transactions had not ended where the log does.
+    /// Number of transactions that were open at the end of the log.
     pub fn open_transactions(&self) -> usize {
         self.losers.len()
     }
@@ -288,7 +289,7 @@ impl Analysis {
                 if let Some(search) = &mut search {
                     self.until = search.decide(lsn, &record)?;
                 }
-                // A mark is part of what it marks.
+                // Restoring to a mark includes the mark.
                 if self.until.is_none_or(|until| lsn < until) {
                     self.record(lsn, &record, &mut open)?;
                 }
@@ -315,7 +316,8 @@ impl Analysis {
         if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
             self.blocks_after_the_end = later.count;
         }
-        // The checkpoint was read already: a log that ends before it, on the way from an older transaction, has a gap there.
+        // The checkpoint was read before: a log that ends before it, when read from an older transaction on, has a gap
+        // there.
         if let Some(End { reason, at, block, .. }) = end
             && (matches!(reason, EndReason::Damaged { .. }) || self.end < self.checkpoint)
         {
@@ -351,7 +353,7 @@ impl Analysis {
         }
         match operation {
             Operation::COMMIT_XACT | Operation::ABORT_XACT => drop(open.remove(&id)),
-            // It comes after the end of a transaction.
+            // FORGET_XACT comes after the end of a transaction.
             Operation::FORGET_XACT if !open.contains_key(&id) => {}
             _ => {
                 if open.len() >= MAX_OPEN {
@@ -379,8 +381,8 @@ impl Analysis {
     }
 }
 
-/// Goes through all blocks from the one of `from` on, up to the one of `until`, or until `visit` has enough; how the log
-/// ends, if that was reached.
+/// Visits all blocks from the block of `from` on, up to the block of `until`, or until `visit` breaks off. Returns how
+/// the log ends, if its end was reached.
 pub(crate) fn each_block(
     log: &Log,
     from: Lsn,
@@ -402,7 +404,7 @@ pub(crate) fn each_block(
     if is_first { Err(Refusal::TooShort { lsn: from }) } else { Ok(walk.end()) }
 }
 
-/// Whether the log of backups was read up to where they say that it ends.
+/// Fails unless the log of backups was read up to the end that the backups state.
 fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
     match end.reaches(ends_at) {
         true => Ok(()),
@@ -410,7 +412,7 @@ fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
     }
 }
 
-/// A page, its protection verified and undone.
+/// A page with verified protection and torn bits undone.
 pub(crate) fn readable(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     let mut bytes = source.read_page(page)?;
     format::protection::verify(&bytes).ok()?;

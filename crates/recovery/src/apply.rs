@@ -1,4 +1,4 @@
-//! Making the pages: redo, then what had not ended is taken back.
+//! Recovers the pages: redo, then undo of open transactions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -22,9 +22,9 @@ use crate::settings::Settings;
 use crate::store::{PageStore, PageWork, RecordStore};
 use crate::undo::Undo;
 
-/// How often rows of open transactions may be moved along, over all: half a minute.
+/// Limit for moving rows of open transactions along, in total; it takes about half a minute.
 const MAX_STEPS: u64 = 1 << 28;
-/// Pages newer than the log that are remembered: one of them that is allocated is enough.
+/// The most pages to remember that are newer than the log: one allocated page among them is enough.
 const MAX_NEWER: usize = 10_000;
 /// Context of bulk operations.
 const BULK: u8 = 29;
@@ -38,34 +38,34 @@ pub struct NotRecovered {
     pub why: Misfit,
 }
 
-/// What a recovery did.
+/// The work of a recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// Pages that are not as they are in the files.
+    /// Number of pages that differ from the files.
     pub pages: u64,
-    /// Records that were applied to them.
+    /// Number of records that were applied.
     pub records: u64,
-    /// Transactions that were taken back.
+    /// Number of transactions that were undone.
     pub transactions_undone: u64,
-    /// Transactions that another database decides about; they were not taken back.
+    /// Number of transactions that another database decides about; they were not undone.
     pub in_doubt: u64,
-    /// Transactions of which something could not be taken back.
+    /// Number of transactions that could not be undone completely.
     pub transactions_not_undone: u64,
-    /// Pages that are not as they would be: records do not fit, or changes were not taken back.
+    /// Pages that are not in their recovered state: records do not fit, or changes were not undone.
     pub not_recovered: Vec<NotRecovered>,
 }
 
-/// A recovery that has been made.
+/// A finished recovery.
 pub struct Recovery {
-    /// What the log says.
+    /// The analysis of the log.
     pub analysis: Analysis,
-    /// What was done.
+    /// The work done.
     pub applied: Applied,
     pub(crate) store: PageStore,
 }
 
 impl Recovery {
-    /// Makes the pages.
+    /// Recovers the pages.
     ///
     /// # Errors
     /// [`Refusal`] if the log cannot be read again, or a temporary file fails.
@@ -76,7 +76,8 @@ impl Recovery {
         settings: &Settings,
     ) -> Result<Self, Refusal> {
         let mut applied = Applied::default();
-        // Without this table the records of all pages are sorted, and each page says itself what it lacks.
+        // Without this table the records of all pages are sorted, and the LSN of each page shows which records it
+        // lacks.
         let mut lacking = analysis.pages.take();
         let mut newer = lacking.as_mut().map(|lacking| keep_lacking(source, lacking, analysis.end)).unwrap_or_default();
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
@@ -90,7 +91,7 @@ impl Recovery {
                 let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
                 let is_lacking = match &lacking {
                     Some(lacking) => lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn),
-                    // Pages of files that were not given, and the header of the log file.
+                    // Leaves out pages of files that were not given, and the header of the log file.
                     None => source.file(change.page.file).is_some(),
                 };
                 if is_lacking {
@@ -121,7 +122,7 @@ impl Recovery {
             to_fill.next_if_eq(&page);
             let mut making = Making::new(source, page, &analysis);
             let mut is_changed = false;
-            // As with the table: of pages that the log changes from where redo starts.
+            // As with the table, this counts only pages that the log changes after the start of redo.
             let is_newer = lacking.is_none() && to_redo == Some(page) && making.stored_lsn > analysis.end;
             if is_newer && newer.len() < MAX_NEWER {
                 newer.push((page, making.stored_lsn));
@@ -134,7 +135,7 @@ impl Recovery {
                 making.take_back(bytes);
                 is_changed = true;
             }
-            // It has all of its records.
+            // The page already has all of its records.
             if !is_changed && !heaps.contains(&page) {
                 continue;
             }
@@ -145,7 +146,7 @@ impl Recovery {
                     applied.records += u64::from(work.redone);
                     filled.extend(heaps.contains(&page).then(|| fullness(&bytes)).flatten().map(|class| (page, class)));
                 }
-                // One that is made for its fullness alone is as it should be.
+                // A page that was loaded only for its fullness is already in its recovered state.
                 Err(_) if !is_changed => {}
                 Err(why) => {
                     failed.insert(page, why);
@@ -154,7 +155,7 @@ impl Recovery {
         }
         set_fullness(source, &mut store, &filled)?;
         store.finish()?;
-        // A page that is free may be left over from another database.
+        // A free page may be left over from another database.
         if let Some((page, lsn)) = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page)) {
             return Err(Refusal::FilesNewer { page, lsn, end: analysis.end });
         }
@@ -165,9 +166,9 @@ impl Recovery {
     }
 }
 
-/// A PFS page as recovered, and where the byte of `page` is on it.
+/// A PFS page as recovered, and the offset of the byte for `page` on it.
 fn pfs_byte(source: &dyn PageSource, store: &PageStore, page: PageId) -> Option<(PageId, Box<PageBytes>, usize)> {
-    /// The first byte of the record that is about a page.
+    /// Offset of the first page's byte.
     const BYTES_AT: usize = HEADER_BYTES + 4;
     let map = PageId::new(page.file, pfs_page_of(page.page));
     let bytes = store.get(map).or_else(|| readable(source, map))?;
@@ -176,7 +177,8 @@ fn pfs_byte(source: &dyn PageSource, store: &PageStore, page: PageId) -> Option<
     is_map.then_some((map, bytes, BYTES_AT + (page.page % PFS_PAGES) as usize))
 }
 
-/// How full heap and LOB pages are is not compensated when a transaction is taken back: the engine sets it anew.
+/// Sets the fullness of heap and LOB pages in the PFS pages. Undoing a transaction logs no change of it: the engine
+/// computes it anew.
 fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMap<PageId, u8>) -> Result<(), Refusal> {
     const CLASS: u8 = 7;
     for (page, class) in filled {
@@ -190,7 +192,7 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
         if has_checksum {
             seal(&mut bytes);
         } else {
-            // Without its pattern of torn bits, which was undone.
+            // The pattern of torn bits was undone, so the page is finished with a checksum.
             bytes = WorkingPage::load(&bytes).and_then(WorkingPage::finish).unwrap_or(bytes);
         }
         store.put(map, &bytes, PageWork::default())?;
@@ -199,12 +201,12 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
 }
 
 impl Recovery {
-    /// Memory that stays in use.
+    /// Bytes of memory that stay in use.
     pub fn kept_bytes(&self) -> u64 {
         self.store.memory_bytes() as u64
     }
 
-    /// Moves pages to a temporary file until [`Self::kept_bytes`] is no more than this, as far as that goes.
+    /// Moves pages to a temporary file until [`Self::kept_bytes`] is at most this, as far as possible.
     ///
     /// # Errors
     /// That of the temporary file.
@@ -213,14 +215,14 @@ impl Recovery {
     }
 }
 
-/// Keeps the pages that may lack some of their records, with their LSNs on disk, or zero for those that cannot be
-/// read. Returns pages that are newer than the end of the log, [`MAX_NEWER`] at most.
+/// Keeps the pages that may lack some of their records, with their LSNs on disk, or zero for unreadable pages. Returns
+/// pages that are newer than the end of the log, at most [`MAX_NEWER`].
 fn keep_lacking(
     source: &dyn PageSource,
     pages: &mut HashMap<PageId, Lsn, RandomState>,
     end: Lsn,
 ) -> Vec<(PageId, Lsn)> {
-    // Pages of files that were not given are left out, and the header of the log file.
+    // Drops pages of files that were not given, and the header of the log file.
     pages.retain(|page, _| source.file(page.file).is_some());
     let mut order: Vec<PageId> = pages.keys().copied().collect();
     order.sort_unstable();
@@ -246,18 +248,18 @@ fn lsn_on_disk(page: PageId, stored: &PageBytes) -> Lsn {
     if is_sound { header.lsn() } else { Lsn::default() }
 }
 
-/// A page on its way to the end of the log.
+/// A page being recovered.
 struct Making {
     id: PageId,
     /// Its LSN as stored; zero if it cannot be read.
     stored_lsn: Lsn,
-    /// The page so far; a reason why not, which a FORMAT_PAGE may still mend.
+    /// The page so far, or the reason why there is none; a FORMAT_PAGE record may still create it.
     page: Result<WorkingPage, Misfit>,
-    /// A record did not fit: nothing mends that.
+    /// Set if a record did not fit; nothing can repair that.
     misfit: Option<Misfit>,
     work: PageWork,
     has_bulk: bool,
-    /// A bulk operation may have filled it, without a record of its rows.
+    /// Whether a bulk operation may have filled the page, without a record of its rows.
     is_bulk: bool,
 }
 
@@ -265,7 +267,7 @@ impl Making {
     fn new(source: &dyn PageSource, id: PageId, analysis: &Analysis) -> Self {
         let has_bulk = analysis.has_bulk;
         let stored = if source.contains(id) { source.read_page(id) } else { None };
-        // After a backup its files may have grown.
+        // The files may have grown after the backup.
         let is_new = analysis.is_restore && source.file(id.file).is_some_and(|file| id.page >= file.pages);
         let stored_lsn = stored.as_ref().map(|stored| lsn_on_disk(id, stored)).unwrap_or_default();
         let (page, misfit) = match stored {
@@ -276,7 +278,7 @@ impl Making {
         Self { id, stored_lsn, page, misfit, work: PageWork::default(), has_bulk, is_bulk: false }
     }
 
-    /// Applies a record, if the page does not have it yet; whether it lacked it.
+    /// Applies a record unless the page has it already. Returns whether the page lacked it.
     fn redo(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> bool {
         if self.stored_lsn >= lsn || self.page.as_ref().is_ok_and(|page| page.lsn() >= lsn) {
             return false;
@@ -307,7 +309,7 @@ impl Making {
         Ok(())
     }
 
-    /// All records were applied.
+    /// Must be called after the last record to redo.
     fn end_redo(&mut self) {
         let lacks_rows = self.is_bulk && self.page.as_ref().is_ok_and(WorkingPage::is_empty);
         if self.misfit.is_none() && lacks_rows {
@@ -315,7 +317,7 @@ impl Making {
         }
     }
 
-    /// Takes back what a transaction did that had not ended; the latest comes first.
+    /// Undoes a change of an open transaction; the latest change must come first.
     fn take_back(&mut self, undo: &[u8]) {
         if self.misfit.is_none()
             && let Ok(page) = &mut self.page
@@ -325,7 +327,7 @@ impl Making {
         }
     }
 
-    /// Lays the page out.
+    /// Builds the page from its rows.
     fn finish(self) -> Result<Box<PageBytes>, Misfit> {
         match self.misfit {
             Some(misfit) => Err(misfit),
@@ -355,7 +357,7 @@ pub(crate) fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Mis
     WorkingPage::load(&bytes)
 }
 
-/// Whether a page is allocated after recovery, by its PFS page; one that no PFS page can be read for counts as such.
+/// Whether a page is allocated after recovery, according to its PFS page; also true if the PFS page cannot be read.
 fn is_allocated(source: &dyn PageSource, store: &PageStore, page: PageId) -> bool {
     let byte = pfs_byte(source, store, page).and_then(|(_, bytes, at)| bytes.get(at).copied());
     byte.is_none_or(|byte| PfsByte(byte).is_allocated())

@@ -1,9 +1,10 @@
-//! A database as recovery would leave it: its files as they are, with the pages that its log changes made in memory.
+//! A database as recovery would leave it: its files, with the pages that its log changes recovered in memory.
 //!
-//! [`Analysis::new`] reads the log from where recovery starts and says whether it belongs and what it would do;
-//! [`Recovery::new`] makes the pages: redo by the links of page LSNs, then the transactions that had not ended are taken
-//! back. [`RecoveredPages`] shows the result as a [`source::PageSource`], so that checks see the recovered database and know
-//! nothing of the log. Nothing is written to the files. docs/format/log.md has the facts.
+//! [`Analysis::new`] reads the log from the start of recovery on, and finds out whether it belongs to the database and
+//! what it would change; [`Recovery::new`] recovers the pages: redo by the links of page LSNs, then undo of the
+//! transactions that were open at the end. [`RecoveredPages`] shows the result as a [`source::PageSource`], so that
+//! checks see the recovered database without knowing about the log. Nothing is written to the files. docs/format/log.md
+//! has the facts.
 
 #![warn(clippy::indexing_slicing)]
 

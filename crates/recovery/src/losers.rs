@@ -1,4 +1,4 @@
-//! Transactions that had not ended where the log does: what they did, and where their rows went since.
+//! Transactions that were open at the end of the log: their changes, and where later records moved their rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -18,17 +18,18 @@ use crate::undo::Undo;
 
 /// Memory for a record, with its entry in the list of its page, which may be half full.
 const RECORD_BYTES: usize = size_of::<LoserRecord>() + 2 * size_of::<u32>();
-/// Memory for the list of a page, and for what is kept of a page split.
+/// Memory for the list of a page, and for the data of a page split.
 const PAGE_BYTES: usize = 100;
-/// Records of a page split between the rows that it moves and the DELETE_SPLIT that drops them; there are a few.
+/// Maximum number of records of a page split between the rows that it moves and the DELETE_SPLIT that drops them; real
+/// splits have a few.
 const MAX_SPLIT_RECORDS: usize = 100;
 
-/// What a record of a transaction that had not ended does.
+/// The effect of a record of an open transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deed {
     /// Begins the transaction.
     Begin,
-    /// Takes back another record, or changes nothing that is to be taken back.
+    /// Undoes another record, or changes nothing that must be undone.
     Nothing,
     /// Inserts this number of rows.
     Insert(u16),
@@ -40,31 +41,31 @@ enum Deed {
     Unknown,
 }
 
-/// A record of a transaction that had not ended.
+/// A record of an open transaction.
 #[derive(Clone, Copy, Debug)]
 struct LoserRecord {
     lsn: Lsn,
     transaction: TransactionId,
     previous: Lsn,
-    /// The page that it changes; none for records that change none.
+    /// The page that it changes, if any.
     page: Option<PageId>,
-    /// Where its row is at the end of the log; `None` if it is nowhere.
+    /// Where its row is at the end of the log; `None` if the row no longer exists.
     row: Option<(PageId, u16)>,
     deed: Deed,
-    /// On a page of a heap or of LOBs.
+    /// Whether the page belongs to a heap or holds LOBs.
     is_heap: bool,
-    /// It is to be taken back.
+    /// Whether the record must be undone.
     is_undone: bool,
 }
 
-/// Records in order of their LSNs, in pieces that are never copied as they grow.
+/// Records in order of their LSNs, in chunks that are not copied when the list grows.
 #[derive(Default)]
 struct Records(Vec<Vec<LoserRecord>>);
 
 impl Records {
     const PIECE: usize = 1 << 14;
 
-    /// Adds a record that is newer than all others; its position.
+    /// Adds a record that is newer than all others; returns its position.
     fn push(&mut self, record: LoserRecord) -> u32 {
         if self.0.last().is_none_or(|piece| piece.len() == Self::PIECE) {
             self.0.push(Vec::with_capacity(Self::PIECE));
@@ -101,24 +102,25 @@ impl Records {
     }
 }
 
-/// Follows what transactions that had not ended did, and where their rows went.
+/// Tracks the changes of open transactions, and where their rows were moved.
 pub(crate) struct Losers<'a> {
     losers: &'a BTreeMap<TransactionId, Loser>,
     records: Records,
-    /// Positions of records whose rows are on a page.
+    /// Positions of records, by the page that holds their row.
     on_page: HashMap<PageId, Vec<u32>, RandomState>,
-    /// Where each transaction inserted rows last: the receiver of a split.
+    /// Where each transaction last inserted rows: the receiver of a split.
     inserted: HashMap<TransactionId, (PageId, u16, u16), RandomState>,
-    /// The INSERT_ROWS with the rows of each DELETE_SPLIT that is to be taken back.
+    /// The INSERT_ROWS with the rows of each DELETE_SPLIT that must be undone.
     moved_by: BTreeMap<Lsn, Lsn>,
-    /// The last record of each, and those of which a record does not name the one before it: what it passes over would stay.
+    /// The last record of each transaction, and the transactions with a record that does not name the previous one:
+    /// undo would skip records between them.
     last: BTreeMap<TransactionId, Lsn>,
     broken: BTreeSet<TransactionId>,
-    /// Memory that it may use.
+    /// Bytes of memory that may be used.
     memory_bytes: usize,
-    /// Memory that it needs; beyond what it may use, it only counts.
+    /// Bytes of memory that are needed; beyond `memory_bytes`, they are only counted.
     pub(crate) needed_bytes: usize,
-    /// Rows that were moved along so far.
+    /// Number of rows that were moved along so far.
     pub(crate) steps: u64,
 }
 
@@ -138,7 +140,7 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Notes a record of the log; they come in order.
+    /// Adds a record of the log; records must come in order.
     pub(crate) fn record(&mut self, lsn: Lsn, record: &LogRecord<'_>) {
         if self.losers.is_empty() {
             return;
@@ -148,7 +150,7 @@ impl<'a> Losers<'a> {
             self.inserted.remove(&id);
         }
         let loser = self.losers.get(&id);
-        // What is taken back as a whole moves no rows in the end.
+        // A transaction that is undone as a whole moves no rows in the end.
         if loser.is_none_or(|loser| !loser.is_structural) {
             self.follow(record, id);
         }
@@ -163,7 +165,7 @@ impl<'a> Losers<'a> {
         }
         self.needed_bytes += RECORD_BYTES;
         if self.needed_bytes > self.memory_bytes {
-            // It will be refused, with the memory that all records need.
+            // Recovery will be refused, naming the memory that all records need.
             (self.records, self.on_page) = Default::default();
             return;
         }
@@ -185,7 +187,7 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Moves rows along with what a record does to their page.
+    /// Tracks how a record moves the rows of its page.
     fn follow(&mut self, record: &LogRecord<'_>, id: TransactionId) {
         let Some(place) = record.on_page() else { return };
         let operation = record.operation();
@@ -241,7 +243,7 @@ impl<'a> Losers<'a> {
                     }),
                 };
             }
-            // In the same order as they were found in.
+            // `moved` has the same order as `positions`.
             let mut gone = moved.iter().map(|(position, _)| *position).peekable();
             positions.retain(|position| gone.next_if_eq(position).is_none());
         }
@@ -252,13 +254,13 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Pages of heaps and LOBs that transactions changed which had not ended.
+    /// Pages of heaps and LOBs that open transactions changed.
     pub(crate) fn heap_pages(&self) -> BTreeSet<PageId> {
         let heap = self.records.iter().filter(|record| record.is_heap);
         heap.filter_map(|record| Some(record.row?.0)).collect()
     }
 
-    /// Decides what is to be taken back. Pages of which something cannot be taken back are in `applied`.
+    /// Decides which records are undone. Adds pages with changes that cannot be undone to `applied`.
     pub(crate) fn plan(&mut self, has_version_store: bool, applied: &mut Applied) {
         let mut failed: BTreeMap<PageId, Misfit> = BTreeMap::new();
         let mut left: BTreeMap<TransactionId, Misfit> = BTreeMap::new();
@@ -299,20 +301,20 @@ impl<'a> Losers<'a> {
         applied.not_recovered = failed.into_iter().map(|(page, why)| NotRecovered { page, why }).collect();
     }
 
-    /// Whether the records of a transaction lead from the last to its begin.
+    /// Whether the records of a transaction lead back from the last one to its start.
     fn has_whole_chain(&self, loser: &Loser) -> bool {
         let mut at = loser.last;
         loop {
             match self.records.get(at) {
                 Some(record) if record.deed == Deed::Begin => return true,
-                // It leads towards the begin, and so to an end.
+                // Each step leads further back, so the loop ends.
                 Some(record) if record.previous < at && loser.has_begin => at = record.previous,
                 _ => return false,
             }
         }
     }
 
-    /// Marks a record that is to be taken back; the page that is not as it should be if it cannot be.
+    /// Marks a record to be undone. Fails with the page that then stays unrecovered, if any.
     fn mark(&mut self, record: &LoserRecord, loser: &Loser) -> Result<(), Option<PageId>> {
         match record.deed {
             Deed::Begin | Deed::Nothing => return Ok(()),
@@ -333,15 +335,15 @@ impl<'a> Losers<'a> {
         Ok(())
     }
 
-    /// The INSERT_ROWS with the rows that a DELETE_SPLIT dropped: one of the same transaction before it.
+    /// The INSERT_ROWS with the rows that a DELETE_SPLIT dropped: an earlier one of the same transaction.
     fn moved_by(&self, split: &LoserRecord, rows: u16) -> Option<Lsn> {
         let earlier = std::iter::successors(Some(split), |record| self.records.get(record.previous));
         let mut earlier = earlier.take(MAX_SPLIT_RECORDS);
         earlier.find(|record| record.deed == Deed::Insert(rows)).map(|record| record.lsn)
     }
 
-    /// Reads the log once more and gives `store` what is to be taken back, by page, the latest first. A page is taken back
-    /// whole or not at all: those of `failed` are left out.
+    /// Reads the log once more and adds the changes to undo to `store`, by page, the latest first. A page is undone
+    /// completely or not at all: pages in `failed` are left out.
     pub(crate) fn collect(
         &self,
         log: &Log,
@@ -386,7 +388,7 @@ impl<'a> Losers<'a> {
     }
 }
 
-/// A key that orders records from the latest to the first.
+/// A key that orders records from the latest to the earliest.
 fn latest_first(lsn: Lsn) -> Lsn {
     Lsn { vlf: !lsn.vlf, block: !lsn.block, slot: !lsn.slot }
 }

@@ -1,27 +1,28 @@
 //! Why a page cannot be recovered.
 
-/// Why a record cannot be applied to a page, or taken back from it.
+/// Why a record cannot be applied to a page or undone on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Misfit {
-    /// The page is not sound, and no record makes it anew.
+    /// The page is damaged, and no record formats it anew.
     PageDamaged,
     /// The page cannot be read, or is beyond the end of its file.
     NotThere,
     /// The record does not have the form of its operation, or the operation is not understood.
     RecordUnknown,
-    /// The page is of an earlier or later moment than the record says: the log is another one, or a write was lost.
+    /// The LSN of the page is earlier or later than the record expects: the log belongs to another copy, or a write was
+    /// lost.
     OtherMoment,
-    /// The row that the record is about is not where it must be, or is not the row.
+    /// The row that the record changes is not in its place, or is another row.
     RowMissing,
-    /// The rows do not fit on the page any more.
+    /// The rows no longer fit on the page.
     TooFull,
-    /// Rows are compressed.
+    /// The rows are compressed.
     Compressed,
     /// A bulk operation filled the page, and the log does not have its rows.
     BulkRows,
     /// A transaction over several databases changed the page, and another database decides whether it was committed.
     InDoubt,
-    /// A transaction that had not ended changed the page, and row versions say what is left of it (accelerated database
+    /// An open transaction changed the page, and row versions decide which of its changes remain (accelerated database
     /// recovery).
     Versions,
 }

@@ -10,10 +10,10 @@ use crate::apply::Recovery;
 use crate::misfit::Misfit;
 use crate::store::{PageWork, Stored};
 
-/// The allocation map of the primary file.
+/// The first GAM page of the primary file.
 const FIRST_GAM: PageId = PageId::new(1, 2);
 
-/// The pages of a database as recovery would leave them: those that it makes, and all others from the files.
+/// The pages of a database as recovery would leave them: recovered pages, and all others from the files.
 pub struct RecoveredPages<'s> {
     source: &'s dyn PageSource,
     recovery: Recovery,
@@ -32,7 +32,7 @@ impl<'s> RecoveredPages<'s> {
             {
                 file.header_pages = Some(header.size_pages());
             }
-            // A file that grew after the backup ends where its header says, and close to its last page.
+            // A file that grew after the backup ends where its header says, near its last recovered page.
             if let Some(last) = recovery.store.last_of(file.file_id).filter(|last| *last >= file.pages) {
                 let limit = (last / PFS_PAGES + 1).saturating_mul(PFS_PAGES);
                 file.pages = file.header_pages.unwrap_or(0).clamp(last.saturating_add(1), limit);
@@ -43,7 +43,8 @@ impl<'s> RecoveredPages<'s> {
         let damaged = applied.not_recovered.iter().filter(|entry| entry.why == Misfit::PageDamaged);
         let damaged = damaged.map(|entry| entry.page).collect();
         if applied.transactions_not_undone > 0 {
-            // Which extents such a transaction had is not known: anything may depend on the first GAM page.
+            // The extents of such a transaction are unknown: marking the first GAM page as in flight makes all
+            // allocation uncertain.
             in_flight.push(FIRST_GAM);
             in_flight.sort_unstable();
             in_flight.dedup();
@@ -51,24 +52,24 @@ impl<'s> RecoveredPages<'s> {
         Self { source, recovery, files, in_flight, damaged }
     }
 
-    /// What was done.
+    /// The recovery.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// What was done, to keep less of it in memory.
+    /// The recovery, for [`Recovery::keep_at_most`].
     pub fn recovery_mut(&mut self) -> &mut Recovery {
         &mut self.recovery
     }
 
-    /// What was done to a page; `None` if it is as it is in the files.
+    /// The work done on a page; `None` if it is unchanged from the files.
     pub fn work(&self, page: PageId) -> Option<PageWork> {
         self.recovery.store.work(page)
     }
 }
 
 impl RecoveredPages<'_> {
-    /// Pages as they are in the source; those by which a file grew are zeros.
+    /// Reads pages as stored in the source; pages by which a file grew are zeros.
     fn read_stored(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let pages_of = |files: &[DataFile]| {
             files.iter().find(|file| file.file_id == first.file).map_or(0, |file| file.pages.saturating_sub(first.page))

@@ -1,7 +1,7 @@
-//! A page in the making: header and rows by slot, changed record by record, laid out again at the end.
+//! A page being recovered: header and rows by slot, changed record by record, and laid out at the end.
 //!
-//! The log does not say where on its page a row lies: a page whose rows changed in number or size is laid out anew, on other
-//! pages they keep their places. Pages of allocation maps are never laid out anew.
+//! The log does not give the offset of a row on its page. A page whose rows changed in number or size is laid out anew;
+//! on other pages the rows keep their places. Pages of allocation maps are never laid out anew.
 
 use format::allocation::INTERVAL_PAGES;
 use format::fields::{Structure, offset};
@@ -15,50 +15,50 @@ use format::{Lsn, Page, PageBytes, PageId, PageType};
 use crate::layout::{FRAGMENT_LENGTH, has_rows, is_same_row, logged_length, pointer, row_length, row_of_image};
 use crate::misfit::Misfit;
 
-/// Where the page header has a field.
+/// Offset of a field in the page header.
 const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::PageHeader, name, bytes)
 }
 
 /// The type of a record, in its first byte.
 const KIND_MASK: u8 = 0b1110;
-/// The types of rows of data pages and of index pages, and of the ghosts that they become.
+/// Types of rows on data pages and on index pages, each with the type of its ghost.
 const GHOSTS: [(u8, u8); 2] = [(0, 6 << 1), (3 << 1, 5 << 1)];
 /// Contexts of heaps and LOB pages, whose rows keep their slots.
 pub(crate) const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
-/// How the two records of an IAM page begin, and their lengths (docs/format/log.md#changes).
+/// The first bytes of the two records of an IAM page, and their lengths (docs/format/log.md#changes).
 const IAM_HEADER_RECORD: [u8; 4] = [0, 0, 0x5E, 0];
 const IAM_BITMAP_RECORD: [u8; 4] = [0, 0, 0x38, 0x1F];
 const IAM_HEADER_BYTES: usize = 94;
 const IAM_BITMAP_BYTES: usize = 7992;
-/// Where the header record of an IAM page names the first page of its interval.
+/// Offset in the header record of an IAM page of the first page of its interval.
 const IAM_START_AT: usize = 40;
-/// What a new heap or LOB row takes at least: room for a forwarding stub.
+/// Minimum length of a new heap or LOB row: enough for a forwarding stub.
 const MIN_HEAP_ROW_BYTES: usize = 9;
 
-/// A page whose records are being applied or taken back.
+/// A page on which records are being applied or undone.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkingPage {
     bytes: Box<PageBytes>,
     rows: Vec<Option<Row>>,
-    /// Rows are no longer where they were.
+    /// Whether rows have left their original places.
     is_moved: bool,
-    /// The length of the fixed part of index rows may have changed.
+    /// Whether the length of the fixed part of index rows may have changed.
     is_header_changed: bool,
 }
 
-/// A row: on the page, until it gets longer or shorter or was not there before.
+/// A row: stored on the page until its length changes, or on its own if it is new.
 #[derive(Clone, Debug)]
 struct Row {
-    /// Where it lies on the page.
+    /// Its offset on the page.
     offset: u16,
-    /// How long it is there.
+    /// Its length on the page.
     length: u16,
     /// Its bytes, if they are not on the page.
     own: Option<Vec<u8>>,
-    /// It may claim another length than before.
+    /// Whether it may claim another length than before.
     is_changed: bool,
-    /// What is there is no row: it stays as it is, and where it is.
+    /// Whether the bytes there are not a valid row: they then stay unchanged, in their place.
     is_damaged: bool,
 }
 
@@ -110,7 +110,7 @@ impl WorkingPage {
         Ok(Self { bytes: Box::new(*bytes), rows, is_moved: false, is_header_changed: false })
     }
 
-    /// The page that a FORMAT_PAGE makes.
+    /// The page that a FORMAT_PAGE record creates.
     pub(crate) fn format(id: PageId, unit: (u16, u32), new: &NewPage<'_>) -> Result<Self, Misfit> {
         if !new.start.is_empty() {
             return Self::of_image(id, new);
@@ -154,7 +154,7 @@ impl WorkingPage {
         Ok(this)
     }
 
-    /// The page with its rows, as the record has it.
+    /// A page whose image, rows included, is in the record.
     fn of_image(id: PageId, new: &NewPage<'_>) -> Result<Self, Misfit> {
         let mut bytes = Box::new([0; PAGE_BYTES]);
         let gap = PAGE_BYTES.checked_sub(new.start.len() + new.end.len()).ok_or(Misfit::RecordUnknown)?;
@@ -171,7 +171,7 @@ impl WorkingPage {
         Page::new(&self.bytes)
     }
 
-    /// Whether it is a page of rows without any.
+    /// Whether it is a page for rows that has none.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && has_rows(self.page().header().kind())
     }
@@ -206,7 +206,7 @@ impl WorkingPage {
         row.filter(|row| !row.is_damaged).map(|row| row.bytes(&self.bytes)).ok_or(Misfit::RowMissing)
     }
 
-    /// The row in a slot, to be changed in its place.
+    /// The row in a slot, to be changed in place.
     fn row_in_place(&mut self, slot: u16) -> Result<&mut [u8], Misfit> {
         let row = self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut);
         let row = row.filter(|row| !row.is_damaged).ok_or(Misfit::RowMissing)?;
@@ -218,7 +218,7 @@ impl WorkingPage {
         }
     }
 
-    /// Gives the row in a slot other bytes.
+    /// Replaces the bytes of the row in a slot.
     fn set_row(&mut self, slot: u16, bytes: Vec<u8>) -> Result<(), Misfit> {
         let old = self.row_in_place(slot)?;
         if old.len() == bytes.len() {
@@ -231,7 +231,7 @@ impl WorkingPage {
         Ok(())
     }
 
-    /// Whether the row in the slot is the one that a record has the image of.
+    /// Whether the row in the slot equals the image in a record.
     fn has_row(&self, slot: u16, image: &[u8]) -> bool {
         self.row(slot).is_ok_and(|row| is_same_row(self.page(), row, image))
     }
@@ -263,8 +263,8 @@ impl WorkingPage {
         }
     }
 
-    /// Takes a change back. `moved` are the rows that a DELETE_SPLIT dropped. `as_a_whole` takes rows away that were
-    /// inserted into an index, as part of a change of structure; otherwise they become ghosts, as the engine leaves them.
+    /// Undoes a change. `moved` are the rows that a DELETE_SPLIT dropped. With `as_a_whole`, for a change of structure,
+    /// rows inserted into an index are removed; otherwise they become ghosts, as the engine leaves them.
     pub(crate) fn undo(
         &mut self,
         slot: u16,
@@ -349,7 +349,7 @@ impl WorkingPage {
         self.change_type(slot, |row| GHOSTS.iter().find(|(live, _)| *live == row).map(|(_, ghost)| *ghost))
     }
 
-    /// Makes a ghost a row again.
+    /// Turns a ghost back into a row.
     pub(crate) fn revive(&mut self, slot: u16) -> Result<(), Misfit> {
         self.change_type(slot, |row| GHOSTS.iter().find(|(_, ghost)| *ghost == row).map(|(live, _)| *live))
     }
@@ -360,19 +360,19 @@ impl WorkingPage {
         Ok(())
     }
 
-    /// Puts a row back that was removed, as a ghost if it was one.
+    /// Puts a removed row back, as a ghost if it was one.
     pub(crate) fn put_back(&mut self, slot: u16, context: u8, image: &[u8], is_ghost: bool) -> Result<(), Misfit> {
         self.insert(slot, &[image], context)?;
         if is_ghost { self.mark_ghost(slot) } else { Ok(()) }
     }
 
-    /// Gives the ghost in the slot these bytes.
+    /// Replaces the bytes of the ghost in the slot.
     pub(crate) fn replace_ghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
         self.unghost(slot, image)?;
         self.mark_ghost(slot)
     }
 
-    /// Whether the row in the slot has these counters.
+    /// Whether the row in the slot has these counter values.
     pub(crate) fn has_counters(&self, slot: u16, counters: &[(u32, i64, u32)]) -> bool {
         let Ok(row) = self.row(slot) else { return false };
         counters.iter().all(|(offset, value, length)| {
@@ -381,7 +381,7 @@ impl WorkingPage {
         })
     }
 
-    /// Puts a row over the ghost in the slot.
+    /// Replaces the ghost in the slot by a row.
     fn unghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
         if !self.row(slot)?.first().is_some_and(|status| RecordKind::of(*status).is_ghost()) {
             return Err(Misfit::RowMissing);
@@ -395,7 +395,7 @@ impl WorkingPage {
             return self.take_back_bits(slot, pieces);
         }
         let is_lob = matches!(kind, Some(PageType::TextMix | PageType::TextTree));
-        // Bytes that others of the same number replace, as most changes are.
+        // A piece replaced by the same number of bytes, as in most changes.
         if let [piece] = pieces
             && self.replace_in_place(slot, piece, forward)?
         {
@@ -404,11 +404,11 @@ impl WorkingPage {
         let mut row = self.row(slot)?.to_vec();
         let logged = logged_length(self.page(), &row);
         let length = row.len();
-        // From the last to the first, so that offsets hold.
+        // From the last to the first, so that offsets stay valid.
         for piece in pieces.iter().rev() {
             let (at, gone, put) = replacement(piece, forward)?;
             let end = at + gone;
-            // It may reach into the version tag, which is not logged.
+            // The piece may reach into the version tag, which is not logged.
             if end > row.len() && end <= row.len() + VERSION_TAG_BYTES {
                 row.resize(end, 0);
             }
@@ -425,7 +425,7 @@ impl WorkingPage {
         self.set_row(slot, row)
     }
 
-    /// Replaces bytes by as many others; whether they are.
+    /// Replaces bytes by the same number of others; returns `false` if the numbers differ.
     fn replace_in_place(&mut self, slot: u16, piece: &Piece<'_>, forward: bool) -> Result<bool, Misfit> {
         let (at, gone, put) = replacement(piece, forward)?;
         let row = self.row(slot)?;
@@ -438,7 +438,7 @@ impl WorkingPage {
         Ok(true)
     }
 
-    /// Takes back the bits of a map that pieces changed: others may have changed others of the same bytes since.
+    /// Undoes the bits of a map that pieces changed: later records may have changed other bits of the same bytes.
     fn take_back_bits(&mut self, slot: u16, pieces: &[Piece<'_>]) -> Result<(), Misfit> {
         let row = self.row_in_place(slot)?;
         for piece in pieces {
@@ -482,7 +482,7 @@ impl WorkingPage {
     }
 
     fn replace_record(&mut self, slot: u16, new: &[u8]) -> Result<(), Misfit> {
-        // One that is not about a row is about the only one.
+        // A record that does not concern a row concerns the only one.
         let slot = if usize::from(slot) < self.rows.len() { slot } else { 0 };
         self.set_row(slot, new.to_vec())
     }
@@ -500,13 +500,13 @@ impl WorkingPage {
             self.put(const { at("m_ghostRecCnt", 2) }, &ghosts.to_le_bytes());
         }
         if self.is_moved {
-            // How long a row is that is damaged, nobody knows.
+            // The length of a damaged row is unknown.
             if self.rows.iter().flatten().any(|row| row.is_damaged) {
                 return Err(Misfit::PageDamaged);
             }
             self.lay_out()?;
         }
-        // The structure change that the page was part of is over.
+        // The change of structure that the page was part of has ended.
         let flags = self.page().header().flags.get();
         let flags = flags & !(page_flags::IN_SYSXACT | page_flags::TORN_BITS) | page_flags::CHECKSUM;
         self.put(const { at("m_flagBits", 2) }, &flags.to_le_bytes());
@@ -514,7 +514,7 @@ impl WorkingPage {
         Ok(self.bytes)
     }
 
-    /// Gives each row that was changed the length that its own bytes claim.
+    /// Sets the length of each changed row to the length that its own bytes claim.
     fn settle_rows(&mut self) -> Result<(), Misfit> {
         let all = self.is_header_changed;
         for slot in 0..self.rows.len() {
@@ -570,7 +570,7 @@ impl WorkingPage {
     }
 }
 
-/// Where a piece goes, how many bytes it replaces, and by what.
+/// Where a piece goes, how many bytes it replaces, and the bytes that replace them.
 fn replacement<'p>(piece: &Piece<'p>, forward: bool) -> Result<(usize, usize, &'p [u8]), Misfit> {
     let (at, gone, put) = match forward {
         true => (piece.old_offset, usize::from(piece.old_length), piece.after),
@@ -582,7 +582,7 @@ fn replacement<'p>(piece: &Piece<'p>, forward: bool) -> Result<(usize, usize, &'
     Ok((at.into(), gone, put))
 }
 
-/// Whether bytes of a row are those that a piece wrote, as far as they are logged: up to the version tag.
+/// Whether bytes of a row are those that a piece wrote, compared up to the version tag, which is not logged.
 fn is_as_logged(place: &[u8], piece: &Piece<'_>, at: usize, logged: usize) -> bool {
     let compared = logged.saturating_sub(at).min(place.len());
     place.get(..compared) == piece.after.get(..compared)
@@ -604,7 +604,7 @@ mod tests {
         WorkingPage::load(&page.finish().unwrap()).unwrap()
     }
 
-    /// A row of a table with one column of four bytes and a version tag.
+    /// A row of a table with one column of four bytes, and a version tag.
     const TAGGED: [u8; 11] = [0x50, 0, 8, 0, 9, 9, 9, 9, 1, 0, 0];
 
     #[test]
@@ -617,7 +617,7 @@ mod tests {
             true,
         )
         .unwrap();
-        // The column count, the NULL bitmap and two bytes of the tag: logged as they were then.
+        // The column count, the NULL bitmap and two bytes of the tag, as logged then.
         let piece = Piece {
             old_offset: 8,
             new_offset: 8,
@@ -627,7 +627,7 @@ mod tests {
         };
         page.undo(0, 2, &Change::ModifyRow(piece), &[], false).unwrap();
         assert_eq!(page.row(0).unwrap()[8..11], [1, 0, 1]);
-        // What is not of the tag must be there.
+        // Bytes outside the tag must match.
         let other = Piece { after: &[1, 0, 0, 0xEE, 0xEE], ..piece };
         assert_eq!(page.undo(0, 2, &Change::ModifyRow(other), &[], false), Err(Misfit::RowMissing));
     }
@@ -638,7 +638,7 @@ mod tests {
         let row = [0x10, 0, 8, 0, 1, 2, 3, 4, 1, 0, 0];
         page.redo(1, 2, &Change::Insert { images: vec![&row], over_ghost: false }).unwrap();
         let mut bytes = page.finish().unwrap();
-        // The row in slot 0 claims to end after the page.
+        // The row in slot 0 claims to end beyond the page.
         bytes[HEADER_BYTES + 2..HEADER_BYTES + 4].copy_from_slice(&9000u16.to_le_bytes());
         let piece = Piece { old_offset: 4, new_offset: 4, old_length: 1, before: &[1], after: &[7] };
         let mut page = WorkingPage::load(&bytes).unwrap();

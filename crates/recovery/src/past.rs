@@ -1,5 +1,5 @@
-//! Pages as they were: records taken back one by one, whatever their transaction, newest first
-//! (docs/format/log.md#redo). It needs what is on the page and what earlier records say; where both are silent, it ends.
+//! Earlier states of pages: records are undone one by one, whatever their transaction, newest first
+//! (docs/format/log.md#redo). The old bytes come from the page and from earlier records; if neither has them, undo stops.
 
 use format::log::LogRecord;
 use format::log::change::Change;
@@ -10,32 +10,33 @@ use crate::apply::on_disk;
 use crate::misfit::Misfit;
 use crate::page::{KEEPS_SLOTS, WorkingPage};
 
-/// A page on its way back.
+/// A page being taken back to earlier states.
 #[derive(Clone, Debug)]
 pub struct PastPage {
-    /// `None` before the page was made.
+    /// `None` before the page was formatted.
     page: Option<WorkingPage>,
 }
 
 impl PastPage {
-    /// The page as it is stored.
+    /// Starts with the page as stored.
     ///
     /// # Errors
-    /// [`Misfit`]: it is damaged, compressed or encrypted.
+    /// [`Misfit`] if it is damaged, compressed or encrypted.
     pub fn new(id: PageId, stored: &PageBytes) -> Result<Self, Misfit> {
         Ok(Self { page: Some(on_disk(id, stored)?) })
     }
 
-    /// Its LSN; zero before the page was made.
+    /// LSN of the page; zero before the page was formatted.
     pub fn lsn(&self) -> Lsn {
         self.page.as_ref().map(WorkingPage::lsn).unwrap_or_default()
     }
 
-    /// Takes back the last record of the page. `earlier` are the records of the page before it, oldest first; `moved` are the
+    /// Undoes the last record of the page. `earlier` are the earlier records of the page, oldest first; `moved` are the
     /// rows that a DELETE_SPLIT moved, from the INSERT_ROWS before it.
     ///
     /// # Errors
-    /// [`Misfit`]: what the record did is not on the page, or what was before is not known. The page is of no use then.
+    /// [`Misfit`] if the record's change is not on the page, or the state before it is unknown. The page is then
+    /// unusable.
     pub fn take_back(
         &mut self,
         lsn: Lsn,
@@ -67,7 +68,7 @@ impl PastPage {
                 if !page.has_counters(slot, counters) {
                     return Err(Misfit::RowMissing);
                 }
-                // None before it: no record needs what they were.
+                // No earlier values: no record needs them.
                 if let Some(before) = counters_before(earlier, slot, counters)? {
                     page.redo(slot, context, &Change::SetCounters(before))?;
                 }
@@ -78,16 +79,16 @@ impl PastPage {
         Ok(())
     }
 
-    /// The page, laid out and with a checksum; zeros before it was made.
+    /// The page, laid out and with a checksum; zeros before it was formatted.
     ///
     /// # Errors
-    /// [`Misfit`]: its rows do not fit, or are none.
+    /// [`Misfit`] if its rows do not fit, or are invalid.
     pub fn finish(self) -> Result<Box<PageBytes>, Misfit> {
         self.page.map_or_else(|| Ok(Box::new([0; PAGE_BYTES])), WorkingPage::finish)
     }
 }
 
-/// The number of a row's slot before a record, going back; `None` if the record brought the row.
+/// The slot that a row had before a record; `None` if the record inserted the row.
 fn slot_before(record: &LogRecord<'_>, change: &Change<'_>, slot: u16) -> Option<u16> {
     let at = record.on_page()?.slot;
     if KEEPS_SLOTS.contains(&record.context()) {
@@ -104,18 +105,18 @@ fn slot_before(record: &LogRecord<'_>, change: &Change<'_>, slot: u16) -> Option
     }
 }
 
-/// The bytes of a row as these records left it; `None` if none of them has them.
+/// The bytes of a row as these records left it; `None` if none of them has its bytes.
 fn row_before<'a>(earlier: &[LogRecord<'a>], mut slot: u16) -> Result<Option<&'a [u8]>, Misfit> {
     for record in earlier.iter().rev() {
         let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
         match &change {
-            // The row may have come with the page.
+            // The row may have been in the image of the page.
             Change::Format(new) if !new.start.is_empty() => return Err(Misfit::RowMissing),
             Change::Format(_) => break,
             Change::Delete { marks_ghost: true, image } if place.slot == slot && !image.is_empty() => {
                 return Ok(Some(image));
             }
-            // Only a part of it is in the record.
+            // The record has only a part of the row.
             Change::ModifyRow(_) | Change::ModifyColumns(_) if place.slot == slot => return Err(Misfit::RowMissing),
             Change::Insert { images, .. } => {
                 if let Some(image) = slot.checked_sub(place.slot).and_then(|index| images.get(usize::from(index))) {
@@ -130,10 +131,11 @@ fn row_before<'a>(earlier: &[LogRecord<'a>], mut slot: u16) -> Result<Option<&'a
     Ok(None)
 }
 
-/// Counters as COUNT_DELTA has them: offset in the row, value, length.
+/// Counters in the form of COUNT_DELTA: offset in the row, value, length.
 type Counters = Vec<(u32, i64, u32)>;
 
-/// The counters of a row before a COUNT_DELTA: as the one before set them, or as the row came; `None` if there is neither.
+/// The counters of a row before a COUNT_DELTA: from the COUNT_DELTA before it, or from the inserted row; `None` if
+/// there is neither.
 fn counters_before(
     earlier: &[LogRecord<'_>],
     mut slot: u16,
@@ -142,11 +144,11 @@ fn counters_before(
     for record in earlier.iter().rev() {
         let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
         match &change {
-            // The row may have come with the page.
+            // The row may have been in the image of the page.
             Change::Format(new) if !new.start.is_empty() => return Err(Misfit::RowMissing),
             Change::Format(_) => break,
             Change::SetCounters(before) if place.slot == slot => return Ok(Some(before.clone())),
-            // It may have changed them too.
+            // The record may have changed the counters too.
             Change::ModifyRow(_) | Change::ModifyColumns(_) if place.slot == slot => return Err(Misfit::RowMissing),
             Change::Insert { images, .. } => {
                 if let Some(image) = slot.checked_sub(place.slot).and_then(|index| images.get(usize::from(index))) {
@@ -184,7 +186,7 @@ mod tests {
         (bytes[0x16], bytes[0x17]) = (operation, context);
         bytes[0x18..0x1E].copy_from_slice(&[100, 0, 0, 0, 1, 0]);
         bytes[0x1E..0x20].copy_from_slice(&slot.to_le_bytes());
-        // A rowset: one row each.
+        // A rowset: each element is one row.
         bytes[0x30] = 1;
         bytes.extend((elements.len() as u16).to_le_bytes());
         elements.iter().for_each(|element| bytes.extend((element.len() as u16).to_le_bytes()));
@@ -217,7 +219,7 @@ mod tests {
             record(DELETE, GHOST, 4, &[&row]),
             record(EXPUNGE, CLUSTERED, 0, &[]),
         ];
-        // In slot 3 now; a ghost in slot 4 before; that slot is of the image of its DELETE_ROWS.
+        // The row is in slot 3 now and was a ghost in slot 4 before; its DELETE_ROWS, for slot 4, has the image.
         assert_eq!(row_before_of(&records, 3), Ok(Some(row.to_vec())));
         assert_eq!(row_before_of(&records, 0), Ok(Some(other.to_vec())), "slot 1 before slot 0 was removed");
         assert_eq!(row_before_of(&records[..2], 4), Ok(Some(row.to_vec())));

@@ -1,50 +1,50 @@
-//! Bounds of a recovery.
+//! Limits of a recovery.
 
 use std::path::PathBuf;
 
-/// What part of a grant each use of memory has: a quarter for the table of pages, an eighth for the list of what is to be
-/// taken back, an eighth for records on their way to their pages, a quarter for pages, which stays in use.
+/// The parts of a grant: a quarter for the table of pages, an eighth for the list of changes to undo, an eighth for
+/// records waiting for their pages, a quarter for pages, which stays in use.
 pub(crate) const GRANT_PER_TABLE: u64 = 4;
 pub(crate) const GRANT_PER_UNDO: u64 = 8;
 const GRANT_PER_RECORDS: u64 = 16;
 const GRANT_PER_PAGES: u64 = 4;
-/// What each of them has at least.
+/// The minimum for each of these uses.
 const LEAST_BYTES: u64 = 512 << 10;
 
-/// Bounds of a recovery.
+/// Limits of a recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Memory in bytes; about a quarter of it stays in use afterwards.
+    /// Memory grant in bytes; about a quarter of it stays in use afterwards.
     pub grant_bytes: u64,
-    /// Folder for temporary files; the system's without one.
+    /// Folder for temporary files; the system's default if `None`.
     pub temp_dir: Option<PathBuf>,
-    /// The database has row versions of accelerated database recovery: they say what open transactions leave, so that these
-    /// are not taken back.
+    /// Whether the database has row versions of accelerated database recovery: these decide which changes of open
+    /// transactions remain, so such transactions are not undone.
     pub has_version_store: bool,
 }
 
 impl Settings {
-    /// For the table of pages, which recovery can do without.
+    /// Bytes for the table of pages, which recovery can do without.
     pub(crate) fn table_bytes(&self) -> u64 {
         self.grant_bytes / GRANT_PER_TABLE
     }
 
-    /// For the list of transactions that are open at a time.
+    /// Bytes for the list of transactions that are open at the same time.
     pub(crate) fn open_bytes(&self) -> u64 {
         self.part(GRANT_PER_TABLE)
     }
 
-    /// For the list of what is to be taken back.
+    /// Bytes for the list of changes to undo.
     pub(crate) fn undo_bytes(&self) -> usize {
         self.part(GRANT_PER_UNDO) as usize
     }
 
-    /// For records that are to be redone, and again for those that are to be taken back.
+    /// Bytes for records to redo, and the same again for records to undo.
     pub(crate) fn record_bytes(&self) -> usize {
         self.part(GRANT_PER_RECORDS) as usize
     }
 
-    /// For pages.
+    /// Bytes for pages.
     pub(crate) fn page_bytes(&self) -> usize {
         self.part(GRANT_PER_PAGES) as usize
     }

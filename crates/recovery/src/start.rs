@@ -1,4 +1,4 @@
-//! Where recovery starts, and whether a log is that of the data files.
+//! Finds where recovery starts, and whether a log belongs to the data files.
 
 use format::boot::Boot;
 use format::log::Operation;
@@ -13,18 +13,18 @@ use crate::analysis::{Refusal, readable};
 pub struct Start {
     /// The checkpoint that the boot page names.
     pub checkpoint: Lsn,
-    /// From where records are redone.
+    /// Records are redone from this LSN on.
     pub redo_from: Lsn,
-    /// From where the log is read: the oldest transaction that was open at the checkpoint may have begun earlier.
+    /// The log is read from this LSN on: the oldest transaction that was open at the checkpoint may have begun earlier.
     pub from: Lsn,
 }
 
 impl Start {
-    /// Asks whether the log belongs to the data files: their binding id is that of the log, and the checkpoint that the boot page
-    /// names is in it.
+    /// Verifies that the log belongs to the data files: both have the same binding ID, and the log contains the
+    /// checkpoint that the boot page names.
     ///
     /// # Errors
-    /// [`Refusal`]: it is of another database or of another moment, or it cannot be read.
+    /// [`Refusal`] if the log belongs to another database or another point in time, or cannot be read.
     pub fn of(source: &dyn PageSource, log: &Log) -> Result<Self, Refusal> {
         let binding = source.files().first().and_then(|file| file.binding_guid);
         if let (Some(binding), Some(file)) = (binding, log.files().first())
@@ -39,7 +39,7 @@ impl Start {
     }
 }
 
-/// Checkpoint and redo start that the boot page names.
+/// The checkpoint and the start of redo, from the boot page.
 fn start(source: &dyn PageSource) -> Option<(Lsn, Lsn)> {
     let bytes = readable(source, PageId::BOOT)?;
     let page = Page::new(&bytes);
@@ -47,7 +47,8 @@ fn start(source: &dyn PageSource) -> Option<(Lsn, Lsn)> {
     Some((boot.checkpoint_lsn(), boot.redo_lsn()))
 }
 
-/// The checkpoint must be a BEGIN_CKPT. A lower bound of where the oldest transaction that was open began.
+/// Requires that the checkpoint is a BEGIN_CKPT. Returns a lower bound for the start of the oldest transaction that was
+/// open.
 fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
     let Some(mut walk) = Walk::from(log, checkpoint) else { return Err(without_checkpoint(log, checkpoint)?) };
     let mut oldest = None;
@@ -79,7 +80,7 @@ fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
     if is_found { Ok(oldest) } else { Err(without_checkpoint(log, checkpoint)?) }
 }
 
-/// Why a checkpoint is not in the log: its place is damaged or cut off, or the log is of another moment.
+/// Why a checkpoint is not in the log: its place is damaged or cut off, or the log is from another point in time.
 fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
     if let Some(file) = log.files().iter().find(|file| file.is_cut()) {
         return Ok(Refusal::CutOff { at: file.bytes });
@@ -91,7 +92,7 @@ fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
     let mut is_first = true;
     while let Some(block) = walk.next_block()? {
         let first = block.first_lsn();
-        // A sound block is there, or covers the place: the log was written otherwise than the files know.
+        // A sound block is at that place or covers it: this log differs from the log that the files belong to.
         if (first.vlf, first.block) >= (checkpoint.vlf, checkpoint.block) {
             let is_lost = is_first && walk.lost_bytes() > 0 && first.block > checkpoint.block;
             return Ok(if is_lost { Refusal::CheckpointDamaged { checkpoint } } else { other_moment });

@@ -1,4 +1,4 @@
-//! Log records by page, however many: in memory up to a bound, beyond that in sorted runs in a temporary file.
+//! Any number of log records, sorted by page: in memory up to a limit, beyond it in sorted runs in a temporary file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,16 +10,16 @@ use format::bytes::u32_at;
 use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
 use source::read_fully_at;
 
-/// Bytes in front of each record in a run: its key, its length.
+/// Bytes before each record in a run: its key and its length.
 const HEAD_BYTES: usize = LENGTH_AT + 4;
 const LENGTH_AT: usize = size_of::<u128>();
-/// Pages in memory come in pieces of this size, and as much is written to the file at once.
+/// Pages in memory are stored in chunks of this size, which is also the number of bytes written to the file at once.
 const PIECE_BYTES: usize = 1 << 18;
-/// Written at once, and read at once of each run: less if there are many.
+/// Bytes written at once, and read at once per run: fewer if there are many runs.
 const BUFFER_BYTES: usize = 64 << 10;
 const LEAST_BUFFER_BYTES: usize = 4 << 10;
 
-/// Where a record belongs: pages in order, each page's records by LSN; in one number, which is compared at once.
+/// The sort key of a record: pages in order, each page's records by LSN; a single number, for fast comparisons.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key(u128);
 
@@ -39,17 +39,17 @@ impl Key {
     }
 }
 
-/// A record in memory: its key, where it starts, its length.
+/// A record in memory: its key, its offset, its length.
 type Placed = (Key, usize, u32);
 
-/// Collects records in any order and gives them back by page and LSN.
+/// Collects records in any order and returns them by page and LSN.
 pub(crate) struct RecordStore {
     directory: Option<PathBuf>,
     memory_bytes: usize,
     keys: Vec<Placed>,
     arena: Vec<u8>,
     file: Option<File>,
-    /// Where each run starts and ends.
+    /// Start and end of each run.
     runs: Vec<(u64, u64)>,
 }
 
@@ -93,7 +93,7 @@ impl RecordStore {
         Ok(())
     }
 
-    /// All records by page and LSN.
+    /// Returns all records by page and LSN.
     pub(crate) fn into_sorted(mut self) -> io::Result<SortedRecords> {
         self.keys.sort_unstable();
         let mut sorted = SortedRecords {
@@ -113,7 +113,7 @@ impl RecordStore {
     }
 }
 
-/// A temporary file that has no name.
+/// A temporary file without a name.
 pub(crate) fn temporary(directory: &Option<PathBuf>) -> io::Result<File> {
     match directory {
         Some(directory) => tempfile::tempfile_in(directory),
@@ -129,7 +129,8 @@ struct Run {
 }
 
 impl Run {
-    /// Bytes that are missing in the buffer for the head of the next record, or for the whole of it once its head is there.
+    /// Number of bytes missing in the buffer: for the head of the next record, or for the whole record once its head is
+    /// there.
     fn missing_bytes(&self) -> usize {
         let here = self.buffer.len().saturating_sub(self.start);
         let record_bytes = self.buffer.get(self.start..).and_then(|rest| u32_at(rest, LENGTH_AT));
@@ -139,16 +140,16 @@ impl Run {
 
 /// Records by page and LSN.
 pub(crate) struct SortedRecords {
-    /// Those in memory, the next one last.
+    /// The records in memory, the next one last.
     keys: Vec<Placed>,
     arena: Vec<u8>,
     file: Option<File>,
     runs: Vec<Run>,
     /// The next key of each run.
     heads: BinaryHeap<Reverse<(Key, usize)>>,
-    /// Read at once of each run.
+    /// Bytes read at once per run.
     read_bytes: usize,
-    /// The run whose record was given last: its next key is not known yet.
+    /// The run whose record was returned last: its next key has not been read.
     behind: Option<usize>,
 }
 
@@ -197,7 +198,7 @@ impl SortedRecords {
         Ok(Some((key.lsn(), run.buffer.get(start..start + length).unwrap_or_default())))
     }
 
-    /// Makes the next record of a run whole in its buffer, and its key known.
+    /// Reads the next record of a run into its buffer, and its key.
     fn advance(&mut self, index: usize) -> io::Result<()> {
         let (Some(run), Some(file)) = (self.runs.get_mut(index), &mut self.file) else { return Ok(()) };
         while run.missing_bytes() > 0 && run.at < run.end {
@@ -218,26 +219,26 @@ impl SortedRecords {
     }
 }
 
-/// What was done to a page.
+/// The work done on a page.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PageWork {
-    /// Records that it lacked and that were applied.
+    /// Number of records that it lacked and that were applied.
     pub redone: u32,
-    /// Changes of transactions that had not ended, taken back.
+    /// Number of undone changes of open transactions.
     pub undone: u32,
 }
 
-/// Whole pages by address: in memory up to a bound, beyond that in a temporary file.
+/// Whole pages by address: in memory up to a limit, beyond it in a temporary file.
 pub(crate) struct PageStore {
     directory: Option<PathBuf>,
     memory_bytes: usize,
     /// By address.
     pages: Vec<Stored>,
-    /// The first pages, in pieces that are never copied as they grow.
+    /// The first pages, in chunks that are not copied when the list grows.
     memory: Vec<Vec<u8>>,
-    /// The others.
+    /// The other pages.
     file: Option<File>,
-    /// Pages on their way to the file, and where they go.
+    /// Pages not written to the file yet, and their offset in it.
     waiting: Vec<u8>,
     waiting_at: u64,
 }
@@ -247,7 +248,7 @@ pub(crate) struct PageStore {
 pub(crate) struct Stored {
     /// Its address.
     pub(crate) page: PageId,
-    /// Its place among all, for [`PageStore::read`].
+    /// Its position among all pages, for [`PageStore::read`].
     pub(crate) place: u32,
     work: PageWork,
 }
@@ -265,14 +266,15 @@ impl PageStore {
         }
     }
 
-    /// Adds a page, or replaces it: then what was done to it before stays. In order of addresses it takes constant time.
+    /// Adds a page, or replaces it without changing the record of earlier work on it. Takes constant time for ascending
+    /// addresses.
     pub(crate) fn put(&mut self, page: PageId, bytes: &PageBytes, work: PageWork) -> io::Result<()> {
         let place = match self.position(page) {
             Ok(at) => self.pages.get(at).map_or(0, |stored| stored.place),
             Err(at) => {
                 let place = self.pages.len() as u32;
                 if self.pages.len() == self.pages.capacity() {
-                    // By an eighth, so that little of it stays empty.
+                    // Grows by an eighth, so that little memory stays unused.
                     self.pages.reserve_exact(1024.max(self.pages.len() / 8));
                 }
                 self.pages.insert(at, Stored { page, place, work });
@@ -294,13 +296,13 @@ impl PageStore {
         }
     }
 
-    /// The piece of memory that holds what is at a place, and where in it; `None` if the file does.
+    /// The chunk of memory that holds the page at a position, and the offset in it; `None` if the page is in the file.
     fn in_memory(&self, at: usize) -> Option<(usize, usize)> {
         let is_in_memory = at + PAGE_BYTES <= self.memory_bytes / PIECE_BYTES * PIECE_BYTES;
         is_in_memory.then_some((at / PIECE_BYTES, at % PIECE_BYTES))
     }
 
-    /// Adds a page to those that go to the file at once.
+    /// Adds a page to those that will be written to the file together.
     fn write(&mut self, at: u64, bytes: &PageBytes) -> io::Result<()> {
         let is_next = at == self.waiting_at + self.waiting.len() as u64;
         if !is_next || self.waiting.len() >= PIECE_BYTES {
@@ -311,7 +313,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// Writes what waits.
+    /// Writes the waiting pages.
     fn flush(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -326,14 +328,14 @@ impl PageStore {
         Ok(())
     }
 
-    /// No more pages come.
+    /// Must be called after the last page.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         self.waiting = Vec::new();
         Ok(())
     }
 
-    /// Moves pages to the file until no more memory is in use than this, as far as that goes: the list of pages stays.
+    /// Moves pages to the file until at most this much memory is in use, as far as possible: the list of pages stays.
     pub(crate) fn keep_at_most(&mut self, bytes: usize) -> io::Result<()> {
         let over = self.memory_bytes().saturating_sub(bytes);
         let left = self.memory.len().saturating_sub(over.div_ceil(PIECE_BYTES));
@@ -346,17 +348,17 @@ impl PageStore {
         self.finish()
     }
 
-    /// Memory in use.
+    /// Bytes of memory in use.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memory.len() * PIECE_BYTES + self.waiting.capacity() + self.pages.capacity() * size_of::<Stored>()
     }
 
-    /// The pages by address.
+    /// All pages by address.
     pub(crate) fn pages(&self) -> &[Stored] {
         &self.pages
     }
 
-    /// What was done to `page`, if it was added.
+    /// The work done on `page`, if it was added.
     pub(crate) fn work(&self, page: PageId) -> Option<PageWork> {
         self.position(page).ok().and_then(|at| self.pages.get(at)).map(|stored| stored.work)
     }
@@ -372,7 +374,7 @@ impl PageStore {
         (last.file == file_id).then_some(last.page)
     }
 
-    /// The page `page`, if it was added.
+    /// The content of `page`, if it was added.
     pub(crate) fn get(&self, page: PageId) -> Option<Box<PageBytes>> {
         let at = self.position(page).ok()?;
         let mut bytes = Box::new([0; PAGE_BYTES]);
@@ -380,7 +382,7 @@ impl PageStore {
         Some(bytes)
     }
 
-    /// Reads the page at a place.
+    /// Reads the page at a position.
     pub(crate) fn read(&self, place: u32, buffer: &mut [u8]) -> io::Result<()> {
         let at = place as usize * PAGE_BYTES;
         let waiting =
@@ -455,7 +457,7 @@ mod tests {
 
     #[test]
     fn records_come_by_page_and_lsn_in_memory_and_from_runs() {
-        // Some are longer than what is read at once.
+        // Some records are longer than the bytes read at once.
         let words = |number: u32| if number % 50 == 49 { 25_000 } else { 1 + number as usize % 9 };
         for memory_bytes in [100, 3000, 4 << 20] {
             let mut store = RecordStore::new(None, memory_bytes);

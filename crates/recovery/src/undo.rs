@@ -1,17 +1,17 @@
-//! What takes a record back, as it waits for its page.
+//! The data needed to undo a record, as stored until its page is recovered.
 
 use format::bytes::{u16_at, u32_at};
 use format::log::LogRecord;
 use format::log::change::Change;
 
-/// Bytes before the records: slot, whether as a whole, length of the record with the moved rows.
+/// Bytes before the records: slot, flag for undo as a whole, length of the record with the moved rows.
 const HEAD_BYTES: usize = 8;
 
-/// A change to take back on a page.
+/// A change to undo on a page.
 pub(crate) struct Undo<'a> {
-    /// Where its row is at the end of the log.
+    /// The slot of its row at the end of the log.
     pub(crate) slot: u16,
-    /// Part of a change of structure, which is taken back as a whole.
+    /// Whether it is part of a change of structure, which is undone as a whole.
     pub(crate) as_a_whole: bool,
     /// The INSERT_ROWS with the rows that a DELETE_SPLIT dropped.
     pub(crate) moved: Option<&'a [u8]>,
@@ -20,7 +20,7 @@ pub(crate) struct Undo<'a> {
 }
 
 impl<'a> Undo<'a> {
-    /// Reads one that [`Self::bytes`] wrote.
+    /// Reads the bytes that [`Self::bytes`] returned.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let moved_bytes = u32_at(bytes, 4)? as usize;
         let (moved, record) = bytes.get(HEAD_BYTES..)?.split_at_checked(moved_bytes)?;
@@ -32,7 +32,7 @@ impl<'a> Undo<'a> {
         })
     }
 
-    /// As it is kept.
+    /// The bytes to store.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let moved = self.moved.unwrap_or_default();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + moved.len() + self.record.bytes().len());
@@ -44,7 +44,7 @@ impl<'a> Undo<'a> {
         bytes
     }
 
-    /// The rows that were moved.
+    /// The rows that the split moved.
     pub(crate) fn moved_rows(&self) -> Vec<&'a [u8]> {
         match self.moved.and_then(|moved| LogRecord::new(moved).change()) {
             Some(Change::Insert { images, .. }) => images,

@@ -1,4 +1,5 @@
-//! Backups of the lab, restored in memory to the end of each set and to moments between commits, compared with the truth.
+//! Backups of the lab, restored in memory to the end of each set and to points in time between commits, compared with
+//! the truth.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ fn chain(seed: u64, options: ChainOptions, folder: &std::path::Path) -> Chain {
     Workload::new(spec(seed)).unwrap().chain(&KINDS, options, folder).unwrap()
 }
 
-/// Restores in memory, and hands the result over. All files are of use.
+/// Restores in memory and passes the result to `then`. No file may be refused.
 fn restored<T>(
     paths: &[PathBuf],
     until: Until<'_>,
@@ -38,7 +39,7 @@ fn restored<T>(
     restored_without(&[], paths, until, stop, then)
 }
 
-/// The same; the first files cannot be part of it.
+/// The same, with `refused` files that cannot be part of the restore.
 fn restored_without<T>(
     refused: &[PathBuf],
     paths: &[PathBuf],
@@ -64,7 +65,7 @@ fn restored_without<T>(
     Ok(then(&RecoveredPages::new(&restore.pages, recovery)))
 }
 
-/// The rows of these tables; values that are not in the row are none.
+/// The rows of these tables; values stored off the row are left out.
 fn rows(source: &dyn PageSource, chain: &Chain) -> Tables {
     let database = catalog::load(source);
     let mut tables: Tables = BTreeMap::new();
@@ -112,7 +113,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = (PageId, Box<PageB
     })
 }
 
-/// The rows after the commits of which `is_in` is true.
+/// The rows after those commits for which `is_in` is true.
 fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -> Tables {
     let mut tables: Vec<BTreeMap<Values, usize>> = Vec::new();
     for table in &chain.tables {
@@ -141,7 +142,7 @@ fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -
     chain.tables.iter().zip(tables).map(|(table, rows)| (table.name.clone(), all(rows))).collect()
 }
 
-/// Rows with what is stored in them only: long values lie elsewhere.
+/// Compares rows by the values stored in them; long values are stored elsewhere.
 fn compare(found: Tables, expected: Tables, name: &str) {
     for (table, expected) in expected {
         let is_long = |row: &Values| row.iter().any(|value| value.as_ref().is_some_and(|value| value.len() > 7000));
@@ -158,7 +159,7 @@ fn compare(found: Tables, expected: Tables, name: &str) {
     }
 }
 
-/// A check of the restored database has nothing to say.
+/// Requires that a check of the restored database finds nothing.
 fn assert_sound(source: &RecoveredPages<'_>, name: &str) {
     let database = catalog::load(source);
     let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
@@ -269,7 +270,7 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
         paths.rotate_left(seed as usize);
         let ((first, full_end), end) = (&chain.sets[0].lsns, &chain.sets.last().unwrap().lsns.1);
         for (number, mark) in ["mark 1", "Mark 2", "MARK 3"].into_iter().enumerate() {
-            // A name is that of the first one that committed; those that were rolled back do not count.
+            // A mark is the first committed transaction with the name; rolled-back ones do not count.
             let is_it = |commit: &&lab::workload::Commit| {
                 commit.name == format!("mark {}", number + 1) && commit.lsn >= *first && commit.lsn < *end
             };
@@ -290,7 +291,7 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
                 });
                 match (found, all.first()) {
                     (Ok(is_whole), Some(_)) => refused += u32::from(!is_whole),
-                    // The full backup has it already.
+                    // The full backup already contains the mark.
                     (Err(Refusal::StopTooEarly { .. }), Some(mark)) if mark.lsn < *full_end => too_early += 1,
                     (Err(Refusal::NoMark { .. }), None) => {}
                     (other, mark) => panic!("{name}: {other:?} {mark:?}"),
@@ -311,7 +312,7 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
     );
 }
 
-/// What a database did that was restored to a moment.
+/// The histories of databases that were restored to earlier points.
 fn stories() -> [(&'static str, Vec<Event>); 6] {
     use Event::{BackUp, Remember, Restore, Settle, Work};
     use SetKind::{Differential, Full, Log};
@@ -366,7 +367,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
         let files = |is_wanted: &dyn Fn(&ChainSet) -> bool| -> Vec<PathBuf> {
             chain.sets.iter().filter(|set| is_wanted(set)).flat_map(|set| set.files.clone()).collect()
         };
-        // A full backup or a differential that is of no use says nothing.
+        // An unneeded full backup or differential is not reported.
         let left = files(&|set| set.is_left && set.kind == SetKind::Log);
         let (mut all, kept) = (files(&|_| true), files(&|set| !set.is_left));
         all.rotate_left(seed as usize % 5);
@@ -386,7 +387,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
             })
             .unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
         }
-        // Every seventh moment of the way that the database went, in whichever fork.
+        // Every seventh commit on the line that the database followed, in whichever fork.
         let moments: BTreeSet<&str> = chain.commits.iter().map(|commit| commit.time.as_str()).collect();
         for moment in
             moments.into_iter().filter(|moment| *moment < chain.commits.last().unwrap().time.as_str()).step_by(7)
@@ -405,7 +406,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
             });
             assert!(matches!(found, Ok(()) | Err(Refusal::StopTooEarly { .. })), "{name}: {:?}", found.err());
         }
-        // By itself the fork that was left is a database too: that of before the restore.
+        // By itself the abandoned fork is also a database: the one before the restore.
         let Some(number) = chain.sets.iter().rposition(|set| set.is_left).filter(|_| story.starts_with("in the"))
         else {
             continue;
@@ -426,14 +427,14 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
     assert!(stops > 40 && partial <= 4 && left_rows > 0, "{stops} {partial} {left_rows}");
 }
 
-/// Whether a set is newer than one that was left.
+/// Whether a set is newer than an abandoned one.
 fn left_after(chain: &Chain, set: &ChainSet) -> bool {
     let number = |wanted: &ChainSet| chain.sets.iter().position(|set| set.files == wanted.files);
     chain.sets.iter().filter(|other| other.is_left).any(|other| number(other) < number(set))
 }
 
-/// Bytes of log backups change: the restore is refused, or says what is missing, or gives the rows of some moment between the
-/// full backup and the end.
+/// Changed bytes of log backups: the restore is refused, or reports what is missing, or yields the rows of some point
+/// in time between the full backup and the end.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn any_log_backup_is_applied_or_refused() {

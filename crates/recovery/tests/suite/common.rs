@@ -1,13 +1,13 @@
-//! What tests of recovery compare.
+//! Page comparison for the tests of recovery.
 #![allow(clippy::unwrap_used)]
 
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
 
-/// Which field is the number of free bytes.
+/// Index of the field with the number of free bytes.
 const FREE_COUNT: usize = 8;
 
-/// What must be equal: header fields that follow from records, and rows by slot.
+/// The parts that must be equal: header fields that follow from records, and rows by slot.
 pub(crate) fn logical(bytes: &PageBytes, with_lsn: bool) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
     let page = Page::new(bytes);
     let header = page.header();

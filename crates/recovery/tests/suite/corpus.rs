@@ -1,4 +1,4 @@
-//! Real databases with their logs: copies of databases in use come out sound, and logs of others are refused.
+//! Real databases with their logs: copies of databases in use come out sound, and logs of other databases are refused.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -8,7 +8,7 @@ use log::Log;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings};
 use source::{DataFiles, PageSource};
 
-/// Data files of the corpus, each with a log of its folder; none without the corpus.
+/// Data files of the corpus, each with a log of the same folder; none without the corpus.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     fn search(folder: &Path, found: &mut Vec<(PathBuf, PathBuf)>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -35,7 +35,7 @@ fn real_databases_in_use_are_recovered_without_a_contradiction() {
     let pairs = pairs();
     for (data, log) in &pairs {
         let name = data.display();
-        // Single data files only; those of several files are in the tests of the command line.
+        // Only single data files; the tests of the command line cover databases of several files.
         let (Ok(source), Ok(log)) = (DataFiles::open(std::slice::from_ref(data)), Log::open(std::slice::from_ref(log)))
         else {
             continue;

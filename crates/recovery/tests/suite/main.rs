@@ -1,4 +1,4 @@
-//! Databases with their logs, of the lab and real ones, as recovery leaves them.
+//! Databases of the lab and real ones, with their logs, as recovery leaves them.
 
 mod chains;
 mod common;

@@ -1,5 +1,5 @@
-//! Real backups: a full backup brought forward by log backups is what SQL Server has in a later backup, and has the rows of
-//! every moment in between.
+//! Real backups: a full backup with log backups applied equals the pages of SQL Server's own later backup, and has the
+//! right rows at every point in time between them.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,7 +31,7 @@ fn media() -> Vec<BackupMedia> {
     search(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus"), &mut found);
     found.sort();
     let media = found.iter().filter_map(|path| backup::media(path).ok());
-    // Which set is meant is clear where there is one.
+    // Only files with one set, so that the choice of set is clear.
     media.filter(|media| media.sets.len() == 1).collect()
 }
 
@@ -40,22 +40,22 @@ fn is_allocated(source: &dyn PageSource, page: PageId) -> bool {
     source.read_page(pfs).is_some_and(|pfs| pfs[100 + page.page as usize % 8088] & 0x40 != 0)
 }
 
-/// What came of the comparisons.
+/// The results of the comparisons.
 #[derive(Default, Debug)]
 struct Compared {
     restores: u32,
     log_backups: usize,
     comparisons: u32,
-    /// Pages that log backups changed, equal in a later backup.
+    /// Pages that log backups changed and that equal those of a later backup.
     changed: u32,
-    /// Others.
+    /// Other equal pages.
     same: u32,
-    /// Pages that were changed again since.
+    /// Pages that later log changed again.
     newer: u32,
 }
 
-/// What must be equal: not the counts of rows, pages and changes in the catalog, which checkpoints write outside of the log
-/// of a page.
+/// The parts that must be equal: all except the counts of rows, pages and changes in the catalog, which checkpoints
+/// write without a log record of the page.
 fn without_counts(bytes: &PageBytes) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
     let counts = match Page::new(bytes).header().object_id.get() {
         3 => 20..28, // sysrscols: rcmodified
@@ -73,7 +73,7 @@ fn without_counts(bytes: &PageBytes) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
 }
 
 impl Compared {
-    /// Restores these backups in memory; a check has nothing to say.
+    /// Restores these backups in memory; a check must find nothing.
     fn restore(&mut self, name: &str, paths: &[PathBuf], then: impl FnOnce(&RecoveredPages<'_>, &mut Self)) {
         let restore = Restore::open(paths, &[], None, None, Until::End).unwrap_or_else(|error| panic!("{error}"));
         let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
@@ -95,7 +95,7 @@ impl Compared {
         then(&restored, self);
     }
 
-    /// Compares the pages of a later backup with those that were restored up to its end or beyond.
+    /// Compares the pages of a later backup with pages that were restored up to its end or beyond.
     fn compare(&mut self, name: &str, later: &dyn PageSource, restored: &RecoveredPages<'_>) {
         self.comparisons += 1;
         for file in later.files() {
@@ -128,7 +128,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
         let sets = &database.sets;
         for chain in &database.chains {
             let full = &sets[chain.full];
-            // The shortest way to the end: over the last differential.
+            // The shortest path to the end: over the last differential.
             let shortest: Vec<PathBuf> = chain.steps.iter().flat_map(|step| sets[*step].paths.clone()).collect();
             let is_of_it =
                 |set: &&ChainSet| set.set.config.recovery_fork_id == full.set.config.recovery_fork_id && set.is_whole();
@@ -154,7 +154,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
                     }
                 });
             }
-            // Both ways to the end lead to the same pages.
+            // Both paths to the end lead to the same pages.
             let name = format!("{} {:?}", database.database, full.paths);
             let all: Vec<PathBuf> = full.paths.iter().chain(logs.iter().flat_map(|log| &log.paths)).cloned().collect();
             compared.restore(&name, &shortest, |restored, compared| {
@@ -171,7 +171,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
     }
 }
 
-/// Rows by allocation unit, sorted, as they are stored.
+/// Rows as stored, by allocation unit, sorted.
 type Rows = BTreeMap<AllocUnitId, Vec<Vec<u8>>>;
 
 /// Inserted rows, with their allocation units.
@@ -200,15 +200,15 @@ fn rows(source: &dyn PageSource, units: &BTreeSet<AllocUnitId>) -> Rows {
     rows
 }
 
-/// What the log of a chain says about rows, read without recovery.
+/// The changes of rows in the log of a chain, read without recovery.
 #[derive(Default)]
 struct Story {
     /// Commits in their order: LSN, time, and the rows inserted by their transaction.
     commits: Vec<(Lsn, LogTime, Inserted)>,
-    /// From where to where a transaction cannot be taken back: another database decides about it once it is prepared, and no
-    /// record names the extents of a chain that it made.
+    /// Ranges of LSNs with a transaction that cannot be undone: another database decides about it once it is prepared,
+    /// or no record names the extents of a chain that it made.
     fixed: Vec<(Lsn, Lsn)>,
-    /// Units whose rows are only ever inserted, so that the records alone say what they have.
+    /// Units whose rows are only inserted, so that the records alone determine their content.
     units: BTreeSet<AllocUnitId>,
 }
 
@@ -256,7 +256,7 @@ impl Story {
         this
     }
 
-    /// The rows of a moment: those of a full backup, and what was committed since, up to then.
+    /// The rows at a point in time: the rows of a full backup, and the rows committed from then to that point.
     fn rows_at(&self, base: &Rows, ends_at: Lsn, moment: LogTime) -> Rows {
         let mut rows = base.clone();
         for (.., inserted) in self.commits.iter().filter(|(lsn, time, _)| *lsn >= ends_at && *time <= moment) {
@@ -271,7 +271,7 @@ impl Story {
     }
 }
 
-/// Restores in memory up to a moment, with this memory; why not, if that cannot be.
+/// Restores in memory up to a point in time, with this memory; returns the refusal if that is impossible.
 fn stopped<T>(
     paths: &[PathBuf],
     moment: LogTime,
@@ -297,7 +297,7 @@ fn stopped<T>(
     Ok(then(&RecoveredPages::new(&restore.pages, recovery)))
 }
 
-/// A moment as sets have theirs, by the calendar: `2017-06-01 13:14:13`.
+/// A point in time in the format of backup sets, by the calendar: `2017-06-01 13:14:13`.
 fn text(moment: LogTime) -> String {
     // Days since 0000-03-01, so that the leap day comes last.
     let days = i64::from(moment.days) + 693_901;
@@ -312,7 +312,7 @@ fn text(moment: LogTime) -> String {
     format!("{year:04}-{month:02}-{of_month:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// The tick after a moment, and the one before.
+/// The tick after a point in time, and the tick before.
 fn neighbours(moment: LogTime) -> (LogTime, LogTime) {
     const LAST: u32 = 86_400 * 300 - 1;
     let next = match moment.ticks {
@@ -326,13 +326,13 @@ fn neighbours(moment: LogTime) -> (LogTime, LogTime) {
     (next, before)
 }
 
-/// All allocated pages, for a comparison.
+/// All allocated pages, for comparison.
 fn pages(source: &dyn PageSource) -> Vec<(PageId, Option<Box<PageBytes>>)> {
     let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
     pages.filter(|page| is_allocated(source, *page)).map(|page| (page, source.read_page(page))).collect()
 }
 
-/// The oldest full backup of each recovery fork: a database keeps its family when it is restored.
+/// The oldest full backup of each recovery fork: a restored database keeps its family.
 fn oldest_of_each_fork(database: &DatabaseChains) -> Vec<(&DatabaseChains, &ChainSet)> {
     let mut forks = BTreeSet::new();
     let fulls = database.chains.iter().map(|chain| &database.sets[chain.full]);
@@ -390,7 +390,7 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                         if is_whole {
                             assert!(rows(restored, &story.units) == expected, "{name}: the rows of another moment");
                         }
-                        // Once per pair of commits: the log that is used is the same at all moments between them.
+                        // Once per pair of commits: the same log is used at all points in time between them.
                         if moment == *time {
                             let options = check::Options { max_threads: 1, ..check::Options::default() };
                             let report = check::run(restored, &catalog::load(restored), &options, &check::Silent);
@@ -407,7 +407,7 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                     let (redo_from, is_whole) = match found {
                         Ok(found) => found,
                         Err(error) => {
-                            // The backup has more than there was at that moment, or was not at its checkpoint then.
+                            // The backup is newer than that point, or its checkpoint is later.
                             let finished = full.set.config.finished.clone().unwrap();
                             let has_more = next.is_some_and(|(lsn, ..)| *lsn < ends_at);
                             assert!(has_more || finished >= text(moment), "{name}: {error}");

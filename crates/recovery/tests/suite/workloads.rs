@@ -1,4 +1,4 @@
-//! Databases of the lab that were stopped in the middle of their work, recovered and compared with the truth.
+//! Databases of the lab that were stopped during their work, recovered and compared with the truth.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn recover(source: &dyn PageSource, log: &Log, grant_bytes: u64) -> Recovery {
     Recovery::new(source, log, analysis, &settings).unwrap()
 }
 
-/// Compares all allocated pages with the truth; those that differ.
+/// Compares all allocated pages with the truth; returns those that differ.
 fn differences(source: &dyn PageSource, truth: &[(String, Vec<u8>)], with_lsn: bool) -> Vec<PageId> {
     let mut differ = Vec::new();
     for (file, (_, truth)) in source.files().iter().zip(truth) {
@@ -86,7 +86,7 @@ fn as_of_the_last_records(seeds: Range<u64>) {
     }
 }
 
-/// Log files have virtual log files in turn: the log goes to and fro between them.
+/// The virtual log files alternate between the log files, so the log moves back and forth between them.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_log_in_several_files_in_any_order_recovers_as_that_in_one() {
@@ -121,7 +121,7 @@ fn a_log_in_several_files_in_any_order_recovers_as_that_in_one() {
     assert!(pages > 500 && turns > 50, "{pages} {turns}");
 }
 
-/// A check of the recovered database has nothing to say.
+/// Requires that a check of the recovered database finds nothing.
 fn assert_sound(source: &dyn PageSource, seed: u64) {
     let database = catalog::load(source);
     let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
@@ -233,7 +233,7 @@ fn pages_newer_than_the_end_of_the_log_are_refused() {
         let crashed = workload.crash(Stop::WithOpen, Flush::All);
         let files = on_disk(&crashed);
         let source = DataFiles::open(&files.data).unwrap();
-        // As if the log had been copied a moment before the data files.
+        // As if the log had been copied shortly before the data files.
         let whole = Log::open(std::slice::from_ref(&files.log)).unwrap();
         let mut walk = Walk::new(&whole);
         while walk.next_block().unwrap().is_some() {}
@@ -243,17 +243,17 @@ fn pages_newer_than_the_end_of_the_log_are_refused() {
         bytes[last as usize..end.at.to as usize].fill(0);
         std::fs::write(&files.log, &bytes).unwrap();
         let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
-        // With 4 KB there is no table of the pages that the log changes.
+        // With 4 KB there is no memory for the table of the pages that the log changes.
         let outcomes = [64 << 20, 4096].map(|grant_bytes| {
             let settings = Settings { grant_bytes, ..Settings::default() };
-            // Or before the checkpoint that the boot page names, which is refused before.
+            // The log may also end before the checkpoint that the boot page names, which is refused earlier.
             let analysis = Analysis::new(&source, &log, &settings).ok()?;
             match Recovery::new(&source, &log, analysis, &settings).map(|recovery| recovery.applied) {
                 Err(Refusal::FilesNewer { lsn, end, .. }) => {
                     assert!(lsn > end, "{seed}");
                     Some(true)
                 }
-                // None of the pages that the rest of the log changes was changed after it.
+                // None of the pages that the remaining log changes was changed after its end.
                 Ok(_) => Some(false),
                 Err(other) => panic!("{seed}: {other}"),
             }
@@ -278,7 +278,7 @@ fn with_row_versions_of_accelerated_recovery_open_transactions_are_not_taken_bac
     assert!(by_versions > 0 && applied.transactions_not_undone > 0 && applied.transactions_undone == 0, "{applied:?}");
 }
 
-/// Changed bytes of a log without checksums reach the records; those of one with checksums end it early.
+/// Changed bytes of a log without checksums reach the records; a log with checksums ends early at them.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn any_log_is_applied_or_refused() {
