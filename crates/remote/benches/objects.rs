@@ -1,15 +1,16 @@
-//! What of a line is used: an object of a server with a latency and a rate per connection is read in order, by several threads, as a
-//! check reads. Prints the rate, what the line could bring, how many requests were under way, and what was sent more than once.
+//! Measures how much of a network line is used: several threads read an object in order, as a check does, from a server
+//! with a given latency and rate per connection. Prints the rate, the rate that the line allows, the number of requests
+//! under way, and the bytes sent more than once.
 //!
 //! `cargo bench -p mdfsck-remote --bench objects -- [MB per second and connection] [milliseconds] [megabytes] [failing requests in 100]...`
 //!
-//! Of 100 requests, the given number is answered with 503, and half as many answers end in the middle of their body.
+//! In 100 requests, the given number fail with 503, and half as many answers end in the middle of their body.
 //!
-//! The model is a line without faults: as many connections as the server saw at once, each busy all the time, with requests of 8 MB or
-//! of an equal share of the memory for what is read ahead (7/8 of 256 MB), whichever is less. Each request takes the latency and then
-//! its bytes at the rate of a connection, and the network brings 1.2 GB per second at most. What failed requests cost (the latency
-//! again, and the pause before the next attempt: 10 ms at first, then up to four times the one before) is not in the model: they are
-//! a loss that must be hidden by reading ahead. `at 32` is the same with 32 connections.
+//! The model is a line without faults: as many connections as the server saw at once, each always busy, with requests
+//! of 8 MB or of an equal share of the read-ahead memory (7/8 of 256 MB), whichever is less. Each request costs the
+//! latency and then its bytes at the rate of a connection; the network delivers at most 1.2 GB per second. The model
+//! leaves out the cost of failed requests (the latency again, and the pause before the next attempt: 10 ms at first,
+//! then up to four times the previous one): reading ahead must hide it. `at 32` is the same with 32 connections.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 
@@ -25,14 +26,14 @@ use server::{Content, Line, Server};
 use source::storage::ObjectStorage;
 
 const MB: u64 = 1 << 20;
-/// What one machine's network brings, in bytes per second.
+/// Bytes per second that one machine's network delivers.
 const NETWORK: f64 = 1.2e9;
-/// What one large request asks for at most, in bytes.
+/// Bytes of the largest request.
 const LARGE: f64 = 8.0 * MB as f64;
-/// Failing requests in 100, if none are given.
+/// Failing requests in 100, if not given.
 const FAILING: [u64; 4] = [0, 5, 10, 20];
 
-/// What a number of connections brings, in bytes per second.
+/// Bytes per second that a number of connections delivers.
 fn modelled(connections: f64, line: Line) -> f64 {
     let block = (MOST_HELD_BYTES as f64 * 7.0 / 8.0 / connections).min(LARGE);
     let connection = block / (line.latency.as_secs_f64() + block / line.rate as f64);
@@ -70,7 +71,7 @@ fn main() {
             }
         };
         thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(read)));
-        // The first half finds the depth.
+        // The depth settles during the first half, so only the second half counts.
         let took = start.elapsed().as_secs_f64() - half.load(Ordering::Relaxed) as f64 / 1e6;
         let found = (size / 2) as f64 / took;
         let connections = server.most_under_way() as f64;

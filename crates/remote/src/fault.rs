@@ -1,4 +1,4 @@
-//! Why an object cannot be read, in words without secrets.
+//! Says why an object cannot be read, without secrets.
 
 use std::error::Error;
 use std::io;
@@ -7,10 +7,10 @@ use crate::location::Place;
 use crate::redirects;
 use crate::settings::Settings;
 
-/// The longest text of another program that is shown.
+/// Length of another program's text that is shown at most.
 const MOST_SHOWN: usize = 200;
 
-/// What was tried.
+/// The action that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Act {
     Open,
@@ -18,14 +18,14 @@ pub(crate) enum Act {
     List,
 }
 
-/// The error of a request as an error of a file: its kind, the cause, and what to do.
+/// The error of a request as an error of a file: its kind, the cause, and the remedy.
 pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings: &Settings) -> io::Error {
     use object_store::Error as E;
     let whole = chain(error);
     let status = status_in(&whole);
     let code = code_in(&whole).map_or_else(String::new, |code| format!(" {code}"));
     let (kind, text) = match (error, status) {
-        // The machine itself was asked who it is, whatever it answers.
+        // The machine's own metadata service was asked for credentials, whatever it answers.
         _ if *place != Place::Web && asks_machine(&whole) => (io::ErrorKind::Other, no_credentials(place).to_owned()),
         _ if let Some(server) = redirected_to(&whole) => (io::ErrorKind::Other, other_server(place, server)),
         _ if whole.contains("Account must be specified") => {
@@ -77,23 +77,23 @@ fn other_server(place: &Place, server: &str) -> String {
     format!("the storage leads to another server, {server}; {remedy}")
 }
 
-/// The object is not the one that was opened.
+/// The object has changed since it was opened.
 pub(crate) const OVERWRITTEN: &str =
     "the object was overwritten while it was read (its ETag changed); check it again when nobody writes to it";
-/// The server breaks the protocol.
+/// The server sends more bytes than requested.
 pub(crate) const TOO_LONG: &str =
     "the server sends more than was asked for, or an impossible length; copy the file and read the copy";
 /// The server sends whole objects only.
 pub(crate) const NO_RANGES: &str = "the server does not send parts of a file (range requests), so it cannot be read from there; \
                                     copy the file and check the copy";
 
-/// Whether the server said that no such bytes are in the object.
+/// Whether the server answered that the object has no such bytes.
 pub(crate) fn is_outside(error: &object_store::Error) -> bool {
     let text = chain(error);
     status_in(&text) == Some(416) || text.contains("InvalidRange")
 }
 
-/// What to do about a denial.
+/// The remedy for a denied request.
 fn remedy(place: &Place) -> &'static str {
     match place {
         Place::S3 { .. } => {
@@ -108,7 +108,8 @@ fn remedy(place: &Place) -> &'static str {
     }
 }
 
-/// Whether the request went to the metadata service of a cloud machine, which is asked when nothing else gave credentials.
+/// Whether the request went to the metadata service of a cloud machine, which is asked if there are no other
+/// credentials.
 fn asks_machine(whole: &str) -> bool {
     ["://169.254.", "://metadata.google.internal", "://metadata/"].iter().any(|part| whole.contains(part))
 }
@@ -125,7 +126,7 @@ fn no_credentials(place: &Place) -> &'static str {
     }
 }
 
-/// The texts of an error and of its causes. They are looked at, and never shown.
+/// The texts of an error and of its causes. They are only searched, never shown.
 fn chain(error: &dyn Error) -> String {
     let (mut text, mut next) = (error.to_string(), error.source());
     while let Some(cause) = next {
@@ -143,13 +144,13 @@ fn innermost(error: &dyn Error) -> String {
     last.to_string()
 }
 
-/// The status that the server answered with.
+/// The HTTP status of the server's answer.
 fn status_in(text: &str) -> Option<u16> {
     let after = text.split_once("status code: ")?.1;
     after.get(..3)?.parse().ok()
 }
 
-/// The name of the error as the server says it: `<Code>AccessDenied</Code>`.
+/// The error code in the server's answer: `<Code>AccessDenied</Code>`.
 fn code_in(text: &str) -> Option<&str> {
     let code = text.split_once("<Code>")?.1.split_once("</Code>")?.0;
     let is_name = (1..=64).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric());

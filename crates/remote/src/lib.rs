@@ -1,11 +1,11 @@
 //! Objects in object storage as files: `s3://`, `az://`, `gs://` and `https://` behind [`source::storage`].
 //!
-//! What is above reads synchronously, from many threads. Here, requests are made by a few threads of their own (`runtime`),
-//! and what they bring is kept in pieces (`pool`) until it was read: sequential reads are recognised (`streams`) and get
-//! large pieces ahead of time, scattered reads small ones. An object is read as it was when it was opened: each request says
-//! which ETag it expects, so that an object that is overwritten meanwhile is an error and never a mixture of two.
+//! Callers read synchronously, from many threads. A few threads of this crate make the requests (`runtime`) and keep
+//! the answers in pieces (`pool`) until they are read. Sequential reads are recognised (`streams`) and get large pieces
+//! ahead of time, scattered reads get small ones. All bytes come from the object as it was when opened: each request
+//! names the expected ETag, so that an object that is overwritten meanwhile is an error and never a mixture of two.
 //!
-//! No text that leaves this crate has a secret in it (`fault`).
+//! No text that leaves this crate contains a secret (`fault`).
 
 #![warn(clippy::indexing_slicing)]
 

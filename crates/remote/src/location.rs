@@ -1,6 +1,6 @@
-//! Where a URL leads: which storage, and which name in it.
+//! Parses a URL into its storage and the name in it.
 
-/// The schemes of URLs that are read.
+/// The schemes of URLs that can be read.
 pub const SCHEMES: [&str; 5] = ["s3", "az", "gs", "https", "http"];
 
 /// Whether a URL has one of the schemes.
@@ -8,39 +8,40 @@ pub fn is_known(url: &str) -> bool {
     url.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme))
 }
 
-/// A bucket or container, or a server with one object.
+/// A bucket or container, or a web server with one object.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Place {
-    /// Amazon S3, or a server that answers as it does.
+    /// Amazon S3, or a compatible server.
     S3 { endpoint: Option<String>, region: Option<String>, bucket: String },
     /// Azure Blob Storage; the account may come from the environment.
     Azure { account: Option<String>, container: String },
     /// Google Cloud Storage.
     Google { bucket: String },
-    /// One object of any server.
+    /// One object of any web server.
     Web,
 }
 
-/// An object, or the common start of the names of some.
+/// An object, or the common start of the names of several objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Location {
     pub(crate) place: Place,
-    /// The name, or what names begin with; without a slash at the start, and at the end for folders.
+    /// The name of the object, or the common start of names; without a slash at the start, and for folders also at the
+    /// end.
     pub(crate) key: String,
-    /// It ends with a slash or is a whole bucket: a folder whatever is there.
+    /// Whether the URL ends with a slash or is a whole bucket: such a URL is a folder, even if nothing is there.
     pub(crate) is_folder: bool,
 }
 
-/// Servers of Azure Blob Storage are called so.
+/// Ends of the host names of Azure Blob Storage.
 const AZURE_HOSTS: [&str; 1] = [".blob.core.windows.net"];
 const AMAZON_HOST: &str = ".amazonaws.com";
 
 impl Location {
-    /// Takes a URL without its secrets apart. `is_azure` says whether the name of a blob on a server of Azure can be read with
-    /// an account's own means: then it can be listed too.
+    /// Parses a URL without its secrets. `is_azure` says whether a blob on a server of Azure can be read with an
+    /// account's own credentials; then it can be listed too.
     ///
     /// # Errors
-    /// What is wrong with it, and how it is meant.
+    /// A message that says what is wrong with the URL, and shows the right form.
     pub(crate) fn of(url: &str, is_azure: bool) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -66,8 +67,8 @@ impl Location {
         }
     }
 
-    /// `s3://BUCKET/KEY`, and the forms of SQL Server: `s3://HOST:PORT/BUCKET/KEY`, `s3://BUCKET.s3.REGION.amazonaws.com/KEY`,
-    /// `s3://s3.REGION.amazonaws.com/BUCKET/KEY`.
+    /// `s3://BUCKET/KEY`, and SQL Server's forms: `s3://HOST:PORT/BUCKET/KEY`,
+    /// `s3://BUCKET.s3.REGION.amazonaws.com/KEY`, `s3://s3.REGION.amazonaws.com/BUCKET/KEY`.
     fn of_s3(host: &str, path: &str) -> Result<Self, String> {
         let place = |endpoint, region, bucket: &str| Place::S3 { endpoint, region, bucket: bucket.to_owned() };
         if let Some(name) = host.strip_suffix(AMAZON_HOST) {
@@ -101,7 +102,7 @@ impl Location {
     /// The URL of an entry called `key` that was found below `folder`, the URL of a folder with this location.
     pub(crate) fn url_of(&self, folder: &str, key: &str) -> String {
         let below = key.strip_prefix(&self.key).unwrap_or(key).trim_start_matches('/');
-        // On the web, names are encoded.
+        // Names in web URLs are percent-encoded.
         let is_web = folder.starts_with("http");
         let below = if is_web { encoded(below) } else { below.to_owned() };
         format!("{}/{below}", folder.trim_end_matches('/'))
@@ -113,7 +114,7 @@ fn listed() -> String {
     SCHEMES.map(|scheme| format!("{scheme}://")).join(", ")
 }
 
-/// Undoes the encoding of characters in URLs.
+/// Decodes percent-encoded characters of URLs.
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -129,7 +130,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// A name as it stands in URLs.
+/// A name as it is written in URLs, percent-encoded.
 fn encoded(text: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte);
     let one = |byte: u8| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

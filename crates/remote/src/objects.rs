@@ -1,4 +1,4 @@
-//! All objects of a run: each is looked up once, and opened at most once, until they are forgotten.
+//! All objects of a run: each is looked up once, and opened at most once, until it is forgotten.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -23,15 +23,15 @@ use crate::reader::{Reader, Remote, Version, body};
 use crate::settings::Settings;
 use crate::stores::{self, Patience};
 
-/// Threads that make requests: they decrypt and copy.
+/// Threads that make requests; they decrypt and copy.
 const THREADS: usize = 2;
-/// What is read of an object when it is opened: its length comes with it.
+/// Bytes that are read when an object is opened; the answer also shows its length.
 const START_BYTES: u64 = 256 << 10;
-/// Objects opened ahead at once.
+/// Objects opened ahead at the same time.
 const MOST_OPENED_AT_ONCE: usize = 32;
-/// Objects in one folder: more are a bucket of something else.
+/// The most objects in one folder; a bucket with more is not a folder of backups.
 const MOST_ENTRIES: usize = 1_000_000;
-/// A list that takes longer does not end.
+/// The most time for a listing; a longer one is taken as endless.
 const MOST_LIST_TIME: Duration = Duration::from_secs(300);
 
 /// Objects in storages, by their URLs.
@@ -43,24 +43,24 @@ struct Shared {
     numbers: AtomicU32,
     stores: Mutex<HashMap<Client, Arc<OnceCell<Opened>>>>,
     looked: Mutex<HashMap<String, Arc<OnceCell<Looked>>>>,
-    /// Objects that were forgotten: they need not be opened again if they have not changed.
+    /// Forgotten objects: they need not be opened again if they have not changed.
     former: Mutex<HashMap<String, Arc<Remote>>>,
     opening: Semaphore,
 }
 
-/// What makes requests, as long as the process runs: whoever waits for a piece gets it.
+/// The runtime that makes requests. It lives as long as the process, so that every thread waiting for a piece gets it.
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         threads_can_be_had(THREADS)?;
-        // Somebody else may have chosen already.
+        // Another part of the program may have chosen a provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("storage").enable_all().build()
     });
     runtime.as_ref().map_err(|cause| io::Error::new(cause.kind(), cause.to_string()))
 }
 
-/// Whether the system grants so many threads: where it does not, a runtime would panic instead of an error.
+/// Fails if the system does not grant so many threads: a runtime would then panic instead of returning an error.
 fn threads_can_be_had(threads: usize) -> io::Result<()> {
     let all_run = Arc::new(Barrier::new(threads + 1));
     let wait = |_| {
@@ -71,7 +71,7 @@ fn threads_can_be_had(threads: usize) -> io::Result<()> {
     let failed = started.iter().find_map(|thread| thread.as_ref().err());
     let failed = failed.map(|cause| io::Error::new(cause.kind(), format!("no thread for object storage: {cause}")));
     match failed {
-        // Those that run wait until the process ends.
+        // The started threads wait until the process ends.
         Some(cause) => Err(cause),
         None => {
             all_run.wait();
@@ -81,7 +81,7 @@ fn threads_can_be_had(threads: usize) -> io::Result<()> {
     }
 }
 
-/// What one client is for.
+/// Identifies a client by what it can access.
 #[derive(PartialEq, Eq, Hash)]
 struct Client {
     place: Place,
@@ -90,9 +90,9 @@ struct Client {
     patience: Patience,
 }
 
-/// A client, or why there is none.
+/// A client, or the reason why there is none.
 type Opened = Result<Arc<dyn ObjectStore>, Fault>;
-/// What is at a URL, or why that is not known.
+/// The kind of entry at a URL, or the reason why it is unknown.
 type Looked = Result<There, Fault>;
 
 #[derive(Clone)]
@@ -101,7 +101,7 @@ enum There {
     Folder,
 }
 
-/// A copy of an error, which several callers get.
+/// A copyable error, for several callers.
 #[derive(Clone, Debug)]
 struct Fault {
     kind: io::ErrorKind,
@@ -125,7 +125,7 @@ fn refused(text: String) -> Fault {
 }
 
 impl Objects {
-    /// Reads objects with these settings. Nothing is asked of any storage before the first URL is looked at.
+    /// Reads objects with these settings. Makes no request before the first URL is used.
     pub fn new(settings: Settings) -> Self {
         let pool = Arc::new(Pool::new(settings.held_bytes));
         Self(Arc::new(Shared {
@@ -146,7 +146,7 @@ impl Objects {
 }
 
 impl Shared {
-    /// What is at `url`: looked up once.
+    /// Looks up `url`; the result is kept.
     async fn look(self: &Arc<Self>, url: &str) -> Looked {
         let cell = {
             let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +166,7 @@ impl Shared {
         match self.open(url, &location).await {
             Ok(object) => Ok(There::Object(object)),
             Err(fault) if fault.kind == io::ErrorKind::NotFound && location.place != Place::Web => {
-                // A name that others begin with.
+                // Only a common start of other names.
                 match self.is_prefix(url, &location).await {
                     Ok(true) => Ok(There::Folder),
                     _ => Err(fault),
@@ -184,7 +184,7 @@ impl Shared {
         }
         let _turn = self.opening.acquire().await;
         let store = self.store(url, &location.place, Patience::Little).await.ok()?;
-        // If the request is not allowed, the object is opened anew.
+        // If this request is not allowed, the object is opened anew.
         let answer = store.get_opts(&remote.path, GetOptions { head: true, ..GetOptions::default() }).await.ok()?;
         Version::of(&answer.meta).is_same(&remote.version).then_some(remote)
     }
@@ -210,7 +210,7 @@ impl Shared {
         cell.get_or_init(open).await.clone()
     }
 
-    /// Opens an object: one request for its start brings its length and its tag.
+    /// Opens an object: one request for its start also yields its length and its tag.
     async fn open(self: &Arc<Self>, url: &str, location: &Location) -> Result<Arc<Remote>, Fault> {
         let place = &location.place;
         let told = |error| Fault::from(fault::of(&error, Act::Open, place, &self.settings));
@@ -224,7 +224,7 @@ impl Shared {
         let (version, start) = match store.get_opts(&path, range).await {
             Ok(answer) => {
                 let version = Version::of(&answer.meta);
-                // Sums of places in it must not overflow.
+                // Sums of offsets in it must not overflow.
                 let is_possible = i64::try_from(version.length).is_ok();
                 match body(answer, START_BYTES).await.map_err(told)? {
                     Some(start) if is_possible => (version, start),
@@ -256,7 +256,7 @@ impl Shared {
         Ok(Arc::new(remote))
     }
 
-    /// Whether names begin with this one and a slash.
+    /// Whether any name begins with this one and a slash.
     async fn is_prefix(&self, url: &str, location: &Location) -> Result<bool, Fault> {
         let place = &location.place;
         let store = self.store(url, place, Patience::Little).await?;
@@ -278,7 +278,7 @@ impl Shared {
         if listed.objects.len() + listed.common_prefixes.len() > MOST_ENTRIES {
             return Err(refused(format!("more than {MOST_ENTRIES} objects are in one folder; name a part of it")));
         }
-        // An object may have the name of a folder.
+        // An object and a folder may have the same name.
         let mut entries = BTreeSet::new();
         let mut add = |key: &Path, is_folder| {
             let path = PathBuf::from(location.url_of(url, key.as_ref()));
@@ -290,7 +290,7 @@ impl Shared {
     }
 }
 
-/// What a list brings, unless it does not end.
+/// The result of a listing, or an error if it does not end in time.
 async fn within_time<T>(list: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let timed_out = |_| Fault {
         kind: io::ErrorKind::TimedOut,
@@ -299,7 +299,7 @@ async fn within_time<T>(list: impl Future<Output = Result<T, Fault>>) -> Result<
     tokio::time::timeout(MOST_LIST_TIME, list).await.map_err(timed_out)?
 }
 
-/// The name of an object as the client takes it.
+/// The name of an object in the client's form.
 fn path(key: &str) -> Result<Path, Fault> {
     Path::parse(key)
         .map_err(|_| refused("the name has empty parts ('//') or '.' and '..' as parts, which are not read".to_owned()))

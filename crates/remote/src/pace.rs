@@ -1,30 +1,30 @@
-//! How many requests are under way at once: more, as long as more bring more.
+//! Decides how many requests are under way at once: more, as long as that raises the rate.
 
 use std::time::{Duration, Instant};
 
-/// Requests under way at first.
+/// Requests under way at the start.
 const FIRST: usize = 8;
 /// Requests under way at most.
 const MOST: usize = 64;
-/// What twice as many must bring to stay: a twentieth.
+/// The rate must grow by a twentieth for a doubled depth to stay.
 const GAIN: f64 = 1.05;
-/// Rounds without a try after one that brought too little.
+/// Rounds to wait after a try that gained too little.
 const REST: usize = 32;
-/// A shorter round says nothing.
+/// A shorter round is too short to judge.
 const SHORTEST: Duration = Duration::from_millis(20);
 
-/// The depth, and how it was found.
+/// The depth, and the measurements that decide it.
 #[derive(Debug)]
 pub(crate) struct Pace {
     depth: usize,
     since: Instant,
     bytes: u64,
     pieces: usize,
-    /// Somebody had to wait in this round: what is read is not there ahead.
+    /// Whether a reader had to wait in this round, because its bytes were not read ahead in time.
     has_waited: bool,
-    /// Bytes per second before the depth was doubled; `None` if it was not in the last round.
+    /// Bytes per second before the depth was doubled; `None` if the last round did not double it.
     before: Option<f64>,
-    /// Rounds until the next try: networks change.
+    /// Rounds until the next try, since networks change.
     rest: usize,
 }
 
@@ -33,17 +33,17 @@ impl Pace {
         Self { depth: FIRST, since: now, bytes: 0, pieces: 0, has_waited: false, before: None, rest: 0 }
     }
 
-    /// Requests that may be under way.
+    /// The number of requests that may be under way.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// A reader has to wait.
+    /// Notes that a reader has to wait.
     pub(crate) fn waits(&mut self) {
         self.has_waited = true;
     }
 
-    /// A large piece has come. After two rounds of the depth, that is judged.
+    /// Notes that a large piece has arrived. After twice as many pieces as the depth, the rate is judged.
     pub(crate) fn came(&mut self, bytes: u64, now: Instant) {
         self.bytes += bytes;
         self.pieces += 1;
@@ -77,7 +77,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The depth after some rounds on a line where each connection brings `rate` and all of them `limit` pieces per second.
+    /// The depth after some rounds on a line where each connection delivers `rate` pieces per second, and all of them
+    /// at most `limit`.
     fn settled(rate: f64, limit: f64, waits: bool) -> usize {
         let mut now = Instant::now();
         let mut pace = Pace::new(now);

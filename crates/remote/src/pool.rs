@@ -1,9 +1,10 @@
-//! Pieces of objects in memory: on their way, or there until they were read and others need their room.
+//! Pieces of objects in memory: requested, or kept until they have been read and their memory is needed.
 //!
-//! The pace says how many requests are under way for the streams. Each stream has a window, as long as its share of the memory: it begins
-//! with what is being read, and holds what has come and what is on its way. It is longer than what is under way, so that a late piece, as
-//! after a failed request, does not hold up the requests after it. A piece is done when all its bytes were handed out. A piece that a
-//! thread waits for may take the room of pieces in a window, the furthest first; no other piece may.
+//! The pace decides how many requests are under way for the streams. Each stream has a window, limited by its share of
+//! the memory: it begins at the bytes being read, and contains the pieces that have arrived and those under way. It is
+//! longer than the pieces under way, so that a late piece, for example after a failed request, does not block the
+//! requests after it. A piece is done when all its bytes have been handed out. A piece that a thread waits for may
+//! replace pieces in a window, the furthest first; no other piece may.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,21 +15,21 @@ use bytes::Bytes;
 use crate::pace::Pace;
 use crate::streams::{StreamKey, Streams};
 
-/// What is kept of all objects at most, without another limit, in bytes.
+/// The most bytes of objects to keep in memory, unless another limit is set.
 pub const MOST_HELD_BYTES: u64 = 256 << 20;
-/// The least that works.
+/// The smallest limit that works.
 const LEAST_HELD_BYTES: u64 = 4 << 20;
-/// A large piece at most: one request.
+/// Bytes of the largest piece, which is one request.
 const LARGE_BYTES: u64 = 8 << 20;
-/// A large piece at least.
+/// Bytes from which on a piece counts as large.
 const LEAST_LARGE_BYTES: u64 = 256 << 10;
-/// Announced reads below this are pages by themselves.
+/// Announced reads shorter than this are single pages.
 const LARGE_HINT_BYTES: u64 = 512 << 10;
 /// Small pieces begin and end at multiples of this.
 const SMALL_BYTES: u64 = 64 << 10;
-/// Pieces under way at once, without those that a thread waits for.
+/// The most pieces under way at once, not counting those that a thread waits for.
 const MOST_UNDER_WAY: usize = 256;
-/// What was announced and not read within this number of reads will not be read.
+/// Announced bytes that were not read within this number of reads will not be read.
 const ANNOUNCED_FOR: u64 = 4096;
 
 /// All pieces of all objects.
@@ -37,15 +38,15 @@ pub(crate) struct Pool {
     changed: Condvar,
 }
 
-/// What the pool holds.
+/// The pieces in the pool, and the state of all reads.
 pub(crate) struct State {
     pieces: BTreeMap<(u32, u64), Piece>,
     most_bytes: u64,
     held_bytes: u64,
     under_way: usize,
-    /// Those of them that are large.
+    /// The large pieces among them.
     large_under_way: usize,
-    /// Reads so far.
+    /// Number of reads so far.
     clock: u64,
     pace: Pace,
     streams: Streams,
@@ -55,34 +56,34 @@ pub(crate) struct State {
 
 struct Piece {
     bytes: u64,
-    /// `None` while it is on its way.
+    /// The bytes; `None` while they are under way.
     content: Option<Bytes>,
-    /// Bytes that were not handed out yet. Of a small piece, one page is enough.
+    /// Bytes that were not handed out yet. For a small piece, handing out one page is enough.
     unread: u64,
     why: Why,
-    /// When it was asked for, and when it was read last.
+    /// The value of the clock when the piece was requested, and when it was last read.
     asked: u64,
     used: u64,
-    /// Threads that wait for it.
+    /// Number of threads that wait for it.
     waiting: u32,
 }
 
-/// Why bytes are asked for.
+/// Why bytes are requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
     /// A thread waits for them.
     Needed,
-    /// A stream will come to them.
+    /// A stream will reach them.
     Ahead,
-    /// A caller says that it will read them.
+    /// A caller announced that it will read them.
     Announced,
 }
 
-/// What is at a place of an object.
+/// The bytes at a place of an object.
 pub(crate) enum Found {
     /// The bytes from there on.
     Here(Bytes),
-    /// On its way: the start of its piece.
+    /// Under way, in the piece that starts at this offset.
     UnderWay(u64),
     Nothing,
 }
@@ -99,7 +100,7 @@ pub(crate) struct Read {
 }
 
 impl Pool {
-    /// A pool that keeps at most `most_bytes` bytes, or the least it needs.
+    /// A pool that keeps at most `most_bytes` bytes, or the minimum that it needs.
     pub(crate) fn new(most_bytes: u64) -> Self {
         Self { state: Mutex::new(State::new(most_bytes, Instant::now())), changed: Condvar::new() }
     }
@@ -108,7 +109,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something has come, for the piece of `object` that begins at `start` if there is one.
+    /// Waits until something has arrived: the piece of `object` that begins at `start`, if given.
     pub(crate) fn wait<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -125,7 +126,7 @@ impl Pool {
         waits(&mut state, |waiting| waiting.saturating_add(1));
         let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         waits(&mut state, |waiting| waiting.saturating_sub(1));
-        // A piece that is no longer awaited may make room for another.
+        // A piece that no thread waits for any more may be replaced by another.
         let is_free = |piece: &Piece| piece.waiting == 0 && piece.content.is_some();
         if key.and_then(|key| state.pieces.get(&key)).is_some_and(is_free) {
             self.changed.notify_all();
@@ -133,7 +134,7 @@ impl Pool {
         state
     }
 
-    /// A piece has come; `None` if it cannot be had.
+    /// Notes that a piece has arrived; `None` if it cannot be read.
     pub(crate) fn came(&self, object: u32, start: u64, content: Option<Bytes>) {
         self.state().came(object, start, content, Instant::now());
         self.changed.notify_all();
@@ -171,7 +172,7 @@ impl State {
         }
     }
 
-    /// Keeps what was read when an object was opened, if there is room.
+    /// Keeps the bytes that were read when an object was opened, if there is enough memory.
     pub(crate) fn keep(&mut self, object: u32, content: Bytes) {
         let bytes = content.len() as u64;
         if bytes > 0 && self.make_room(bytes, false) {
@@ -182,7 +183,7 @@ impl State {
         }
     }
 
-    /// A read of an object of `length` bytes begins.
+    /// Begins a read of an object of `length` bytes.
     pub(crate) fn read(&mut self, object: u32, length: u64, (from, end): (u64, u64)) -> Read {
         self.clock += 1;
         let is_known = self.piece_at(object, from).is_some();
@@ -191,7 +192,7 @@ impl State {
         Read { object, length, from, end, stream }
     }
 
-    /// A read has all its bytes, or never gets them.
+    /// Ends a read, whether it got all its bytes or not.
     pub(crate) fn ended(&mut self, read: &Read) {
         let ended = (read.object, read.from, read.end);
         if let Some(at) = self.reading.iter().position(|reading| *reading == ended) {
@@ -219,8 +220,8 @@ impl State {
         Found::Here(found)
     }
 
-    /// What is at `at` of a read, and what is to be asked for: so that it can go on, and what its stream comes to then. If there
-    /// is nothing and no room either, all other pieces are under way or waited for.
+    /// The bytes at offset `at` of a read, and the ranges to request: the bytes needed next, and those that its stream
+    /// will reach then. If nothing is found and nothing can be requested, all other pieces are under way or waited for.
     pub(crate) fn go_on(&mut self, read: &Read, at: u64) -> (Found, Vec<(u64, u64)>) {
         let (large, window) = self.share();
         let mut begun = Vec::new();
@@ -229,13 +230,14 @@ impl State {
         // A thread behind the others needs no more than this.
         let front = read.stream.filter(|key| self.streams.is_front(*key, read.end));
         let step = self.step(if front.is_some() { large } else { end - from });
-        // Not asked for yet, given up for others before it was read, or there was no room. Only this piece is waited for now.
+        // Not requested yet, dropped before it was read, or there was not enough memory. Only this piece is waited for
+        // now.
         if self.piece_at(read.object, at).is_none() {
             let to = (from + step).min(read.length);
             let reached = self.begin(read.object, (from, to), step, Why::Needed, &mut begun);
             front.into_iter().for_each(|key| self.streams.asked(key, reached));
         }
-        // Before anything is asked for ahead, which may take the room of a piece that was read: of this one, too.
+        // Must happen before anything is requested ahead, which may drop a piece that was read, even this one.
         let found = self.find(read.object, at, read.end - at);
         if self.begin(read.object, (from, end), step, Why::Ahead, &mut begun) < end {
             return (found, begun);
@@ -252,10 +254,10 @@ impl State {
         (found, begun)
     }
 
-    /// What is to be asked for because a caller says that it will read `bytes` bytes from `offset` on.
+    /// The ranges to request because a caller announced that it will read `bytes` bytes from `offset` on.
     pub(crate) fn announced(&mut self, object: u32, length: u64, (offset, bytes): (u64, u64)) -> Vec<(u64, u64)> {
         let mut begun = Vec::new();
-        // What a stream comes to is on its way in larger pieces.
+        // Bytes that a stream will reach are requested in larger pieces.
         if !self.streams.covers(object, offset) {
             let step = self.step(if bytes >= LARGE_HINT_BYTES { bytes } else { SMALL_BYTES });
             let end = offset.saturating_add(bytes).min(length).next_multiple_of(SMALL_BYTES).min(length);
@@ -264,13 +266,14 @@ impl State {
         begun
     }
 
-    /// How many bytes one piece may have of `bytes` that are wanted: whatever that is, several such pieces have room.
+    /// The bytes of one piece if `bytes` bytes are needed: small enough for several pieces in memory.
     fn step(&self, bytes: u64) -> u64 {
         bytes.min(LARGE_BYTES).min(self.most_bytes / 4).max(SMALL_BYTES) / SMALL_BYTES * SMALL_BYTES
     }
 
-    /// Makes pieces, under way, of what is missing between `from` and `to` of an object, each of at most `step` bytes, as far as
-    /// there is room, and adds them to `begun`. Returns up to where all is there or under way.
+    /// Adds pieces under way for the missing bytes between `from` and `to` of an object, each of at most `step` bytes,
+    /// as far as memory allows, and lists them in `begun`. Returns the offset up to which everything is there or under
+    /// way.
     fn begin(&mut self, object: u32, (from, to): (u64, u64), step: u64, why: Why, begun: &mut Vec<(u64, u64)>) -> u64 {
         let mut at = from;
         while at < to {
@@ -296,9 +299,9 @@ impl State {
         at
     }
 
-    /// Whether a piece of `bytes` bytes must wait until others have come.
+    /// Whether a piece of `bytes` bytes must wait until others have arrived.
     fn is_full(&self, bytes: u64, why: Why) -> bool {
-        // Each stream may have one.
+        // Each stream may have at least one.
         let most_large = self.pace.depth().max(self.streams.count());
         let is_full = bytes >= LEAST_LARGE_BYTES && self.large_under_way >= most_large;
         match why {
@@ -308,7 +311,7 @@ impl State {
         }
     }
 
-    /// Makes room by dropping what is needed least.
+    /// Frees memory by dropping the pieces that are needed least; returns whether there is enough.
     fn make_room(&mut self, bytes: u64, is_needed: bool) -> bool {
         while self.held_bytes.saturating_add(bytes) > self.most_bytes {
             let ordered =
@@ -320,8 +323,9 @@ impl State {
         true
     }
 
-    /// When a piece goes, if it may: first what is done, then what was left out, each in the order in which it was read. For what a
-    /// thread waits for, then also what will be read, the furthest ahead first.
+    /// The rank of a piece for dropping; `None` if it must stay. First pieces that are done, then pieces that no read
+    /// will reach, each in the order in which they were last read. If a thread waits (`is_needed`), then also pieces
+    /// that will be read, the furthest ahead first.
     fn order(&self, (object, start): (u32, u64), piece: &Piece, is_needed: bool) -> Option<(u8, u64, u64)> {
         if piece.content.is_none() || piece.waiting > 0 {
             return None;
@@ -340,14 +344,15 @@ impl State {
         }
     }
 
-    /// The bytes of a large piece now, and how far beyond what is read each stream may have pieces: all that are read share the
-    /// memory. An eighth more than what is under way has come and waits to be read, and half as much if there is memory.
+    /// The current size of a large piece, and of the window of each stream; all active streams share the memory. Beyond
+    /// the pieces under way, the window has space for an eighth as many that have arrived, or for half as many if
+    /// memory allows.
     fn share(&self) -> (u64, u64) {
         let streams = self.streams.count().max(1) as u64;
-        // What was read and what is scattered needs room too.
+        // Pieces already read and scattered pages need memory too.
         let share = self.most_bytes / 8 * 7 / streams;
         let depth = (self.pace.depth() as u64 / streams).max(1);
-        // One more is being read.
+        // One more piece is being read.
         let large = (share / (depth + depth / 8 + 2)).clamp(LEAST_LARGE_BYTES, LARGE_BYTES) / SMALL_BYTES * SMALL_BYTES;
         (large, (large * (depth + depth / 2 + 1)).min(share.saturating_sub(large)))
     }

@@ -1,4 +1,4 @@
-//! An object that is read synchronously, by many threads.
+//! Reads an object synchronously, by many threads.
 
 use std::fmt;
 use std::io;
@@ -17,18 +17,18 @@ use crate::location::Place;
 use crate::pool::{Found, Pool, Read};
 use crate::settings::Settings;
 
-/// In this time an answer that does not end must bring so many bytes.
+/// An answer must deliver a minimum of bytes within each period of this length.
 const A_WHILE: Duration = Duration::from_secs(60);
 const LEAST_BYTES: usize = 1024;
 /// Answers of a server without tags that may end too early.
 const MOST_CUTS: u32 = 8;
 
-/// The version of an object: another one may take its name.
+/// The version of an object, to notice that another object has its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) length: u64,
     pub(crate) etag: Option<String>,
-    /// Seconds since 1970; 0 if the server does not say it.
+    /// Seconds since 1970; 0 if the server does not send the time.
     pub(crate) modified: i64,
 }
 
@@ -37,25 +37,26 @@ impl Version {
         Self { length: meta.size, etag: meta.e_tag.clone(), modified: meta.last_modified.timestamp() }
     }
 
-    /// Whether both are of one object. A tag says it all; without one, the time must do.
+    /// Whether both are versions of one object. A tag decides; without one, the time does.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_tagged = self.etag.is_some();
         self.length == other.length && self.etag == other.etag && (is_tagged || self.modified == other.modified)
     }
 
-    /// The tag, if no other bytes have it (RFC 9110, 8.8.1).
+    /// The tag, if objects with other bytes never have it (RFC 9110, 8.8.1).
     fn strong_etag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|etag| !etag.starts_with("W/"))
     }
 
-    /// What a request must say so that another object is refused. A weak tag never matches, so that only the answer tells.
+    /// Options with which the server refuses another object. A weak tag never matches, so for those the answer's tag
+    /// must be compared.
     fn options(&self, from: u64, to: u64) -> GetOptions {
         let if_match = self.strong_etag().map(str::to_owned);
         GetOptions { range: Some(GetRange::Bounded(from..to)), if_match, ..GetOptions::default() }
     }
 }
 
-/// An object, and the way to it.
+/// An object, and how to read it.
 pub(crate) struct Remote {
     /// Its number in the pool.
     pub(crate) number: u32,
@@ -66,7 +67,7 @@ pub(crate) struct Remote {
     pub(crate) settings: Arc<Settings>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) runtime: Handle,
-    /// Why it can no longer be read. Every request was repeated often enough, so that the first error is the last.
+    /// Why it can no longer be read. Every request is repeated often enough, so the first error is final.
     pub(crate) failed: OnceLock<String>,
 }
 
@@ -80,7 +81,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Remote {
-    /// Asks for bytes.
+    /// Sends requests for these ranges.
     fn ask(self: &Arc<Self>, ranges: Vec<(u64, u64)>) {
         for (from, to) in ranges {
             let mut under_way = UnderWay { remote: Arc::clone(self), from, content: None };
@@ -91,12 +92,12 @@ impl Remote {
         }
     }
 
-    /// One request, repeated where it fails.
+    /// Sends one request, and repeats it if it fails.
     async fn get(&self, from: u64, to: u64) -> Result<Bytes, String> {
         let told = |error| fault::of(&error, Act::Read, &self.place, &self.settings).to_string();
         let mut cuts = 0;
         loop {
-            // Another request may have failed for good meanwhile.
+            // Another request may have failed finally in the meantime.
             if let Some(text) = self.failed.get() {
                 return Err(text.clone());
             }
@@ -108,7 +109,7 @@ impl Remote {
                 Ok(Some(bytes)) if bytes.len() as u64 == to - from => return Ok(bytes),
                 Ok(Some(_)) => return Err("the storage sends fewer bytes than asked for; try again later".to_owned()),
                 Ok(None) => return Err(fault::TOO_LONG.to_owned()),
-                // With a tag, the client has gone on behind the cut as often as it makes sense.
+                // With a tag, the client has already resumed after the cut as often as is useful.
                 Err(_) if self.version.etag.is_none() && cuts < MOST_CUTS => cuts += 1,
                 Err(error) => return Err(told(error)),
             }
@@ -131,7 +132,7 @@ impl Remote {
         filled
     }
 
-    /// Copies the bytes between `offset` and `end` as they come, and asks for what is next whenever some have come.
+    /// Copies the bytes between `offset` and `end` as they arrive, and requests the next ranges each time.
     fn fill(self: &Arc<Self>, buffer: &mut [u8], (offset, end): (u64, u64), read: &Read) -> io::Result<usize> {
         let mut rest = buffer;
         let mut at = offset;
@@ -166,7 +167,7 @@ impl Remote {
     }
 }
 
-/// A request under way: however it ends, those who wait for its bytes are woken.
+/// A request under way: however it ends, threads that wait for its bytes are woken.
 struct UnderWay {
     remote: Arc<Remote>,
     from: u64,
@@ -185,7 +186,7 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         if self.content.is_none() {
-            // The error, where there was one, is there already.
+            // If there was an error, it is already set.
             let _ = self.remote.failed.set("the request ended without an answer; try again".to_owned());
         }
         self.remote.pool.came(self.remote.number, self.from, self.content.take());
@@ -210,7 +211,7 @@ async fn collected(
             return Ok(None);
         }
         whole.extend_from_slice(&piece);
-        // Each byte alone is a sign of life, and would hold a check for ever.
+        // Single bytes count as progress and would keep a check waiting forever.
         if since.elapsed() >= a_while {
             if whole.len() - had < LEAST_BYTES {
                 let source = "the server sends next to nothing".into();
@@ -222,7 +223,7 @@ async fn collected(
     Ok(Some(whole.into()))
 }
 
-/// Copies as much as there is and fits.
+/// Copies as many bytes as are available and fit; returns the number.
 fn copy(bytes: &Bytes, buffer: &mut [u8]) -> usize {
     let length = bytes.len().min(buffer.len());
     if let (Some(to), Some(from)) = (buffer.get_mut(..length), bytes.get(..length)) {

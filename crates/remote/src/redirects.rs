@@ -1,5 +1,6 @@
-//! Where an answer may lead. What gives access is for one server: a SAS in a query, a token in a header. So a request goes on to
-//! another server only if that was allowed, and only where nothing of it gives access.
+//! Decides which redirects may be followed. A SAS in a query or a token in a header must reach only the server it was
+//! issued for. So a request follows a redirect to another server only if the user allowed that server, and only without
+//! such credentials.
 
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, Url};
 
 use crate::stores::TIMEOUTS;
 
-/// The most servers and paths that one request goes through.
+/// The most redirects that one request follows.
 const MOST: usize = 10;
-/// What an error says before the name of the other server.
+/// Start of an error text; the name of the other server follows.
 pub(crate) const ANOTHER: &str = "the answer leads to another server: ";
 
-/// Follows answers to the server that was asked, and to the servers `allowed`.
+/// Follows redirects to the server that was asked, and to the servers in `allowed`.
 pub(crate) fn policy(allowed: Vec<String>) -> Policy {
     Policy::custom(move |attempt| {
         let Some(asked) = attempt.previous().first() else { return attempt.stop() };
@@ -37,7 +38,8 @@ fn is_less_safe(asked: &Url, next: &Url) -> bool {
     asked.scheme() == "https" && next.scheme() != "https"
 }
 
-/// Whether it is the server that was asked; by `https://` too if that was by `http://`, each at its usual port.
+/// Whether `next` is on the same server: same scheme and port, or `https://` instead of `http://` with the default
+/// ports.
 fn is_same_server(asked: &Url, next: &Url) -> bool {
     let is_safer = asked.scheme() == "http" && next.scheme() == "https" && (asked.port(), next.port()) == (None, None);
     asked.host_str() == next.host_str()
@@ -45,14 +47,14 @@ fn is_same_server(asked: &Url, next: &Url) -> bool {
             || (asked.scheme(), asked.port_or_known_default()) == (next.scheme(), next.port_or_known_default()))
 }
 
-/// A client that says to no server where it comes from, with the time limits of all storages.
+/// A client that sends no referrer, with the time limits of all storages.
 pub(crate) fn client(allowed: Vec<String>) -> ClientBuilder {
     let [connect, silence, request] = TIMEOUTS;
     let builder = Client::builder().referer(false).redirect(policy(allowed)).http1_only();
     builder.connect_timeout(connect).read_timeout(silence).timeout(request)
 }
 
-/// Makes the clients of storages whose requests are signed or have a token: those go to the server they are for, and no further.
+/// Creates clients for storages whose requests are signed or carry a token: these follow no redirect to another server.
 #[derive(Debug)]
 pub(crate) struct ToOneServer;
 
@@ -62,7 +64,7 @@ impl HttpConnector for ToOneServer {
         let value = |key: ClientConfigKey| options.get_config_value(&key);
         let is_set = |key: ClientConfigKey| value(key).as_deref() == Some("true");
         let mut builder = client(Vec::new()).https_only(!is_set(ClientConfigKey::AllowHttp));
-        // The service of a machine that gives credentials answers at once, or is not there.
+        // The metadata service that provides a machine's credentials answers at once, or is not there.
         if value(ClientConfigKey::ConnectTimeout).as_deref() == Some("1s") {
             builder = builder.connect_timeout(Duration::from_secs(1));
         }
@@ -103,7 +105,7 @@ mod tests {
         assert!(!is_same("https://a.example/x", "https://a.example.b.example/x"));
     }
 
-    /// A server on another address of this machine, which answers each request so; it keeps what it was asked.
+    /// A server on another address of this machine, which gives each request the same answer and records the requests.
     fn server(answer: String) -> (u16, Arc<Mutex<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, asked) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(String::new())));

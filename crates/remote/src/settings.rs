@@ -1,17 +1,17 @@
-//! What the user gave: secrets of URLs, and how much memory may be used.
+//! Settings from the user: secrets of URLs, and how much memory may be used.
 
 use std::collections::BTreeMap;
 
 use crate::MOST_HELD_BYTES;
 
-/// What the objects are read with.
+/// Settings for reading objects.
 #[derive(Clone)]
 pub struct Settings {
-    /// The URLs with their secrets, by the URLs as they are shown.
+    /// The URLs with their secrets, by the URLs without them, as shown.
     pub secrets: BTreeMap<String, String>,
-    /// The most that is kept of objects in memory, in bytes.
+    /// The most bytes of objects to keep in memory.
     pub held_bytes: u64,
-    /// Servers to which the answer of a web server may lead.
+    /// Servers to which a web server may redirect.
     pub redirects: Vec<String>,
 }
 
@@ -22,12 +22,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The URL with its secret, as the user gave it; one without secrets is its own.
+    /// The URL with its secret, as the user gave it; a URL without a secret is returned unchanged.
     pub(crate) fn whole<'s>(&'s self, shown: &'s str) -> &'s str {
         self.secrets.get(shown).map_or(shown, String::as_str)
     }
 
-    /// The query that gives access to `shown`: its own, or that of a folder above it.
+    /// The query that gives access to `shown`: its own query, or the one of a folder above it.
     pub(crate) fn query(&self, shown: &str) -> Option<&str> {
         let is_above = |folder: &str| {
             let rest = shown.strip_prefix(folder.trim_end_matches('/'));
@@ -56,9 +56,9 @@ impl Settings {
         };
         let variables = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_secret));
         texts.extend(variables.map(|(_, value)| value.to_string_lossy().into_owned()));
-        // Short ones are no secrets, and words of every text.
+        // Short texts are not secrets, and occur in ordinary words.
         texts.retain(|text| text.len() >= 8);
-        // The longest first: one may be part of another.
+        // The longest first, as one may be part of another.
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
         texts
     }

@@ -15,21 +15,21 @@ use crate::redirects::ToOneServer;
 use crate::settings::Settings;
 use crate::web::WholeUrl;
 
-/// A server that cannot be reached in this time is not there.
+/// A server that does not accept a connection within this time is taken as unreachable.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection that brings nothing for this long is dead.
+/// A connection that delivers nothing for this long is dead.
 const SILENCE: Duration = Duration::from_secs(30);
-/// No request takes longer: a block over a slow line.
+/// The most time for one request: enough for a block over a slow line.
 const REQUEST: Duration = Duration::from_secs(15 * 60);
-/// To connect, between two pieces of an answer, and of a whole request.
+/// Time limits: to connect, between two pieces of an answer, and for a whole request.
 pub(crate) const TIMEOUTS: [Duration; 3] = [CONNECT, SILENCE, REQUEST];
 
 /// How often a request is repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Patience {
-    /// At the start somebody waits for the answer.
+    /// At the start, when a user waits for the answer.
     Little,
-    /// In the middle of a check of hours.
+    /// During a check that takes hours.
     Much,
 }
 
@@ -37,8 +37,8 @@ impl Patience {
     fn retries(self) -> RetryConfig {
         let (max_retries, seconds, first_milliseconds, longest_seconds, base) = match self {
             Self::Little => (5, 20, 100, 3, 2.0),
-            // Time alone ends it. Each pause is at random up to four times the one before. The first is short, since what comes
-            // after the piece waits for it.
+            // Only the time limit ends the retries. Each pause is random, up to four times the previous one. The first
+            // is short, as later pieces wait for this one.
             Self::Much => (10_000, 300, 10, 30, 4.0),
         };
         let backoff = BackoffConfig {
@@ -57,10 +57,10 @@ fn connection() -> [(ClientConfigKey, String); 3] {
     keys.map(|key| (key, format!("{} seconds", timeouts.next().unwrap_or(REQUEST).as_secs())))
 }
 
-/// The client of the storage where `shown` is, a URL without secrets.
+/// The client for the storage of `shown`, a URL without secrets.
 ///
 /// # Errors
-/// Settings that cannot be used.
+/// If the settings cannot be used.
 pub(crate) async fn open(
     place: &Place,
     shown: &str,
@@ -83,7 +83,7 @@ pub(crate) async fn open(
             let endpoint = endpoint.clone().or(of_environment).or(profile.endpoint);
             if let Some(endpoint) = &endpoint {
                 builder = builder.with_endpoint(endpoint).with_virtual_hosted_style_request(false);
-                // Whoever writes http:// means it.
+                // An `http://` endpoint is taken as intended.
                 if endpoint.starts_with("http://") {
                     builder = builder.with_allow_http(true);
                 }
@@ -92,7 +92,7 @@ pub(crate) async fn open(
             let known = region.clone().or(of_environment).or(profile.region);
             let region = match (known, endpoint.is_none()) {
                 (Some(region), _) => Some(region),
-                // Amazon names it to anybody; a wrong region fails with the first request.
+                // Amazon names the region to anyone; a wrong region fails with the first request.
                 (None, true) => resolve_bucket_region(bucket, &brief()).await.ok(),
                 (None, false) => None,
             };
@@ -104,9 +104,9 @@ pub(crate) async fn open(
         }
         Place::Azure { account, container } => {
             let mut builder = match settings.query(shown) {
-                // What was given with the URL counts, whatever else is set.
+                // The query given with the URL overrides all other settings.
                 Some(query) => {
-                    // Where it is, az:// does not say.
+                    // An az:// URL does not name the account.
                     let of_environment = MicrosoftAzureBuilder::from_env();
                     let keys = [AzureConfigKey::AccountName, AzureConfigKey::Endpoint];
                     let known = keys.into_iter().filter(|_| account.is_none());
@@ -145,12 +145,12 @@ pub(crate) async fn open(
     })
 }
 
-/// Settings for a question that need not be answered.
+/// Client settings for a request that may fail without harm.
 fn brief() -> ClientOptions {
     ClientOptions::new().with_connect_timeout(Duration::from_secs(5)).with_timeout(Duration::from_secs(10))
 }
 
-/// Whether an account's own means can read blobs on a server of Azure.
+/// Whether an account's own credentials can read blobs on a server of Azure.
 pub(crate) fn has_azure_account(shown: &str, settings: &Settings) -> bool {
     const VARIABLES: [&str; 8] = [
         "AZURE_STORAGE_ACCOUNT_KEY",

@@ -1,25 +1,26 @@
-//! Which reads go on where another ended: several streams in one object, each read by several threads.
+//! Recognises reads that continue where another read ended: several streams in one object, each read by several
+//! threads.
 
 use std::collections::BTreeMap;
 
-/// Streams of one object that are followed.
+/// The most streams of one object to track.
 const MOST: usize = 8;
-/// What a read of a stream may leave out.
+/// The most bytes that a read of a stream may skip.
 const GAP_BYTES: u64 = 1 << 20;
-/// The same for large reads, which several threads make in turn.
+/// The same limit for large reads, which several threads make in turn.
 const LARGE_GAP_BYTES: u64 = 64 << 20;
-/// How far behind the others a thread may be: as far as they can go while it waits for a piece that is late.
+/// How far behind the others a thread may be: as far as they can read on while it waits for a late piece.
 const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
 /// A read of at least this many bytes is not a scattered page.
 const LARGE_BYTES: u64 = 256 << 10;
-/// Reads in a row that make a stream.
+/// Consecutive reads that make a stream.
 const RUN: u32 = 3;
-/// The same close behind another stream, where what was there is gone: a second pass, or just threads that were behind.
+/// The same close behind another stream, in bytes that were dropped: a second pass, or only threads that were behind.
 const RUN_AGAIN: u32 = 16;
 /// A stream that was not read within this number of reads is forgotten.
 const FORGOTTEN_AFTER: u64 = 1024;
 
-/// A stream: its object, and its number there.
+/// Identifies a stream: its object, and its number in the object.
 pub(crate) type StreamKey = (u32, usize);
 
 /// The streams of all objects.
@@ -28,14 +29,14 @@ pub(crate) struct Streams(BTreeMap<StreamKey, Stream>);
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// Where the furthest read ended.
+    /// The end of the furthest read.
     at: u64,
-    /// Reads in a row, and how many make a stream.
+    /// Consecutive reads so far, and how many make a stream.
     run: u32,
     needed: u32,
-    /// Up to where bytes were asked for ahead.
+    /// The end of the bytes requested ahead.
     ahead: u64,
-    /// When it was read last.
+    /// The value of the clock at its last read.
     used: u64,
 }
 
@@ -46,8 +47,8 @@ impl Stream {
 }
 
 impl Streams {
-    /// Notes a read of `bytes` bytes from `offset` of an object, at the time `clock` counts; `is_known` if what is there was asked
-    /// for and not given up. Returns the stream that it is of, if it is of one; scattered reads are not.
+    /// Notes a read of `bytes` bytes from `offset` of an object, at time `clock`; `is_known` says whether these bytes
+    /// were requested and not dropped. Returns the stream of the read; `None` for scattered reads.
     pub(crate) fn note(
         &mut self,
         object: u32,
@@ -59,7 +60,7 @@ impl Streams {
         let is_large = bytes >= LARGE_BYTES;
         let gap = if is_large { LARGE_GAP_BYTES } else { GAP_BYTES };
         let goes_on = |stream: &Stream| (stream.at..=stream.at.saturating_add(gap)).contains(&offset);
-        // Others of its stream have gone on while this thread waited.
+        // Other threads of the stream have read on while this one waited.
         let is_behind =
             |stream: &Stream| stream.is_one() && offset < stream.at && offset.saturating_add(BEHIND_BYTES) >= stream.at;
         let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
@@ -80,7 +81,8 @@ impl Streams {
         stream.is_one().then_some(key)
     }
 
-    /// A number for another stream of an object: that of the one that was read longest ago if there are many.
+    /// A number for another stream of an object: if there are too many, the number of the one that was read longest
+    /// ago.
     fn free(&self, object: u32) -> StreamKey {
         let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
         let free = (0..MOST).map(|number| (object, number)).find(|key| !self.0.contains_key(key));
@@ -88,7 +90,7 @@ impl Streams {
         free.or_else(oldest).unwrap_or((object, 0))
     }
 
-    /// Streams of all objects that are being read.
+    /// Number of active streams of all objects.
     pub(crate) fn count(&self) -> usize {
         self.0.values().filter(|stream| stream.is_one()).count()
     }
@@ -98,8 +100,8 @@ impl Streams {
         self.0.get(&key).is_some_and(|stream| stream.at <= end)
     }
 
-    /// The next `step` bytes of a stream that should be asked for, so that `window` bytes beyond what is read are there or on their way;
-    /// `None` if they are.
+    /// The next `step` bytes of a stream to request, so that `window` bytes beyond the last read are there or under
+    /// way; `None` if they are.
     pub(crate) fn next(&self, key: StreamKey, window: u64, step: u64) -> Option<(u64, u64)> {
         let stream = self.0.get(&key)?;
         let from = stream.ahead.max(stream.at);
@@ -107,14 +109,15 @@ impl Streams {
         (to <= stream.at.saturating_add(window)).then_some((from, to))
     }
 
-    /// Bytes of a stream before `end` were asked for.
+    /// Notes that bytes of a stream before `end` were requested.
     pub(crate) fn asked(&mut self, key: StreamKey, end: u64) {
         if let Some(stream) = self.0.get_mut(&key) {
             stream.ahead = stream.ahead.max(end);
         }
     }
 
-    /// Bytes of an object from `start` on that were asked for ahead were given up: they are asked for again in their turn.
+    /// Notes that bytes of an object from `start` on, requested ahead, were dropped: they will be requested again in
+    /// their turn.
     pub(crate) fn given_up(&mut self, object: u32, start: u64) {
         for (_, stream) in self.0.range_mut((object, 0)..=(object, usize::MAX)) {
             if stream.at <= start && start < stream.ahead {
@@ -123,14 +126,15 @@ impl Streams {
         }
     }
 
-    /// How far behind these bytes of an object a stream is that they were asked for ahead for; `None` if there is none.
+    /// The distance from the nearest stream for which these bytes of an object were requested ahead; `None` if there is
+    /// none.
     pub(crate) fn distance(&self, object: u32, (from, to): (u64, u64)) -> Option<u64> {
         let comes = |stream: &&Stream| stream.is_one() && stream.at < to && from < stream.ahead;
         let streams = self.0.range((object, 0)..=(object, usize::MAX)).map(|(_, stream)| stream);
         streams.filter(comes).map(|stream| from.saturating_sub(stream.at)).min()
     }
 
-    /// Whether a stream will come to `offset` soon.
+    /// Whether a stream will reach `offset` soon.
     pub(crate) fn covers(&self, object: u32, offset: u64) -> bool {
         let is_of = |stream: &Stream| {
             stream.is_one() && (stream.at..=stream.at.saturating_add(LARGE_GAP_BYTES)).contains(&offset)
@@ -146,7 +150,7 @@ mod tests {
     const KB: u64 = 1 << 10;
     const MB: u64 = 1 << 20;
 
-    /// Streams, and the reads so far.
+    /// Streams, and the number of reads so far.
     #[derive(Default)]
     struct Noted(Streams, u64);
 
@@ -162,7 +166,7 @@ mod tests {
         let mut streams = Noted::default();
         let found: Vec<_> = (0..5).map(|page| streams.note(page * 8 * KB, 8 * KB, false)).collect();
         assert_eq!(found, [None, None, Some(0), Some(0), Some(0)]);
-        // The pages of allocation, 64 MB apart.
+        // The allocation pages, 64 MB apart.
         let mut streams = Noted::default();
         assert!((0..100).all(|page| streams.note(page * 64 * MB, 8 * KB, false).is_none()));
         // A few bytes of every extent.
@@ -191,7 +195,7 @@ mod tests {
         (0..500).for_each(|chunk| assert_eq!(streams.note(chunk * MB, MB, true), Some(0)));
         assert_eq!(streams.note(300 * MB, MB, true), Some(0), "its piece is there now");
         assert_eq!(streams.0.count(), 1);
-        // One thread whose piece was given up, and then all of them again.
+        // One thread whose piece was dropped, and then all threads again.
         assert_eq!(streams.note(400 * MB, MB, false), None);
         let found: Vec<_> = (300..320).map(|chunk| streams.note(chunk * MB, MB, false)).collect();
         assert!(found[..15].iter().all(Option::is_none) && found[15..].iter().all(|stream| *stream == Some(2)));

@@ -1,4 +1,4 @@
-//! One object of any server, by its whole URL: a presigned one has a query that only this very URL may have.
+//! One object of any web server, by its whole URL: the query of a presigned URL is valid for exactly this URL.
 
 use std::fmt;
 use std::io;
@@ -14,13 +14,13 @@ use crate::redirects;
 /// Sends every request to one URL.
 pub(crate) struct WholeUrl {
     url: String,
-    /// Servers to which an answer may lead.
+    /// Servers to which an answer may redirect.
     allowed: Vec<String>,
 }
 
 impl WholeUrl {
     /// # Errors
-    /// If it is not a URL.
+    /// If `url` is not a URL.
     pub(crate) fn new(url: &str, allowed: &[String]) -> object_store::Result<Self> {
         let mut url = reqwest::Url::parse(url).map_err(of_client)?;
         url.set_fragment(None);
@@ -28,7 +28,7 @@ impl WholeUrl {
     }
 }
 
-/// The URL is secret.
+/// The URL contains secrets, so it is not shown.
 impl fmt::Debug for WholeUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WholeUrl").finish_non_exhaustive()

@@ -1,4 +1,5 @@
-//! A server of objects for tests: ranges, tags and lists as S3 has them, with a latency, a rate per connection, and faults.
+//! A server of objects for tests: ranges, tags and lists in the form of S3, with a latency, a rate per connection, and
+//! faults.
 
 #![allow(
     dead_code,
@@ -20,12 +21,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a connection to the server is like.
+/// Properties of a connection to the server.
 #[derive(Clone, Copy, Default)]
 pub struct Line {
-    /// Before the first byte of an answer.
+    /// Time before the first byte of an answer.
     pub latency: Duration,
-    /// Bytes per second of each connection; 0 for as many as go through.
+    /// Bytes per second of each connection; 0 for no limit.
     pub rate: u64,
     /// Requests in 100 that are answered with 503.
     pub busy: u64,
@@ -40,11 +41,11 @@ pub struct Object {
     pub etag: String,
 }
 
-/// What an object holds.
+/// The content of an object.
 #[derive(Clone)]
 pub enum Content {
     Bytes(Arc<Vec<u8>>),
-    /// So many bytes, each the number of its block of 4 KB.
+    /// This number of bytes; each holds the number of its block of 4 KB.
     Pattern(u64),
 }
 
@@ -73,7 +74,7 @@ impl Content {
     }
 }
 
-/// A request, as it came.
+/// A request as received.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -88,25 +89,25 @@ pub struct Request {
 #[derive(Default)]
 struct State {
     line: Mutex<Line>,
-    /// By path, with its slash.
+    /// Objects by path, which starts with a slash.
     objects: Mutex<BTreeMap<String, Object>>,
-    /// What queries must hold, or the answer is 403.
+    /// The text that queries must contain; otherwise the answer is 403.
     secret: Mutex<String>,
     requests: Mutex<Vec<Request>>,
-    /// Where a path leads.
+    /// Redirects by path.
     redirects: Mutex<BTreeMap<String, String>>,
-    /// Does not answer ranges.
+    /// Whether ranges are ignored and whole objects sent.
     sends_whole: Mutex<bool>,
     count: AtomicU64,
-    /// What replaces an object after a number of requests.
+    /// An object that replaces another after a number of requests.
     replacement: Mutex<Option<(usize, String, Object)>>,
     under_way: AtomicU64,
     most_under_way: AtomicU64,
-    /// Bytes of bodies of objects.
+    /// Bytes sent of the bodies of objects.
     sent: AtomicU64,
 }
 
-/// The server, as long as the process runs.
+/// The server, which runs as long as the process.
 #[derive(Clone)]
 pub struct Server {
     address: SocketAddr,
@@ -140,7 +141,7 @@ impl Server {
         *self.state.secret.lock().unwrap() = secret.to_owned();
     }
 
-    /// Answers that what is at `path` is at this URL.
+    /// Redirects requests for `path` to this URL.
     pub fn redirect(&self, path: &str, to: &str) {
         self.state.redirects.lock().unwrap().insert(path.to_owned(), to.to_owned());
     }
@@ -149,7 +150,7 @@ impl Server {
         *self.state.sends_whole.lock().unwrap() = true;
     }
 
-    /// Puts an object at `/BUCKET/KEY`; another one of the same name gets another tag.
+    /// Puts an object at `/BUCKET/KEY`; a new object of the same name gets another tag.
     pub fn put(&self, path: &str, content: Content) {
         let number = self.state.count.fetch_add(1, Ordering::Relaxed);
         self.put_tagged(path, content, &format!("\"tag-{number}\""));
@@ -231,7 +232,7 @@ fn read(input: &mut impl BufRead) -> Option<Request> {
     Some(Request { method, path: path.to_owned(), query: query.to_owned(), range, if_match, headers })
 }
 
-/// Answers; `None` if the connection ends.
+/// Sends the answer; `None` if the connection ends.
 fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
     let so_far = {
         let mut requests = state.requests.lock().unwrap();
@@ -250,7 +251,7 @@ fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n");
         out.write_all(head.as_bytes()).ok()?;
-        // What follows the answer to HEAD would be taken for the next answer of the connection.
+        // A body after a HEAD answer would be read as the next answer of the connection.
         if request.method == "HEAD" {
             return Some(());
         }
@@ -297,7 +298,7 @@ fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
     }
 }
 
-/// Writes no faster than the line is.
+/// Writes no faster than the rate of the line.
 fn paced(mut out: &TcpStream, body: &[u8], rate: u64) -> Option<()> {
     let start = Instant::now();
     for (number, part) in body.chunks(64 << 10).enumerate() {
@@ -310,7 +311,7 @@ fn paced(mut out: &TcpStream, body: &[u8], rate: u64) -> Option<()> {
     Some(())
 }
 
-/// ListObjectsV2 of a bucket.
+/// Answers ListObjectsV2 for a bucket.
 fn list(state: &State, request: &Request) -> String {
     let parameter = |name: &str| {
         let found = request.query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name);
