@@ -9,14 +9,14 @@ pub enum LogError {
     /// No path was given.
     #[error("no file given; name the .ldf files of one database")]
     Nothing,
-    /// The system refuses.
+    /// The system refused to read a file.
     #[error("{}: cannot be read at byte {at}: {cause}{}", path.display(), source::remedy(cause))]
     Io {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Offset in the file.
         at: u64,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// Not a regular file, or a file of another kind.
@@ -36,7 +36,7 @@ pub enum LogError {
     NoVlf {
         /// The file.
         path: PathBuf,
-        /// Where one should start.
+        /// Offset at which a VLF should start.
         at: u64,
     },
     /// More VLFs than a log can have.
@@ -44,7 +44,7 @@ pub enum LogError {
     TooManyVlfs {
         /// The file.
         path: PathBuf,
-        /// What is accepted.
+        /// The accepted maximum.
         most: usize,
     },
     /// Files of different databases.
@@ -62,7 +62,7 @@ pub enum LogError {
         path: PathBuf,
         /// The file before it.
         other: PathBuf,
-        /// Both have it.
+        /// The file ID that both have.
         file_id: u16,
     },
     /// SQL Server 2000 wrote it.
@@ -71,7 +71,7 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
     },
-    /// It is cut off before anything that can be read.
+    /// A file that is cut off before its first readable block.
     #[error("{}: is cut off at byte {at}, and none of the virtual log files before that is in use: the log was in the part that is missing; copy the file again", path.display())]
     CutOff {
         /// The file.
@@ -79,19 +79,19 @@ pub enum LogError {
         /// Its size in bytes.
         at: u64,
     },
-    /// A backup set without log, one of whose stripes is not given.
+    /// A backup set without log that has a missing stripe.
     #[error("{}: set {position} has no log in the stripes that were given, and {} not given; name {} too", path.display(), stripes_text(missing, *stripes), if missing.len() == 1 { "its file" } else { "their files" })]
     StripesMissing {
         /// The first of its files.
         path: PathBuf,
         /// Its position there.
         position: u16,
-        /// Stripes that are not given.
+        /// Numbers of the missing stripes.
         missing: Vec<u16>,
-        /// How many it is on.
+        /// Number of its stripes.
         stripes: u16,
     },
-    /// A backup set that should hold log and has none that can be read.
+    /// A backup set that should hold log but has none that can be read.
     #[error("{}: no log was found in set {position}, and its label does not say that it is empty", path.display())]
     NoLog {
         /// The first of its files.
@@ -99,7 +99,7 @@ pub enum LogError {
         /// Its position there.
         position: u16,
     },
-    /// Never used.
+    /// A log that was never used.
     #[error("{}: has never been written: none of its virtual log files is in use", path.display())]
     NeverUsed {
         /// The file.

@@ -1,4 +1,4 @@
-//! Log files and backups of them, and the run of virtual log files that is the log.
+//! Log files and backups of the log, and the run of virtual log files that holds the log.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,53 +20,53 @@ use crate::error::{LogError, stripes_text};
 /// The number of the first block of a VLF.
 pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 
-/// More VLFs than any log has: the smallest is some 250 KB, so that this is 60 GB of them.
+/// More VLFs than any log has: the smallest has some 250 KB, so this many have 60 GB.
 const MAX_VLFS: usize = 250_000;
 
 /// One log file, or the log of one backup set.
 #[derive(Debug)]
 pub struct LogFile {
-    /// Where it was found.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its file id, 2 for the first one.
+    /// File ID; 2 for the first log file.
     pub file_id: u16,
-    /// Its logical name; that of a backup set is its type.
+    /// Logical name; for a backup set, its type.
     pub logical_name: String,
-    /// Identifies the database: its data files have the same.
+    /// Identifies the database: its data files have the same GUID.
     pub binding_guid: [u8; 16],
-    /// Size in bytes; of a backup set, the bytes of its log.
+    /// Size in bytes; for a backup set, the bytes of its log.
     pub bytes: u64,
-    /// Its VLFs, by offset; of a backup set, those that it has log of.
+    /// VLFs by offset; for a backup set, those whose log it contains.
     pub vlfs: Vec<Vlf>,
-    /// Its size by its header; of a backup set, 0.
+    /// Size according to the header; 0 for a backup set.
     header_bytes: u64,
     reader: Reader,
 }
 
-/// What reads a log file.
+/// The source of a log file's bytes.
 #[derive(Debug)]
 enum Reader {
     File(SharedFile),
     Backup(Arc<BackupLog>),
 }
 
-/// A VLF of the log, and the file that it is in; of a backup, the part of it that the backup has.
+/// A VLF of the log, and the file that holds it; for a backup, the part of the VLF that the backup has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlacedVlf {
     /// Position in [`Log::files`].
     pub file: usize,
     /// The VLF.
     pub vlf: Vlf,
-    /// Where blocks start, in the log file.
+    /// Where its blocks start, in the log file.
     pub from: u64,
-    /// Where they end at the latest.
+    /// The limit for its blocks, in the log file.
     pub to: u64,
-    /// What a backup has of it.
+    /// The part of it in a backup.
     pub(crate) part: Option<LogPart>,
 }
 
 impl PlacedVlf {
-    /// Whether it comes from a backup: whole blocks up to its end.
+    /// Whether it comes from a backup, which has only whole blocks.
     pub fn is_of_a_backup(&self) -> bool {
         self.part.is_some()
     }
@@ -77,19 +77,19 @@ impl PlacedVlf {
 pub struct Log {
     files: Vec<LogFile>,
     run: Vec<PlacedVlf>,
-    /// What backups have, also of log that the run takes from others of them, by sequence number.
+    /// All parts in backups, by sequence number, including parts that the run takes from another backup.
     copies: Vec<PlacedVlf>,
     gaps: Vec<Gap>,
     ends_at: Option<Lsn>,
     sets: Vec<LogSet>,
 }
 
-/// Log that is missing between parts of backups.
+/// Log that is missing between backups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// The block after the log before it.
+    /// The LSN after the log before the gap.
     pub from: Lsn,
-    /// The first block after it.
+    /// The first LSN after the gap.
     pub to: Lsn,
 }
 
@@ -97,7 +97,8 @@ impl Log {
     /// Opens the log files of one database, shared and read-only, and reads the headers of their VLFs.
     ///
     /// # Errors
-    /// [`LogError`]: a file that cannot be read or is none of this kind, files of different databases, a log without use.
+    /// [`LogError`] for a file that cannot be read or is no log file, for files of different databases, and for a log
+    /// that was never used.
     pub fn open(paths: &[PathBuf]) -> Result<Self, LogError> {
         let mut files: Vec<LogFile> = Vec::new();
         for path in paths {
@@ -122,11 +123,11 @@ impl Log {
         }
     }
 
-    /// The log in backups: of log backups, and the log portions of full and differential ones, in any order. What several
-    /// of them hold is read once, from one that is not damaged there.
+    /// The log in backups: of log backups, and the log portions of full and differential ones, in any order. Log that
+    /// several backups hold is read once, from one that is not damaged there.
     ///
     /// # Errors
-    /// [`LogError`]: sets of different databases, or none with any log.
+    /// [`LogError`] for sets of different databases, and if no set has any log.
     pub fn of_backups(backups: BackupLog) -> Result<Self, LogError> {
         let backups = Arc::new(backups);
         let mut files: Vec<LogFile> = Vec::new();
@@ -169,17 +170,18 @@ impl Log {
         Ok(Self { files, run, copies: parts, gaps, ends_at, sets: sets.to_vec() })
     }
 
-    /// Whether its backups hold no log, as their labels say: nothing was written to the database since the log backup before.
+    /// Whether its backups hold no log, according to their labels: nothing was written to the database since the
+    /// previous log backup.
     pub fn is_empty(&self) -> bool {
         self.run.is_empty()
     }
 
-    /// The backup sets that it is from; none for log files.
+    /// The backup sets that it comes from; empty for log files.
     pub fn sets(&self) -> &[LogSet] {
         &self.sets
     }
 
-    /// Stripes of its sets that are not given, each with the file of the set: `stripe 2 of 3 is not given`.
+    /// The missing stripes of its sets, each with the file of the set: `stripe 2 of 3 is not given`.
     pub fn missing_stripes(&self) -> impl Iterator<Item = (&Path, String)> {
         let missing = self.sets.iter().filter(|set| !set.missing.is_empty());
         missing.map(|set| (set.path.as_path(), format!("{} not given", stripes_text(&set.missing, set.stripes))))
@@ -190,18 +192,18 @@ impl Log {
         &self.gaps
     }
 
-    /// The record after the log, as the backups say; `None` for log files, which do not.
+    /// The first LSN after the log, according to the backups; `None` for log files, which do not state it.
     pub fn ends_at(&self) -> Option<Lsn> {
         self.ends_at
     }
 
-    /// Reads what a VLF of the run holds, from offset `at` of its log file on; fewer bytes than requested only at its end.
+    /// Reads a VLF of the run from offset `at` of its log file on; fewer bytes than requested only at its end.
     pub(crate) fn read_at(&self, placed: &PlacedVlf, buffer: &mut [u8], at: u64) -> Result<usize, LogError> {
         let Some(file) = self.files.get(placed.file) else { return Ok(0) };
         let failed = |cause| LogError::Io { path: file.path.clone(), at, cause };
         match (&file.reader, &placed.part) {
             (Reader::File(file), _) => read_fully_at(file, buffer, at).map_err(failed),
-            // Damage of the backup ends the log there.
+            // Damage of the backup ends the log at that place.
             (Reader::Backup(backups), Some(part)) => match backups.read_at(part, buffer, at) {
                 Err(cause) if cause.kind() == io::ErrorKind::InvalidData => Ok(0),
                 read => read.map_err(failed),
@@ -210,15 +212,15 @@ impl Log {
         }
     }
 
-    /// The VLF, by file and offset, with which the log goes on although headers do not say so: its own header names an earlier use,
-    /// or that of another VLF takes it for a part of that one. It starts with the first block of use `sequence`, which follows a
-    /// block of `previous_size`, or with that of a later use.
+    /// The VLF, by file and offset, where the log continues although headers contradict it: its own header names an
+    /// earlier use, or the size in another VLF's header covers it. It starts with the first block of use `sequence`,
+    /// which follows a block of `previous_size`, or with the first block of a later use.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {
             let Reader::File(file) = &log.reader else { continue };
             let known = log.vlfs.iter().filter(|vlf| vlf.sequence != sequence || !vlf.is_used());
-            // What lies in a VLF that was never used may be of another file, which had this place on the disk.
+            // A VLF that was never used may contain blocks of another file that had this place on the disk.
             let known = known.map(|vlf| (vlf.offset, vlf.end(), vlf.sequence != 0 || vlf.parity != 0));
             let hidden = log.places_of_hidden_vlfs().map(|(offset, end)| {
                 let mut header = [0; vlf::USED_BYTES];
@@ -246,7 +248,7 @@ impl Log {
         Ok(None)
     }
 
-    /// The copies that backups have of the block at `at` of a part of the run, as far as that part reaches.
+    /// The copies in backups of the block at `at` of a part of the run, up to the end of that part.
     pub(crate) fn copies(&self, placed: &PlacedVlf, at: u64) -> impl Iterator<Item = PlacedVlf> {
         let PlacedVlf { vlf: Vlf { sequence, offset, .. }, to, .. } = *placed;
         let first = self.copies.partition_point(|copy| copy.vlf.sequence < sequence);
@@ -255,19 +257,19 @@ impl Log {
         of_it.filter(has_it).map(move |copy| PlacedVlf { to: copy.to.min(to), ..*copy })
     }
 
-    /// Its files, by file id.
+    /// The files, by file ID.
     pub fn files(&self) -> &[LogFile] {
         &self.files
     }
 
-    /// The VLFs that hold the log, oldest first: those with consecutive sequence numbers up to the highest. Others hold
-    /// leftovers of earlier uses.
+    /// The VLFs that hold the log, oldest first: those with consecutive sequence numbers up to the highest. Other VLFs
+    /// hold leftovers of earlier uses.
     pub fn run(&self) -> &[PlacedVlf] {
         &self.run
     }
 }
 
-/// The binding GUID that a log file's header names, whatever the state of the rest; `None` if the header cannot be read.
+/// The binding GUID in a log file's header, even if the rest is damaged; `None` if the header cannot be read.
 pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
     let mut page = [0; PAGE_BYTES];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut page, 0)).ok()?;
@@ -278,14 +280,15 @@ pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
 }
 
 impl LogFile {
-    /// Whether the file ends before its last VLF does, or before its header says: its end is missing.
+    /// Whether the end of the file is missing: it ends before its last VLF does, or is shorter than its header says.
     pub fn is_cut(&self) -> bool {
         let is_short = self.vlfs.last().is_none_or(|last| last.end() > self.bytes) || self.header_bytes > self.bytes;
         matches!(self.reader, Reader::File(_)) && is_short
     }
 
-    /// Where a VLF would start and end that another one hides because the size of that one is wrong. The size was that of a
-    /// neighbor, as VLFs that a file grows by at once are alike, or differs from it in one bit.
+    /// Possible start and end of VLFs that a wrong size of the VLF before hides. The right size is guessed as the size
+    /// of a neighbor, since VLFs added in one growth of the file have equal sizes, or as the wrong size with one bit
+    /// cleared.
     fn places_of_hidden_vlfs(&self) -> impl Iterator<Item = (u64, u64)> {
         self.vlfs.iter().enumerate().flat_map(|(number, vlf)| {
             let beside = [number.checked_sub(1), number.checked_add(1)].into_iter().flatten();
@@ -325,7 +328,7 @@ impl LogFile {
         };
         let vlfs = vlfs(path, &file, bytes)?;
         let end = vlfs.last().map_or(vlf::FIRST, Vlf::end);
-        // The last VLF ends where its file does: what lies behind it would be in none.
+        // The last VLF ends where its file does: bytes beyond it would belong to no VLF.
         if end < bytes && identity.bytes == bytes {
             return Err(LogError::NoVlf { path: path.to_owned(), at: end });
         }
@@ -335,12 +338,12 @@ impl LogFile {
     }
 }
 
-/// What the header page says of the file.
+/// The data of the file's header page.
 struct Identity {
     file_id: u16,
     logical_name: String,
     binding_guid: [u8; 16],
-    /// Its size.
+    /// Size of the file.
     bytes: u64,
 }
 
@@ -357,7 +360,7 @@ impl Identity {
     }
 }
 
-/// Follows the VLFs of a file from one to the next.
+/// Reads the VLFs of a file, from one to the next.
 fn vlfs(path: &Path, file: &SharedFile, bytes: u64) -> Result<Vec<Vlf>, LogError> {
     let mut found: Vec<Vlf> = Vec::new();
     let mut at = vlf::FIRST;
@@ -401,8 +404,8 @@ fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     all.split_off(start)
 }
 
-/// What is missing between sets without any log. Every idle database makes such ones: their labels say that the log ends where it
-/// starts, and all their stripes are given.
+/// The gaps between sets without any log. Log backups of idle databases are like that: by their labels the log ends
+/// where it starts. Fails if a stripe is missing, as it could hold log.
 fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
     if let Some(set) = sets.iter().find(|set| !set.missing.is_empty()) {
         let LogSet { path, position, missing, stripes, .. } = set.clone();
@@ -420,7 +423,7 @@ fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
     Ok(moments.iter().zip(moments.iter().skip(1)).map(|(&from, &to)| Gap { from, to }).collect())
 }
 
-/// Parts of backups, which are in order, without what others hold too, up to the newest; and what is missing before that.
+/// Joins parts of backups, which are in order, into the newest run without overlaps; also returns the gaps before it.
 fn join(parts: &[PlacedVlf]) -> (Vec<PlacedVlf>, Vec<Gap>) {
     let (mut run, mut gaps): (Vec<PlacedVlf>, Vec<Gap>) = Default::default();
     for part in parts {
@@ -444,7 +447,7 @@ fn join(parts: &[PlacedVlf]) -> (Vec<PlacedVlf>, Vec<Gap>) {
     (run, gaps)
 }
 
-/// The LSN of the first record of a block.
+/// The LSN of the first record of the block at `at`.
 fn block_at(placed: &PlacedVlf, at: u64) -> Lsn {
     let block = at.saturating_sub(placed.vlf.offset) / SECTOR_BYTES as u64;
     Lsn { vlf: placed.vlf.sequence, block: u32::try_from(block).unwrap_or(u32::MAX), slot: 1 }

@@ -1,13 +1,13 @@
-//! What the records of a log say together: transactions and checkpoints.
+//! Transactions and checkpoints, collected from the records of a log.
 
 use std::collections::HashMap;
 
 use format::Lsn;
 use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
 
-/// Open transactions that are followed: far more than sessions that a server has. Each takes some 150 bytes.
+/// Open transactions that are tracked: far more than a server has sessions. Each uses some 150 bytes.
 const MAX_OPEN: usize = 100_000;
-/// Letters of a transaction's name that are kept: SQL Server accepts 32.
+/// Characters of a transaction's name to keep: SQL Server accepts 32.
 const NAME_LETTERS: usize = 64;
 
 /// Longest security identifier.
@@ -18,22 +18,22 @@ const LOGIN_BYTES: usize = 85;
 pub enum Outcome {
     /// COMMIT_XACT.
     Committed,
-    /// ABORT_XACT: all its changes were taken back.
+    /// ABORT_XACT: all its changes were undone.
     RolledBack,
-    /// It had not ended where the log does, or where its id was given out again: recovery takes it back.
+    /// Still open at the end of the log, or when its ID was reused: recovery undoes it.
     Open,
-    /// It had been prepared, and another database or a coordinator decides.
+    /// Prepared; another database or a coordinator decides.
     InDoubt,
 }
 
 /// A transaction, as far as the log has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transaction {
-    /// Its id.
+    /// ID of the transaction.
     pub id: TransactionId,
-    /// Its name; empty if the log does not have its begin.
+    /// Name; empty if the log does not contain its begin.
     pub name: String,
-    /// Session that began it; 0 if the log does not have its begin.
+    /// Session that began it; 0 if the log does not contain its begin.
     pub session: u16,
     /// Security identifier of the login that began it; empty for system transactions.
     pub login: Vec<u8>,
@@ -41,11 +41,11 @@ pub struct Transaction {
     pub began: Option<LogTime>,
     /// When it ended.
     pub ended: Option<LogTime>,
-    /// Where it began; `None` if the log does not have its begin.
+    /// Its first record; `None` if the log does not contain its begin.
     pub begin: Option<Lsn>,
     /// Its last record.
     pub last: Lsn,
-    /// Its records.
+    /// Number of its records.
     pub records: u64,
     /// Bytes of its records.
     pub log_bytes: u64,
@@ -60,38 +60,38 @@ pub struct Checkpoint {
     pub begin: Lsn,
     /// Its END_CKPT; `None` if the log ends before it.
     pub end: Option<Lsn>,
-    /// The LSN from which to redo after it.
+    /// The LSN from which recovery redoes after this checkpoint.
     pub redo: Option<Lsn>,
     /// When it began, in the server's local time.
     pub began: Option<LogTime>,
     /// When it ended.
     pub ended: Option<LogTime>,
-    /// Bytes of log since the checkpoint before it began; since the start of the log for the first one.
+    /// Bytes of log since the previous checkpoint began; for the first one, since the start of the log.
     pub log_bytes: u64,
-    /// Transactions that were open.
+    /// Number of open transactions at the checkpoint.
     pub open_transactions: u64,
-    /// A lower bound of where the oldest of them began.
+    /// A lower bound for the start of the oldest of them.
     pub oldest: Option<Lsn>,
     /// Internal version of the database.
     pub version: u16,
 }
 
-/// Something that a record completed.
+/// A transaction or checkpoint that a record completed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A transaction that ended, or had not at the end of the log.
+    /// A transaction that ended, or was open at the end of the log.
     Transaction(Transaction),
-    /// A checkpoint that ended, or had not at the end of the log, or was given up.
+    /// A checkpoint that ended, was incomplete at the end of the log, or was abandoned.
     Checkpoint(Checkpoint),
 }
 
-/// Adds up the records of a log, block by block.
+/// Collects transactions and checkpoints from a log, block by block.
 #[derive(Debug, Default)]
 pub struct History {
     open: HashMap<TransactionId, Transaction>,
     checkpoint: Option<Checkpoint>,
     last_checkpoint: Option<Checkpoint>,
-    /// Bytes of the blocks so far, and where among them the last checkpoint began.
+    /// Bytes of the blocks so far, and how many of them precede the last checkpoint's begin.
     bytes: u64,
     checkpoint_at: u64,
     blocks: u64,
@@ -104,12 +104,12 @@ pub struct History {
 }
 
 impl History {
-    /// Nothing yet.
+    /// An empty history.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a block; `event` gets what its records complete, in their order.
+    /// Adds a block; `event` receives the transactions and checkpoints that its records complete, in order.
     pub fn block(&mut self, block: &Block<'_>, event: &mut impl FnMut(Event)) {
         self.blocks += 1;
         self.records += block.record_count() as u64;
@@ -172,7 +172,7 @@ impl History {
     }
 
     fn transaction(&mut self, id: TransactionId, lsn: Lsn, record: &LogRecord<'_>, event: &mut impl FnMut(Event)) {
-        // It comes after the end of a transaction.
+        // FORGET_XACT comes after the end of a transaction.
         if record.operation() == Operation::FORGET_XACT && !self.open.contains_key(&id) {
             return;
         }
@@ -180,7 +180,7 @@ impl History {
         if begin.is_some()
             && let Some(before) = self.open.remove(&id)
         {
-            // The id is in use again: what had it before ended where the log does not show it.
+            // The ID is in use again: the end of the earlier transaction is not in this log.
             event(Event::Transaction(before));
         }
         if !self.open.contains_key(&id) && self.open.len() == MAX_OPEN {
@@ -220,7 +220,7 @@ impl History {
         }
     }
 
-    /// Ends the log: `event` gets what was left open, transactions by their last record.
+    /// Ends the log: `event` receives the transactions and checkpoints still open, transactions by their last record.
     pub fn finish(&mut self, event: &mut impl FnMut(Event)) {
         if let Some(checkpoint) = self.checkpoint.take() {
             event(Event::Checkpoint(checkpoint));
@@ -231,7 +231,7 @@ impl History {
         self.open.clear();
     }
 
-    /// What is open now, oldest first.
+    /// The transactions open at this point, oldest first.
     pub fn open_transactions(&self) -> Vec<Transaction> {
         let mut open: Vec<_> = self.open.values().cloned().collect();
         open.sort_by_key(|transaction| (transaction.begin.unwrap_or_default(), transaction.last));
@@ -243,27 +243,27 @@ impl History {
         self.last_checkpoint
     }
 
-    /// Blocks.
+    /// Number of blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Records, those of encrypted blocks included.
+    /// Number of records, including those of encrypted blocks.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Checkpoints that began.
+    /// Number of checkpoints that began.
     pub fn checkpoints(&self) -> u64 {
         self.checkpoints
     }
 
-    /// Blocks whose records are encrypted and were not looked at.
+    /// Number of blocks whose records are encrypted and were not read.
     pub fn encrypted_blocks(&self) -> u64 {
         self.encrypted_blocks
     }
 
-    /// Records of transactions that were not followed, as too many were open.
+    /// Records of transactions that were not tracked, because too many were open.
     pub fn not_followed(&self) -> u64 {
         self.not_followed
     }
@@ -273,12 +273,12 @@ impl History {
         self.last
     }
 
-    /// When the last block that says so was closed, in the server's local time.
+    /// When the last block with a time was closed, in the server's local time.
     pub fn last_closed(&self) -> Option<LogTime> {
         self.last_closed
     }
 
-    /// Bytes of the blocks so far.
+    /// Bytes of all blocks so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

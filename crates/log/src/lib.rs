@@ -1,10 +1,11 @@
-//! Reading the transaction log: which blocks it has, in which order, and what its records say together.
+//! Reading the transaction log: its blocks, their order, and the transactions and checkpoints in their records.
 //!
-//! [`Log`] opens the log files of one database, or the log in its backups, and finds the run of virtual log files (VLFs) that hold the log. [`Walk`]
-//! goes through its blocks from the oldest to the end, verifying each; [`History`] adds up transactions and checkpoints.
-//! Memory does not depend on the size of the log: one buffer, a few words per VLF, and what is open.
+//! [`Log`] opens the log files of one database, or the log in its backups, and finds the run of virtual log files
+//! (VLFs) that hold the log. [`Walk`] visits its blocks from the oldest to the end, and verifies each; [`History`] adds
+//! up transactions and checkpoints. Memory does not depend on the size of the log: one buffer, a few words per VLF, and
+//! the open transactions.
 //!
-//! What a block or record is made of is `format::log`'s; docs/format/log.md has the facts.
+//! `format::log` defines the layout of blocks and records; docs/format/log.md has the facts.
 
 #![warn(clippy::indexing_slicing)]
 

@@ -1,14 +1,14 @@
-//! How much log was written when.
+//! The amount of log written over time.
 
 use std::collections::BTreeMap;
 
 use format::log::{Block, LogTime, Operation};
 
-/// Steps that are kept at most; with more, each gets longer.
+/// Maximum number of steps; if there are more, steps are made longer.
 const MOST_STEPS: usize = 4096;
-/// Lengths of a step while the log is read, in seconds: each divides the next one.
+/// Lengths of a step while the log is being read, in seconds: each divides the next one.
 const LENGTHS: [i64; 7] = [60, 600, 3600, 21_600, 86_400, 7 * 86_400, 364 * 86_400];
-/// Lengths of a step that people can think in, in seconds.
+/// Lengths of a step in the result, in seconds: round numbers for people.
 const SHOWN: [i64; 17] = [
     60,
     120,
@@ -31,14 +31,14 @@ const SHOWN: [i64; 17] = [
 const SECONDS_PER_DAY: i64 = 86_400;
 const TICKS_PER_SECOND: i64 = 300;
 
-/// What was written in a step.
+/// The log written in one step.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Step {
     /// Bytes of log blocks.
     pub log_bytes: u64,
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Transactions that ended.
+    /// Number of transactions that ended.
     pub transactions: u64,
 }
 
@@ -50,16 +50,16 @@ impl Step {
     }
 }
 
-/// Adds up the blocks of a log by time: a block is of the time at which it was closed, or of the latest time that its records or
-/// those before it name, in the server's local time.
+/// Adds up the blocks of a log by time, in the server's local time. The time of a block is when it was closed, or else
+/// the latest time in its records or in earlier ones.
 #[derive(Debug, Default)]
 pub struct Rate {
-    /// By the number of the step since 1900.
+    /// Steps by their number since 1900.
     steps: BTreeMap<i64, Step>,
     /// Position in [`LENGTHS`].
     length: usize,
     now: Option<LogTime>,
-    /// Blocks before the first time.
+    /// Blocks before the first known time.
     early: Step,
 }
 
@@ -97,8 +97,8 @@ impl Rate {
         LENGTHS.get(self.length).copied().unwrap_or(SECONDS_PER_DAY)
     }
 
-    /// The steps in which anything was written, each with the time at which it starts, and their length in seconds: the shortest
-    /// that makes no more than `most` of them. Empty for a log without any time.
+    /// The length of a step in seconds, and the steps in which log was written, each with its start time. The length is
+    /// the shortest one that yields at most `most` steps. Empty for a log without times.
     pub fn steps(&self, most: usize) -> (i64, Vec<(LogTime, Step)>) {
         let length = self.length();
         let fitting = |shown: &i64| shown % length == 0 && joined(&self.steps, length, *shown).len() <= most;
@@ -109,7 +109,7 @@ impl Rate {
     }
 }
 
-/// Steps of `length` seconds put together to longer ones.
+/// Joins steps of `length` seconds into longer ones.
 fn joined(steps: &BTreeMap<i64, Step>, length: i64, longer: i64) -> BTreeMap<i64, Step> {
     let mut joined: BTreeMap<i64, Step> = BTreeMap::new();
     for (number, step) in steps {
@@ -149,7 +149,7 @@ mod tests {
         for (times, length, count) in [
             ((0..12).map(|minute| DAY + 60 * minute).collect::<Vec<_>>(), 60, 12),
             ((0..120).map(|minute| DAY + 60 * minute).collect(), 600, 12),
-            // A few minutes, years apart.
+            // A few minutes of log, years apart.
             (vec![DAY, DAY + 60, DAY + 900 * SECONDS_PER_DAY], 60, 3),
             ((0..400).map(|day| DAY + day * SECONDS_PER_DAY).collect(), 91 * SECONDS_PER_DAY, 5),
         ] {

@@ -1,4 +1,4 @@
-//! What stands out in a log: its checkpoints together, and the largest of its transactions.
+//! Totals of a log: all its checkpoints, and its largest transactions.
 
 use std::collections::VecDeque;
 
@@ -6,31 +6,31 @@ use format::log::LogTime;
 
 use crate::history::{Checkpoint, Event, Transaction};
 
-/// How many of the longest checkpoints and largest transactions are kept.
+/// Number of longest checkpoints and of largest transactions to keep.
 const KEPT: usize = 5;
 
 /// Sums over the events of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Checkpoints that ended, with both times.
+    /// Checkpoints that ended and have both times.
     pub timed_checkpoints: u64,
-    /// Their durations together.
+    /// Sum of their durations in milliseconds.
     pub checkpoint_ms: i64,
-    /// Log bytes between the starts of these checkpoints and of those before them.
+    /// Log bytes since the start of the previous checkpoint, summed over these checkpoints.
     pub checkpoint_log_bytes: u64,
     /// When the first checkpoint began.
     pub first: Option<LogTime>,
-    /// When the last one did.
+    /// When the last checkpoint began.
     pub last: Option<LogTime>,
-    /// The longest checkpoints, longest first; the earlier one of two that took as long.
+    /// The longest checkpoints, longest first; of two with equal durations, the earlier one.
     pub longest: Vec<Checkpoint>,
     /// The last checkpoints that ended, in their order.
     pub latest: VecDeque<Checkpoint>,
-    /// The transactions with most log, largest first.
+    /// The transactions with the most log, largest first.
     pub largest: Vec<Transaction>,
 }
 
-/// Milliseconds that a checkpoint took; `None` without both times.
+/// Duration of a checkpoint in milliseconds; `None` without both times.
 pub fn duration_ms(checkpoint: &Checkpoint) -> Option<i64> {
     Some(checkpoint.ended?.ms_since(checkpoint.began?))
 }
@@ -58,7 +58,7 @@ impl Totals {
     }
 }
 
-/// Puts `new` in front of what is smaller, if it is among the largest.
+/// Inserts `new` before smaller ones, if it is among the largest.
 fn keep<T: Clone, K: Ord>(kept: &mut Vec<T>, new: &T, key: impl Fn(&T) -> K) {
     let at = kept.partition_point(|other| key(other) >= key(new));
     if at < KEPT {

@@ -1,4 +1,4 @@
-//! From block to block through the log.
+//! Walks through the log from block to block.
 
 use format::Lsn;
 use format::log::block::{self, MAX_BYTES, SECTOR_BYTES};
@@ -7,33 +7,34 @@ use format::log::{Block, BlockFault};
 use crate::error::LogError;
 use crate::file::{FIRST_BLOCK, Log, PlacedVlf};
 
-/// Bytes read at once: as much as stays in a core's cache.
+/// Bytes read at once: as many as fit into a core's cache.
 const BUFFER_BYTES: usize = 1 << 18;
-/// Blocks are written side by side: after a crash, whole ones may lie this far after the first one that is not there. SQL
-/// Server has at most 3840 KB of log under way.
+/// Blocks are written concurrently: after a crash, whole blocks may lie this far after the first missing one. SQL
+/// Server has at most 3840 KB of log writes in flight.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;
 
-/// Where one backup is damaged others may have the same block: copies of one that are tried, and how often that is done.
+/// Where one backup is damaged, others may have the same block: the most copies of a block to try, and the most tries
+/// in all.
 const MOST_COPIES: usize = 16;
 const MOST_TRIES: u32 = 100_000;
 
-/// What log files are filled with before they are written, by release.
+/// The bytes that fill log files before their first use, by release.
 const BLANK: [u8; 2] = [0x00, 0xC0];
 
-/// Goes through the blocks of a log, each verified, from the oldest to the end.
+/// Visits the blocks of a log from the oldest to the end, and verifies each.
 #[derive(Debug)]
 pub struct Walk<'l> {
     log: &'l Log,
     /// Position in the run.
     at: usize,
-    /// Another copy of this VLF that is read instead, as it was damaged.
+    /// Another copy of this VLF that is read because the first one is damaged.
     copy: Option<PlacedVlf>,
-    /// How often another copy may still be tried.
+    /// Number of tries with other copies that are left.
     tries: u32,
     /// Where the next block starts, in the file.
     next: u64,
     buffer: Vec<u8>,
-    /// What of the buffer holds the file from where on.
+    /// Filled bytes of the buffer, and their offset in the file.
     filled: usize,
     filled_from: u64,
     /// Size of the last block; `None` before the first one.
@@ -44,26 +45,26 @@ pub struct Walk<'l> {
     starts_too_old: bool,
 }
 
-/// Where and why the log ends.
+/// The place where the log ends, and the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// The VLF that it ends in.
+    /// The VLF in which it ends.
     pub at: PlacedVlf,
     /// Where its next block would be, in the file.
     pub offset: u64,
     /// The number of that block.
     pub block: u32,
-    /// Why.
+    /// Why it ends.
     pub reason: EndReason,
 }
 
 impl End {
-    /// Where its next record would be.
+    /// LSN of the record that would be next.
     pub fn lsn(&self) -> Lsn {
         Lsn { vlf: self.at.vlf.sequence, block: self.block, slot: 1 }
     }
 
-    /// Whether the log was read up to `ends_at`, where its backups say that it ends.
+    /// Whether the log was read up to `ends_at`, its end according to its backups.
     pub fn reaches(&self, ends_at: Lsn) -> bool {
         let next_vlf = Lsn { vlf: self.lsn().vlf.saturating_add(1), block: FIRST_BLOCK, slot: 1 };
         let is_full = self.offset >= self.at.vlf.end();
@@ -74,46 +75,46 @@ impl End {
 /// Why the log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndReason {
-    /// Nothing of the current use follows.
+    /// No block of the current use follows.
     Written,
-    /// Blocks of the current use follow, close enough to have been under way when writing stopped: they are no part of the
-    /// log.
+    /// Blocks of the current use follow, close enough to have been in flight when writing stopped: they are not part of
+    /// the log.
     UnderWay(LaterBlocks),
-    /// The log goes on, and cannot be read here.
+    /// The log continues, but cannot be read here.
     Damaged {
-        /// What shows it.
+        /// The evidence of damage.
         damage: Damage,
         /// Blocks of the current use that follow.
         later: LaterBlocks,
     },
 }
 
-/// What shows that a log does not end where it cannot be read on.
+/// Evidence that the log does not end at an unreadable place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
-    /// The block here was written to its end, and has changed since.
+    /// The block here was written completely, and has changed since.
     Block,
-    /// The block here is of a format that is not known.
+    /// The block here has an unknown format.
     Format(u16),
-    /// The block after it is in a VLF whose header does not say so.
+    /// The next block is in a VLF whose header denies it.
     Header {
         /// Position in [`Log::files`].
         file: usize,
         /// Where the VLF starts, in the file.
         offset: u64,
     },
-    /// The VLFs that are to hold the log hold no block of it.
+    /// The VLFs that should hold the log contain no block of it.
     NoBlock,
-    /// Blocks of the current use follow, further than any write reaches, or a backup has more log.
+    /// Blocks of the current use follow, farther away than writes in flight can be, or a backup has more log.
     Gap,
 }
 
-/// Blocks that lie after the end of the log.
+/// Blocks after the end of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaterBlocks {
-    /// How many.
+    /// Number of blocks.
     pub count: u64,
-    /// Bytes of log from the end to where the last of them ends.
+    /// Bytes from the end of the log to the end of the last of these blocks.
     pub reach_bytes: u64,
 }
 
@@ -127,8 +128,8 @@ struct Found {
 }
 
 impl Log {
-    /// Where a file of a log with this end is cut off, if more of the log may have been after that: it ends less than a block
-    /// before, or is full.
+    /// The length of a cut-off file, if the missing part may have held more of a log with this end: the log ends less
+    /// than a block before the cut, or fills its last VLF.
     pub fn cut_at(&self, end: &End) -> Option<u64> {
         let (number, file) = self.files().iter().enumerate().find(|(_, file)| file.is_cut())?;
         let is_at_the_cut = end.at.file == number && end.offset.saturating_add(MAX_BYTES as u64) > file.bytes;
@@ -156,7 +157,8 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// Starts at the block of `lsn`; `None` if the log does not reach back to it. That a block is there shows when it is read.
+    /// Starts at the block of `lsn`; `None` if the log does not reach back to it. Reading shows whether a block is
+    /// there.
     pub fn from(log: &'l Log, lsn: Lsn) -> Option<Self> {
         let place = |placed: &PlacedVlf| {
             let offset = placed.vlf.block_offset(lsn.block).filter(|_| placed.vlf.sequence == lsn.vlf)?;
@@ -178,7 +180,7 @@ impl<'l> Walk<'l> {
         let start = (self.next - self.filled_from) as usize;
         self.next += size as u64;
         self.last_size = Some(size);
-        // It was found sound by `find`, which restored it.
+        // `find` restored the block, and found it sound.
         Ok(self.buffer.get(start..start + size).and_then(Block::of_restored))
     }
 
@@ -187,7 +189,7 @@ impl<'l> Walk<'l> {
         self.end
     }
 
-    /// Bytes in the oldest VLF before the first block that are not blank: blocks were there, and are damaged.
+    /// Non-blank bytes in the oldest VLF before the first block: the remains of damaged blocks.
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
@@ -201,7 +203,7 @@ impl<'l> Walk<'l> {
         self.log.run().get(self.at).copied()
     }
 
-    /// Finds the next block and restores it in the buffer; its size. `None` at the end.
+    /// Finds the next block and restores it in the buffer. Returns its size; `None` at the end.
     fn find(&mut self) -> Result<Option<usize>, LogError> {
         while self.end.is_none() {
             let Some(placed) = self.vlf() else { return Ok(None) };
@@ -220,7 +222,7 @@ impl<'l> Walk<'l> {
             }
             self.starts_too_old |= fault == BlockFault::Format(2) && self.last_size.is_none();
             match fault {
-                // A restore writes the log that it got, to where it was: the oldest VLF may have its first block anywhere.
+                // A restore writes its log to the original place: the first block in the oldest VLF may be anywhere.
                 _ if self.last_size.is_none() && self.skip_to_first(placed)? => {}
                 _ if self.last_size.is_none() && self.at + 1 < self.log.run().len() => {
                     self.lost_bytes += if placed.is_of_a_backup() { placed.to - placed.from } else { 0 };
@@ -242,14 +244,14 @@ impl<'l> Walk<'l> {
         self.read_from(None);
     }
 
-    /// Reads on from another copy of the VLF; `None` is the one of the run.
+    /// Continues from another copy of the VLF; `None` is the one of the run.
     fn read_from(&mut self, copy: Option<PlacedVlf>) {
         self.copy = copy;
         (self.filled, self.filled_from) = (0, self.next);
     }
 
-    /// Restores the next block, which is damaged or missing where it was read, from another backup that has it, and reads on
-    /// there; its size. `None` if no backup has it undamaged.
+    /// Restores the next block, which is damaged or missing in the current copy, from another backup, and continues
+    /// there. Returns its size; `None` if no backup has it undamaged.
     fn restore_another_copy(&mut self, placed: PlacedVlf) -> Result<Option<usize>, LogError> {
         let before = self.copy.unwrap_or(placed).part;
         let log = self.log;
@@ -267,7 +269,7 @@ impl<'l> Walk<'l> {
         Ok(None)
     }
 
-    /// Makes sure that the buffer has as much from the next block on as a block may have, or to the end of the VLF.
+    /// Fills the buffer from the next block on, with the maximum size of a block or up to the end of the VLF.
     fn fill(&mut self, placed: PlacedVlf) -> Result<(), LogError> {
         let left = usize::try_from(placed.to.saturating_sub(self.next)).unwrap_or(usize::MAX);
         let start = (self.next - self.filled_from) as usize;
@@ -284,24 +286,24 @@ impl<'l> Walk<'l> {
         Ok(())
     }
 
-    /// Verifies the block at the start of what is left in the buffer, and restores it.
+    /// Verifies the block at the start of the unread bytes in the buffer, and restores it.
     fn restore(&mut self, placed: PlacedVlf) -> Result<usize, BlockFault> {
         let start = (self.next - self.filled_from) as usize;
         let number = ((self.next - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
         let bytes = self.buffer.get_mut(start..self.filled).unwrap_or_default();
         belongs(bytes, placed, number)?;
         let block = Block::restore(bytes)?;
-        // Each block names the size of the one before it, in another VLF too.
+        // Each block names the size of the previous block, even in another VLF.
         match self.last_size {
             Some(size) if size != block.previous_size() => Err(BlockFault::OtherSector),
             _ => Ok(block.size()),
         }
     }
 
-    /// The end of the log at the next block, which cannot be read.
+    /// Describes the end of the log at the next block, which cannot be read.
     fn ended(&mut self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
         let mut later = LaterBlocks { count: 0, reach_bytes: 0 };
-        // Only the first sector of the first block is skipped, as the block may have any size.
+        // Skips only the first sector of the unreadable block, as its size is unknown.
         let (mut from, mut before) = (self.next + SECTOR_BYTES as u64, SECTOR_BYTES as u64);
         for (index, placed) in self.log.run().iter().enumerate().skip(self.at) {
             if index > self.at {
@@ -332,14 +334,14 @@ impl<'l> Walk<'l> {
         Ok(End { at: placed, offset: self.next, block, reason })
     }
 
-    /// What shows that the log does not end at the next block, which cannot be read: the block itself, or the one that would
-    /// follow in another VLF. `None` if nothing does.
+    /// Evidence that the log does not end at the next block, which cannot be read: the block itself, or the block that
+    /// would follow in another VLF. `None` without evidence.
     fn damage(&mut self, placed: PlacedVlf, block: u32) -> Result<Option<Damage>, LogError> {
         self.read_from(None);
         self.fill(placed)?;
         let left = usize::try_from(placed.to.saturating_sub(self.next)).unwrap_or(usize::MAX);
         let bytes = self.buffer.get(..self.filled).unwrap_or_default();
-        // Where the file is cut off, a block may be whole beyond that.
+        // If the file is cut off, the rest of the block may be missing, not damaged.
         let has_all = bytes.len() >= left.min(MAX_BYTES);
         if has_all && block::is_damaged(bytes, placed.vlf.sequence, placed.vlf.parity, block) {
             return Ok(Some(Damage::Block));
@@ -353,7 +355,7 @@ impl<'l> Walk<'l> {
         Ok(goes_on.map(|(file, offset)| Damage::Header { file, offset }))
     }
 
-    /// Goes to the first block of the oldest VLF, wherever it is; whether there is one.
+    /// Moves to the first block of the oldest VLF, wherever it is; returns whether there is one.
     fn skip_to_first(&mut self, placed: PlacedVlf) -> Result<bool, LogError> {
         let found = self.blocks_after(placed, self.next + SECTOR_BYTES as u64)?;
         let Some(first) = found.first else { return Ok(false) };
@@ -371,7 +373,7 @@ impl<'l> Walk<'l> {
         Ok(true)
     }
 
-    /// Whole blocks of the current use in a VLF from `from` on.
+    /// Finds whole blocks of the current use in a VLF from `from` on.
     fn blocks_after(&self, placed: PlacedVlf, from: u64) -> Result<Found, LogError> {
         let mut buffer = vec![0; BUFFER_BYTES + MAX_BYTES];
         let mut found = Found { count: 0, first: None, end: from };
@@ -403,7 +405,7 @@ impl<'l> Walk<'l> {
     }
 }
 
-/// Whether the first sector of a block is of this use of the VLF, and at its place.
+/// Fails unless the first sector of a block belongs to this use of the VLF, and to this place.
 fn belongs(bytes: &[u8], placed: PlacedVlf, number: u32) -> Result<(), BlockFault> {
     let size = block::size_on_disk(bytes).filter(|size| *size <= bytes.len()).ok_or(BlockFault::NoBlock)?;
     let lsn = block::first_lsn_on_disk(bytes).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The log of several backups is one log: in any order, what two of them hold is the same and is read once, and what is
-//! missing is named. Headers that lie end it, and never make up a record.
+//! The log of several backups is one log, in any order: log that two of them hold is the same and is read once, and
+//! missing log is named. False headers end the log, and never produce a false record.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ fn open(paths: &[PathBuf]) -> Result<Log, LogError> {
     Log::of_backups(BackupLog::open(paths, &[]).unwrap())
 }
 
-/// The records, and whether all of the log was read. Each comes once, in order.
+/// The records, and whether all of the log was read. Requires that each record comes once, in order.
 fn read(log: &Log) -> (Records, bool) {
     let (mut walk, mut records) = (Walk::new(log), Records::new());
     while let Some(block) = walk.next_block().unwrap() {
@@ -92,13 +92,13 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
     let gaps = log.gaps();
     assert_eq!(gaps.len(), 1);
     assert_eq!((gaps[0].from, gaps[0].to), (ends(2).1, ends(5).0));
-    // What follows is read as far as it goes.
+    // The log after the gap is read to its end.
     let (records, is_whole) = read(&log);
     assert!(is_whole && records.keys().all(|lsn| *lsn >= ends(5).0) && !records.is_empty());
 }
 
-/// A sector that two files have, with where it is in each: log that both backups hold. Sectors without log are alike too, so
-/// that only those are taken whose change ends the log of each file read alone.
+/// Sectors that two files share, with their offset in each: log that both backups hold. Other sectors may also be
+/// equal, so callers use only those whose damage ends the log of each file read alone.
 fn shared_sectors(one: &Path, other: &Path) -> Vec<(usize, usize)> {
     let (one, other) = (fs::read(one).unwrap(), fs::read(other).unwrap());
     let is_plain = |sector: &[u8]| sector.iter().any(|byte| *byte != sector[0]);
@@ -114,7 +114,7 @@ const SECTOR: usize = 512;
 fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let sets = chain(5, ChainOptions::default(), folder.path());
-    // The first log backup has the log of the full and of the differential backup too, and both have more in common.
+    // A log backup also holds the log of the full or differential backup before it.
     let (mut tried, mut ended) = (0, 0);
     for (one, other) in [(0, 1), (3, 4), (1, 0), (4, 3)] {
         let (one, other) = (&sets[one][0], &sets[other][0]);
@@ -138,7 +138,7 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
             for paths in [[bad.clone(), other.clone()], [other.clone(), bad.clone()]] {
                 assert!(read(&open(&paths).unwrap()) == (truth.clone(), true), "{paths:?}, byte {at}");
             }
-            // Damaged in both, it is damaged.
+            // Damaged in both backups, the log stays damaged.
             let (records, is_whole) = read(&open(&[bad, damaged(other, *at_other)]).unwrap());
             assert!(!is_whole && records.len() < truth.len());
             assert!(records.iter().all(|(lsn, record)| truth[lsn] == *record));
@@ -148,7 +148,7 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
     assert!(tried >= 10 && ended == tried, "{tried} {ended}");
 }
 
-/// Each of two backups is damaged in another place of what both have: all of it is read, now from one, now from the other.
+/// Two backups are damaged in different places of the log that both hold: all of it is read, partly from each.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn two_damaged_backups_make_one_whole_log() {
@@ -163,13 +163,13 @@ fn two_damaged_backups_make_one_whole_log() {
         fs::write(path, bytes).unwrap();
         open(std::slice::from_ref(&path.to_owned())).is_ok_and(|log| read(&log).1)
     };
-    // What both have begins and ends with another block.
+    // The shared log begins and ends with different blocks.
     let shared = shared_sectors(one, other);
     let first = shared.iter().find(|(at, _)| !is_whole_without(&paths[0], one, *at)).unwrap();
     let last = shared.iter().rfind(|(_, at)| !is_whole_without(&paths[1], other, *at)).unwrap();
     assert!(last.0 > first.0 + 4 * SECTOR, "{first:?} {last:?}");
     assert!(read(&open(&paths).unwrap()) == truth);
-    // The other way round.
+    // With the damage exchanged.
     assert!(!is_whole_without(&paths[0], one, last.0) && !is_whole_without(&paths[1], other, first.1));
     assert!(read(&open(&paths).unwrap()) == truth);
 }
@@ -216,7 +216,7 @@ fn backups_of(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The fields of a region's header: where its range and the description of its VLF are, with their sizes.
+/// The fields of a region's header that hold its range and the description of its VLF: offset and size.
 const FIELDS: [(usize, usize); 8] = [
     (0x3C, 8), // start
     (0x44, 8), // end
@@ -263,7 +263,7 @@ fn headers_of_regions_that_lie_end_the_log_and_make_up_no_record() {
         fs::write(&target, &bytes).unwrap();
         let mut paths: Vec<PathBuf> = sets.concat();
         paths[set] = target.clone();
-        // Alone, and among the others.
+        // Alone, and together with the other files.
         for paths in [std::slice::from_ref(&target), &paths] {
             let Ok(backups) = BackupLog::open(paths, &[]) else { continue };
             let Ok(log) = Log::of_backups(backups) else {
@@ -281,7 +281,7 @@ fn headers_of_regions_that_lie_end_the_log_and_make_up_no_record() {
     assert!(fewer > 20 && refused > 5, "{fewer} {refused}");
 }
 
-/// A full backup, a log backup, and one right after it: nothing was written between the two.
+/// A full backup, a log backup, and another log backup right after it, with nothing written in between.
 fn idle(stripes: u16, folder: &Path) -> Vec<Vec<PathBuf>> {
     let workload = Workload::new(Spec { seed: 5, transactions: 20, ..Spec::default() }).unwrap();
     let log = Event::BackUp(SetKind::Log);

@@ -1,4 +1,4 @@
-//! Real logs: every block of every log file is read, to an end that is one.
+//! Real logs: every block of every log file is read, up to a valid end.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -8,7 +8,7 @@ use format::Lsn;
 use log::{EndReason, Event, History, Log, LogError, Outcome, Walk, duration_ms};
 use source::backup::{self, BackupLog, SetKind};
 
-/// Files of the corpus that are wanted; none without it.
+/// The requested files of the corpus; none without it.
 pub(crate) fn find(is_wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     fn search(folder: &Path, is_wanted: fn(&Path) -> bool, found: &mut Vec<PathBuf>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -67,13 +67,13 @@ fn every_real_log_is_read_to_its_end() {
         blocks += history.blocks();
     }
     if !logs.is_empty() {
-        // One is of SQL Server 2000, another one begins with such blocks; one was copied with a transaction open.
+        // One log is of SQL Server 2000, another begins with such blocks; one was copied with a transaction open.
         assert_eq!((logs.len(), files, blocks, checkpoints), (316, 315, 162_482, 20_443));
         assert_eq!(open, ["Broker mapping db shutdown"]);
     }
 }
 
-/// The log of every set starts with the block of its first LSN and ends where the set says, to the block.
+/// The log of every set starts with the block of its first LSN and ends exactly at the block that the set names.
 #[test]
 #[ignore = "full tier: real files"]
 fn the_log_of_every_real_backup_is_what_its_set_says() {

@@ -1,4 +1,4 @@
-//! Logs of the lab, sound and damaged: every block is read, and what is damaged is never read past.
+//! Logs of the lab, sound and damaged: every block is read, and reading never continues past damage.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const HEADER: usize = 8192;
 const VLF: usize = 0x3E000;
 
-/// The database of all logs here.
+/// The database of all logs in these tests.
 fn database() -> lab::Description {
     lab::orders::orders(lab::Version::V904, 1, 0)
 }
@@ -46,7 +46,7 @@ impl Sample {
         self.read_all(bytes).map(|(history, end, events, _)| (history, end, events))
     }
 
-    /// The same, and how many bytes are lost before the first block that could be read.
+    /// The same, and the number of bytes lost before the first readable block.
     fn read_all(&self, bytes: &[u8]) -> Result<(History, End, Vec<Event>, u64), LogError> {
         fs::write(self.path(), bytes).unwrap();
         let log = Log::open(&[self.path()])?;
@@ -59,7 +59,7 @@ impl Sample {
     }
 }
 
-/// Where the blocks of a VLF start, in the file, and their sizes, as their headers have it.
+/// Offsets and sizes of the blocks of a VLF in the file, according to their headers.
 fn blocks(bytes: &[u8], vlf: usize) -> Vec<(usize, usize)> {
     let (mut at, mut found) = (HEADER + vlf * VLF + HEADER, Vec::new());
     while at < HEADER + (vlf + 1) * VLF && bytes[at] & 0x10 != 0 {
@@ -114,7 +114,7 @@ fn the_log_starts_after_the_last_gap_in_the_sequence_numbers() {
         let (history, end, _, _) = sample.read_all(&bytes).unwrap();
         (history.blocks(), history.records(), end.reason)
     };
-    // The second VLF has the number of an earlier use, or was never used: the log is what the third holds.
+    // The second VLF has the number of an earlier use, or was never used: the log is the content of the third one.
     let (older, unused) = (with_second(5), with_second(0));
     assert_eq!(older, unused);
     assert_eq!((older.0, older.2), (blocks(&sample.bytes, 2).len() as u64, EndReason::Written));
@@ -131,14 +131,14 @@ fn what_follows_a_damaged_block_is_not_read_and_the_damage_is_named() {
             bytes[byte] ^= 0x21;
             let (history, end, _, lost_bytes) = sample.read_all(&bytes).unwrap();
             if (vlf, number) == (0, 0) {
-                // The log starts with the next block, and says what it lacks.
+                // The log starts with the next block, and reports the lost bytes.
                 assert_eq!(lost_bytes, size as u64);
                 assert!(history.records() < whole.records() && history.records() > whole.records() / 2);
                 continue;
             }
             assert_eq!(lost_bytes, 0);
             assert_eq!(end.offset, at as u64, "byte {byte}");
-            // What follows lies within what may be under way, but the block itself was written to its end.
+            // The blocks after it are close enough to be in flight, but the block itself was written completely.
             let EndReason::Damaged { damage: Damage::Block, later } = end.reason else { panic!("{:?}", end.reason) };
             assert!(later.count > 0);
         }
@@ -178,7 +178,7 @@ fn every_bit_of_the_last_block_counts() {
     let (_, at, size) = last_block(&sample);
     let mut as_cut = 0;
     for byte in at..at + size {
-        // The header bit by bit, the rest a bit of each byte.
+        // Every bit of the header, and one bit of each other byte.
         let bits =
             if byte < at + 32 || (byte - at).is_multiple_of(512) { 0..8 } else { byte as u32 % 8..byte as u32 % 8 + 1 };
         for bit in bits {
@@ -187,9 +187,9 @@ fn every_bit_of_the_last_block_counts() {
             let (history, end, _, _) = sample.read_all(&bytes).unwrap();
             match end.reason {
                 EndReason::Damaged { damage: Damage::Block, .. } => assert_eq!(end.offset, at as u64),
-                // A sector that shows the other parity is what a write that was cut off leaves.
+                // A sector with the other parity looks like an interrupted write.
                 EndReason::Written if byte > at && bit >= 6 && (byte - at).is_multiple_of(512) => as_cut += 1,
-                // The block has lost its checksum, and nothing else.
+                // The block lost the mark of its checksum, and nothing else.
                 EndReason::Written => {
                     assert_eq!((byte - at, bit, end.offset), (8, 1, (at + size) as u64));
                     assert_eq!(history.records(), sample.read(&sample.bytes).unwrap().0.records());
@@ -213,10 +213,10 @@ fn every_bit_of_the_headers_of_vlfs_counts_or_changes_nothing() {
             let mut bytes = sample.bytes.clone();
             bytes[HEADER + vlf * VLF + bit / 8] ^= 1 << (bit % 8);
             let Ok((_, end, _, lost_bytes)) = sample.read_all(&bytes) else { continue };
-            // A VLF that is longer than its file is one of a file that was cut off.
+            // A VLF that is longer than its file looks like a cut-off file.
             let is_longer = (18..24).contains(&(bit / 8));
             let is_found = matches!(end.reason, EndReason::Damaged { .. }) || lost_bytes > 0 || is_longer;
-            // The end is that of the whole log: nothing that recovery needs can be missing unseen.
+            // The end is the same as for the whole log: no log that recovery needs can be missing unnoticed.
             let is_same = (end.offset, end.reason) == (whole.1.offset, whole.1.reason);
             if !is_found && !is_same {
                 silent.push((vlf, bit / 8, bit % 8, end));
@@ -232,14 +232,14 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
     let whole = sample.read(&sample.bytes).unwrap();
     let last = whole.1.at.vlf.offset as usize;
     assert!(last > HEADER + VLF, "more than one VLF is in use");
-    // The file was cut where the newest VLF starts: its header has another size.
+    // The file was cut where the newest VLF starts, so its header has another size.
     let path = sample.folder.path().join("cut.ldf");
     std::fs::write(&path, &sample.bytes[..last]).unwrap();
     let log = Log::open(&[path]).unwrap();
     let mut walk = Walk::new(&log);
     while walk.next_block().unwrap().is_some() {}
     assert_eq!(log.cut_at(&walk.end().unwrap()), Some(last as u64));
-    // The newest VLF is taken for a part of the one before it, or that and all behind it.
+    // The VLF before covers the newest VLF, or all VLFs after itself.
     let before = last - VLF;
     for end in [last + VLF, sample.bytes.len()] {
         let mut bytes = sample.bytes.clone();
@@ -248,7 +248,7 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
         let hidden = Damage::Header { file: 0, offset: last as u64 };
         assert!(matches!(end.reason, EndReason::Damaged { damage, .. } if damage == hidden), "{end:?}");
     }
-    // The VLF before it is as long as nearly all the rest, as if no other followed.
+    // The size of the VLF before covers nearly all the rest, as if no other VLF followed.
     let mut bytes = sample.bytes.clone();
     let size = (bytes.len() - 512 - before) as u64;
     bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());
@@ -299,7 +299,7 @@ fn residue_of_an_earlier_use_ends_the_log() {
     let sample = Sample::new(904);
     let whole = sample.read(&sample.bytes).unwrap();
     let last = whole.1.at.vlf;
-    // Blocks of the VLF's earlier use follow: the other parity, an older sequence number, right checksums.
+    // Blocks of the VLF's earlier use follow, with the other parity, an older sequence number and right checksums.
     let older = LogFile {
         version: 904,
         has_checksum: true,
@@ -350,7 +350,7 @@ fn a_log_named_twice_or_of_another_database_is_refused() {
     let copy = one.folder.path().join("copy.ldf");
     fs::write(&copy, &bytes).unwrap();
     assert!(matches!(Log::open(&[one.path(), copy.clone()]), Err(LogError::SameFile { file_id: 2, .. })));
-    // Without protection, the header can be changed.
+    // Without a checksum, the header can be changed.
     let guid = Log::open(&[copy]).unwrap().files()[0].binding_guid;
     let guid = bytes.windows(16).position(|window| window == guid);
     bytes[guid.unwrap()] ^= 1;
@@ -361,7 +361,7 @@ fn a_log_named_twice_or_of_another_database_is_refused() {
     assert!(matches!(Log::open(&[]), Err(LogError::Nothing)));
 }
 
-/// Any change of bytes ends in a result: no panic, no endless loop, never more records than there are.
+/// Any change of bytes yields a result: no panic, no endless loop, and never more records than there are.
 #[test]
 fn changed_logs_are_read_to_an_end() {
     let sample = Sample::new(661);
@@ -374,7 +374,7 @@ fn changed_logs_are_read_to_an_end() {
     for _ in 0..400 {
         let mut bytes = sample.bytes.clone();
         for _ in 0..1 + random(8) {
-            // Headers of VLFs and blocks more often than the rest.
+            // Changes headers of VLFs and blocks more often than other bytes.
             let at = match random(3) {
                 0 => HEADER + random(6) * VLF + random(42),
                 1 => {

@@ -1,4 +1,4 @@
-//! Real logs with one bit changed: it is found, or nothing that was read is another.
+//! Real logs with one bit changed: the change is found, or all that was read is unchanged.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use tempfile::TempDir;
 use crate::corpus::{find, is_log};
 
 const SECTOR: u64 = 512;
-/// Bytes of a virtual log file's header that are used.
+/// Used bytes of a virtual log file's header.
 const VLF_HEADER: u64 = 42;
 
-/// What reading a log from its start to its end gives.
+/// The result of reading a log from its start to its end.
 #[derive(Clone, Debug, PartialEq)]
 struct ReadLog {
-    /// A sum over the records of all blocks.
+    /// A hash of the records of all blocks.
     content: u64,
     end: (u64, EndReason),
     lost_bytes: u64,
@@ -54,14 +54,14 @@ fn read(path: &Path) -> Result<ReadLog, LogError> {
     })
 }
 
-/// What became of changed bits.
+/// The effects of changed bits.
 #[derive(Debug, Default)]
 struct Found {
     found: u64,
     harmless: u64,
-    /// What a write leaves that was cut off: a sector of the last blocks has the mark of another use.
+    /// Changes that look like an interrupted write: a sector of the last blocks has the mark of another use.
     as_cut: u64,
-    /// In a block without a checksum.
+    /// Changes in a block without a checksum.
     unprotected: u64,
     silent: Vec<String>,
 }
@@ -74,7 +74,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// `None` for a log that cannot be read: SQL Server 2000 wrote it.
+    /// `None` for an unreadable log of SQL Server 2000.
     fn of(log: &Path, folder: &Path) -> Option<Self> {
         let path = folder.join("copy.ldf");
         fs::copy(log, &path).unwrap();
@@ -110,7 +110,7 @@ impl Copy {
         let is_found = matches!(changed.end.1, EndReason::Damaged { .. })
             || changed.lost_bytes > whole.lost_bytes
             || changed.is_cut && !whole.is_cut;
-        // What comes before the first block that is read is not needed: recovery asks for where it starts.
+        // Log before the first block read is not needed: recovery names the LSN where it starts.
         let has_same_end = changed.end == whole.end
             && changed.blocks.iter().all(|(at, block)| whole.blocks.get(at).is_some_and(|whole| whole.0 == block.0));
         match () {
@@ -125,12 +125,12 @@ impl Copy {
     }
 }
 
-/// How many logs are tried, and how many bits in each: more of both where somebody waits for it.
+/// Number of logs to try, and of bits in each; an environment variable can raise both.
 fn count(name: &str, usual: usize) -> usize {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }
 
-/// The smallest logs, all versions among them.
+/// The smallest logs, including all versions.
 fn logs() -> Vec<PathBuf> {
     let mut logs = find(is_log);
     logs.sort_by_key(|path| fs::metadata(path).unwrap().len());
