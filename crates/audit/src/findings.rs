@@ -1,4 +1,4 @@
-//! What of the suspicions is a proof.
+//! Decides which suspicions are proofs.
 
 use catalog::Database;
 use check::registry::{self, Check};
@@ -8,7 +8,7 @@ use recovery::Start;
 
 use crate::suspects::{Stray, Suspect, Suspects, Why};
 
-/// Decides about each suspect.
+/// Decides each suspect: proof, doubt or nothing.
 pub(crate) fn settle(database: &Database, start: &Start, mut suspects: Suspects, audit: &mut LogAudit) {
     let mut doubts: Vec<(LogAuditDoubtKind, PageId, u64)> = Vec::new();
     let strays = std::mem::take(&mut suspects.strays);
@@ -20,7 +20,7 @@ pub(crate) fn settle(database: &Database, start: &Start, mut suspects: Suspects,
         }
     }
     for (lsn, stray) in &strays {
-        // Those with records of their own were suspects too.
+        // Some of these pages have records of their own, and are suspects already.
         let pages = || stray.pages.iter().filter(|(page, _)| !suspects.pages.contains_key(page));
         let others = pages().filter(|(page, _)| stray.page != Some(*page));
         match judge_stray(stray) {
@@ -61,7 +61,7 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
         true => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         false => Verdict::Proof(check),
     };
-    // A damaged record may name a page that it is not about: what no other record confirms accuses no page.
+    // A damaged record may name a page that it does not concern: an unconfirmed record accuses no page.
     let confirmed = |check| match suspect.confirmed.any() || suspect.is_unprotected {
         true => proof(check),
         false => Verdict::Doubt(LogAuditDoubtKind::LogRecord),
@@ -70,13 +70,13 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
         Why::Newer => Verdict::Doubt(LogAuditDoubtKind::LogEnd),
         Why::Lost if suspect.record.is_some() => confirmed(&registry::LOG_LOST_WRITE),
         Why::Image(_) if suspect.record.is_some() => proof(&registry::LOG_IMAGE_DIFFERS),
-        // Without a checksum one changed field breaks a chain.
+        // Without a checksum, one changed field can break a chain.
         Why::Links if suspect.is_unprotected => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         Why::Links if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         Why::Apart if suspect.is_cleared => Verdict::Nothing,
-        // A record after its LSN names another one.
+        // A record after the page's LSN names another LSN.
         Why::Apart if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
-        // It is newer than all of its records.
+        // The page is newer than all of its records.
         Why::Apart => match stray {
             Some(stray) => judge_stray(stray),
             None => Verdict::Nothing,
@@ -85,8 +85,9 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
     }
 }
 
-/// Pages without a record of their own at their LSN. Those that are written without logging their rows have the LSN of some other
-/// record: mostly of their transaction, or of the space that it takes, but also of a row on another page.
+/// Judges pages that have no record of their own at their LSN. Pages written without logging their rows have the LSN of
+/// some other record: mostly a record of their transaction or of its space allocation, but also of a row on another
+/// page.
 fn judge_stray(stray: &Stray) -> Verdict {
     match stray {
         Stray { is_found: true, .. } => Verdict::Nothing,

@@ -1,7 +1,7 @@
-//! What the last record of a page wrote there, as a hash: kept for each page, and compared with the page.
+//! A hash of the bytes that the last record of a page wrote: kept for each page, and compared with the page.
 //!
-//! Left out is what the log does not have: version tags of rows, whether a row is a ghost, the room for a stub after a heap
-//! row, the length that rows of LOB pages have of themselves (docs/format/log.md#redo).
+//! The hash leaves out what the log does not contain: version tags of rows, whether a row is a ghost, the padding after
+//! a heap row for a stub, the length field in rows of LOB pages (docs/format/log.md#redo).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -14,11 +14,11 @@ use format::{Page, PageBytes, PageType};
 
 /// Contexts of rows: heaps, clustered indexes, leaves and upper levels of indexes, LOB pages.
 const ROWS: std::ops::RangeInclusive<u8> = 1..=6;
-/// Those of LOB pages.
+/// Contexts of LOB pages.
 const LOB: [u8; 2] = [5, 6];
-/// IAM and PFS pages.
+/// Contexts of IAM and PFS pages.
 const MAPS: [u8; 2] = [10, 11];
-/// Counters of an object in its row of the catalog.
+/// Context of counters of an object in its catalog row.
 const COUNTERS: u8 = 18;
 /// Bits of a status byte that may change without a record: the type, when a row becomes a ghost, and the version tag.
 const UNLOGGED_STATUS: u8 = 0b0100_1110;
@@ -27,24 +27,24 @@ const LOB_LENGTH_END: u16 = 4;
 const VERSIONED: u8 = 0b0100_0000;
 const COMPRESSED: u8 = 1;
 
-/// What a record wrote.
+/// The bytes that a record wrote, as a hash.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Image {
     hash: [u8; 8],
     kind: Kind,
     /// Offset of the first row.
     pub(crate) slot: u16,
-    /// In the row; how many rows, for [`Kind::Rows`].
+    /// Offset in the row; the number of rows for [`Kind::Rows`].
     offset: u16,
     length: u16,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Kind {
-    /// Nothing that can be compared.
+    /// Nothing comparable.
     #[default]
     None,
-    /// So many bytes at an offset of a row.
+    /// Bytes at an offset of a row.
     Bytes,
     /// A whole row.
     Row,
@@ -52,16 +52,16 @@ enum Kind {
     Rows,
 }
 
-/// Whether an image is on a page.
+/// Whether the bytes of an image are on a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnPage {
     Yes,
     No,
-    /// It cannot be compared.
+    /// They cannot be compared.
     Unknown,
 }
 
-/// The key of the hash, new in every run: no file can be made whose image passes for another.
+/// The key of the hash, new in every run, so that nobody can make a file whose bytes collide with an image.
 #[derive(Clone, Copy)]
 pub(crate) struct ImageKey([u64; 2]);
 
@@ -75,7 +75,7 @@ impl ImageKey {
         self.0[0]
     }
 
-    /// Adds bytes, and how many they are.
+    /// Adds bytes and their number.
     fn add(&self, hash: u64, first: u8, rest: &[u8]) -> u64 {
         let [_, key] = self.0;
         let mut hash = fold(hash ^ u64::from(first) ^ (rest.len() as u64) << 8, key);
@@ -86,7 +86,7 @@ impl ImageKey {
         fold(hash ^ unsigned(last), key)
     }
 
-    /// Adds a row, or the bytes at an offset of one.
+    /// Adds a row, or the bytes at an offset of a row.
     fn add_piece(&self, hash: u64, bytes: &[u8], is_start: bool) -> u64 {
         match bytes {
             [status, rest @ ..] if is_start => self.add(hash, status & !UNLOGGED_STATUS, rest),
@@ -95,7 +95,7 @@ impl ImageKey {
         }
     }
 
-    /// What a record wrote.
+    /// The image of the bytes that a record wrote.
     pub(crate) fn of(&self, record: &LogRecord<'_>, slot: u16) -> Image {
         self.image(record, slot).unwrap_or_default()
     }
@@ -142,7 +142,7 @@ impl ImageKey {
             Kind::Bytes | Kind::Row => {
                 let (start, length) = (usize::from(image.offset), usize::from(image.length));
                 let Some(row) = row_space(page, image.slot) else { return OnPage::No };
-                // It may reach into the version tag, which is not logged.
+                // The piece may reach into the version tag, which is not logged.
                 let is_versioned = row.first().is_some_and(|status| status & VERSIONED != 0);
                 if image.kind == Kind::Bytes
                     && is_versioned
@@ -171,13 +171,14 @@ impl ImageKey {
     }
 }
 
-/// The page from the row in a slot on; `None` if the slot is empty or not there.
+/// The bytes of the page from the row in a slot on; `None` if the slot is empty or does not exist.
 fn row_space<'p>(page: Page<'p>, slot: u16) -> Option<&'p [u8]> {
     let is_there = slot < page.header().slot_count.get();
     page.bytes().get(usize::from(page.slot_offset(slot).filter(|at| is_there && *at != 0)?)..)
 }
 
-/// Length of a row on a page without its version tag, as its own bytes say; `None` of what is no row, or says nothing.
+/// Length of a row on a page without its version tag, according to its own bytes; `None` if they are not a valid row,
+/// or do not show it.
 fn known_length(page: Page<'_>, row: &[u8]) -> Option<usize> {
     let header = page.header();
     let logged = |record: Record<'_>| record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len());
@@ -189,13 +190,13 @@ fn known_length(page: Page<'_>, row: &[u8]) -> Option<usize> {
     }
 }
 
-/// How much of the image of a row is compared: not its version tag, and not the room for a stub after it.
+/// The number of compared bytes in the image of a row: without its version tag and the padding for a stub.
 fn logged_length(image: &[u8]) -> Option<usize> {
     let status = *image.first()?;
     let is_of_data = !matches!(RecordKind::of(status), RecordKind::Index | RecordKind::GhostIndex);
     match Record::data(image).ok().filter(|_| is_of_data && status & COMPRESSED == 0) {
         Some(record) => Some(record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len())),
-        // A tag that cannot be found cannot be left out.
+        // A version tag that cannot be located cannot be left out.
         None if status & VERSIONED != 0 => None,
         None => Some(image.len()),
     }
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_room_for_a_stub_is_not_compared_and_a_compressed_row_is_compared_whole() {
-        // An int column, one column in all, and three bytes of room after the row.
+        // An int column, one column in all, and three bytes of padding after the row.
         let row = [0x10, 0, 8, 0, 1, 2, 3, 4, 1, 0, 0];
         let with_room = [&row[..], &[0xEE; 3]].concat();
         assert_eq!((logged_length(&row), logged_length(&with_room)), (Some(11), Some(11)));

@@ -1,9 +1,10 @@
-//! Every allocated page against the log: writes that were lost behind a good checksum, bytes that something other than the
-//! engine changed, pages of another moment.
+//! Compares every allocated page with the log. Finds lost writes behind a right checksum, bytes that something other
+//! than the engine changed, and pages from another point in time.
 //!
-//! The pages are taken as they lie in the files, not as recovered. One pass over the log makes a table of pages (`table`), one
-//! over the pages compares (`pages`), and a second one over the log, if anything is left to settle, decides and says what is
-//! missing (`suspects`). docs/architecture/audit.md says what is a proof and why.
+//! Pages are compared as stored in the files, not as recovered. One pass over the log builds a table of pages
+//! (`table`), and one pass over the pages compares them with it (`pages`). If there are suspects, a second pass over
+//! the log decides about them and collects the missing changes (`suspects`). docs/architecture/audit.md explains what
+//! counts as a proof, and why.
 
 #![warn(clippy::indexing_slicing)]
 
@@ -28,10 +29,11 @@ use pages::{Comparison, Tally};
 use suspects::{Suspects, Why};
 use table::PageTable;
 
-/// Compares the pages of `source` with `log`, within about `memory_bytes`. What is found does not depend on how much that is.
+/// Compares the pages of `source` with `log`, with about `memory_bytes` of memory. The findings do not depend on that
+/// amount.
 ///
 /// # Errors
-/// [`Refusal`]: the log does not belong to the files, or cannot be read.
+/// [`Refusal`] if the log does not belong to the files, or cannot be read.
 pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_bytes: u64) -> Result<LogAudit, Refusal> {
     let start = Start::of(source, log)?;
     let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
@@ -92,7 +94,7 @@ pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_byt
     Ok(audit)
 }
 
-/// Looks for the LSNs of pages among the records of these pages; those that are not found are suspects.
+/// Looks for the LSNs of these pages among their records; pages whose LSN is not found become suspects.
 fn seek(
     log: &Log,
     start: &Start,

@@ -1,4 +1,4 @@
-//! Which changes a page lacks, in words.
+//! Describes the changes that a page lacks.
 
 use catalog::{Database, Level, Rowset, Stored};
 use format::log::LogRecord;
@@ -6,11 +6,11 @@ use format::log::change::Change;
 use format::record::Record;
 use format::{AllocUnitId, value};
 
-/// Changes that are named.
+/// Maximum number of changes to name.
 const MAX_NAMED: usize = 5;
-/// Letters of a key that are shown.
+/// Maximum number of characters of a key to show.
 const MAX_LETTERS: usize = 60;
-/// A slot that is none.
+/// The slot number of records without a slot.
 const NO_SLOT: u16 = u16::MAX;
 
 /// Changes that a page lacks.
@@ -21,7 +21,7 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// Adds one.
+    /// Adds a change.
     pub(crate) fn add(&mut self, text: impl FnOnce() -> String) {
         self.count += 1;
         if self.named.len() < MAX_NAMED {
@@ -29,12 +29,12 @@ impl Missing {
         }
     }
 
-    /// How many.
+    /// Number of changes.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// All of it as a sentence; empty if nothing is known.
+    /// All changes as a sentence; empty if none is known.
     pub(crate) fn text(&self) -> String {
         let named = self.named.join(", ");
         match self.count {
@@ -46,7 +46,7 @@ impl Missing {
     }
 }
 
-/// What a record does: its operation with the key of the row, or else the slot.
+/// The effect of a record: its operation with the key of the row, or with the slot.
 pub(crate) fn describe(database: &Database, record: &LogRecord<'_>) -> String {
     let operation = record.operation();
     let slot = record.on_page().map_or(NO_SLOT, |place| place.slot);
@@ -57,7 +57,7 @@ pub(crate) fn describe(database: &Database, record: &LogRecord<'_>) -> String {
     }
 }
 
-/// The key of the row that a record inserts or deletes, if the catalog has its columns and the record the row.
+/// The key of the row that a record inserts or deletes, if the catalog has its columns and the record contains the row.
 fn key(database: &Database, record: &LogRecord<'_>) -> Option<String> {
     let place = record.on_page()?;
     let image = match record.change()? {
@@ -67,7 +67,7 @@ fn key(database: &Database, record: &LogRecord<'_>) -> Option<String> {
     };
     let unit = database.units.get(database.unit_index(AllocUnitId::from_header(place.index_id, place.object_id))?)?;
     let rowset = database.rowset_of(unit)?;
-    /// Context of a clustered index's leaf, and of that of another index.
+    /// Contexts of the leaf of a clustered index, and of another index.
     const LEAVES: [u8; 2] = [2, 3];
     if !LEAVES.contains(&record.context()) {
         return None;

@@ -1,4 +1,4 @@
-//! The pages, in order, against what the table says of each.
+//! Compares the pages, in order, with the table.
 
 use format::allocation::{FixedPage, PFS_PAGES, PfsByte, pfs_page_of};
 use format::page::{HEADER_BYTES, PAGE_BYTES};
@@ -12,12 +12,12 @@ use crate::suspects::{Suspects, Why};
 use crate::table::PageTable;
 use crate::walk::Extent;
 
-/// Pages that are read at once.
+/// Pages read at once.
 const READ_PAGES: usize = 64;
-/// Where the record of a PFS page has the byte of its first page.
+/// Offset on a PFS page of the byte for its first page.
 const PFS_BYTES_AT: usize = HEADER_BYTES + 4;
 
-/// What was compared.
+/// Numbers of pages, by the result of their comparison.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) compared: u64,
@@ -38,11 +38,11 @@ pub(crate) struct Comparison<'a> {
     pub(crate) tally: &'a mut Tally,
 }
 
-/// What a PFS page says of its pages.
+/// The content of a PFS page.
 enum Map {
-    /// These bytes.
+    /// Its bytes, which can be used.
     Known(Box<PageBytes>),
-    /// Nothing: it cannot be read, or is older than the log. The log's own word must do.
+    /// Unusable: it cannot be read, or is older than the log. Then the log's own records of allocation decide.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ impl Comparison<'_> {
                 let (whole, _) = space.as_chunks_mut::<PAGE_BYTES>();
                 for (number, bytes) in (next..).zip(whole.iter_mut()) {
                     let page = PageId::new(file, number);
-                    // What could not be read in one piece is read page by page.
+                    // Pages that could not be read together are read one by one.
                     if (number - next) as usize >= read {
                         match self.source.read_page(page) {
                             Some(again) => *bytes = *again,
@@ -99,7 +99,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What a PFS page says, unless it lacks changes itself.
+    /// Reads a PFS page; `Unknown` if it lacks changes itself.
     fn map(&self, page: PageId) -> Map {
         let Some(mut bytes) = self.source.read_page(page) else { return Map::Unknown };
         let header = Page::new(&bytes).header();
@@ -165,7 +165,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares what the last record wrote with the page. Much of the boot page and of file headers is written without a record.
+    /// Compares the bytes that the last record wrote with the page. Skips the boot page and file headers, which are
+    /// mostly written without log records.
     fn image(&mut self, page: PageId, bytes: &mut PageBytes, lsn: Lsn, unit: AllocUnitId) {
         let Some(entry) = self.table.get(page).copied() else { return };
         let is_apart = matches!(FixedPage::at(page), Some(FixedPage::Boot | FixedPage::FileHeader));

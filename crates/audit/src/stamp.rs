@@ -1,8 +1,8 @@
-//! LSNs in ten bytes: a table of millions of pages holds three of each.
+//! LSNs in ten bytes: a table of millions of pages holds three per page.
 
 use format::Lsn;
 
-/// An LSN whose bytes are in the order of LSNs. The default is that of no record.
+/// An LSN whose bytes sort like LSNs. The default stands for no record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Stamp([u8; 10]);
 
@@ -25,7 +25,7 @@ impl From<Stamp> for Lsn {
 }
 
 impl Stamp {
-    /// Whether it is that of no record.
+    /// Whether it stands for no record.
     pub(crate) fn is_none(self) -> bool {
         self == Self::default()
     }

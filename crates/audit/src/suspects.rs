@@ -1,4 +1,4 @@
-//! Pages that contradict the log at first sight, and what the second pass over the log says of each.
+//! Pages that seem to contradict the log, and the results of the second pass over the log for each.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,64 +7,66 @@ use format::{AllocUnitId, Lsn, PageId};
 
 use crate::missing::Missing;
 
-/// Suspects that are kept: those with the lowest addresses. The others are counted.
+/// Number of suspects to keep: those with the lowest addresses. Further ones are only counted.
 pub(crate) const MAX_SUSPECTS: usize = 10_000;
-/// LSNs of pages without a record of their own that are kept.
+/// Number of LSNs without a record of their page to keep.
 const MAX_STRAYS: usize = 10_000;
-/// Records that are kept of a page whose chain is broken: those between the write that was lost and the next reading of the page.
+/// Number of records to keep for a page whose chain is broken: those between the lost write and the next reading of the
+/// page.
 const MAX_EARLIER: usize = 16;
-/// Pages that are kept of each of them.
+/// Number of pages to keep for each stray LSN.
 const PAGES_PER_STRAY: usize = 8;
 
-/// What is wrong with a page at first sight.
+/// The suspicion about a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Why {
     /// It is newer than the end of the log.
     Newer,
     /// It is older than a record before the start of redo, or than the LSN that its first record names.
     Lost,
-    /// What its last record wrote in this slot is not there.
+    /// The bytes that its last record wrote in this slot are not there.
     Image(u16),
-    /// A record names an LSN of the page that is older than the record before it.
+    /// A record names an earlier LSN of the page than the record before it wrote.
     Links,
     /// Its LSN is not that of one of its records.
     Apart,
 }
 
-/// A page that contradicts the log.
+/// A page that seems to contradict the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Suspect {
     pub(crate) why: Why,
-    /// Its LSN.
+    /// LSN of the page.
     pub(crate) lsn: Lsn,
-    /// Its allocation unit, by its header.
+    /// Allocation unit of the page, from its header.
     pub(crate) unit: AllocUnitId,
     /// The record that it contradicts.
     pub(crate) record: Option<Note>,
-    /// The LSN of the page that this record names.
+    /// The page LSN that this record names.
     pub(crate) expected: Lsn,
-    /// What is missing on it.
+    /// The changes that the page lacks.
     pub(crate) missing: Missing,
-    /// What confirms that the record is about this page.
+    /// The evidence that the record concerns this page.
     pub(crate) confirmed: Confirmed,
-    /// The record is in a block that has no checksum.
+    /// Whether the record is in a block without a checksum.
     pub(crate) is_unprotected: bool,
-    /// The record before the one that is looked at.
+    /// The record of the page before the current one.
     before: Option<Lsn>,
-    /// What confirms that record.
+    /// The evidence for that record.
     before_confirmed: Confirmed,
-    /// Its last records, if what they name is in question.
+    /// Its last records, if the LSNs that they name are in question.
     earlier: VecDeque<Lsn>,
-    /// Nothing contradicts it after all.
+    /// Whether the suspicion proved to be wrong.
     pub(crate) is_cleared: bool,
 }
 
-/// What confirms that a record is about the page that it names.
+/// Evidence that a record concerns the page that it names.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Confirmed {
-    /// A record names the LSN of the page, or of another one that the page lacks: no damage of the log makes that.
+    /// A record names the LSN of the page, or of another record that the page lacks: damage of the log does not produce
+    /// that.
     pub(crate) is_linked: bool,
-    /// It makes the page anew: what it names is of an earlier use of the page.
+    /// The record formats the page anew: the LSN that it names comes from an earlier use of the page.
     pub(crate) is_new_page: bool,
 }
 
@@ -74,7 +76,7 @@ impl Confirmed {
     }
 }
 
-/// A record that evidence names.
+/// A record to name as evidence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Note {
     pub(crate) lsn: Lsn,
@@ -88,32 +90,32 @@ impl Note {
     }
 }
 
-/// An LSN in the log's time that pages have which it has no record of.
+/// An LSN within the log's range that pages have, although the log has no such record of theirs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stray {
     /// Some of the pages, with their units.
     pub(crate) pages: Vec<(PageId, AllocUnitId)>,
-    /// All of them.
+    /// Number of all these pages.
     pub(crate) count: u64,
-    /// There is a record with this LSN.
+    /// Whether any record has this LSN.
     pub(crate) is_found: bool,
-    /// The page that it is about.
+    /// The page that this record concerns.
     pub(crate) page: Option<PageId>,
-    /// It would be in a block without a checksum.
+    /// Whether the record would be in a block without a checksum.
     pub(crate) is_unprotected: bool,
 }
 
-/// What contradicts the log at first sight, as much of it as is kept.
+/// The suspects that are kept.
 #[derive(Default)]
 pub(crate) struct Suspects {
     pub(crate) pages: BTreeMap<PageId, Suspect>,
     pub(crate) strays: BTreeMap<Lsn, Stray>,
-    /// Pages beyond those that are kept.
+    /// Number of further pages.
     pub(crate) more: u64,
 }
 
 impl Suspects {
-    /// Adds a page; the first suspicion stays.
+    /// Adds a page; if it is a suspect already, the first suspicion stays.
     pub(crate) fn add(&mut self, page: PageId, why: Why, lsn: Lsn, unit: AllocUnitId) {
         let suspect = Suspect {
             why,
@@ -136,7 +138,7 @@ impl Suspects {
         }
     }
 
-    /// Adds a page whose LSN is in the log's time, and that the log has no record of.
+    /// Adds a page whose LSN is in the log's range, but that no record of the log concerns.
     pub(crate) fn add_stray(&mut self, page: PageId, lsn: Lsn, unit: AllocUnitId) {
         let stray = self.strays.entry(lsn).or_default();
         stray.count += 1;
@@ -153,7 +155,7 @@ impl Suspects {
         !self.pages.is_empty() || !self.strays.is_empty()
     }
 
-    /// Looks at a block, which is in an unbroken run of blocks from `run` on.
+    /// Processes a block of an unbroken run of blocks that starts at `run`.
     pub(crate) fn block(
         &mut self,
         block: &Block<'_>,
@@ -213,7 +215,7 @@ impl Suspect {
             Why::Links => {
                 let is_broken = before.is_some_and(|before| page_lsn < before && before >= run) && !is_new_page;
                 if is_broken {
-                    // The page had this LSN once, and was changed by the record before.
+                    // The page once had this LSN, and the record before changed it.
                     let had_it = self.earlier.contains(&page_lsn);
                     self.confirm(Confirmed { is_linked: before_confirmed.is_linked && had_it, is_new_page: false });
                     self.note(lsn, record, page_lsn);
@@ -224,7 +226,7 @@ impl Suspect {
                 self.earlier.push_back(lsn);
             }
             Why::Apart if lsn == self.lsn => self.is_cleared = true,
-            // The next record confirms that the one after the LSN of the page is about this page.
+            // The next record confirms that the first record after the page's LSN concerns this page.
             Why::Apart if self.record.is_some_and(|note| before == Some(note.lsn) && page_lsn == note.lsn) => {
                 self.confirm(Confirmed { is_linked: !is_new_page, is_new_page: false });
             }

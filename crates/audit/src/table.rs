@@ -1,7 +1,7 @@
-//! What the log says of each page, in one pass: where its records begin and end, and what the last one wrote.
+//! Collects in one pass the first and last record of each page, and what the last one wrote.
 //!
-//! An entry takes some 60 bytes. If there are more pages than the memory has room for, the table keeps those with the lowest
-//! addresses, and another pass over the log takes the rest.
+//! An entry uses some 60 bytes. If the memory is too small for all pages, the table keeps those with the lowest
+//! addresses, and another pass over the log processes the rest.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,32 +14,33 @@ use format::{Lsn, PageId};
 use crate::image::{Image, ImageKey};
 use crate::stamp::Stamp;
 
-/// Bytes that an entry takes while the table grows: it is then half full, and there is an old one besides.
+/// Bytes per entry while the table grows: it is then half full, and the old table still exists.
 const BYTES_PER_PAGE: usize = 2 * (size_of::<(PageId, Entry)>() + 1);
-/// Least pages of a table.
+/// Minimum number of pages of a table.
 const MIN_PAGES: usize = 64;
-/// In the record of a PFS page, its first byte that is about a page.
+/// Offset in the record of a PFS page of the byte for its first page.
 const PFS_BYTES_AT: u32 = 4;
-/// The bit of a PFS byte that says that the page is allocated.
+/// The bit of a PFS byte for an allocated page.
 const ALLOCATED_BIT: u32 = 6;
 
-/// What the log says of a page since it was allocated.
+/// The records of a page since it was allocated.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Entry {
-    /// The LSN that the page had before its first record; none where that does not matter, as the page was made anew.
+    /// The LSN that the page had before its first record; none if that does not matter, because the page was formatted
+    /// anew.
     pub(crate) before_first: Stamp,
     /// Its last record before the start of redo.
     pub(crate) settled: Stamp,
     /// Its last record.
     pub(crate) last: Stamp,
-    /// What the last record wrote.
+    /// The bytes that the last record wrote.
     pub(crate) image: Image,
-    /// A record names an LSN of the page that is older than the record before it.
+    /// Whether a record names an earlier LSN of the page than the record before it wrote.
     pub(crate) is_broken: bool,
-    /// The log freed it since. What was not written when it was freed never is, so that nothing here proves anything, unless that
-    /// was taken back.
+    /// Whether the log freed the page later. Changes not written by then never will be, so the entry proves nothing,
+    /// unless the freeing was undone.
     pub(crate) is_freed: bool,
-    /// Its LSN is not yet found among its records; it is in [`Self::before_first`].
+    /// Whether its LSN must still be found among its records; the LSN is then in [`Self::before_first`].
     pub(crate) is_sought: bool,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct PageTable {
     redo_from: Lsn,
 }
 
-/// From a page to one that is not in it any more.
+/// The pages from `from` up to, but not including, `to`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Range {
     pub(crate) from: PageId,
@@ -94,7 +95,7 @@ impl PageTable {
         self.pages.iter().map(|(page, entry)| (*page, entry))
     }
 
-    /// Adds the records of a block, which is in an unbroken run of blocks from `run` on.
+    /// Adds the records of a block of an unbroken run of blocks that starts at `run`.
     pub(crate) fn block(
         &mut self,
         block: &Block<'_>,
@@ -125,13 +126,13 @@ impl PageTable {
         let stamp = Stamp::from(lsn);
         let settled = if lsn < self.redo_from { stamp } else { Stamp::default() };
         match self.pages.get_mut(&page) {
-            // What it was before does not matter any more.
+            // The earlier state of the page no longer matters.
             Some(entry) if is_new_page || entry.is_freed => {
                 *entry = Entry { settled, last: stamp, image, ..Entry::default() };
             }
             Some(entry) => {
                 let last = Lsn::from(entry.last);
-                // A newer one is that of a change whose rows were not logged.
+                // A newer LSN comes from a change whose rows were not logged.
                 entry.is_broken |= page_lsn < last && last >= run;
                 (entry.last, entry.image) = (stamp, image);
                 if !settled.is_none() {
@@ -159,7 +160,7 @@ impl PageTable {
     }
 }
 
-/// Calls `set_page` for each page that a record of a PFS page allocates or frees, and says which.
+/// Calls `set_page` for each page that a record of a PFS page allocates or frees, with `true` for allocated pages.
 fn allocations(record: &LogRecord<'_>, map: PageId, mut set_page: impl FnMut(PageId, bool)) {
     let is_map = map.page == 1 || map.page.is_multiple_of(PFS_PAGES);
     if !is_map || FixedPage::at(map) != Some(FixedPage::Pfs) {

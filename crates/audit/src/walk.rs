@@ -1,39 +1,39 @@
-//! All of the log, from its oldest block to its end: also the part that recovery does not need.
+//! Reads the whole log, from its oldest block to its end, including the part that recovery does not need.
 
 use format::Lsn;
 use format::log::Block;
 use log::{End, EndReason, Log, LogError, Walk};
 use recovery::Start;
 
-/// What of the log could be read.
+/// The range of the log that could be read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     /// The oldest record.
     pub(crate) oldest: Lsn,
     /// The last record.
     pub(crate) end: Lsn,
-    /// Records between these two are not known: the log is damaged there.
+    /// Records between these two LSNs are unknown, as the log is damaged there.
     pub(crate) gap: Option<(Lsn, Lsn)>,
-    /// It ends because it is damaged or cut off.
+    /// Whether the log ends because it is damaged or cut off.
     pub(crate) is_end_damaged: bool,
-    /// Some of its records are encrypted.
+    /// Whether some of its records are encrypted.
     pub(crate) has_encrypted: bool,
 }
 
 impl Extent {
-    /// Whether the log has every record at `lsn`, if there is one.
+    /// Whether the log contains the record at `lsn`, if there ever was one.
     pub(crate) fn covers(&self, lsn: Lsn) -> bool {
         (self.oldest..=self.end).contains(&lsn) && !self.gap.is_some_and(|(from, to)| from < lsn && lsn < to)
     }
 }
 
-/// Goes through all blocks. `visit` gets each with the first record of the unbroken run of blocks that it is in.
+/// Visits all blocks. `visit` receives each block, and the first record of its unbroken run of blocks.
 pub(crate) fn each_block(log: &Log, start: &Start, visit: &mut dyn FnMut(&Block<'_>, Lsn)) -> Result<Extent, LogError> {
     let mut run = Run { visit, first: None, oldest: None, last: Lsn::default(), has_encrypted: false };
     let mut end = run.follow(Walk::new(log))?;
     let mut gap = None;
     let needed = start.redo_from.min(start.checkpoint);
-    // Damaged before the part that recovery needs: go on there.
+    // Damage before the part that recovery needs: continue with that part.
     if run.last < needed
         && let Some(walk) = Walk::from(log, needed)
     {

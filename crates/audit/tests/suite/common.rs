@@ -1,4 +1,4 @@
-//! What the tests of databases of the lab share.
+//! Functions that the tests with lab databases share.
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, unreachable_pub)]
 
@@ -45,7 +45,7 @@ pub fn texts(audit: &LogAudit) -> Vec<String> {
     audit.findings.iter().map(|finding| format!("{} {}", finding.check.id, finding.text(&names))).collect()
 }
 
-/// Page and id of each finding.
+/// Page and check ID of each finding.
 pub fn found(audit: &LogAudit) -> Vec<(PageId, &'static str)> {
     audit.findings.iter().map(|finding: &Finding| (finding.page.unwrap(), finding.check.id)).collect()
 }

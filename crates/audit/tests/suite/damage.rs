@@ -1,4 +1,4 @@
-//! Pages that were changed with a right checksum, pages of the future, and logs that were changed.
+//! Changed pages with a right checksum, pages newer than the log, and changed logs.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use log::{Log, Walk};
 
-/// A small source of numbers, for damage.
+/// A small random number generator for damage.
 struct Dice(u64);
 
 impl Dice {
@@ -29,7 +29,7 @@ fn dice(seed: u64) -> Dice {
     Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
 }
 
-/// The last record of each page, copied, with its LSN; and the LSN of the last record of all.
+/// The last record of each page, copied, with its LSN; and the LSN of the last record of the log.
 fn last_records(files: &OnDisk) -> (BTreeMap<PageId, (Lsn, Vec<u8>)>, Lsn) {
     let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
     let (mut walk, mut last, mut end) = (Walk::new(&log), BTreeMap::new(), Lsn::default());
@@ -45,13 +45,13 @@ fn last_records(files: &OnDisk) -> (BTreeMap<PageId, (Lsn, Vec<u8>)>, Lsn) {
 }
 
 fn page_at(crashed: &mut Crashed, page: PageId) -> &mut PageBytes {
-    // The lab's first file has id 1, the next ones 3 and on.
+    // The lab's first file has ID 1, further ones have IDs from 3 on.
     let file = if page.file == 1 { 0 } else { usize::from(page.file) - 2 };
     let at = page.page as usize * PAGE_BYTES;
     crashed.files[file].1[at..].first_chunk_mut().unwrap()
 }
 
-/// Whether the first PFS page of its file says that a page is allocated.
+/// Whether a page is allocated according to the first PFS page of its file.
 fn is_allocated(crashed: &mut Crashed, page: PageId) -> bool {
     page_at(crashed, PageId::new(page.file, 1))[100 + page.page as usize] & 0x40 != 0
 }
@@ -96,7 +96,7 @@ fn changed_bytes_of_the_last_record_are_found_on_their_page() {
             let mut changed = crashed.clone();
             let bytes = page_at(&mut changed, page);
             let start = usize::from(Page::new(bytes).slot_offset(slot).unwrap()) + offset;
-            // The status of a row, the length of a LOB's, and the room for a stub are not compared.
+            // The status of a row, the length of a LOB row, and the padding for a stub are not compared.
             let from = 4usize.saturating_sub(offset);
             if from >= length || offset == 0 && length <= 9 {
                 continue;
@@ -141,7 +141,7 @@ fn pages_of_the_future_leave_the_end_of_the_log_in_doubt() {
             seal(bytes);
             let audit = audit(&changed);
             if is_allocated || page.page < 8 {
-                // The log may have lost its end: the page is no less likely to be sound.
+                // The log may have lost its end, so the page may still be sound.
                 let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.scope.clone())).collect();
                 let expected = [(LogAuditDoubtKind::LogEnd, format!("page {page}"))];
                 assert_eq!((found(&audit), doubts.as_slice()), (Vec::new(), expected.as_slice()), "{seed}");
@@ -152,7 +152,7 @@ fn pages_of_the_future_leave_the_end_of_the_log_in_doubt() {
     assert!(trials >= 80, "{trials}");
 }
 
-/// A page with an LSN that no record has, between two of its own records or after all of them, fits no history.
+/// A page with an LSN that no record has, between two of its own records or after all of them, breaks its chain.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_whose_lsn_no_record_has_break_their_chain() {
@@ -181,7 +181,7 @@ fn pages_whose_lsn_no_record_has_break_their_chain() {
     assert!(trials >= 15, "{trials}");
 }
 
-/// What is wrong with a page that cannot be compared is for a check to say; that it could not is said here.
+/// The check reports the damage of a page; the audit reports only that it was not compared.
 #[test]
 fn damaged_pages_that_the_log_changes_are_not_compared() {
     let crashed = workload(1, PageVerify::Checksum).crash(Stop::ShutDown, Flush::All);
@@ -194,8 +194,8 @@ fn damaged_pages_that_the_log_changes_are_not_compared() {
     assert_eq!((texts(&audit), doubts), (Vec::new(), vec![(LogAuditDoubtKind::Pages, 1)]));
 }
 
-/// Bytes of the log are changed; no page is. With checksums a changed block is not read; without, a record accuses a page only
-/// if another confirms it.
+/// Bytes of the log are changed, but no page. With checksums a changed block is not read; without them, a record
+/// accuses a page only if another record confirms it.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_damaged_log_accuses_no_page() {
@@ -236,8 +236,8 @@ fn a_damaged_log_accuses_no_page() {
     assert!(refused > 20 && doubted > 100 && sound > 50, "{refused} {doubted} {sound}");
 }
 
-/// Offsets in a log file of all records that are about pages, in a VLF that starts at `vlf`: the block, its size, where the record is in
-/// it, and the page.
+/// All records of a log file that concern pages, in a VLF that starts at `vlf`: offset of the block, its size, offset
+/// of the record in the block, and the page.
 fn page_records(log: &[u8], vlf: usize) -> Vec<(usize, usize, usize, PageId)> {
     let (mut at, mut all) = (vlf + PAGE_BYTES, Vec::new());
     while let Some(size) = block::size_on_disk(&log[at..]).filter(|size| at + size <= log.len()) {
@@ -245,7 +245,7 @@ fn page_records(log: &[u8], vlf: usize) -> Vec<(usize, usize, usize, PageId)> {
         let base = restored.as_ptr() as usize;
         let Ok(block) = Block::restore(&mut restored) else { break };
         for (_, record) in block.records() {
-            // A page that is made anew names no LSN of the page: it is believed.
+            // A record that formats a page names no page LSN: it needs no confirmation.
             if let Some(place) = record.on_page().filter(|_| record.operation() != Operation::FORMAT_PAGE) {
                 all.push((at, size, record.bytes().as_ptr() as usize - base, place.page));
             }
@@ -255,9 +255,10 @@ fn page_records(log: &[u8], vlf: usize) -> Vec<(usize, usize, usize, PageId)> {
     all
 }
 
-/// Lets a record name another page, and gives its block a right checksum; `false` where its page lies under a status byte.
+/// Changes the page that a record names, and gives its block a right checksum; returns `false` if the page number lies
+/// under a status byte.
 fn forge(log: &mut [u8], (at, size, record, _): (usize, usize, usize, PageId), page: PageId) -> bool {
-    /// Where a record names its page.
+    /// Offset of the page in a record.
     const PAGE: usize = 0x18;
     const CHECKSUM: usize = 0x18;
     let block = &mut log[at..at + size];
@@ -273,7 +274,7 @@ fn forge(log: &mut [u8], (at, size, record, _): (usize, usize, usize, PageId), p
     true
 }
 
-/// One record that names a page which it is not about, in a block with a right checksum.
+/// One record names a page that it does not concern, in a block with a right checksum.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_record_that_names_another_page_accuses_none() {
@@ -303,7 +304,7 @@ fn a_record_that_names_another_page_accuses_none() {
     assert!(trials > 60 && doubted > 10, "{trials} {doubted}");
 }
 
-/// A page that lost a write is found behind a damaged log too, or it is said that the log is damaged.
+/// With a damaged log, a page that lost a write is still found, or the damage of the log is reported.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_damaged_log_is_never_silent_about_a_lost_write() {

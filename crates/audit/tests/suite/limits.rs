@@ -18,14 +18,14 @@ use log::{Log, Walk};
 use source::{DataFiles, MemoryFiles};
 
 const GRANT: u64 = 64 << 20;
-/// Where a page has its LSN.
+/// Offset of the LSN in a page.
 const LSN: usize = 40;
-/// In the header of a log block.
+/// Offset of the flags in the header of a log block.
 const FLAGS: usize = 8;
 const IS_ENCRYPTED: u8 = 4;
 const HAS_CHECKSUM: u8 = 2;
 
-/// A database that was in use, its changes in the log only.
+/// A database in use, whose changes are only in the log.
 struct InUse {
     _folder: tempfile::TempDir,
     data: Vec<PathBuf>,
@@ -48,7 +48,7 @@ impl InUse {
         audit::audit(&source, &catalog::load(&source), &log, GRANT).unwrap()
     }
 
-    /// The audit of copies of the files in memory, changed.
+    /// Audits copies of the files in memory after `change`.
     fn audit_changed(&self, change: impl FnOnce(&mut [Vec<u8>])) -> LogAudit {
         let mut bytes: Vec<Vec<u8>> = self.data.iter().map(|path| std::fs::read(path).unwrap()).collect();
         change(&mut bytes);
@@ -83,14 +83,14 @@ fn pages_of_several_files_are_compared_and_found_each_in_its_file() {
     assert_eq!((texts(&all), doubts(&all)), (Vec::new(), Vec::new()));
     let reversed: Vec<PathBuf> = database.data.iter().rev().cloned().collect();
     assert_eq!(database.audit(&reversed), all);
-    // The lab's files have the ids 1, 3 and 4.
+    // The lab's files have the IDs 1, 3 and 4.
     let changed = database.audit_changed(|files| {
         let page = (20..).find(|page| is_allocated(&files[2], *page)).unwrap();
         assert_eq!(page, 20, "extents are used from the front");
         set_in_the_future(&mut files[2], page);
     });
     assert_eq!((texts(&changed), doubts(&changed)), (Vec::new(), vec![(LogAuditDoubtKind::LogEnd, "page (4:20)", 1)]));
-    // A file that was not given takes nothing away from the others.
+    // A missing file does not change the results of the others.
     let without = database.audit(&database.data[..2]);
     let expected = [(LogAuditDoubtKind::FileNotGiven, "file 4", 0)];
     assert_eq!((texts(&without), doubts(&without).as_slice()), (Vec::new(), expected.as_slice()));
@@ -102,7 +102,7 @@ fn pages_of_several_files_are_compared_and_found_each_in_its_file() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn more_pages_than_are_listed_are_counted() {
-    /// As many as are kept.
+    /// The number of suspects that are kept.
     const LISTED: usize = 10_000;
     let database = InUse::new(90 << 20, 1);
     let mut changed_pages = 0;
@@ -123,7 +123,7 @@ fn workload(verify: PageVerify) -> Crashed {
     Workload::new(Spec { seed: 5, verify, ..Spec::default() }).unwrap().crash(Stop::WithOpen, Flush::All)
 }
 
-/// Where the blocks of a log file start, from the oldest on, and how long they are.
+/// Offsets and sizes of the blocks of a log file, from the oldest on.
 fn blocks(bytes: &[u8]) -> Vec<(usize, usize)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.ldf");
@@ -141,7 +141,7 @@ fn blocks(bytes: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The doubts of a database of the lab after its log, or a page of it, was changed. Nothing is found.
+/// The doubts about a lab database whose log, or a page of it, was changed. Requires that there are no findings.
 fn doubts_after(crashed: &Crashed) -> Vec<LogAuditDoubtKind> {
     let audit = audit_within(&on_disk(crashed), GRANT).unwrap();
     assert_eq!(texts(&audit), Vec::<String>::new());
@@ -156,7 +156,7 @@ fn encrypted_records_accuse_no_page_and_are_said() {
     assert_eq!(doubts_after(&crashed), [LogAuditDoubtKind::LogEncrypted]);
 }
 
-/// The reasons that are not shown above; with those, they are all there are.
+/// The reasons that the tests above do not cover; together they are all reasons.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn every_limit_of_the_audit_is_met() {
@@ -167,11 +167,11 @@ fn every_limit_of_the_audit_is_met() {
     ]);
     let sound = workload(PageVerify::Checksum);
     let at = blocks(&sound.log.1);
-    // A block in the middle of what recovery does not need.
+    // A block in the middle of the part that recovery does not need.
     let mut damaged = sound.clone();
     damaged.log.1[at[at.len() / 4].0 + 100] ^= 1;
     met.extend(doubts_after(&damaged).into_iter().map(|kind| kind.limit().id));
-    // The last block: pages have its changes.
+    // The last block, whose changes pages have.
     let mut ended = sound.clone();
     ended.log.1[at[at.len() - 1].0 + 100] ^= 1;
     met.extend(doubts_after(&ended).into_iter().map(|kind| kind.limit().id));
@@ -182,7 +182,7 @@ fn every_limit_of_the_audit_is_met() {
     let (number, _) = pages.max_by_key(|(_, bytes)| lsn(bytes)).unwrap();
     page.files[0].1[number * PAGE_BYTES + 5000] ^= 1;
     met.extend(doubts_after(&page).into_iter().map(|kind| kind.limit().id));
-    // One record that no other confirms, and a page that is older than what it names.
+    // A single record that no other confirms, and a page that is older than the LSN that it names.
     for seed in 0..60 {
         let workload = Workload::new(Spec { seed, ..Spec::default() }).unwrap();
         let Some((crashed, _)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
@@ -192,7 +192,7 @@ fn every_limit_of_the_audit_is_met() {
             break;
         }
     }
-    // Without checksums, and one record alone against a page.
+    // Without checksums, with a single record against a page.
     for seed in 0..60 {
         let workload = Workload::new(Spec { seed, verify: PageVerify::None, ..Spec::default() }).unwrap();
         let Some((crashed, _)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };

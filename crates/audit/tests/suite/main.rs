@@ -1,4 +1,4 @@
-//! Pages against their log: sound, damaged, and what cannot be compared.
+//! Pages against their log: sound pages, damaged ones, and pages that cannot be compared.
 
 mod common;
 mod corpus;

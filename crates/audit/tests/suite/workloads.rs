@@ -1,4 +1,4 @@
-//! Databases of the lab that lost writes, that something changed, or that are of another moment than their log.
+//! Databases of the lab with lost writes, with changed bytes, or from another point in time than their log.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ fn a_log_in_several_files_is_no_contradiction_and_proves_lost_writes() {
         assert_eq!((texts(&audit_of_crash), &audit_of_crash.doubts), (Vec::new(), &Vec::new()), "{seed}");
         compared += audit_of_crash.pages_compared;
         let Some((crashed, lost)) = workload.with_lost_write(STOPS[seed as usize % 3], None, seed) else { continue };
-        // The PFS page on disk may say that the page was freed, which is taken back later: then it is not judged.
+        // The PFS page on disk may show the page as freed although that is undone later: such a page is not judged.
         let is_allocated = crashed.files[0].1[8192 + 100 + lost.page.page as usize] & 0x40 != 0;
         if lost.is_in_log && is_allocated {
             let audit = audit(&crashed);
@@ -68,8 +68,8 @@ fn page_of(lost: &LostWrite) -> PageId {
     PageId::new(lost.page.file, lost.page.page)
 }
 
-/// Whether the write is a finding. If its page is older than all that the log has of it, and the log has one record only, which names a
-/// later LSN, nothing confirms that record: that is said.
+/// Whether the write is a finding. If the log has only one record of the page, which names a later LSN than the page
+/// has, nothing confirms that record: then a doubt must be reported instead.
 fn is_found(audit: &LogAudit, lost: &LostWrite) -> bool {
     let page = page_of(lost);
     let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.scope.clone())).collect();
@@ -141,7 +141,7 @@ fn logs_without_checksums_prove_what_their_links_prove() {
         let Some((crashed, lost)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
         let audit = audit(&crashed);
         if lost.is_in_log {
-            // One record alone may be about another page, but for a bit that flipped.
+            // A single record may concern another page, if one of its bits flipped.
             match audit.doubts.as_slice() {
                 [] => assert_eq!(found(&audit), [(page_of(&lost), "log.lost-write")], "{seed} {lost:?}"),
                 [doubt] => assert_eq!(doubt.kind, LogAuditDoubtKind::LogUnprotected, "{seed} {lost:?}"),
