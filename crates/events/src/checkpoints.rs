@@ -1,27 +1,27 @@
-//! Checkpoints: begins and ends from any source, paired and added up.
+//! Checkpoints: begin and end events from any source, paired and summed.
 
 use std::collections::BTreeMap;
 
 use crate::{Event, Moment};
 
-/// Events that are paired, some 64 bytes each: a year of one checkpoint a minute in eight databases.
+/// Maximum number of events to pair, some 64 bytes each: a year of one checkpoint a minute in eight databases.
 pub const MAX_MARKS: usize = 8_000_000;
 
-/// A checkpoint that begins or ends.
+/// The begin or end of a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mark {
-    /// Its database.
+    /// ID of its database.
     pub database_id: u32,
-    /// Activity and sequence number, where the session tracks causality.
+    /// Activity and sequence number, if the session tracks causality.
     pub activity: Option<([u8; 16], u32)>,
-    /// When.
+    /// When it happened.
     pub at: Moment,
-    /// Whether it ends.
+    /// Whether it is the end.
     pub is_end: bool,
 }
 
 impl Mark {
-    /// The mark that an event is; `None` for other events, and for what lacks time or database.
+    /// The mark of an event; `None` for other events, and for events without time or database.
     pub fn of(event: &Event) -> Option<Self> {
         let is_end = match &*event.name {
             "checkpoint_begin" => false,
@@ -37,41 +37,42 @@ impl Mark {
 /// A checkpoint.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Checkpoint {
-    /// Its database; `None` where only its log is known.
+    /// ID of its database; `None` if only its log is known.
     pub database_id: Option<u32>,
-    /// When it began, by the clock of its source.
+    /// When it began, by the clock of the source.
     pub began: Moment,
     /// When it ended.
     pub ended: Moment,
-    /// Its activity, where the session tracks causality.
+    /// Its activity, if the session tracks causality.
     pub activity: Option<[u8; 16]>,
 }
 
 impl Checkpoint {
-    /// How long it took, in ticks of 100 ns; negative if the clock was set back.
+    /// Its duration, in ticks of 100 ns; negative if the clock was set back.
     pub fn ticks(&self) -> i64 {
         self.ended.0.saturating_sub(self.began.0)
     }
 }
 
-/// Checkpoints, and the marks that make none.
+/// Paired checkpoints, and the number of unpaired marks.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Paired {
-    /// By database, then by begin.
+    /// Ordered by database, then by begin.
     pub checkpoints: Vec<Checkpoint>,
-    /// Begins without an end: at the end of the files, or of a crash.
+    /// Begins without an end: at the end of the files, or before a crash.
     pub unpaired_begins: u64,
     /// Ends without a begin: at the start of the files.
     pub unpaired_ends: u64,
-    /// Marks that were there more than once, as in a file and in its export.
+    /// Marks that occurred more than once, for example in a file and in its export.
     pub repeated: u64,
 }
 
-/// Pairs begins with ends: of the same database and activity, else of the same database, an end with the last begin before
-/// it if no other begin lies between. The order of `marks` does not matter.
+/// Pairs begins with ends of the same database and the same activity, if known: an end pairs with the mark right before
+/// it if that is a begin. The order of `marks` does not matter.
 pub fn pair(mut marks: Vec<Mark>) -> Paired {
     let group = |mark: &Mark| (mark.database_id, mark.activity.map(|(guid, _)| guid));
-    // An activity numbers its marks. XML has milliseconds, event files more: of what is the same the more exact one stays.
+    // An activity numbers its marks. XML has milliseconds, event files more digits: of equal marks, the more exact one
+    // is kept.
     let order = |mark: &Mark| match mark.activity {
         Some((_, sequence)) => i64::from(sequence),
         None => mark.at.0.div_euclid(Moment::MILLISECOND),
@@ -83,7 +84,7 @@ pub fn pair(mut marks: Vec<Mark>) -> Paired {
     for marks in marks.chunk_by(|one, next| group(one) == group(next)) {
         let mut open: Option<Mark> = None;
         for moment in marks.chunk_by(|one, next| order(one) == order(next)) {
-            // Within a millisecond an end that is waited for comes first.
+            // Within a millisecond, the end of an open checkpoint comes first.
             let ends_first = open.is_some();
             let first = moment.iter().filter(|mark| ends_first && mark.is_end);
             let rest = moment.iter().filter(|mark| !(ends_first && mark.is_end));
@@ -108,23 +109,23 @@ pub fn pair(mut marks: Vec<Mark>) -> Paired {
     paired
 }
 
-/// Sums of checkpoints of one database.
+/// Totals of the checkpoints of one database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Totals {
-    /// How many.
+    /// Number of checkpoints.
     pub count: u64,
-    /// How long they took together, in ticks of 100 ns.
+    /// Sum of their durations, in ticks of 100 ns.
     pub total_ticks: i128,
-    /// The longest.
+    /// Longest duration, in ticks of 100 ns.
     pub max_ticks: i64,
-    /// When the first began.
+    /// When the first checkpoint began.
     pub first: Moment,
-    /// When the last began.
+    /// When the last checkpoint began.
     pub last: Moment,
 }
 
 impl Totals {
-    /// Sums of `checkpoints`; `None` if there are none.
+    /// Totals of `checkpoints`; `None` if there are none.
     pub fn of<'a>(checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> Option<Self> {
         let one = |checkpoint: &Checkpoint| Self {
             count: 1,
@@ -143,22 +144,22 @@ impl Totals {
         checkpoints.into_iter().map(one).reduce(both)
     }
 
-    /// Milliseconds on average.
+    /// Average duration in milliseconds.
     pub fn avg_ms(&self) -> f64 {
         self.total_ms() / self.count as f64
     }
 
-    /// The longest in milliseconds.
+    /// Longest duration in milliseconds.
     pub fn max_ms(&self) -> f64 {
         ms(self.max_ticks.into())
     }
 
-    /// Milliseconds together.
+    /// Sum of the durations in milliseconds.
     pub fn total_ms(&self) -> f64 {
         ms(self.total_ticks)
     }
 
-    /// Checkpoints per hour, by the time from the first to the last one; `None` if that is no time.
+    /// Checkpoints per hour, from the first begin to the last; `None` if there is no time between them.
     pub fn per_hour(&self) -> Option<f64> {
         let hours =
             (i128::from(self.last.0) - i128::from(self.first.0)) as f64 / (3_600_000.0 * Moment::MILLISECOND as f64);
@@ -194,7 +195,7 @@ mod tests {
         paired.checkpoints.iter().map(|one| (one.database_id.unwrap(), ms(one.began), ms(one.ended))).collect()
     }
 
-    /// Pairs the marks in this and in other orders; the result is the same.
+    /// Pairs the marks in this and in other orders, and requires equal results.
     fn paired(marks: &[Mark]) -> Paired {
         let expected = pair(marks.to_vec());
         for turn in 0..marks.len() {
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn within_a_millisecond_order_follows_from_what_is_open() {
-        // One ends when the next begins, and that one ends within the same millisecond as it begins.
+        // One checkpoint ends when the next begins, and that one ends within the millisecond of its begin.
         let found =
             paired(&[mark(5, 0, false, None), mark(5, 4, true, None), mark(5, 4, false, None), mark(5, 9, true, None)]);
         assert_eq!(spans(&found), [(5, 0, 4), (5, 4, 9)]);

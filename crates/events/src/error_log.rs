@@ -1,7 +1,7 @@
-//! Error logs (docs/format/events.md#error-logs): what they say of checkpoints.
+//! Error logs (docs/format/events.md#error-logs): their lines about checkpoints.
 //!
-//! A slow checkpoint is reported by three or four lines of the same process: how much was written, and then its rates.
-//! Exports have the newest line first, so that the first of these lines comes last.
+//! SQL Server reports a slow checkpoint in three or four lines of the same process: first the amount written, then the
+//! rates. In exports the newest line is first, so the first of these lines comes last.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -9,78 +9,78 @@ use crate::moment::offset_minutes;
 use crate::text::Utf8;
 use crate::{Clock, Moment};
 
-/// Bytes of a line that are looked at: those about checkpoints are much shorter.
+/// Bytes of a line that are read: lines about checkpoints are much shorter.
 const LINE_BYTES: usize = 4096;
-/// Lines about checkpoints that are kept, some 100 bytes each.
+/// Maximum number of lines about checkpoints to keep, some 100 bytes each.
 const MAX_LINES: usize = 1_000_000;
 
-/// What SQL Server wrote about a slow checkpoint.
+/// A slow checkpoint, as reported by SQL Server.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Flush {
     /// When the line was written, at the end of the checkpoint's writes.
     pub at: Option<Moment>,
-    /// Its database; SQL Server 2008 does not name it.
+    /// ID of its database; SQL Server 2008 does not report it.
     pub database_id: Option<u32>,
-    /// Buffers written.
+    /// Number of buffers written.
     pub bufs: u64,
-    /// Writes, of one or more buffers each.
+    /// Number of writes, of one or more buffers each.
     pub writes: Option<u64>,
-    /// How long they took, in milliseconds.
+    /// Duration of the writes, in milliseconds.
     pub ms: u64,
-    /// Buffers that became dirty meanwhile and were not written.
+    /// Buffers that became dirty in the meantime and were not written.
     pub avoided: Option<u64>,
     /// Writes per second.
     pub writes_per_second: Option<f64>,
     /// Megabytes per second.
     pub mb_per_second: Option<f64>,
-    /// What it says of the load of the disks.
+    /// The value reported as "I/O saturation", about the load of the disks.
     pub io_saturation: Option<u64>,
-    /// Context switches.
+    /// Number of context switches.
     pub context_switches: Option<u64>,
-    /// Writes that were allowed to be under way at the end.
+    /// Maximum number of outstanding writes that was allowed at the end.
     pub last_target_outstanding: Option<u64>,
     /// Average latency of a write in milliseconds.
     pub avg_write_latency_ms: Option<u64>,
 }
 
-/// A checkpoint that begins or ends, which trace flag 3502 logs.
+/// The begin or end of a checkpoint, as trace flag 3502 logs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traced {
-    /// When.
+    /// When it happened.
     pub at: Moment,
-    /// Its database.
+    /// ID of its database.
     pub database_id: u32,
-    /// Whether it ends.
+    /// Whether it is the end.
     pub is_end: bool,
 }
 
-/// What an error log says of checkpoints. Times are of [`ErrorLog::clock`].
+/// The lines of an error log about checkpoints. Times are of [`ErrorLog::clock`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct ErrorLog {
-    /// UTC if the log says how far its clock is from it.
+    /// UTC if the log shows the offset of its clock.
     pub clock: Clock,
     /// Slow checkpoints, by time.
     pub flushes: Vec<Flush>,
     /// Begins and ends, by time.
     pub traced: Vec<Traced>,
-    /// Lines about checkpoints whose first line is missing, or that are wrong.
+    /// Lines about checkpoints whose first line is missing, or that have an unexpected form.
     pub unclear: u64,
 }
 
-/// A line: when, who, what.
+/// A line: time, process, text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Line<'a> {
-    /// When, by the server's clock.
+    /// When it was written, by the server's clock.
     pub at: Moment,
-    /// Which process: `spid12s`, `Server`.
+    /// The process that wrote it: `spid12s`, `Server`.
     pub source: &'a str,
-    /// The rest.
+    /// The rest of the line.
     pub text: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line; `None` if it does not start with a time and a process. Columns are apart by blanks, tabs, commas or
-    /// quotes.
+    /// Reads a line; `None` if it does not start with a time and a process. Blanks, tabs, commas or quotes separate the
+    /// columns.
     pub fn read(line: &'a str) -> Option<Self> {
         let is_between = |c: char| matches!(c, ' ' | '\t' | ',' | ';' | '"' | '|' | '\u{FEFF}');
         let (at, rest) = Moment::parse_start(line.trim_start_matches(is_between))?;
@@ -91,7 +91,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What a line says of checkpoints.
+/// The content of a line about checkpoints.
 #[derive(Clone, PartialEq, Debug)]
 enum Said {
     Head(Flush),
@@ -110,7 +110,7 @@ enum Said {
         is_end: bool,
     },
     Offset(i64),
-    /// It starts like one of these and goes on otherwise.
+    /// The line starts like one of these, but continues differently.
     Unclear,
 }
 
@@ -123,11 +123,11 @@ struct Kept {
 /// Reads an error log, or an export of its lines.
 ///
 /// # Errors
-/// Those of `input`; that it has more lines about checkpoints than are kept.
+/// Those of `input`, and an error if it has more lines about checkpoints than can be kept.
 pub fn read(input: impl Read) -> io::Result<ErrorLog> {
     let mut text = BufReader::new(Utf8::new(input));
     let (mut kept, mut line) = (Vec::new(), Vec::new());
-    // Lines that are later than the one before, less those that are earlier.
+    // Number of lines later than the one before, minus the number of earlier ones: negative for exports.
     let (mut rising, mut last) = (0i64, None);
     while next_line(&mut text, &mut line)? {
         let text = String::from_utf8_lossy(&line);
@@ -170,7 +170,7 @@ fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-/// Joins the lines of each checkpoint: those after a first line are of the same process.
+/// Joins the lines of each checkpoint: the lines after a first line that are of the same process.
 fn joined(lines: Vec<Kept>) -> ErrorLog {
     let offset = lines.iter().find_map(|line| match line.said {
         Said::Offset(minutes) => Some(minutes),
@@ -207,7 +207,7 @@ fn joined(lines: Vec<Kept>) -> ErrorLog {
     log
 }
 
-/// What the text of a line says of checkpoints, if anything.
+/// Parses the text of a line about checkpoints; `None` for other lines.
 fn said(text: &str) -> Option<Said> {
     let mut words = Words { rest: text };
     if words.skip("FlushCache: cleaned up ") {
@@ -232,7 +232,7 @@ fn said(text: &str) -> Option<Said> {
         let is_end = match words.rest.trim_start() {
             rest if rest.starts_with("started") => false,
             rest if rest.starts_with("complete") => true,
-            // Phases in between.
+            // Phases between begin and end.
             _ => return None,
         };
         return Some(database_id.map_or(Said::Unclear, |database_id| Said::Traced { database_id, is_end }));
@@ -269,13 +269,13 @@ fn throughput(mut words: Words<'_>) -> Option<Said> {
     Some(Said::Throughput { mb_per_second, io_saturation, context_switches })
 }
 
-/// A text from front to back.
+/// A parser that reads a text from front to back.
 struct Words<'a> {
     rest: &'a str,
 }
 
 impl Words<'_> {
-    /// Passes over `text`, if it comes next.
+    /// Skips `text` if it comes next; returns whether it did.
     fn skip(&mut self, text: &str) -> bool {
         let rest = self.rest.strip_prefix(text);
         self.rest = rest.unwrap_or(self.rest);

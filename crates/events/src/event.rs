@@ -1,4 +1,4 @@
-//! An event, wherever it was read from.
+//! An event, from any source.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,25 +9,25 @@ use crate::Moment;
 /// An event with its values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// Its name, as `checkpoint_begin`.
+    /// Name, for example `checkpoint_begin`.
     pub name: Arc<str>,
-    /// The package that its name is from, as `sqlserver`; empty if unknown.
+    /// The package of its name, for example `sqlserver`; empty if unknown.
     pub package: Arc<str>,
     /// When it happened, in UTC; `None` if unknown.
     pub at: Option<Moment>,
-    /// Its own values, in their order.
+    /// The event's own values, in order.
     pub fields: Vec<(Arc<str>, Value)>,
-    /// What the session collected with it.
+    /// The values of actions that the session collected with it.
     pub actions: Vec<(Arc<str>, Value)>,
 }
 
 impl Event {
-    /// The value of a field, or of an action if no field has the name.
+    /// The value of a field, or of an action if no field has this name.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.fields.iter().chain(&self.actions).find(|(of, _)| **of == *name).map(|(_, value)| value)
     }
 
-    /// Values that could not be decoded.
+    /// Number of values that could not be decoded.
     pub fn undecoded(&self) -> u64 {
         let values = self.fields.iter().chain(&self.actions);
         values.filter(|(_, value)| matches!(value, Value::Undecoded(_))).count() as u64
@@ -49,11 +49,11 @@ pub enum Value {
     Boolean(bool),
     /// A point in time.
     Time(Moment),
-    /// A text, and what is shown as one: GUIDs, XML, names of a map's codes, pointers.
+    /// A text, or a value that is shown as text: GUIDs, XML, names of a map's codes, pointers.
     Text(String),
-    /// A position in an activity: which, and how many events of it came before.
+    /// A position in an activity: its GUID, and the number of its events before.
     Activity {
-        /// Bytes of the GUID, as Windows keeps them.
+        /// Bytes of the GUID, in the order of Windows.
         guid: [u8; 16],
         /// Sequence number.
         sequence: u32,
@@ -65,7 +65,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value as a number that is not negative.
+    /// The value as a non-negative number.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Int(value) | Self::BigInt(value) => u64::try_from(*value).ok(),
@@ -75,7 +75,7 @@ impl Value {
         }
     }
 
-    /// The value as a position in an activity. As text it is `GUID-sequence` or `GUID:sequence`.
+    /// The value as a position in an activity. Its text form is `GUID-sequence` or `GUID:sequence`.
     pub fn activity(&self) -> Option<([u8; 16], u32)> {
         match self {
             Self::Activity { guid, sequence } => Some((*guid, *sequence)),
@@ -123,7 +123,7 @@ fn guid_of(text: &str) -> Option<[u8; 16]> {
     Some([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
 }
 
-/// `names` with a number after those that came before: `a`, `a (2)`.
+/// `names`, with a number appended to repeated ones: `a`, `a (2)`.
 pub fn unique_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let unique = |name: &str| {

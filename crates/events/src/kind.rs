@@ -1,25 +1,25 @@
-//! What a file is, by its content, never by its name.
+//! Identifies a file by its content, never by its name.
 
 use std::io::Read;
 
 use crate::text::Utf8;
 use crate::{error_log, xel};
 
-/// Bytes that [`identify`] looks at.
+/// Bytes that [`identify`] needs.
 pub const IDENTIFY_BYTES: usize = 1 << 16;
 
-/// What a file with events is.
+/// Kinds of files with events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// An event file of Extended Events.
     Xel,
-    /// Events as XML, with or without an element around them.
+    /// Events as XML, with or without an enclosing element.
     Xml,
-    /// An error log of SQL Server, or lines of one.
+    /// An error log of SQL Server, or some of its lines.
     ErrorLog,
 }
 
-/// What a file is that starts with these bytes; `None` if it is none of these.
+/// The kind of a file that starts with these bytes; `None` if it is none of these.
 pub fn identify(start: &[u8]) -> Option<Kind> {
     if start.starts_with(&xel::MAGIC) {
         return Some(Kind::Xel);
@@ -28,7 +28,7 @@ pub fn identify(start: &[u8]) -> Option<Kind> {
     let mut text = Vec::new();
     Utf8::new(start).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
-    // Other columns may come before the events of an export.
+    // An export may have other columns before the events.
     let holds_events = ["<event ", "<events", "<RingBufferTarget"].iter().any(|tag| text.contains(tag));
     if holds_events && !text.contains('\0') {
         return Some(Kind::Xml);

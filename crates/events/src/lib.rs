@@ -1,11 +1,11 @@
 //! Extended Events outside of SQL Server: event files (.xel), events exported as XML, and error logs; and the checkpoints
-//! that they tell of.
+//! in them.
 //!
-//! [`xel::Reader`] and [`xml::Reader`] give the same [`Event`]s, one at a time: memory is one buffer of the file and what
-//! describes its events. [`error_log`] reads the lines about checkpoints in an error log. [`checkpoints`] pairs begins with
-//! ends and adds them up.
+//! [`xel::Reader`] and [`xml::Reader`] yield the same [`Event`]s, one at a time: they keep one buffer of the file and
+//! the metadata of its events in memory. [`error_log`] reads the lines about checkpoints in an error log.
+//! [`checkpoints`] pairs begins with ends and sums them.
 //!
-//! What the bytes mean is in docs/format/events.md.
+//! docs/format/events.md describes the bytes.
 
 #![warn(clippy::indexing_slicing)]
 

@@ -7,19 +7,19 @@ use format::types::civil;
 /// Ticks per second.
 const SECOND: i64 = 10_000_000;
 const DAY: i64 = 86_400 * SECOND;
-/// From 0001-01-01, where [`civil`] counts from, to 1601-01-01.
+/// Days from 0001-01-01, where [`civil`] starts counting, to 1601-01-01.
 const DAYS_TO_1601: i64 = 584_388;
 
-/// A point in time: 100-nanosecond ticks since 1601-01-01, as a FILETIME. Whose clock it is, [`Clock`] says.
+/// A point in time: 100-nanosecond ticks since 1601-01-01, like a FILETIME. A [`Clock`] names its time zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment(pub i64);
 
-/// Whose clock a [`Moment`] is of.
+/// The clock that a [`Moment`] was read from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Clock {
     /// Universal time.
     Utc,
-    /// The server's local time, at an unknown distance from UTC.
+    /// The server's local time, with an unknown offset from UTC.
     Local,
 }
 
@@ -27,7 +27,7 @@ impl Moment {
     /// Ticks per millisecond.
     pub const MILLISECOND: i64 = SECOND / 1000;
 
-    /// A moment from a date and a time of day; `None` for what no calendar has.
+    /// A point in time from a date and a time of day; `None` for impossible dates.
     pub fn of(year: i64, month: i64, day: i64, ticks_of_day: i64) -> Option<Self> {
         let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let length = match month {
@@ -42,19 +42,20 @@ impl Moment {
         // Years that start in March end with the leap day.
         let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let days = years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1;
-        // 1601-01-01 by the same count.
+        // 1601-01-01, counted the same way.
         Some(Self((days - 584_694) * DAY + ticks_of_day))
     }
 
-    /// A moment of the data files' kind: ticks of 1/300 second of the day, days since 1900-01-01.
+    /// A point in time from a datetime as data files store it: ticks of 1/300 second within the day, days since
+    /// 1900-01-01.
     pub fn of_datetime(ticks: u32, days: i32) -> Option<Self> {
         const DAYS_TO_1900: i64 = 109_207;
         let whole = (i64::from(days) + DAYS_TO_1900).checked_mul(DAY)?;
         (ticks < 25_920_000).then(|| Self(whole + i64::from(ticks) * SECOND / 300))
     }
 
-    /// Reads `2016-07-09T03:30:14.0234567Z`, with a blank for the T, without seconds or their parts, with `+02:00` for the
-    /// Z, or with neither: then the clock is the server's.
+    /// Reads `2016-07-09T03:30:14.0234567Z`, also with a blank instead of the T, without seconds or their fraction, and
+    /// with `+02:00` instead of the Z. With neither Z nor offset, the clock is the server's.
     pub fn parse(text: &str) -> Option<(Self, Clock)> {
         let text = text.trim();
         let (moment, rest) = Self::parse_start(text)?;
@@ -67,7 +68,7 @@ impl Moment {
         Some((Self(moment.0.checked_sub(offset_minutes(rest)?.checked_mul(60 * SECOND)?)?), Clock::Utc))
     }
 
-    /// Reads the date and time that `text` starts with; returns what follows them.
+    /// Reads the date and time at the start of `text`; returns the rest of the text with it.
     pub fn parse_start(text: &str) -> Option<(Self, &str)> {
         let (year, rest) = digits(text, 4)?;
         let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
@@ -94,25 +95,25 @@ impl Moment {
         Some((Self::of(year, month, day, (hour * 60 + minute) * 60 * SECOND + ticks)?, rest))
     }
 
-    /// This moment `minutes` later.
+    /// The point in time `minutes` later.
     pub fn plus_minutes(self, minutes: i64) -> Self {
         Self(self.0.saturating_add(minutes.saturating_mul(60 * SECOND)))
     }
 
-    /// The start of the hour that it is in.
+    /// The start of its hour.
     pub fn hour(self) -> Self {
         Self(self.0.saturating_sub(self.0.rem_euclid(3600 * SECOND)))
     }
 
-    /// The nearest whole millisecond.
+    /// Rounded to the nearest millisecond.
     #[must_use]
     pub fn rounded(self) -> Self {
         let half = self.0.saturating_add(Self::MILLISECOND / 2);
         Self(half.saturating_sub(half.rem_euclid(Self::MILLISECOND)))
     }
 
-    /// As ISO 8601, in the words of its clock: `2016-07-09T03:30:14.023Z`. Local time has no Z, and milliseconds, as the
-    /// logs that have it know no more.
+    /// As ISO 8601: `2016-07-09T03:30:14.023Z`. Local time has no Z, and only milliseconds, as logs in local time have
+    /// no more digits.
     pub fn iso(self, clock: Clock) -> String {
         match clock {
             Clock::Utc => self.to_string().replacen(' ', "T", 1) + "Z",
@@ -121,7 +122,7 @@ impl Moment {
     }
 }
 
-/// Date and time with milliseconds, or with all seven digits where there are more.
+/// Date and time with milliseconds, or with all seven digits if more are needed.
 impl fmt::Display for Moment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, ticks) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
@@ -136,7 +137,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Minutes of `+02:00`, `-8:00`.
+/// The offset `+02:00` or `-8:00` in minutes.
 pub(crate) fn offset_minutes(text: &str) -> Option<i64> {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -148,7 +149,7 @@ pub(crate) fn offset_minutes(text: &str) -> Option<i64> {
     (rest.is_empty() && after.is_empty() && hours <= 14 && minutes <= 59).then_some(sign * (hours * 60 + minutes))
 }
 
-/// A number of exactly `count` digits, and what follows it.
+/// A number of exactly `count` digits, and the rest of the text.
 fn digits(text: &str, count: usize) -> Option<(i64, &str)> {
     let (number, rest) = text.split_at_checked(count)?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
@@ -171,7 +172,7 @@ mod tests {
         let (west, _) = Moment::parse("2016-07-08T19:30:14.023-08:00").unwrap();
         assert_eq!(west, east);
         assert_eq!(Moment::of_datetime(300, 0), Moment::of(1900, 1, 1, SECOND));
-        // As SQL Server prints them.
+        // The texts that SQL Server prints.
         let texts = [1, 2, 299].map(|ticks| Moment::of_datetime(ticks, 0).unwrap().iso(Clock::Local));
         assert_eq!(texts.map(|text| text[20..].to_owned()), ["003", "007", "997"]);
     }

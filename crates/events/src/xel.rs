@@ -6,24 +6,24 @@ mod values;
 
 pub use reader::{Fault, Reader};
 
-/// What an event file starts with.
+/// The first bytes of an event file.
 pub const MAGIC: [u8; 4] = 0xEFAB_375Au32.to_le_bytes();
 /// The version of files, buffers and events that can be read.
 pub const VERSION: u16 = 10;
 
-/// What an object of the metadata is, in the highest four bits of its id.
+/// Kinds of metadata objects, in the highest four bits of their IDs.
 mod kind {
     pub(super) const ACTION: u32 = 1;
     pub(super) const MAP: u32 = 3;
     pub(super) const TYPE: u32 = 6;
 
-    /// What `id` is of.
+    /// The kind of the object with ID `id`.
     pub(super) const fn of(id: u32) -> u32 {
         id >> 28
     }
 }
 
-/// The package of an object, by its id.
+/// The package of an object, from its ID.
 const fn package_of(id: u32) -> u32 {
     id & 0x3FF
 }

@@ -1,7 +1,7 @@
 //! Events as XML (docs/format/events.md#xml): what `sys.fn_xe_file_target_read_file` returns, ring buffers, exports of SSMS.
 //!
-//! There may be any number of roots, other text between them, and the doubled quotes of CSV. No entity is expanded but the five of XML and characters
-//! by number; document types are passed over.
+//! There may be any number of roots, other text between them, and the doubled quotes of CSV. Only the five entities of
+//! XML and numeric characters are expanded; document types are skipped.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -13,43 +13,43 @@ use quick_xml::events::{BytesStart, Event as Token};
 use crate::text::Utf8;
 use crate::{Clock, Event, Moment, Value};
 
-/// The largest event that is read, and the largest piece of text or tag between events.
+/// The largest event to read, and the largest piece of text or tag between events.
 const MAX_EVENT_BYTES: u64 = 64 << 20;
 const MAX_BETWEEN_BYTES: u64 = 1 << 20;
-/// Elements around events, and inside of one: query plans are deep.
+/// Maximum depth of elements around events, and inside an event, where query plans are deep.
 const MAX_DEPTH_AROUND: usize = 16;
 const MAX_DEPTH: usize = 2000;
 
-/// What is wrong with a file of events as XML. It cannot be read beyond.
+/// An error in a file of events as XML. Reading cannot continue after it.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system refuses.
+    /// The system refused to read the file.
     #[error("cannot be read: {0}")]
     Io(io::Error),
-    /// It ends inside an event.
+    /// The file ends inside an event.
     #[error("is cut off: it ends inside an event, after {events} whole ones; export it again")]
     Cut {
-        /// Events before it.
+        /// Number of events before it.
         events: u64,
     },
-    /// It is no XML.
+    /// The content is not XML.
     #[error(
         "is not XML at byte {at} of its text, after {events} events: {what}; the events from there on cannot be read"
     )]
     NotXml {
-        /// Where, in the text as UTF-8.
+        /// Offset in the text as UTF-8.
         at: u64,
-        /// Events before it.
+        /// Number of events before it.
         events: u64,
         /// What is wrong.
         what: String,
     },
 }
 
-/// Text in UTF-8, as the tokens are made of it.
+/// The decoded text in UTF-8, from which tokens are read.
 type Text<R> = Bounded<BufReader<CsvQuotes<BufReader<Utf8<R>>>>>;
 
-/// Reads events, in their order.
+/// Reads events, in order.
 pub struct Reader<R: Read> {
     tokens: quick_xml::Reader<Text<R>>,
     token: Vec<u8>,
@@ -59,17 +59,17 @@ pub struct Reader<R: Read> {
     ring_buffer: RingBuffer,
 }
 
-/// What a ring buffer says of itself: both make events missing.
+/// What a ring buffer reports about itself; both facts mean that events are missing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RingBuffer {
-    /// Events did not fit in what the server returns.
+    /// Whether some events did not fit into the server's answer.
     pub is_truncated: bool,
-    /// Events that were dropped before they reached it.
+    /// Number of events that were dropped before they reached the buffer.
     pub dropped: u64,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads what `input` holds, in UTF-8 or UTF-16.
+    /// Reads events from `input`, in UTF-8 or UTF-16.
     pub fn new(input: R) -> Self {
         let text = BufReader::new(CsvQuotes::new(BufReader::new(Utf8::new(input))));
         let tokens =
@@ -77,7 +77,7 @@ impl<R: Read> Reader<R> {
         Self { tokens, token: Vec::new(), depth: 0, events: 0, is_done: false, ring_buffer: RingBuffer::default() }
     }
 
-    /// What ring buffers so far said of themselves, together.
+    /// The combined state of all ring buffers read so far.
     pub fn ring_buffer(&self) -> RingBuffer {
         self.ring_buffer
     }
@@ -190,7 +190,7 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// Whether the text ended where something had begun.
+/// Whether the text ended inside a token.
 fn is_cut(error: &SyntaxError) -> bool {
     !matches!(error, SyntaxError::InvalidBangMarkup)
 }
@@ -214,7 +214,7 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     })
 }
 
-/// An event that is being read, and the value of it that is.
+/// An event that is being read, and its current value.
 struct Unfinished {
     event: Event,
     is_action: bool,
@@ -225,7 +225,7 @@ struct Unfinished {
     part: Part,
 }
 
-/// What the text at hand is of.
+/// The part of a value that the current text belongs to.
 #[derive(PartialEq)]
 enum Part {
     Nothing,
@@ -239,7 +239,7 @@ impl Unfinished {
         let event = Event {
             name: attribute(tag, "name").unwrap_or_default().into(),
             package: attribute(tag, "package").unwrap_or_default().into(),
-            // They are UTC, and say so; what does not is not.
+            // Timestamps of events are UTC and marked so; others are ignored.
             at: at.filter(|(_, clock)| *clock == Clock::Utc).map(|(moment, _)| moment),
             fields: Vec::new(),
             actions: Vec::new(),
@@ -248,7 +248,8 @@ impl Unfinished {
         Self { event, is_action: false, name, type_name: String::new(), value: None, text: None, part }
     }
 
-    /// An element starts: at depth 1 `data` and `action`, at depth 2 their parts, below what a value has inside.
+    /// Handles the start of an element: at depth 1 `data` and `action`, at depth 2 their parts, and deeper the content
+    /// of a value.
     fn start(&mut self, depth: usize, tag: &BytesStart<'_>) {
         let name = tag.name();
         match (depth, name.as_ref()) {
@@ -278,7 +279,7 @@ impl Unfinished {
             }
             2 => self.part = Part::Nothing,
             _ if is_empty => {
-                // Its tag was written as that of a start.
+                // Its tag was written like a start tag.
                 if let Some(text) = self.at_hand()
                     && text.pop().is_some()
                 {
@@ -307,13 +308,13 @@ impl Unfinished {
         match depth {
             0 | 1 => {}
             2 => self.inside(&[text]),
-            // Inside of XML it stays XML.
+            // Content inside XML stays XML.
             _ => self.inside(&[&quick_xml::escape::partial_escape(text)]),
         }
     }
 }
 
-/// A value by the name of its type.
+/// Decodes a value by the name of its type.
 fn typed(type_name: &str, value: String) -> Value {
     let known = match type_name {
         "int8" | "int16" | "int32" | "uint8" | "uint16" | "uint32" => value.parse().ok().map(Value::Int),
@@ -326,7 +327,7 @@ fn typed(type_name: &str, value: String) -> Value {
     known.unwrap_or(Value::Text(value))
 }
 
-/// Input that ends with an error where more is read than was allowed.
+/// Input that fails when more is read than was allowed.
 struct Bounded<R> {
     input: R,
     left: u64,
@@ -357,12 +358,12 @@ impl<R: BufRead> BufRead for Bounded<R> {
     }
 }
 
-/// Input without the doubled quotes that events have in a column of a CSV file.
+/// Input in which the quotes of CSV are no longer doubled, for events in a column of a CSV file.
 struct CsvQuotes<R> {
     input: R,
-    /// Whether they are doubled; `None` before the first bytes.
+    /// Whether quotes are doubled; `None` before the first bytes.
     are_doubled: Option<bool>,
-    /// The byte before was a quote that was passed on.
+    /// Whether the previous byte was a quote that was passed on.
     after_quote: bool,
 }
 

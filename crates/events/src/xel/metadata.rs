@@ -1,4 +1,4 @@
-//! What the events of a file are made of: packages with events, actions, maps and types.
+//! The metadata of the events in a file: packages with events, actions, maps and types.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use format::bytes::{u8_at, u16_at, u32_at, u64_at, utf16};
 use super::package_of;
 use crate::Moment;
 
-/// Bytes of metadata that are read: far more than a server has. In memory they take some ten times as much.
+/// Maximum bytes of metadata to read: far more than a server has. In memory they need some ten times as much.
 const MAX_BYTES: u64 = 16 << 20;
-/// Collections of a package: there are nine kinds.
+/// Maximum number of collections of a package: there are nine kinds.
 const MAX_COLLECTIONS: u32 = 1000;
-/// Types of the static values of an event that take other than eight bytes.
+/// Types of an event's static values that do not have eight bytes.
 const STATIC_TEXT: u32 = 15;
 const STATIC_GUID: u32 = 16;
 
-/// Where the ticks of a package's events start, and how fast they go.
+/// Start and frequency of the ticks in a package's events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickClock {
     start: i64,
@@ -24,7 +24,7 @@ pub(super) struct TickClock {
 }
 
 impl TickClock {
-    /// The moment that `ticks` stand for. Without a frequency they are 100 ns each.
+    /// The point in time of `ticks`. Without a frequency, ticks are 100 ns.
     pub(super) fn moment(self, ticks: u64) -> Option<Moment> {
         let passed = match self.frequency {
             0 => u128::from(ticks),
@@ -34,7 +34,7 @@ impl TickClock {
     }
 }
 
-/// An event's name and fields.
+/// Name and fields of an event.
 #[derive(Debug)]
 pub(super) struct EventType {
     pub(super) name: Arc<str>,
@@ -44,9 +44,9 @@ pub(super) struct EventType {
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: Arc<str>,
-    /// Id of its type or map.
+    /// ID of its type or map.
     pub(super) type_id: u32,
-    /// Where it is in the event.
+    /// Offset in the event.
     pub(super) offset: usize,
 }
 
@@ -56,12 +56,12 @@ pub(super) struct Action {
     pub(super) type_id: u32,
 }
 
-/// Texts of codes.
+/// Texts of the codes of a map.
 #[derive(Debug)]
 pub(super) struct Map {
-    /// Bytes of a code.
+    /// Bytes per code.
     pub(super) bytes: usize,
-    /// Whether each bit of a code has its text.
+    /// Whether each bit of a code has its own text.
     pub(super) is_bits: bool,
     pub(super) texts: BTreeMap<u32, Arc<str>>,
 }
@@ -73,16 +73,16 @@ pub(super) struct Metadata {
     pub(super) events: HashMap<u32, Arc<EventType>>,
     pub(super) actions: HashMap<u32, Action>,
     pub(super) maps: HashMap<u32, Map>,
-    /// Bytes of each type; 0 if they vary.
+    /// Bytes of each type; 0 for variable length.
     pub(super) types: HashMap<u32, usize>,
     bytes: u64,
 }
 
 impl Metadata {
-    /// Reads a buffer of packages, one after the other. What is known already is replaced.
+    /// Reads a buffer of packages, one after the other. Objects that are already known are replaced.
     ///
     /// # Errors
-    /// Where in `data` it is wrong, and what is.
+    /// The offset in `data` where it is invalid, and the reason.
     pub(super) fn add(&mut self, data: &[u8]) -> Result<(), (usize, &'static str)> {
         let mut at = 0;
         while at < data.len() {
@@ -105,7 +105,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// Name and clock of the package that an object is of.
+    /// Name and clock of the package that an object belongs to.
     pub(super) fn package_name(&self, id: u32) -> Option<&(Arc<str>, TickClock)> {
         self.packages.get(&package_of(id))
     }
@@ -173,7 +173,7 @@ impl Metadata {
     }
 }
 
-/// What every object starts with.
+/// The common start of every object.
 struct Object {
     id: u32,
     name: Arc<str>,
@@ -215,7 +215,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The bytes of a text, without the zero character after it.
+    /// The bytes of a text, without the zero character that ends it.
     fn text_bytes(&mut self) -> Option<&'a [u8]> {
         let rest = self.bytes.get(self.at..)?;
         let units = rest.as_chunks::<2>().0.iter().position(|unit| *unit == [0, 0])?;
@@ -231,7 +231,7 @@ impl<'a> Cursor<'a> {
         self.text_bytes().map(|bytes| utf16(bytes).into())
     }
 
-    /// Version, capabilities, id, name, description.
+    /// Reads version, capabilities, ID, name and description.
     fn object(&mut self) -> Option<Object> {
         self.skip(3)?;
         let (capabilities, id) = (self.u8()?, self.u32()?);
@@ -240,7 +240,7 @@ impl<'a> Cursor<'a> {
         Some(Object { id, name, capabilities })
     }
 
-    /// Type, name and value of what all events of a type share.
+    /// Reads type, name and value that all events of a type share.
     fn static_value(&mut self) -> Option<()> {
         let type_id = self.u32()?;
         self.skip_text()?;

@@ -1,4 +1,4 @@
-//! Event files, buffer by buffer.
+//! Reads event files, buffer by buffer.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use super::values::{Payload, value};
 use super::{MAGIC, VERSION, kind};
 use crate::{Event, Value};
 
-/// Bytes that a file and a buffer start with.
+/// Length of a file's header, and of a buffer's header.
 const FILE_HEADER_BYTES: usize = 24;
 const BUFFER_HEADER_BYTES: usize = 32;
 /// Bytes of an event before its fields, and of an action before its value.
 const EVENT_HEADER_BYTES: usize = 24;
 const ACTION_HEADER_BYTES: usize = 8;
-/// The largest buffer that is read. Sessions have some megabytes; only one with larger MAX_EVENT_SIZE has more.
+/// The largest buffer to read. Sessions use some megabytes; only a session with larger MAX_EVENT_SIZE uses more.
 const MAX_BUFFER_BYTES: u32 = 256 << 20;
 
-/// What is wrong with an event file, and at which byte.
+/// An error in an event file, with its offset.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system refuses.
+    /// The system refused to read the file.
     #[error("cannot be read at byte {at}: {cause}")]
     Io {
-        /// Where.
+        /// Offset in the file.
         at: u64,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// It has another header.
+    /// The header is not that of an event file.
     #[error("is not an event file of Extended Events")]
     NotAnEventFile,
-    /// A version that is not known.
+    /// The version is not supported.
     #[error(
         "is an event file of version {found}; version {VERSION} can be read, which SQL Server 2012 and later write"
     )]
@@ -41,37 +41,37 @@ pub enum Fault {
         /// Its version.
         found: u16,
     },
-    /// It ends inside a buffer.
+    /// The file ends inside a buffer.
     #[error(
         "is cut off at byte {at}, inside the buffer that starts at byte {buffer}: what came later is missing; copy the file again"
     )]
     Cut {
-        /// Bytes that it has.
+        /// Length of the file.
         at: u64,
-        /// Where the buffer starts.
+        /// Offset of the buffer.
         buffer: u64,
     },
-    /// Something that no server writes; the rest of the buffer is passed over.
+    /// Content that no server writes; the rest of the buffer is skipped.
     #[error("is damaged at byte {at}: {what}; the events from there to byte {until} are missing")]
     Damaged {
-        /// Where.
+        /// Offset of the damage.
         at: u64,
         /// What is wrong.
         what: &'static str,
-        /// Where reading goes on.
+        /// Offset where reading continues.
         until: u64,
     },
-    /// Something that no server writes, where no way leads on.
+    /// Content that no server writes, after which reading cannot continue.
     #[error("is damaged at byte {at}: {what}; the events after it cannot be found")]
     Lost {
-        /// Where.
+        /// Offset of the damage.
         at: u64,
         /// What is wrong.
         what: &'static str,
     },
 }
 
-/// Reads the events of a file, in their order. After a fault it goes on where it can.
+/// Reads the events of a file, in order. After a fault it continues if possible.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
@@ -80,13 +80,13 @@ pub struct Reader<R> {
     metadata: Metadata,
     names: Vec<String>,
     passed_over: u64,
-    /// The buffer at hand, and where it starts in the file.
+    /// The current buffer, and its offset in the file.
     buffer: Vec<u8>,
     buffer_at: u64,
-    /// Where its next event starts, and where its events end.
+    /// Offset of its next event, and the end of its events.
     at: usize,
     end: usize,
-    /// The file ends inside this buffer.
+    /// Whether the file ends inside this buffer.
     is_cut: bool,
     is_done: bool,
 }
@@ -95,7 +95,7 @@ impl<R: Read> Reader<R> {
     /// Reads the file's header.
     ///
     /// # Errors
-    /// [`Fault`] if it is none that can be read.
+    /// [`Fault`] if the header is invalid or of another version.
     pub fn new(input: R) -> Result<Self, Fault> {
         let mut reader = Self {
             input,
@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
             Some(found) => return Err(Fault::Version { found }),
             None => return Err(Fault::Cut { at: reader.read, buffer: 0 }),
         }
-        // Buffers are aligned as the disk's sectors; the first comes after the header.
+        // Buffers are aligned to the disk's sectors; the first one follows the header.
         let alignment = u64::from(u16_at(&reader.buffer, 6).unwrap_or_default());
         let Some(rest) = alignment.checked_sub(FILE_HEADER_BYTES as u64) else {
             return match reader.buffer.len() < FILE_HEADER_BYTES {
@@ -135,14 +135,14 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Reads only events with one of these names; all if there are none.
+    /// Reads only events with one of these names; all events if `names` is empty.
     #[must_use]
     pub fn only(mut self, names: &[String]) -> Self {
         self.names = names.to_vec();
         self
     }
 
-    /// Events so far whose names were not asked for.
+    /// Number of events so far that were skipped because of their names.
     pub fn passed_over(&self) -> u64 {
         self.passed_over
     }
@@ -170,7 +170,7 @@ impl<R: Read> Reader<R> {
             return Err(self.cut());
         }
         if self.buffer.iter().all(|byte| *byte == 0) {
-            // A file grows in steps: what is not written yet is zeros.
+            // A file grows in steps: its unwritten end is zeros.
             return if self.rest_is_zeros()? { Ok(false) } else { Err(nothing_here) };
         }
         let header = &self.buffer;
@@ -194,7 +194,7 @@ impl<R: Read> Reader<R> {
             return Err(self.damaged(0, "the buffer's header contradicts itself"));
         }
         match kind {
-            // Events.
+            // A buffer of events.
             0 => (self.at, self.end) = (start, end.min(self.buffer.len())),
             1 => {
                 let data = self.buffer.get(start..end.min(self.buffer.len())).unwrap_or_default();
@@ -203,7 +203,7 @@ impl<R: Read> Reader<R> {
                     _ => {}
                 }
             }
-            // A header of a further part, an index of buffers.
+            // A header of a further part, or an index of buffers.
             2 | 3 => {}
             _ => return Err(self.damaged(14, "a buffer of an unknown kind")),
         }
@@ -223,13 +223,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// A fault in the buffer at hand, the rest of which is passed over.
+    /// A fault in the current buffer, whose rest is skipped.
     fn damaged(&mut self, at: usize, what: &'static str) -> Fault {
         (self.at, self.end) = (0, 0);
         Fault::Damaged { at: self.buffer_at + at as u64, what, until: self.read }
     }
 
-    /// Reads the event at hand; `None` if its name was not asked for.
+    /// Reads the next event; `None` if its name was not requested.
     fn event(&mut self) -> Result<Option<Event>, Fault> {
         let start = self.at;
         let bytes = self.buffer.get(start..self.end).unwrap_or_default();
@@ -284,7 +284,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What reaches beyond its buffer: the file may end there.
+    /// The fault for content that reaches beyond its buffer: the file may end there.
     fn misfit(&mut self, at: usize, what: &'static str) -> Fault {
         match self.is_cut {
             true => self.cut(),
@@ -301,7 +301,7 @@ impl<R: Read> Reader<R> {
 /// An action's id and value.
 type RawAction<'a> = (u32, &'a [u8]);
 
-/// The actions after an event, and how many bytes they have; `None` if they reach beyond `bytes`.
+/// The actions after an event, and the number of their bytes; `None` if they reach beyond `bytes`.
 fn actions(bytes: &[u8], follow: bool) -> Option<(Vec<RawAction<'_>>, usize)> {
     let (mut found, mut at) = (Vec::new(), 0usize);
     if !follow {

@@ -1,4 +1,4 @@
-//! Values of fields and actions by their types.
+//! Decodes the values of fields and actions by their types.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::metadata::{Field, Map, Metadata};
 use super::{kind, package_of};
 use crate::{Moment, Value};
 
-/// The types that values have: their numbers in package 0.
+/// The types of values: their numbers in package 0.
 mod base {
     pub(super) const INT8: u32 = 1;
     pub(super) const INT16: u32 = 2;
@@ -37,7 +37,7 @@ mod base {
 
 /// Id of the type of pointers.
 const POINTER_ID: u32 = (kind::TYPE << 28) | (base::POINTER << 10);
-/// Bytes of a place and length, where a value of varying length is.
+/// Bytes of the offset and length that locate a value of variable length.
 const DESCRIPTOR_BYTES: usize = 8;
 
 /// The number of a type, if it is one of package 0.
@@ -48,8 +48,8 @@ pub(super) fn base_type(type_id: u32) -> Option<u32> {
 /// The bytes of an event.
 pub(super) struct Payload<'a> {
     bytes: &'a [u8],
-    /// Values of an event do not overlap, so that together they have no more bytes than it has. Others would make much of
-    /// little.
+    /// Bytes left for further values. Values of an event do not overlap, so together they have at most as many bytes as
+    /// the event; overlapping ones would let a small file use much memory.
     left: usize,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Payload<'a> {
         Some(bytes)
     }
 
-    /// The value of `field`; the one after it starts at `next`.
+    /// The value of `field`; the next field starts at `next`.
     pub(super) fn field(&mut self, metadata: &Metadata, field: &Field, next: usize) -> Value {
         let known = match kind::of(field.type_id) {
             kind::MAP => metadata.maps.get(&field.type_id).and_then(|map| {
@@ -89,7 +89,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The value that `bytes` are in a type or map.
+/// Decodes `bytes` as a value of a type or map.
 pub(super) fn value(metadata: &Metadata, type_id: u32, bytes: &[u8]) -> Value {
     if let Some(map) = metadata.maps.get(&type_id) {
         return map.value(bytes);
@@ -136,7 +136,7 @@ fn pointer(bytes: &[u8], pointer_bytes: usize) -> Option<String> {
     Some(format!("0x{:0digits$X}", unsigned(bytes), digits = 2 * bytes.len()))
 }
 
-/// Text in the server's code page, which the file does not name: ASCII in practice, else by Latin 1.
+/// Text in the server's code page, which the file does not name: ASCII in practice; other bytes are decoded as Latin 1.
 fn ansi(bytes: &[u8]) -> String {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -146,7 +146,7 @@ fn ansi(bytes: &[u8]) -> String {
 }
 
 impl Map {
-    /// The text of a code; where it has none, its number.
+    /// The text of a code, or its number if it has no text.
     fn value(&self, bytes: &[u8]) -> Value {
         if bytes.is_empty() || bytes.len() > 8 {
             return Value::Undecoded(bytes.to_vec());

@@ -1,4 +1,4 @@
-//! Real event files: each is read to its last event, and every value of it.
+//! Real event files: each is read to its last event, with every value.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ fn every_real_event_file_is_read_to_its_last_event() {
         for event in Reader::new(BufReader::new(File::open(path).unwrap())).unwrap() {
             let event = event.unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
             assert_eq!(event.undecoded(), 0, "{}: {event:?}", path.display());
-            // A clock of a machine steps back now and then, never by minutes.
+            // A machine's clock sometimes steps back, but never by minutes.
             let at = event.at.unwrap();
             assert!(last.is_none_or(|last| at > events::Moment::plus_minutes(last, -5)), "{}: {at}", path.display());
             last = Some(at);
