@@ -11,7 +11,7 @@ use crate::time;
 /// A baseline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Baseline {
-    /// Its name.
+    /// The name under which it was saved.
     pub name: String,
     /// When it was saved.
     pub saved_at: String,
@@ -20,7 +20,7 @@ pub struct Baseline {
 }
 
 impl History {
-    /// Saves results under a name; those that were there are replaced.
+    /// Saves results under a name and replaces earlier results of that name.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -35,7 +35,7 @@ impl History {
         .map(drop)
     }
 
-    /// The results of a name.
+    /// The results saved under a name, as JSON; `None` if there are none.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -45,7 +45,7 @@ impl History {
         found.map_err(|error| self.failed(&error))
     }
 
-    /// All of them, by name.
+    /// All baselines, by name.
     ///
     /// # Errors
     /// If the history cannot be read.

@@ -1,4 +1,4 @@
-//! How old what was read and proven is: pages have an age, relations have an image.
+//! The age of reads and proofs: pages have the age of their last read, relations the image in which they were proven.
 
 mod tiles;
 
@@ -20,12 +20,12 @@ use crate::scope::Asked;
 use crate::time;
 pub(crate) use tiles::{Row, depth_of, mark, promised, retile};
 
-/// What a run in a window has read, and when: its report also contains what earlier windows read.
+/// The ranges that a run in a window reports, and when each was read: some were read by earlier windows.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindow<'a> {
     /// When each range of the image was read, in this window or an earlier one: by file and first page.
     pub read: &'a BTreeMap<(u16, u32), String>,
-    /// Its right to work on the database, which it has until its run is recorded; `None` if it could not be had.
+    /// The lease on the database, held until the run is recorded; `None` if the lease could not be taken.
     pub lease: Option<&'a Lease>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn write(
     ids: Ids,
     (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
-    // A backup dates from the moment that it holds, however late it is read.
+    // A backup has the date of the state it contains, however late it is read.
     let date = |range: &check::RangeRead| match window {
         _ if !range.is_read => None,
         None => Some(taken_at),
@@ -56,19 +56,18 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Relations that one statement writes: SQLite prepares the checks of a table for each statement, which takes longer than writing a
-/// row.
+/// Relations per statement. SQLite prepares a table's checks for each statement, which takes longer than writing a row.
 const RELATIONS_AT_A_TIME: usize = 1000;
 
 /// The verdict about a relation that was proven.
 const SOUND: &str = "sound";
-/// The verdict about a relation that could not be verified, or that no run has looked at yet.
+/// The verdict about a relation that could not be verified, or that no run has checked yet.
 const NOT_VERIFIED: &str = "not verified";
 
-/// Kind of a relation, and the verdict about it.
+/// The kind of a relation, and its verdict.
 type Judged = (&'static str, &'static str);
 
-/// Writes which relations there are, as the catalog says, and which of them a run proved.
+/// Writes the relations that the catalog lists, and which of them a run proved.
 pub(crate) fn write_relations(
     transaction: &Transaction<'_>,
     report: &Report,
@@ -118,7 +117,7 @@ pub(crate) fn write_relations(
         && !is_open
         && report.not_verified.iter().all(|entry| !entry.limit.id.starts_with("catalog."))
     {
-        // What is not listed any more was dropped.
+        // An object that is no longer listed was dropped.
         let listed: HashSet<i64> = objects.listed.iter().map(|(object, _)| *object).collect();
         let mut known = transaction.prepare(
             "SELECT DISTINCT e.object FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1 AND e.looked_at < ?2",
@@ -132,7 +131,7 @@ pub(crate) fn write_relations(
     Ok(())
 }
 
-/// Writes the relations that the catalog lists and no run has looked at yet. A state older than the newest one that was looked at
+/// Writes the relations that the catalog lists and no run has checked yet. A state older than the newest checked one
 /// says nothing about what exists now.
 fn write_listed(
     transaction: &Transaction<'_>,
@@ -153,14 +152,14 @@ fn write_listed(
     put(transaction, ("pair", NOT_VERIFIED), &indexes.collect::<Vec<_>>(), (ids.image, "", true))
 }
 
-/// Writes that the relations of one kind of these objects were looked at, with one verdict.
+/// Writes one verdict for the relations of one kind of these objects.
 fn put(
     connection: &Connection,
     (kind, verdict): Judged,
     objects: &[i64],
     (image, taken_at, is_open): (i64, &str, bool),
 ) -> rusqlite::Result<()> {
-    // A window that has not read all pages compares nothing: earlier proofs stay.
+    // A window that has not read all pages compares no relations: earlier proofs stay.
     let known = match is_open {
         true => "NOTHING",
         false => {
@@ -182,32 +181,32 @@ fn put(
     Ok(())
 }
 
-/// How old what was read and proven of a database is.
+/// The age of the reads and proofs of a database.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     /// Name of the database.
     pub database: String,
-    /// It and all that were restored from it.
+    /// The family: the database and all that were restored from it.
     pub family: String,
     /// Its server; empty if it is the same on all servers.
     pub server: String,
-    /// The span that was asked about.
+    /// The time span in question.
     pub within: Option<Duration>,
-    /// Pages in use, when the ranges were read last.
+    /// Pages in use, as of the last read of each range.
     pub pages_in_use: u64,
-    /// Those of them that were read within the span.
+    /// Pages in use that were read within the span.
     pub pages_within: u64,
-    /// Those that were never read.
+    /// Pages in use that were never read.
     pub never: u64,
-    /// The range that was read longest ago: file, first page, pages, when.
+    /// The range whose last read is the oldest: file, first page, pages, time of the read.
     pub oldest: Option<(u16, u32, u32, String)>,
-    /// Relations: an index or heap in itself, an index with its table.
+    /// Relations: a heap or index by itself, or an index with its table.
     pub relations: u64,
-    /// Those of them that were proven within the span.
+    /// Relations that were proven within the span.
     pub relations_within: u64,
-    /// When the relation was proven whose proof is oldest; `None` if one never was, or there is none.
+    /// When the oldest proof was made; `None` if a relation was never proven, or there are no relations.
     pub oldest_closed: Option<String>,
-    /// Pages by what it rests on that they were read: `read`, `object`, `chain`, `vouched`.
+    /// Pages by the evidence that they were read: `read`, `object`, `chain`, `vouched`.
     pub evidence: Vec<(String, u64)>,
 }
 
@@ -247,16 +246,16 @@ pub struct Range {
     pub first: u32,
     /// Pages.
     pub pages: u32,
-    /// Those of them that are in use.
+    /// Its pages that are in use.
     pub in_use: u32,
     /// When it was last read; `None` if never.
     pub read_at: Option<String>,
-    /// The evidence for that.
+    /// The evidence that it was read.
     pub(crate) evidence: String,
 }
 
 impl History {
-    /// How old what was read and proven of each database is. Without a span everything that was ever read counts.
+    /// The age of the reads and proofs of each database. Without a span every read counts, however old.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -294,8 +293,8 @@ impl History {
     }
 }
 
-/// Passes each range of a database to `take`, by file and first page. The newer of both depths counts: either way, every page
-/// was read and judged by itself.
+/// Passes each range of a database to `take`, by file and first page. The newer date of the two depths counts: in both,
+/// every page is read and checked by itself.
 pub(crate) fn each_range(connection: &Connection, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),
@@ -332,7 +331,7 @@ mod tests {
         for count in [0, 1, 999, 1000, 1001, 2000] {
             let connection = Connection::open_in_memory().unwrap();
             schema::migrate(&connection, 0, schema::MIGRATIONS).unwrap();
-            // No object needs to be there.
+            // Rows may refer to objects that do not exist.
             connection.pragma_update(None, "foreign_keys", false).unwrap();
             let objects: Vec<i64> = (1..=count).collect();
             let number_of = |verdict: &str, closed: &str| -> i64 {

@@ -1,4 +1,4 @@
-//! What a run could not verify, asked for one object at a time: what was not looked at again is not gone, and not proven.
+//! What a run could not verify, for each object: nothing there is gone or proven without a new look.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,11 +6,11 @@ use check::registry::Phase;
 use check::registry::limits::{Limit, LimitKind, WINDOW_OPEN};
 use check::{NotVerified, Report};
 
-/// What a run could not verify.
+/// The unverified places of a run.
 pub(crate) struct Doubts {
     /// By object.
     of_objects: HashMap<i32, Vec<&'static Limit>>,
-    /// Those whose place is no single object that the run lists.
+    /// Those whose place is not a single object of the run.
     of_all: Vec<&'static Limit>,
 }
 
@@ -36,15 +36,15 @@ impl Doubts {
         doubts
     }
 
-    /// Whether one of them may be about what `phase` says of an object; without one, about anything.
+    /// Whether one of them may concern what `phase` checks in an object, or in anything if there is no object.
     pub(crate) fn concern(&self, phase: Phase, object_id: Option<i32>) -> bool {
         let of_object = object_id.and_then(|id| self.of_objects.get(&id)).into_iter().flatten();
         let of_any = self.of_objects.values().flatten().filter(|_| object_id.is_none());
         of_object.chain(of_any).any(|limit| is_about(limit, phase))
             || self.of_all.iter().any(|limit| {
-                // What a page says against itself needs nothing else than the page.
+                // What contradicts itself within one page needs no other page.
                 let is_by_itself = matches!(phase, Phase::Page | Phase::Record) && object_id.is_some();
-                // Which ranges a window has read is known.
+                // The ranges that a window has read are known.
                 let is_of_place = limit.id != WINDOW_OPEN.id
                     && matches!(limit.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
                 is_about(limit, phase) && (is_of_place || !is_by_itself)
@@ -52,7 +52,7 @@ impl Doubts {
     }
 }
 
-/// Whether a limit can keep a check of this phase from being made.
+/// Whether a limit can prevent a check of this phase.
 fn is_about(limit: &Limit, phase: Phase) -> bool {
     match limit.id.split('.').next().unwrap_or_default() {
         "references" | "broker" => matches!(phase, Phase::Catalog | Phase::Metadata),

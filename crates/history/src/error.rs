@@ -1,4 +1,4 @@
-//! Why a history cannot be used.
+//! Reasons why a history cannot be used.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 /// The result of work on a history.
 pub type Result<T> = std::result::Result<T, HistoryError>;
 
-/// Why a history cannot be used, and what to do.
+/// Why a history cannot be used, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// There is no such file.
@@ -22,10 +22,10 @@ pub enum HistoryError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// What the file is.
         what: String,
     },
-    /// A newer release made it.
+    /// A newer release created the file.
     #[error("{}: has the form {found} of a newer mdfsck, and this one knows {}; use that release", path.display(), crate::VERSION)]
     Newer {
         /// The file.
@@ -41,7 +41,7 @@ pub enum HistoryError {
         /// What is wrong.
         what: String,
     },
-    /// Another program uses it.
+    /// Another program is using the file.
     #[error("{}: the history is in use by {by}; try again later", path.display())]
     Busy {
         /// The file.
@@ -57,7 +57,7 @@ pub enum HistoryError {
         /// The process that is using it.
         by: String,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{}: the history cannot be written: {cause}", path.display())]
     Unwritable {
         /// The file.
@@ -65,7 +65,7 @@ pub enum HistoryError {
         /// Why.
         cause: String,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: the history cannot be read: {cause}", path.display())]
     Unreadable {
         /// The file.
@@ -73,19 +73,19 @@ pub enum HistoryError {
         /// Why.
         cause: String,
     },
-    /// What was asked of it makes no sense.
+    /// The request makes no sense.
     #[error("{0}")]
     Request(String),
 }
 
 impl HistoryError {
-    /// Whether the caller can put it right: another file, another name.
+    /// Whether the user can correct it with another file or another name.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Missing { .. } | Self::Foreign { .. } | Self::Newer { .. } | Self::Request(_))
     }
 }
 
-/// What the library says, in the words of a history.
+/// The error of a history for an error of SQLite.
 pub(crate) fn of_sqlite(path: &std::path::Path, error: &rusqlite::Error) -> HistoryError {
     let path = path.to_owned();
     let cause = text(error);
@@ -103,12 +103,12 @@ pub(crate) fn of_sqlite(path: &std::path::Path, error: &rusqlite::Error) -> Hist
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => {
             HistoryError::Unreadable { path, cause }
         }
-        // Values of other types than the schema has.
+        // Values whose types differ from the schema.
         _ => HistoryError::Damaged { path, what: cause },
     }
 }
 
-/// The library's words, on one line.
+/// The error text of SQLite, on one line.
 fn text(error: &rusqlite::Error) -> String {
     let text = match error {
         rusqlite::Error::SqliteFailure(code, Some(text)) => format!("{text} (SQLite error {})", code.extended_code),
@@ -117,7 +117,7 @@ fn text(error: &rusqlite::Error) -> String {
     text.lines().collect::<Vec<_>>().join(" ")
 }
 
-/// What the system says.
+/// The error of a history for an error of the system.
 pub(crate) fn of_io(path: &std::path::Path, cause: &io::Error, is_writing: bool) -> HistoryError {
     let (path, cause) = (path.to_owned(), cause.to_string());
     match is_writing {

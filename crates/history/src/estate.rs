@@ -1,4 +1,4 @@
-//! All databases at a glance, worst first; and one database or run with its details, as many as are asked for.
+//! All databases at a glance, worst first; and one database or run with a limited number of details.
 
 use std::time::SystemTime;
 
@@ -21,15 +21,15 @@ pub struct DatabaseRow {
     pub id: i64,
     /// Its name.
     pub name: String,
-    /// The family: it and all that were restored from it.
+    /// The family: the database and all that were restored from it.
     pub family: String,
     /// Its server; empty if it is the same on all servers.
     pub server: String,
-    /// The copy that was seen first, and how many copies there are.
+    /// The copy that was seen first.
     pub source: Option<SourceRow>,
-    /// See `source`.
+    /// The number of copies.
     pub sources: u64,
-    /// Its state, and why it is not better.
+    /// Its state, and the reason if it is not sound.
     pub state: DatabaseState,
     /// Its last run.
     pub run: Option<RunRow>,
@@ -55,7 +55,7 @@ pub struct OpenFindings {
 }
 
 impl OpenFindings {
-    /// All of them.
+    /// The number of all open findings.
     pub fn all(&self) -> u64 {
         self.new + self.confirmed + self.acknowledged
     }
@@ -68,7 +68,7 @@ pub struct TrendPoint {
     pub started: String,
     /// Its findings.
     pub findings: u64,
-    /// Whether everything that was asked for was verified.
+    /// Whether everything that was requested was verified.
     pub complete: bool,
 }
 
@@ -86,30 +86,30 @@ pub struct UnderWay {
 /// How many databases are in each state, see [`DatabaseState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct States {
-    /// All copies were checked in full, and nothing is open.
+    /// Databases of which all copies were checked in full and nothing is open.
     pub sound: u64,
     /// Databases with findings.
     pub corrupt: u64,
-    /// Something was not verified, or a copy was not checked in full.
+    /// Databases of which something was not verified, or a copy was not checked in full.
     pub unknown: u64,
 }
 
-/// Something that a run could not verify.
+/// A place that a run could not verify.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotVerifiedRow {
     /// Id of the limit.
     pub limit_id: String,
-    /// What.
+    /// What was not verified.
     pub what: String,
-    /// Where.
+    /// The place.
     pub scope: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// How many.
+    /// The number of such places.
     pub count: u64,
 }
 
-/// Where the page of a finding is.
+/// The place of the page of a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageOfFinding {
     /// Number of the database.
@@ -124,13 +124,14 @@ pub struct PageOfFinding {
     pub last_seen: String,
     /// The machine on which these files are.
     pub host: String,
-    /// Numbers of the backup sets in the files, none for data files; `None` if the database consisted of several sets from several files.
+    /// Numbers of the backup sets in the files, none for data files; `None` if the database consisted of several sets
+    /// in several files.
     pub sets: Option<Vec<u16>>,
-    /// The database with all its copies: this begins with their GUID, if they have one.
+    /// The family of the database. It begins with the GUID that the database and its copies share, if they have one.
     pub family: String,
 }
 
-/// The set numbers in the identity of a backup's image: its GUID, the numbers, its end.
+/// The set numbers in the identity of a backup's image, which is its GUID, the set numbers and its end.
 fn sets_of(identity: &str) -> Option<Vec<u16>> {
     if identity.contains(" + ") {
         return None;
@@ -138,21 +139,21 @@ fn sets_of(identity: &str) -> Option<Vec<u16>> {
     identity.split(' ').nth(1)?.split('+').map(|number| number.parse().ok()).collect()
 }
 
-/// The four columns of a database from `at` on.
+/// Reads a database from four columns, the first of them `at`.
 fn named(row: &Row<'_>, at: usize) -> rusqlite::Result<Named> {
     Ok(Named { id: row.get(at)?, family: row.get(at + 1)?, server: row.get(at + 2)?, name: row.get(at + 3)? })
 }
 
 impl DatabaseRow {
-    /// What distinguishes it from all others.
+    /// Distinguishes the database from all others.
     pub fn identity(&self) -> String {
         identity_of(&self.family, &self.server, &self.name)
     }
 }
 
 impl History {
-    /// Passes the databases of a filter to `take`, the worst first, until it returns false; each with at most `runs` runs for its
-    /// trend. Returns how many databases are in each state.
+    /// Passes the databases of a filter to `take`, the worst first, until it returns false; each with at most `runs`
+    /// runs in its trend. Returns the number of databases in each state.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -160,7 +161,7 @@ impl History {
         let now = time::text(SystemTime::now());
         let mut read = || {
             let mut states = States::default();
-            // What was found in one copy is not gone because another copy is sound.
+            // A finding in one copy is not gone because another copy is sound.
             let mut statement = self.connection().prepare_cached(&format!(
                 "WITH {}, opened AS (
                      SELECT s.database, count(*) AS open, sum(f.life = 'new' AND NOT (f.ack_by IS NOT NULL
@@ -212,7 +213,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// The same for a database whose state is already known: finding it takes a look at all runs.
+    /// As [`Self::database_row`], for a database whose state is already known: finding the state reads all runs.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -272,7 +273,7 @@ impl History {
         })
     }
 
-    /// The process that works on a database, if it has renewed its lease lately.
+    /// The process that works on a database, if it has renewed its lease recently.
     fn under_way(&self, database: i64) -> rusqlite::Result<Option<UnderWay>> {
         let Some((host, started)) = lease::worker(self.connection(), database, SystemTime::now())? else {
             return Ok(None);
@@ -313,7 +314,7 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], run)
     }
 
-    /// The newest runs that failed, newest first; without those whose files were checked later.
+    /// The newest failed runs, newest first, without those whose files were checked later.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -337,7 +338,7 @@ impl History {
         Ok(found.map(|run| (run, database)))
     }
 
-    /// The number of runs of a database, and of findings that are open or gone.
+    /// The number of runs of a database, and of its findings, open or gone.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -359,7 +360,7 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], finding)
     }
 
-    /// Findings that appeared or disappeared in a run, at most `most`, each with what became of it.
+    /// Findings that appeared or disappeared in a run, at most `most`, each with its change.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -375,7 +376,7 @@ impl History {
         Ok(found)
     }
 
-    /// What a run could not verify, at most `most`.
+    /// The places that a run could not verify, at most `most`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -394,7 +395,7 @@ impl History {
         })
     }
 
-    /// Where the page of a finding is; `None` if there is no such finding.
+    /// The place of the page of a finding; `None` if there is no such finding.
     ///
     /// # Errors
     /// If the history cannot be read.

@@ -1,4 +1,4 @@
-//! The file of a history: whether it is one, how it is made and opened.
+//! The file of a history: how it is recognized, created and opened.
 
 mod older;
 mod own;
@@ -17,14 +17,14 @@ pub use self::own::is_open;
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
 
-/// How long to wait for another program that writes; the second one applies to what is only noted.
+/// How long to wait for another program that writes; the second applies to notes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
-/// Memory that the library may use, whatever the file says.
+/// Memory that SQLite may use, whatever the file's settings say.
 const MEMORY_BYTES: i64 = 64 << 20;
 /// Pages of the file that a connection for notes keeps in memory.
 const NOTE_CACHE_PAGES: i64 = 64;
-/// Larger files are not read whole before each run is recorded.
+/// Larger files are not checked in full before each run is recorded.
 const PROVEN_BYTES: u64 = 8 << 20;
 /// Bytes of the header of an SQLite file.
 const HEADER_BYTES: usize = 100;
@@ -34,28 +34,30 @@ const HEADER_BYTES: usize = 100;
 pub struct History {
     connection: Connection,
     path: PathBuf,
-    /// What it was copied to, if it has an older form and cannot be written. Must be dropped after the connection.
+    /// The copy in the newest form, if the history has an older form and cannot be written. Must be dropped after the
+    /// connection.
     copy: Option<NamedTempFile>,
     /// Must be dropped after the connection.
     _own: Own,
 }
 
-/// What is to be done with a history.
+/// Why a history is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
-    /// A run is recorded, in little time.
+    /// To record a run. Opening must be fast.
     Record,
-    /// Somebody asks it, or changes what is in it.
+    /// To answer queries, or to change what it contains.
     Ask,
-    /// What is soon outdated is noted, in very little time: after a power failure it need not be there.
+    /// To note progress that is soon outdated. Opening must be very fast, and the notes need not survive a power
+    /// failure.
     Note,
 }
 
 impl History {
-    /// Opens the history at `path` to record runs; makes it if there is no file.
+    /// Opens the history at `path` to record runs, and creates it if there is no file.
     ///
     /// # Errors
-    /// If it cannot be made, or what is there is no sound history. That file is then unchanged.
+    /// If it cannot be created, or the file is not a sound history. That file is then unchanged.
     pub fn open_or_create(path: &Path) -> Result<Self> {
         if matches!(fs::symlink_metadata(path), Err(cause) if cause.kind() == ErrorKind::NotFound) {
             create(path)?;
@@ -63,19 +65,19 @@ impl History {
         Self::open_for(path, Purpose::Record, MIGRATIONS)
     }
 
-    /// Opens the history at `path`, and reads it whole to see whether it is sound.
+    /// Opens the history at `path`, and reads all of it to check that it is sound.
     ///
     /// # Errors
-    /// If it is no sound history. The file is then unchanged.
+    /// If it is not a sound history. The file is then unchanged.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_for(path, Purpose::Ask, MIGRATIONS)
     }
 
-    /// Opens the history at `path`, which was found to be sound just before, to note what is under way. It does not wait for other
+    /// Opens the history at `path`, which was just found to be sound, to note progress. Does not wait for other
     /// writers.
     ///
     /// # Errors
-    /// If it is no history, or is read-only.
+    /// If it is not a history, or is read-only.
     pub fn open_to_note(path: &Path) -> Result<Self> {
         Self::open_for(path, Purpose::Note, MIGRATIONS)
     }
@@ -113,7 +115,7 @@ impl History {
         Ok(history)
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -121,14 +123,15 @@ impl History {
     /// Makes this connection read-only.
     ///
     /// # Errors
-    /// If the library refuses.
+    /// If SQLite refuses.
     pub fn read_only(self) -> Result<Self> {
         let set = self.connection.pragma_update(None, "query_only", true);
         set.map_err(|error| self.failed(&error))?;
         Ok(self)
     }
 
-    /// Whether this is a copy of a history that has an older form and cannot be written: later changes of the file are not seen.
+    /// Whether this is a copy of a history that has an older form and cannot be written. The copy does not show later
+    /// changes of the file.
     pub fn is_copy(&self) -> bool {
         self.copy.is_some()
     }
@@ -145,9 +148,9 @@ impl History {
     /// Answers several questions from one snapshot, even while other processes write.
     ///
     /// # Errors
-    /// Those of `ask`, and if the history cannot be read.
+    /// Errors of `ask`, or if the history cannot be read.
     pub fn at_one_moment<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
-        // The transaction ends when it is dropped.
+        // Dropping the transaction ends it.
         let moment = self.connection.unchecked_transaction().map_err(|error| self.failed(&error))?;
         let answer = ask();
         drop(moment);
@@ -159,15 +162,15 @@ impl History {
         &self.connection
     }
 
-    /// The error that the library's is.
+    /// The error of this crate for an error of SQLite.
     pub(crate) fn failed(&self, error: &rusqlite::Error) -> HistoryError {
         of_sqlite(&self.path, error)
     }
 
-    /// Runs `work` as one transaction: all of it is on disk afterwards, or nothing.
+    /// Runs `work` as one transaction: afterwards either all of it is on disk, or nothing.
     ///
     /// # Errors
-    /// Those of `work`, and if another program writes all the time.
+    /// Errors of `work`, or if other programs keep the file locked.
     pub(crate) fn transaction<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T> {
         let path = &self.path;
         let failed = |error: rusqlite::Error| of_sqlite(path, &error);
@@ -182,7 +185,7 @@ impl History {
         self.connection.pragma_query_value(None, "user_version", |row| row.get(0))
     }
 
-    /// Reads the file whole.
+    /// Checks the whole file.
     fn prove(&self) -> Result<()> {
         let said: String = self
             .connection
@@ -197,7 +200,7 @@ impl History {
         }
     }
 
-    /// Tables and views must be those of the version: whoever changed them may have added what runs by itself.
+    /// Tables and views must be those of the version: a changed schema may contain code that runs by itself.
     fn compare_schema(&self, version: i64, migrations: &[&str]) -> Result<()> {
         let failed = |error| self.failed(&error);
         let expected = schema::expected(version, migrations).map_err(failed)?;
@@ -214,13 +217,13 @@ impl History {
     }
 }
 
-/// Opens the file; what cannot be written is opened to be read, if it is to be asked.
+/// Opens the file. A file that cannot be written is opened read-only if it is only to be queried.
 fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match Connection::open_with_flags(path, flags) {
         Ok(connection) if purpose != Purpose::Ask || is_readable(&connection, path) => Ok(connection),
         Err(error) if purpose != Purpose::Ask => Err(error),
-        // Where nothing can be written, not even the file by which readers and writers agree: nobody writes there.
+        // On read-only storage SQLite cannot create the -shm file, and there can be no writer: open as immutable.
         _ => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(uri(path), flags)
@@ -233,13 +236,13 @@ fn is_readable(connection: &Connection, path: &Path) -> bool {
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
     match read.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
         Some(CannotOpen) => false,
-        // On a full disk there is no room for the file by which readers and writers agree. What is only in the log must not be missed.
+        // On a full disk SQLite cannot create the -shm file. If the -wal file has content, it must not be ignored.
         Some(DiskFull | SystemIoFailure) => fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0),
         _ => true,
     }
 }
 
-/// The file as a URI that says that nobody changes it.
+/// The file as a URI that declares it immutable.
 fn uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for byte in path.to_string_lossy().bytes() {
@@ -253,7 +256,7 @@ fn uri(path: &Path) -> String {
     uri
 }
 
-/// Settings of a connection. Some keep a file that somebody has changed from doing harm.
+/// The settings of a connection. Some of them make a manipulated file harmless.
 fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> {
     let is_note = purpose == Purpose::Note;
     connection.busy_timeout(if is_note { LITTLE_PATIENCE } else { PATIENCE })?;
@@ -269,7 +272,7 @@ fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> 
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// Makes an empty history beside its place and gives it its name at the end: what is there is whole, or not there.
+/// Creates an empty history under a temporary name and renames it last: a history is complete, or it does not exist.
 fn create(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
@@ -282,7 +285,7 @@ fn create(path: &Path) -> Result<()> {
         .map_err(|cause| of_io(path, &std::io::Error::new(cause.kind(), cause.kind().to_string()), true))?;
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
-    // Closed before it gets its name, under which other threads open it.
+    // Closed before the rename, because other threads then open it.
     match file.into_temp_path().persist_noclobber(path) {
         Ok(_) => Ok(()),
         // Another process was faster.
@@ -298,13 +301,13 @@ fn make(path: &Path) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     schema::migrate(&transaction, 0, MIGRATIONS)?;
     transaction.commit()?;
-    // Where readers and writers cannot share memory, as on some network drives, it stays with a journal.
+    // If readers and writers cannot share memory, as on some network drives, SQLite keeps the rollback journal.
     let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Whether the file begins as a history and is not shorter than it says. Asked before the library opens it: that may already write
-/// to a file.
+/// Whether the file begins as a history and has at least the length in its header. This runs before SQLite opens the
+/// file, which may already write to it.
 fn recognize(path: &Path) -> Result<()> {
     let foreign = |what: &str| Err(HistoryError::Foreign { path: path.to_owned(), what: what.to_owned() });
     let metadata = match fs::metadata(path) {
@@ -343,7 +346,7 @@ fn recognize(path: &Path) -> Result<()> {
         Some(1) => 65_536,
         bytes => u64::from(bytes.unwrap_or_default()),
     };
-    // While others write, the end may still be in their log.
+    // While other programs write, the end of the file may still be in the -wal file.
     let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     if !has_log && metadata.len() < u64::from(pages) * page_bytes {
         let what = format!("it has {} bytes of {}", metadata.len(), u64::from(pages) * page_bytes);
@@ -352,7 +355,7 @@ fn recognize(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The name of a file that belongs to a history.
+/// The path of a history with a suffix appended.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

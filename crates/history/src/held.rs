@@ -1,5 +1,5 @@
-//! The backups in which a finding is: it is gone only when none of them has it any more. A later backup without it says nothing of
-//! an earlier file that lies there.
+//! Which backups contain a finding. A finding is gone only when no backup has it any more: a later backup without it
+//! proves nothing about an earlier file that still exists.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rusqlite::{Transaction, params};
 
 use crate::identity::{Identity, Ids};
 
-/// What a run has read, if it was a backup.
+/// The backup that a run has read, if it read one.
 pub(crate) struct Held<'a> {
     pub(crate) transaction: &'a Transaction<'a>,
     pub(crate) identity: &'a Identity,
@@ -16,7 +16,7 @@ pub(crate) struct Held<'a> {
     pub(crate) host: &'a str,
 }
 
-/// A backup that has a finding.
+/// A backup that contains a finding.
 struct Holder {
     image: i64,
     identity: String,
@@ -29,7 +29,7 @@ impl Held<'_> {
         self.identity.kind == "backup"
     }
 
-    /// The run has seen a finding.
+    /// Records that this run's backup contains a finding.
     pub(crate) fn note(&self, finding: i64) -> rusqlite::Result<()> {
         if !self.are_backups() {
             return Ok(());
@@ -39,7 +39,7 @@ impl Held<'_> {
         self.transaction.prepare_cached(put)?.execute(values).map(drop)
     }
 
-    /// Forgets the backups of this server that are not there any more: they hold nothing.
+    /// Forgets the backups of this machine that no longer exist: they contain no findings.
     pub(crate) fn forget_gone(&self) -> rusqlite::Result<()> {
         if !self.are_backups() {
             return Ok(());
@@ -62,7 +62,7 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Whether a finding that the run has looked for and not seen is in another backup.
+    /// Whether another backup still contains a finding that this run looked for and did not see.
     pub(crate) fn is_still_held(&self, finding: i64) -> rusqlite::Result<bool> {
         let not_here = "DELETE FROM finding_file WHERE finding = ?1 AND image = ?2 AND host = ?3 AND paths = ?4";
         let values = params![finding, self.ids.image, self.host, self.identity.files];
@@ -70,7 +70,7 @@ impl Held<'_> {
         self.is_held(finding)
     }
 
-    /// Whether a finding was in backups of which none is there any more.
+    /// Whether all backups that contained a finding are gone.
     pub(crate) fn is_lost(&self, finding: i64) -> rusqlite::Result<bool> {
         Ok(self.are_backups() && !self.is_held(finding)?)
     }
@@ -85,7 +85,7 @@ impl Held<'_> {
             return Ok(true);
         }
         if holder.paths == self.identity.files {
-            // Of another set in these files nothing was read, unless they were overwritten.
+            // This run read no other set in these files, so such a set still exists unless the files were overwritten.
             return Ok(holder.image == self.ids.image || self.has_set(&holder.identity));
         }
         let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();
@@ -95,11 +95,12 @@ impl Held<'_> {
             let is_gone: bool = self.transaction.query_row(gone, [&holder.paths], |row| row.get(0))?;
             return Ok(!is_gone);
         }
-        // What cannot be looked at may be there.
+        // A path that cannot be examined may exist.
         Ok(paths.iter().any(|path| Path::new(path).try_exists().unwrap_or(true)))
     }
 
-    /// Whether the files have the set of an image beside the one that was read: its identity has the positions in second place.
+    /// Whether the files also contain the set of `image`, beside the one that was read. The second word of an image's
+    /// identity lists the set positions.
     fn has_set(&self, image: &str) -> bool {
         let positions = image.split(' ').nth(1).unwrap_or_default().split('+');
         positions

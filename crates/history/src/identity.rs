@@ -1,4 +1,4 @@
-//! Which database, which copy of it and which moment a run looked at.
+//! Which database a run checked, which copy of it, and which point in time the copy has.
 
 use std::fs;
 use std::path::Path;
@@ -12,18 +12,18 @@ use source::PageSource;
 /// Databases that every server has: their copies on different servers may have one family.
 const OF_EVERY_SERVER: [&str; 5] = ["master", "model", "msdb", "tempdb", "mssqlsystemresource"];
 
-/// By what a database is known that this machine looks at.
+/// How this machine identifies the databases that it checks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Naming {
-    /// This machine.
+    /// The name of this machine.
     pub host: String,
     /// The server of data files; `None` if it is this machine. Backups name theirs.
     pub server: Option<String>,
-    /// Whether databases of one family are one, whatever their server and name.
+    /// Whether databases of one family count as one, whatever their server and name.
     pub are_replicas: bool,
 }
 
-/// What a run looked at.
+/// The database, copy and state that a run checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
     /// The identity of the database: see [`identity_of`].
@@ -38,20 +38,20 @@ pub(crate) struct Identity {
     pub(crate) host: String,
     /// Where the copy is, without secrets.
     pub(crate) location: String,
-    /// Of the state of the copy.
+    /// The state of the copy.
     pub(crate) image: String,
     pub(crate) checkpoint_lsn: Option<String>,
-    /// When the state was that of the database, as far as known: for files, now.
+    /// When the database had this state, as far as known; for files: now.
     pub(crate) taken_at: String,
     /// The files that were read.
     pub(crate) paths: String,
-    /// The same as a list of JSON.
+    /// The same, as a JSON list.
     pub(crate) files: String,
     /// Positions of the other sets in the files of a backup.
     pub(crate) other_sets: Vec<u16>,
 }
 
-/// The identity of a database: its family, name and server. Without a server the family alone, as for replicas.
+/// The identity of a database: family, name and server. Without a server it is the family alone, as for replicas.
 pub fn identity_of(family: &str, server: &str, name: &str) -> String {
     match server {
         "" => family.to_owned(),
@@ -59,7 +59,7 @@ pub fn identity_of(family: &str, server: &str, name: &str) -> String {
     }
 }
 
-/// The rows of an identity.
+/// The row IDs of an identity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
     pub(crate) database: i64,
@@ -67,9 +67,9 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
-/// The family of a database, by its GUID if there is one: the database and all that were restored from it. Databases that exist on
-/// every server may share the GUID of their template: their place distinguishes them, as it does databases without a GUID. The place of
-/// a backup is its server and its database.
+/// The family of a database: the database and all that were restored from it. Its key is the GUID, if there is one.
+/// Databases that exist on every server may share the GUID of their template, and some have none: these are
+/// distinguished by place. The place of a backup is its server and its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
     match guid {
@@ -88,13 +88,13 @@ impl Identity {
         let host = naming.host.as_str();
         let boot = database.boot.as_ref();
         let label = source.backup().map(|backup| backup.set());
-        // As its labels say, by which a watcher knows it too.
+        // The name in the label, by which a watcher knows the backup too.
         let name = match label {
             Some(label) if !label.database.is_empty() => storable(&label.database),
             _ => storable(&summary.name),
         };
         let (kind, host, location) = match label {
-            // A backup is of its server, wherever the file lies.
+            // A backup belongs to the server that made it, wherever the file is stored.
             Some(label) if !label.server.is_empty() => ("backup", storable(&label.server), storable(&label.database)),
             Some(_) => ("backup", host.to_owned(), first_path(source)),
             None => ("files", host.to_owned(), first_path(source)),
@@ -105,7 +105,7 @@ impl Identity {
             (false, _) => host.clone(),
         };
         let guid = boot.map(|boot| boot.family_guid).filter(|guid| guid.iter().any(|byte| *byte != 0));
-        // The label of a backup has it too, where the boot page is damaged.
+        // Where the boot page is damaged, the label of a backup has the ID too.
         let of_label = || label.filter(|_| boot.is_none()).and_then(|label| label.lasting_id.clone());
         let guid = guid.map(guid_text).or_else(of_label);
         let family = family_of(guid.as_deref(), &name, (&host, &location));
@@ -160,7 +160,7 @@ impl Identity {
         }
     }
 
-    /// The row of its source, if it is known.
+    /// The row ID of its source, if the history has one.
     pub(crate) fn source(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
         let query = "SELECT s.id FROM source s JOIN database d ON d.id = s.database
              WHERE d.identity = ?1 AND s.kind = ?2 AND s.host = ?3 AND s.location = ?4";
@@ -168,7 +168,7 @@ impl Identity {
         connection.query_row(query, values, |row| row.get(0)).optional()
     }
 
-    /// Its rows, which are made if they are not there.
+    /// Its row IDs; missing rows are inserted.
     pub(crate) fn ids(&self, transaction: &Transaction<'_>, now: &str) -> rusqlite::Result<Ids> {
         transaction.execute(
             "INSERT INTO database (identity, family, server, name, first_seen) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -200,7 +200,7 @@ fn id(transaction: &Transaction<'_>, query: &str, values: &[&dyn rusqlite::ToSql
     transaction.query_row(query, values, |row| row.get(0)).optional()?.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 
-/// Where the first file is, whatever way was taken to it.
+/// The canonical path of the first file.
 fn first_path(source: &dyn PageSource) -> String {
     let Some(file) = source.files().first() else { return String::new() };
     let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
@@ -214,12 +214,12 @@ pub(crate) fn whole(path: &Path) -> String {
     shown(whole.as_deref().unwrap_or(path))
 }
 
-/// A path without what may be secret in it.
+/// A path without possible secrets.
 pub(crate) fn shown(path: &Path) -> String {
     without_secrets(&storable(&path.to_string_lossy()))
 }
 
-/// The query of a URL, and who asks, are not kept: they may hold a signature or a password.
+/// Removes the query and the user information of a URL, which may contain a signature or a password.
 fn without_secrets(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -228,7 +228,7 @@ fn without_secrets(text: &str) -> String {
     path.map_or_else(|| format!("{scheme}://{server}"), |path| format!("{scheme}://{server}/{path}"))
 }
 
-/// A text as it is kept: tools that read the history end a text at a NUL.
+/// A text as it is stored. Tools that read the history end a text at a NUL.
 pub(crate) fn storable(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }

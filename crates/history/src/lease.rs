@@ -1,4 +1,4 @@
-//! Who works on a database of the history, or on all of it, for longer than a transaction.
+//! Which process works on a database of the history, or on all of it, for longer than a transaction.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::time;
 
-/// A holder that says nothing for so long is gone. It says that it works every 30 seconds.
+/// A holder that has been silent for this long is gone. A holder renews its lease every 30 seconds.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// The right to work on a database of a history.
@@ -24,7 +24,7 @@ pub struct Lease {
     started: String,
 }
 
-/// Who holds it, in words.
+/// The holder, as text.
 impl Display for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {} on {} since {}", self.pid, self.host, self.started)
@@ -35,7 +35,7 @@ impl History {
     /// Takes the lease on a database (its id), or on the whole history (0).
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] with the holder.
+    /// [`HistoryError::Leased`] if another process holds it.
     pub fn lease(&mut self, scope: i64, host: &str) -> Result<Lease> {
         let now = SystemTime::now();
         match self.transaction(|transaction| take(transaction, scope, (host, now)))? {
@@ -44,10 +44,10 @@ impl History {
         }
     }
 
-    /// Says that the holder still works.
+    /// Renews a lease: the holder still works.
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] if another has taken it meanwhile.
+    /// [`HistoryError::Leased`] if another process has taken it meanwhile.
     pub fn renew(&mut self, lease: &Lease) -> Result<()> {
         let now = time::text(SystemTime::now());
         let renewed = self.transaction(|transaction| beat(transaction, lease, &now))?;
@@ -60,7 +60,7 @@ impl History {
     /// Gives a lease back.
     ///
     /// # Errors
-    /// If the history cannot be written; the lease then ends by itself.
+    /// If the history cannot be written; the lease then expires.
     pub fn release(&mut self, lease: &Lease) -> Result<()> {
         self.transaction(|transaction| {
             transaction.execute(
@@ -72,7 +72,7 @@ impl History {
     }
 }
 
-/// Takes a lease within a transaction, or says who holds it.
+/// Takes a lease within a transaction, or returns its holder.
 pub(crate) fn take(
     transaction: &Transaction<'_>,
     scope: i64,
@@ -93,7 +93,7 @@ pub(crate) fn take(
     Ok(Ok(lease))
 }
 
-/// Notes that a holder still works; returns how many leases are its own.
+/// Renews the leases of a holder; returns how many it has.
 pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> rusqlite::Result<usize> {
     transaction.execute(
         "UPDATE lease SET heartbeat = ?1 WHERE scope = ?2 AND host = ?3 AND pid = ?4 AND started = ?5",
@@ -101,13 +101,13 @@ pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> r
     )
 }
 
-/// Whether a holder on this machine was killed: its lease need not run out first. Where processes are not seen, it is not known.
+/// Whether a holder on this machine was killed: its lease need not expire first. False where processes cannot be seen.
 fn is_gone(holder: &Lease, host: &str) -> bool {
     let is_former = holder.pid == process::id() && holder.started.as_str() < began();
     holder.host == host && is_former && sees_processes() || has_ended(&holder.host, holder.pid, host)
 }
 
-/// Whether a process of this machine has ended, as far as can be seen.
+/// Whether a process of this machine has ended, as far as this process can see.
 pub(crate) fn has_ended(host: &str, pid: u32, own: &str) -> bool {
     host == own && sees_processes() && !is_seen(pid)
 }
@@ -120,14 +120,15 @@ fn is_seen(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Whether a holder has stopped renewing. A renewal in the future came from a clock that was wrong.
+/// Whether a holder has stopped renewing. A renewal in the future came from a wrong clock.
 pub(crate) fn is_silent(heartbeat: &str, now: SystemTime) -> bool {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
     !(alive.as_str()..=latest.as_str()).contains(&heartbeat)
 }
 
-/// When this process took its first lease: one of the same number that holds an earlier one has ended.
+/// When this process took its first lease: an earlier lease with the same process number belongs to a process that has
+/// ended.
 fn began() -> &'static str {
     static BEGAN: OnceLock<String> = OnceLock::new();
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
@@ -143,7 +144,7 @@ pub(crate) fn worker(
     Ok(lease.map(|lease| (lease.host, lease.started)))
 }
 
-/// The holder of a lease that covers `scope`. A renewal in the future came from a clock that was wrong.
+/// The holder of a lease that covers `scope`. A renewal in the future came from a wrong clock.
 pub(crate) fn holder(connection: &Connection, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));

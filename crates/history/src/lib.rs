@@ -1,7 +1,8 @@
 //! The history of checks: one SQLite file that says what was checked when, what was found, and how old each proof is.
 //!
-//! The file is an aid, never a reason not to look: everything here returns an error that says what is wrong with it, and whoever
-//! checks a database goes on. A file that is no history, or a damaged one, is never written to.
+//! The file is an aid, never a reason to skip a check: every function here returns an error that says what is wrong
+//! with the file, and the caller checks the database anyway. A file that is not a history, or a damaged one, is never
+//! written to.
 
 #![warn(clippy::indexing_slicing)]
 

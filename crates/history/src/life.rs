@@ -1,4 +1,5 @@
-//! The life of findings: new, confirmed, gone. Gone is only what was looked at again; what was not keeps its state.
+//! The life of findings: new, confirmed, gone. Only a finding that was looked for again can be gone; the others keep
+//! their state.
 
 use std::collections::HashSet;
 
@@ -13,12 +14,12 @@ use crate::identity::{Identity, Ids, storable};
 use crate::outbox::Event;
 use crate::scope::Asked;
 
-/// Findings of a run that are kept.
+/// The most findings of a run that are kept.
 const MOST_FINDINGS: usize = 100_000;
-/// Findings that only their order tells apart.
+/// The most findings that differ only in their order.
 const MOST_ALIKE: u32 = 1000;
 
-/// What became of findings.
+/// How many findings changed their state.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Changes {
     pub(crate) new: u64,
@@ -27,7 +28,7 @@ pub(crate) struct Changes {
     pub(crate) not_looked_at: u64,
 }
 
-/// Writes the findings of a run, and what became of those that were known.
+/// Writes the findings of a run, and the new states of known findings.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     report: &Report,
@@ -43,7 +44,7 @@ pub(crate) fn write(
         now,
         taken_at,
         options: asked.json(),
-        // A backup holds what is found in it, whatever was found in a later one.
+        // A backup contains its findings, whatever a later backup contains.
         is_past: identity.kind == "files" && is_past(transaction, ids, taken_at)?,
         held: Held { transaction, identity, ids, host },
         changes: Changes::default(),
@@ -56,7 +57,7 @@ pub(crate) fn write(
     Ok((life.changes, life.events))
 }
 
-/// Whether a later state of this copy was already found to be whole: what is found now is of the past.
+/// Whether a later state of this copy was already checked in full: the present findings are then of a past state.
 fn is_past(transaction: &Transaction<'_>, ids: Ids, taken_at: &str) -> rusqlite::Result<bool> {
     transaction.query_row(
         "SELECT EXISTS (SELECT 1 FROM run r JOIN image i ON i.id = r.image
@@ -80,12 +81,12 @@ struct Life<'a> {
     are_all_known: bool,
 }
 
-/// A finding as the history knows it.
+/// A finding in the history.
 struct Known {
     id: i64,
     life: String,
     last_run: i64,
-    /// Its last image is not later than this one.
+    /// Whether its last image is not later than this one.
     is_before: bool,
 }
 
@@ -98,12 +99,12 @@ struct Missing {
     index_id: Option<i32>,
     page: Option<PageId>,
     then: Asked,
-    /// It was also seen in a state later than this one.
+    /// Whether it was also seen in a state later than this one.
     is_later: bool,
 }
 
 impl Life<'_> {
-    /// Writes what was found. Returns the objects of which pages could not be used.
+    /// Writes the findings. Returns the objects with pages that could not be used.
     fn seen(&mut self, report: &Report) -> rusqlite::Result<HashSet<i32>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.life, f.last_run, i.taken_at <= ?3 FROM finding f JOIN image i ON i.id = f.last_image
@@ -188,7 +189,7 @@ impl Life<'_> {
 
     fn update(&mut self, report: &Report, finding: &Finding, known: &Known) -> rusqlite::Result<()> {
         if !known.is_before && (known.life != "gone" || !self.held.are_backups()) {
-            // Seen in an older state: that says nothing of the later one.
+            // A finding seen in an older state says nothing about the later state.
             self.transaction
                 .prepare_cached("UPDATE finding SET seen = seen + 1, last_run = ?2 WHERE id = ?1")?
                 .execute(params![known.id, self.run])?;
@@ -228,7 +229,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Says of the others whether they are gone.
+    /// Decides which of the other findings are gone.
     fn not_seen(&mut self, report: &Report, asked: &Asked, damaged: &HashSet<i32>) -> rusqlite::Result<()> {
         let missing = self.missing()?;
         if missing.is_empty() {
@@ -244,7 +245,7 @@ impl Life<'_> {
                 }
                 None => false,
             };
-            // What is wrong with a container is gone with it.
+            // A problem of a container is gone when the container is gone.
             let is_lost = finding.check.phase == Phase::Container && self.held.is_lost(finding.id)?;
             if !is_lost && (!is_gone || self.held.is_still_held(finding.id)?) {
                 self.changes.not_looked_at += u64::from(!finding.is_later);
@@ -260,7 +261,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Whether damage that was found now may hide it.
+    /// Whether a finding of this run may hide it.
     fn is_hidden(&self, finding: &Missing, damaged: &HashSet<i32>) -> rusqlite::Result<bool> {
         let is_of_pages = is_of_pages(finding.check);
         if !is_of_pages && finding.object_id.is_some_and(|id| damaged.contains(&id)) {
@@ -274,7 +275,7 @@ impl Life<'_> {
             .query_row(params![self.ids.source, page.file, page.page, self.run], |row| row.get(0))
     }
 
-    /// Open findings of this copy that the run has not seen: of its state or an earlier one, or of its files.
+    /// Open findings of this copy that the run has not seen, in its state or an earlier one, or in its files.
     fn missing(&self) -> rusqlite::Result<Vec<Missing>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options, i.taken_at > ?3
@@ -287,7 +288,7 @@ impl Life<'_> {
         while let Some(row) = rows.next()? {
             let check: String = row.get(2)?;
             let options: String = row.get(7)?;
-            // A check that this version does not make cannot find it again.
+            // This version does not have the check, so it cannot find it again.
             let Some(check) = Check::find(&check).into_iter().next() else { continue };
             let Some(then) = Asked::read(&options) else { continue };
             let (file, page): (Option<u16>, Option<u32>) = (row.get(5)?, row.get(6)?);
@@ -313,18 +314,18 @@ impl Life<'_> {
     }
 }
 
-/// What a run proves of what it has not found.
+/// What a run proves about findings that it has not seen.
 struct Proof<'a> {
     report: &'a Report,
     doubts: Doubts,
-    /// Where contradictions are that something unknown may explain.
+    /// Places of contradictions that something unknown may explain.
     demoted: HashSet<String>,
     demoted_pages: HashSet<PageId>,
     image: i64,
 }
 
 impl<'a> Proof<'a> {
-    /// `None` if the run proves nothing of the kind: it ended early, or not all that it found is known here.
+    /// `None` if the run proves no absence: it ended early, or this version does not know all that it found.
     fn of(report: &'a Report, are_all_known: bool, ids: Ids) -> Option<Self> {
         let has_ended_early = report.findings.groups().iter().any(|group| group.is_primitive);
         let is_unread = report.findings.error().is_some() || report.demoted.error().is_some();
@@ -345,7 +346,7 @@ impl<'a> Proof<'a> {
         let base = finding.place.split(" #").next().unwrap_or_default();
         let is_demoted =
             self.demoted.contains(base) || finding.page.is_some_and(|page| self.demoted_pages.contains(&page));
-        // A new backup is another container.
+        // A new backup has a new container.
         let is_other_container =
             finding.check.phase == Phase::Container && !base.ends_with(&format!(" image {}", self.image));
         !is_demoted
@@ -354,7 +355,7 @@ impl<'a> Proof<'a> {
             && !self.doubts.concern(finding.check.phase, finding.object_id)
     }
 
-    /// Whether a page was read, or is no page of the database any more.
+    /// Whether a page was read, or no longer belongs to the database.
     fn has_read(&self, page: PageId) -> bool {
         let Some(file) = self.report.database.files.iter().find(|file| file.file_id == page.file) else { return false };
         if !self.report.read_errors.is_empty() && self.report.ranges.is_empty() {
@@ -367,12 +368,12 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// What is wrong with pages themselves: then the rows on them are not seen.
+/// Whether a check is about a page itself: a failure then hides the rows on the page.
 fn is_of_pages(check: &Check) -> bool {
     matches!(check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
 
-/// Which finding it is, whatever the values in its message: they may differ from run to run.
+/// Identifies a finding without the values in its message, which may differ from run to run.
 fn place(finding: &Finding, ids: Ids) -> String {
     let mut text = finding.check.id.to_owned();
     if let Some(owner) = finding.owner {
@@ -387,7 +388,7 @@ fn place(finding: &Finding, ids: Ids) -> String {
         }
     }
     match finding.check.phase {
-        // Their values say which rows they are about.
+        // Here the values say which rows it concerns.
         Phase::Catalog | Phase::Metadata if finding.page.is_none() => {
             let values = finding.evidence.iter().map(|(name, value)| format!(" {name}={value:?}"));
             text.push_str(&values.collect::<String>().replace('#', "\\u{23}"));

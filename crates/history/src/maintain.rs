@@ -1,4 +1,4 @@
-//! What people do with a history: acknowledge a finding, forget a database or old runs.
+//! Changes that users make to a history: they acknowledge a finding, or forget a database or old runs.
 
 use std::time::SystemTime;
 
@@ -11,17 +11,17 @@ use crate::lease;
 use crate::query::{Filter, IS_WANTED, Named};
 use crate::time;
 
-/// What was forgotten.
+/// How much was forgotten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Forgotten {
-    /// Databases.
+    /// The number of databases.
     pub databases: u64,
-    /// Runs.
+    /// The number of runs.
     pub runs: u64,
 }
 
 impl History {
-    /// Notes that somebody knows of a finding and why it may stay, until a moment. The finding is reported all the same.
+    /// Records who accepts a finding, why it may stay, and until when. The finding is still reported.
     ///
     /// # Errors
     /// If there is no such finding, or the history cannot be written.
@@ -46,7 +46,7 @@ impl History {
     /// Forgets a database with its copies, runs and findings.
     ///
     /// # Errors
-    /// If there is none of this name, somebody works on it, or the history cannot be written.
+    /// If no database has this name, another process works on it, or the history cannot be written.
     pub fn forget_database(&mut self, name: &str) -> Result<Forgotten> {
         let filter = Filter { database: Some(name.to_owned()), since: None };
         let now = SystemTime::now();
@@ -79,18 +79,18 @@ impl History {
         })?;
         let forgotten = done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })?;
         if forgotten.databases == 0 {
-            // There is none.
+            // Fails if no database has this name.
             self.database_names(&filter)?;
         }
         self.shrink()?;
         Ok(forgotten)
     }
 
-    /// Forgets runs that began before a moment, but for the last one and the last whole one of each copy. What is known of findings, coverage and
-    /// relations stays.
+    /// Forgets runs that began before `moment`, except the last run and the last full run of each copy. Findings,
+    /// coverage and relations stay.
     ///
     /// # Errors
-    /// If somebody works on the history, or it cannot be written.
+    /// If another process works on the history, or it cannot be written.
     pub fn forget_older(&mut self, moment: &str) -> Result<Forgotten> {
         let now = SystemTime::now();
         let done = self.transaction(|transaction| {
@@ -108,7 +108,7 @@ impl History {
                  )",
                 [moment],
             )?;
-            // The last count of an object stays: it is that of the first run which is kept.
+            // The last count of an object stays: it now belongs to the first run that is kept.
             transaction.execute(
                 "INSERT OR IGNORE INTO object_count (object, run, rows, pages)
                  SELECT c.object, (SELECT min(r.id) FROM run r WHERE r.database = o.database AND r.id NOT IN temp.old),
@@ -120,7 +120,7 @@ impl History {
             let runs = transaction.execute("DELETE FROM run WHERE id IN temp.old", [])?;
             transaction
                 .execute("DELETE FROM window WHERE started < ?1 AND id NOT IN (SELECT window FROM part)", [moment])?;
-            // A backup that is still there would be checked again.
+            // Backups that still exist keep their row; without it they would be checked again.
             transaction.execute("DELETE FROM backup WHERE gone_at < ?1", [moment])?;
             transaction.execute_batch("DROP TABLE temp.old")?;
             Ok(Ok(Forgotten { databases: 0, runs: runs as u64 }))
@@ -130,13 +130,13 @@ impl History {
         Ok(forgotten)
     }
 
-    /// Gives back the room of what was deleted.
+    /// Returns the space of deleted rows to the file system.
     fn shrink(&self) -> Result<()> {
         self.connection().execute_batch("VACUUM").map_err(|error| self.failed(&error))
     }
 }
 
-/// Forgets the queue of a database. Backups that are still there are found and checked again.
+/// Forgets the backups of a database. Those that still exist are found and checked again.
 fn forget_backups(transaction: &Transaction<'_>, database: &Named) -> rusqlite::Result<()> {
     let Named { family, server, name, .. } = database;
     transaction.execute(

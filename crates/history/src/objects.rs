@@ -1,4 +1,4 @@
-//! Objects and how many rows and pages were counted in them: kept whenever that changed.
+//! Objects and their row and page counts: a count is stored whenever it changed.
 
 use std::collections::HashSet;
 
@@ -11,20 +11,20 @@ use crate::identity::{Ids, storable};
 use crate::record::stored;
 use crate::scope::Asked;
 
-/// Whether a report is of some of the ranges of an image.
+/// Whether a report covers only some ranges of an image.
 pub(crate) fn is_open(report: &Report) -> bool {
     report.not_verified.iter().any(|entry| entry.limit.id == WINDOW_OPEN.id)
 }
 
-/// The rows of objects.
+/// The row IDs of objects.
 pub(crate) struct Rows {
-    /// Those of a report, in its order.
+    /// Objects of a report, in its order.
     pub(crate) of_report: Vec<i64>,
-    /// Those that the catalog lists, each with the id of its index.
+    /// Objects that the catalog lists, each with its index ID.
     pub(crate) listed: Vec<(i64, i32)>,
 }
 
-/// Writes the objects of a report, and those that the catalog lists although nothing was asked of them.
+/// Writes the objects of a report, and those that the catalog lists although the check did not ask for them.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     (report, database): (&Report, &Database),
@@ -47,7 +47,7 @@ pub(crate) fn write(
         .prepare("SELECT rows = ?2 AND pages = ?3 FROM object_count WHERE object = ?1 ORDER BY run DESC LIMIT 1")?;
     let mut count = transaction
         .prepare("INSERT OR REPLACE INTO object_count (object, run, rows, pages) VALUES (?1, ?2, ?3, ?4)")?;
-    // While a window has not read all pages, its counts are of some of the rows.
+    // Until a window has read all pages, its counts cover only some of the rows.
     let has_counts = report.options.scope.reads_pages() && asked.is_full() && !is_open(report);
     let key = |rowset: &RowsetCounts| (rowset.object_id, rowset.index_id, rowset.partition, rowset.partition_id);
     let reported: HashSet<_> = report.rowsets.iter().map(key).collect();

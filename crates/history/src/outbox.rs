@@ -1,5 +1,5 @@
-//! Events for the program of `--on-event`: recorded in the transaction of their cause, and passed on until the program has succeeded
-//! once.
+//! Events for the program of `--on-event`. Each is recorded in the transaction of its cause, and delivered until the
+//! program has succeeded once.
 
 mod alarms;
 
@@ -17,21 +17,21 @@ use crate::{lease, time};
 
 pub use alarms::{Judge, Promise, Raised};
 
-/// The most lines per call; the count includes those left out.
+/// The most lines per call; the count includes the lines left out.
 pub(crate) const MOST_LINES: usize = 1000;
-/// Time that a process has to pass an event on.
+/// The time that a process has to deliver an event.
 const DELIVERY: Duration = Duration::from_secs(180);
-/// How long events are kept after they were passed on.
+/// How long events are kept after delivery.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
-/// What happened, the most urgent first.
+/// The kinds of events, the most urgent first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Event {
-    /// A finding that was not there before.
+    /// A finding that did not exist before.
     FindingNew,
     /// A backup could not be checked.
     Failed,
-    /// There is no recent enough backup.
+    /// No backup is recent enough.
     BackupMissing,
     /// Not everything was read and proven within the promised time.
     PromiseBroken,
@@ -39,7 +39,7 @@ pub enum Event {
     FindingConfirmed,
     /// A broken promise is kept again.
     PromiseKeptAgain,
-    /// A finding was looked for again, and is gone.
+    /// A finding was looked for again and no longer exists.
     FindingGone,
 }
 
@@ -91,7 +91,7 @@ struct Line<'a> {
     text: String,
 }
 
-/// An event to be passed on: one call per database and run.
+/// An event to deliver: one call per database and run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     /// Its number.
@@ -100,13 +100,13 @@ pub struct Message {
     pub event: String,
     /// The database.
     pub database: String,
-    /// The number of events that it stands for.
+    /// The number of events that it contains.
     pub count: u64,
     /// A JSON object per line.
     pub lines: String,
 }
 
-/// The database that an event is about.
+/// The database of an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
     pub(crate) database: &'a str,
@@ -114,7 +114,7 @@ pub(crate) struct About<'a> {
     pub(crate) paths: &'a str,
 }
 
-/// Writes what became of findings in a run.
+/// Writes the changes of findings in a run as events.
 pub(crate) fn findings(
     transaction: &Transaction<'_>,
     about: About<'_>,
@@ -167,7 +167,7 @@ pub(crate) fn findings(
     }
 }
 
-/// Writes that a backup could not be checked.
+/// Writes that a backup could not be checked, as an event.
 pub(crate) fn failed(transaction: &Transaction<'_>, about: About<'_>, error: &str, now: &str) -> rusqlite::Result<()> {
     let event = Event::Failed;
     let line = Line {
@@ -216,7 +216,7 @@ impl History {
         self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// Takes the oldest event that is due. Those that have failed often come after all others, so that they hold none up.
+    /// Takes the oldest event that is due. Events that have failed often come last, so that they delay no others.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -248,7 +248,7 @@ impl History {
         })
     }
 
-    /// Records that an event was passed on, or why not: then it is tried again, after a longer time each time.
+    /// Records that an event was delivered, or the error: delivery is then tried again, after growing pauses.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -262,7 +262,7 @@ impl History {
             };
             let tries: u32 =
                 transaction.query_row("SELECT tries FROM outbox WHERE id = ?1", [message.id], |row| row.get(0))?;
-            // From half a minute to an hour.
+            // The pauses grow from half a minute to an hour.
             let again = now.checked_add(Duration::from_secs((30_u64 << tries.min(7)).min(3600))).unwrap_or(now);
             let later = "UPDATE outbox SET tries = tries + 1, not_before = ?2, holder = NULL, error = ?3 WHERE id = ?1";
             transaction.execute(later, params![message.id, time::text(again), storable(error)])
@@ -270,7 +270,7 @@ impl History {
         .map(drop)
     }
 
-    /// Makes all events due that were not passed on yet, except those that another process is passing on now.
+    /// Makes all undelivered events due, except those that another process is delivering now.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -287,8 +287,9 @@ impl History {
         .map(drop)
     }
 
-    /// How many events this process leaves behind: of those that have `failed` here and, if it `gave_up`, of those that are due.
-    /// Events that another process has passed on, or passes on now, are not counted; nor are those that have failed there.
+    /// How many events this process leaves undelivered: those that have `failed` here and, if it `gave_up`, those that
+    /// are due. Events that another process has delivered or is delivering now do not count, nor do those that failed
+    /// there.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -309,7 +310,7 @@ impl History {
 }
 
 impl Holder {
-    /// Whether the process with another token has ended, as far as can be seen.
+    /// Whether the process with another token has ended, as far as this process can see.
     fn outlives(&self, token: &str) -> bool {
         let mut words = token.rsplitn(3, ' ');
         let (_, pid, host) = (words.next(), words.next(), words.next().unwrap_or_default());

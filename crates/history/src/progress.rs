@@ -1,5 +1,5 @@
-//! Checks that are under way: what they have done so far. A check that ends takes its row with it; that of a killed one stays as it
-//! was.
+//! Checks that are under way, and their progress. A check removes its row when it ends; the row of a killed check
+//! stays.
 
 mod lists;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use crate::record::stored;
 use crate::{lease, time};
 use lists::{files_of, files_text, phases_of, phases_text, samples_of, samples_text};
 
-/// The most samples of a check that are kept.
+/// The most samples that are kept of a check.
 pub const MOST_SAMPLES: usize = 512;
 /// The most phases.
 pub const MOST_PHASES: usize = 64;
@@ -31,16 +31,16 @@ pub const MOST_FILES: usize = 256;
 pub const MOST_CELLS: usize = 4096;
 /// The most checks, killed ones included.
 const MOST_CHECKS: u32 = 200;
-/// The most characters of their paths and names, and of a list.
+/// The most characters of the paths, of a name, and of a list.
 const PATH_CHARS: usize = 4000;
 const NAME_CHARS: usize = 400;
 const LIST_CHARS: u32 = 1 << 16;
-/// A killed check is shown for so long, unless its database is checked again.
+/// How long a killed check is shown, unless its database is checked again.
 const KILLED: Duration = Duration::from_secs(7 * 86_400);
-/// A check notes its progress every ten seconds at least. If its process is gone too, it was killed.
+/// A check notes its progress at least every ten seconds. After this silence, a check whose process is gone was killed.
 const SILENCE_SECONDS: i64 = 15;
 
-/// What a check has done so far.
+/// The progress of a check.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Course {
     /// Identity of the database; empty until the catalog is read.
@@ -49,13 +49,13 @@ pub struct Course {
     pub name: String,
     /// The phases, each with the second in which it began; the last one is under way.
     pub phases: Vec<(&'static str, f64)>,
-    /// Pages of the last phase that are done.
+    /// Pages that are done in the last phase.
     pub done: u64,
-    /// Pages of the last phase; 0 if that is not known.
+    /// Pages in the last phase; 0 if unknown.
     pub pages: u64,
     /// Bytes of memory that the check may use.
     pub granted_bytes: Option<u64>,
-    /// Totals of its process at moments, the oldest first.
+    /// Totals of its process at points in time, the oldest first.
     pub samples: Vec<Sample>,
     /// Which pages are done.
     pub files: Vec<SweptFile>,
@@ -68,7 +68,7 @@ pub struct SweptFile {
     pub file: u16,
     /// Its pages.
     pub pages: u32,
-    /// Pages of a cell.
+    /// Pages per cell.
     pub cell_pages: u32,
     /// Its cells, from page 0 on.
     pub cells: Vec<Swept>,
@@ -92,7 +92,7 @@ pub struct RunningCheck {
     pub id: i64,
     /// Number of its database, if the history has it.
     pub database: Option<i64>,
-    /// The machine.
+    /// The machine that runs the check.
     pub host: String,
     /// The process.
     pub pid: u32,
@@ -100,11 +100,11 @@ pub struct RunningCheck {
     pub paths: String,
     /// When it began.
     pub started: String,
-    /// When it last noted what it has done.
+    /// When it last noted its progress.
     pub seen: String,
-    /// Whether it has been silent for too long: it was killed, or can no longer write to the history.
+    /// Whether it has been silent for too long: it was killed, or cannot write to the history any more.
     pub is_stopped: bool,
-    /// What it has done.
+    /// Its progress.
     pub course: Course,
 }
 
@@ -119,14 +119,15 @@ pub enum Which<'a> {
     Number(i64),
 }
 
-/// Identity and name of the database that a check is about.
+/// Identity and name of the database that a check reads.
 pub fn subject(source: &dyn PageSource, database: &Database, naming: &Naming) -> (String, String) {
     let identity = Identity::of(&check::summary(source, database), source, database, (naming, &time::now()));
     (identity.database, identity.name)
 }
 
 impl History {
-    /// A check of `paths` is under way; returns its number. What killed checks of the same files left is removed.
+    /// Registers a check of `paths` as under way and returns its number. Removes the rows of killed checks of the same
+    /// files.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -159,7 +160,7 @@ impl History {
         })
     }
 
-    /// Notes what a check has done so far; returns whether the history still knows it.
+    /// Stores the progress of a check; returns whether the history still knows the check.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -186,7 +187,7 @@ impl History {
         Ok(changed > 0)
     }
 
-    /// A check has ended.
+    /// Removes the row of a check that has ended.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -194,8 +195,8 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM progress WHERE id = ?1", [id])).map(drop)
     }
 
-    /// The checks that are under way, as seen from the machine `host`, and killed ones whose database was not checked since; the
-    /// newest first, at most `most`.
+    /// The checks that are under way, as seen from the machine `host`, and killed checks whose database was not checked
+    /// since; the newest first, at most `most`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -209,7 +210,7 @@ impl History {
             true => format!("substr(p.series, 1, {LIST_CHARS}), substr(p.map, 1, {LIST_CHARS})"),
             false => "'', ''".to_owned(),
         };
-        // Times are whole seconds: a run of the same second may have been before.
+        // Times are whole seconds: a run that began in the same second may be an earlier one, so it does not count.
         let query = format!(
             "SELECT p.id, d.id, substr(p.host, 1, {NAME_CHARS}), p.pid, substr(p.paths, 1, {PATH_CHARS}), substr(p.started, 1, 40),
                  substr(p.heartbeat, 1, 40), substr(p.identity, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
@@ -250,7 +251,8 @@ fn check(row: &Row<'_>, seen_from: (&str, SystemTime)) -> rusqlite::Result<Runni
     })
 }
 
-/// Whether a check was killed, as seen from a machine at a moment. The clocks of two machines differ.
+/// Whether a check was killed, as seen from machine `own` at `now`. For another machine only its silence counts; clocks
+/// may differ.
 fn has_stopped((host, pid, seen): (&str, i64, &str), (own, now): (&str, SystemTime)) -> bool {
     let silent = time::seconds(&time::text(now)).zip(time::seconds(seen)).map(|(now, seen)| now - seen);
     let is_gone = u32::try_from(pid).is_ok_and(|pid| lease::has_ended(host, pid, own));

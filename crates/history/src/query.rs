@@ -1,4 +1,4 @@
-//! What the history says: runs, findings, objects, differences.
+//! Queries of the history: runs, findings, objects, differences.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
@@ -7,16 +7,16 @@ use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::identity::identity_of;
 
-/// Which part of the history is asked for.
+/// The part of the history that a query covers.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Databases of this name, with this family guid, or the one `NAME on SERVER`; all if `None`.
+    /// Only databases of this name, of this family GUID, or the one called `NAME on SERVER`; all if `None`.
     pub database: Option<String>,
-    /// Nothing before this moment.
+    /// Nothing before this point in time.
     pub since: Option<String>,
 }
 
-/// Whether a database `d` is one that a filter `?1` wants.
+/// SQL that says whether a filter `?1` selects a database `d`.
 pub(crate) const IS_WANTED: &str = "(?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
     OR d.name || ' on ' || d.server = ?1 COLLATE NOCASE)";
 
@@ -48,7 +48,7 @@ pub struct RunRow {
     pub id: i64,
     /// Name of the database; `None` if it could not be opened.
     pub database: Option<String>,
-    /// It and all that were restored from it.
+    /// The family: the database and all that were restored from it.
     pub family: Option<String>,
     /// Its server; empty if it is the same on all servers.
     pub server: Option<String>,
@@ -64,29 +64,29 @@ pub struct RunRow {
     pub started: String,
     /// When it ended.
     pub ended: String,
-    /// The state of the database that was checked.
+    /// The point in time of the checked state.
     pub taken_at: Option<String>,
     /// Exit status.
     pub exit_status: u8,
-    /// Whether all that was asked for was verified.
+    /// Whether everything that was requested was verified.
     pub complete: bool,
-    /// Why it failed.
+    /// Why it failed, if it did.
     pub error: Option<String>,
-    /// Findings.
+    /// The number of findings.
     pub findings: u64,
-    /// Those that were new.
+    /// The number of findings that were new.
     pub findings_new: u64,
-    /// Findings that were gone.
+    /// The number of findings that were gone.
     pub findings_gone: u64,
-    /// What could not be verified.
+    /// The number of things that could not be verified.
     pub not_verified: u64,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes_read: u64,
     /// Pages in use.
     pub pages_in_use: u64,
-    /// Rows that were seen.
+    /// Rows read.
     pub rows: u64,
-    /// Time.
+    /// Elapsed time.
     pub seconds: f64,
     /// Processor time.
     pub cpu_seconds: Option<f64>,
@@ -95,15 +95,15 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// Whether both are of one database.
+    /// Whether both runs are of one database.
     fn is_of_database_of(&self, other: &Self) -> bool {
         let identity =
             |run: &Self| Some(identity_of(run.family.as_deref()?, run.server.as_deref()?, run.database.as_deref()?));
         identity(self) == identity(other)
     }
 
-    /// The verdict on what the run was asked for: `sound`, `corrupt`, `unknown`, or `failed`. For the verdict on the whole
-    /// database, see [`DatabaseState`](crate::state::DatabaseState).
+    /// The verdict on the part that the run was to check: `sound`, `corrupt`, `unknown`, or `failed`. For the verdict
+    /// on the whole database, see [`DatabaseState`](crate::state::DatabaseState).
     pub fn verdict(&self) -> &'static str {
         match self {
             Self { error: Some(_), .. } => "failed",
@@ -121,7 +121,7 @@ pub struct FindingRow {
     pub id: i64,
     /// Name of the database.
     pub database: String,
-    /// It and all that were restored from it.
+    /// The family: the database and all that were restored from it.
     pub family: String,
     /// Its server; empty if it is the same on all servers.
     pub server: String,
@@ -157,15 +157,15 @@ pub struct FindingRow {
     pub first_seen: String,
     /// When it was seen last.
     pub last_seen: String,
-    /// When it was looked for last.
+    /// When a run last looked for it.
     pub last_looked: String,
-    /// How many runs saw it.
+    /// The number of runs that saw it.
     pub seen: u64,
-    /// Who knows of it.
+    /// Who has acknowledged it.
     pub ack_by: Option<String>,
     /// Why it may stay.
     pub ack_text: Option<String>,
-    /// Until when it may.
+    /// Until when it may stay.
     pub ack_until: Option<String>,
 }
 
@@ -184,30 +184,30 @@ pub struct ObjectRow {
     pub object_id: i32,
     /// Id of the index.
     pub index_id: i32,
-    /// When it was counted first, in the time that was asked about.
+    /// When it was first counted within the requested time.
     pub first_at: String,
-    /// Rows and pages then.
+    /// Rows and pages at that time.
     pub first: (u64, u64),
-    /// When what was counted changed last.
+    /// When its counts last changed.
     pub last_at: String,
-    /// Rows and pages then.
+    /// Rows and pages at that time.
     pub last: (u64, u64),
-    /// When its relations were proven last.
+    /// When its relations were last proven.
     pub closed_at: Option<String>,
 }
 
-/// What changed between two runs.
+/// The changes between two runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
     /// The earlier run.
     pub from: RunRow,
     /// The later run.
     pub to: RunRow,
-    /// Findings that came.
+    /// Findings that appeared.
     pub new: Vec<FindingRow>,
-    /// Findings that went.
+    /// Findings that disappeared.
     pub gone: Vec<FindingRow>,
-    /// Findings that stayed.
+    /// The number of findings that stayed.
     pub open: u64,
 }
 
@@ -221,8 +221,8 @@ pub(crate) const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host,
     f.ack_until, d.server
     FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
 
-/// Like [`RUN`], for pages: texts are cut, so that many rows take little memory, and a number out of range becomes the nearest
-/// one in range.
+/// Like [`RUN`], for HTML pages: texts are cut, so that many rows take little memory, and a number out of range becomes
+/// the nearest one in range.
 pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), substr(d.family, 1, 1000), s.kind, substr(r.host, 1, 1000),
     substr(r.paths, 1, 1000), substr(r.command, 1, 100), substr(r.started, 1, 40), substr(r.ended, 1, 40), substr(i.taken_at, 1, 40),
     r.exit_status & 255, r.complete, substr(r.error, 1, 1000), max(r.findings, 0), max(r.findings_new, 0), max(r.findings_gone, 0),
@@ -230,7 +230,7 @@ pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), subs
     min(max(r.cpu_seconds, 0.0), 1e12), max(r.memory_peak, 0), substr(d.server, 1, 1000)
     FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
 
-/// Like [`FINDING`], for pages of one database: without its name and its copies.
+/// Like [`FINDING`], for the HTML pages of one database: without its name and its copies.
 pub(crate) const FINDING_OF_PAGE: &str = "SELECT f.id, '', '', '', '', '', f.life, substr(f.check_id, 1, 100), f.msg & 65535, f.state & 255,
     substr(f.object_name, 1, 1000), min(max(f.object_id, -2147483648), 2147483647), min(max(f.index_id, -2147483648), 2147483647),
     CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END, CASE WHEN f.page BETWEEN 0 AND 4294967295 THEN f.page END,
@@ -301,7 +301,7 @@ impl History {
     /// The databases of a filter, by name.
     ///
     /// # Errors
-    /// If the history cannot be read, or it has no database of this name.
+    /// If the history cannot be read, or has no database of this name.
     pub fn database_names(&self, filter: &Filter) -> Result<Vec<String>> {
         let found = filter.databases(self.connection()).map_err(|error| self.failed(&error))?;
         match &filter.database {
@@ -322,7 +322,7 @@ impl History {
         self.rows(&query, &[text(&filter.database), text(&filter.since)], run)
     }
 
-    /// The findings: the open ones, or all that changed since a moment. Newest first.
+    /// The findings, newest first: the open ones, or all that changed since the filter's point in time.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -368,10 +368,10 @@ impl History {
         })
     }
 
-    /// What changed between two runs of one database; by default its last two.
+    /// The changes between two runs of one database; by default its last two.
     ///
     /// # Errors
-    /// If there are no such runs, or they are of different databases.
+    /// If the runs do not exist, or are of different databases.
     pub fn difference(&self, filter: &Filter, runs: Option<(i64, i64)>) -> Result<Difference> {
         let request = |what: String| HistoryError::Request(format!("{}: {what}", self.path().display()));
         let (from, to) = match runs {
@@ -394,7 +394,7 @@ impl History {
         if !from.is_of_database_of(&to) || from.family.is_none() {
             return Err(request(format!("runs {} and {} are not of one database", from.id, to.id)));
         }
-        // What came and went in between is not a difference.
+        // Findings that came and went in between are not a difference.
         let changed = |life: &str, before: &str| {
             let query = format!(
                 "{FINDING} WHERE d.id = (SELECT database FROM run WHERE id = ?2)

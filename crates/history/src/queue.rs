@@ -1,4 +1,4 @@
-//! Backups that a watcher has found: which are waiting, which are to be checked, and their results. All of it outlives the watcher.
+//! Backups that a watcher has found: those that wait, those ready to be checked, and results. They outlive the watcher.
 
 mod claim;
 mod finding;
@@ -20,41 +20,41 @@ pub use finding::{Found, Kind, is_of_file, of_file, of_set_in};
 pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds, why_unknown};
 pub use results::{Verdict, Watched};
 
-/// A file as it is now.
+/// A file in its present state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// Its path or URL.
     pub path: String,
     /// Its length in bytes.
     pub size: u64,
-    /// Changes when the file is written, even if its time is put back: the time of the last write and, where the system keeps it, that
-    /// of the last change of any kind; or its ETag.
+    /// Changes when the file is written, even if its time is set back: the time of the last write and, where the system
+    /// keeps it, the time of the last change of any kind; or its ETag.
     pub version: String,
 }
 
 impl Seen {
-    /// Whether both are one state of a file. Earlier versions knew only the time of the last write.
+    /// Whether both describe the same state of a file. Earlier versions knew only the time of the last write.
     fn is_same(&self, now: &Self) -> bool {
         let is_version = finding::is_version(&self.version, &now.version, 1);
         (self.path.as_str(), self.size) == (now.path.as_str(), now.size) && is_version
     }
 }
 
-/// A file as found by a look.
+/// A file that a look has found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Looked {
-    /// The file as it is.
+    /// The state of the file.
     pub seen: Seen,
     /// Whether its content is known: it has settled, and its labels were read.
     pub is_known: bool,
-    /// What a few of its places hold, if they were read.
+    /// A fingerprint of a few places of the file, if they were read.
     pub fingerprint: Option<String>,
 }
 
-/// A file that was seen, and since when it has not changed.
+/// A file that was seen, and how long it has been unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileState {
-    /// The file as it is.
+    /// The state of the file.
     pub seen: Seen,
     /// When it was first seen (milliseconds since 1970).
     pub first_seen: i64,
@@ -62,7 +62,7 @@ pub struct FileState {
     pub since: i64,
     /// The content of its labels, if they were read in this state of the file.
     pub labels: Option<String>,
-    /// What a few of its places held, if they were read in this state of the file.
+    /// A fingerprint of a few places of the file, if they were read in this state of it.
     pub fingerprint: Option<String>,
 }
 
@@ -71,19 +71,19 @@ pub struct FileState {
 pub struct Item {
     /// Its number.
     pub id: i64,
-    /// The backup as found; `waits_for` is why it is not ready.
+    /// The backup that was found; `waits_for` says why it is not ready.
     pub found: Found,
     /// When it was first found.
     pub first_seen: String,
     /// `waiting`, `ready`, `running`, `done`, `skipped`.
     pub state: String,
-    /// Why it is waiting, was skipped or could not be checked; or the first thing that is wrong with it.
+    /// Why it waits, was skipped or could not be checked; or the first problem found in it.
     pub reason: String,
     /// How many attempts to check it have failed.
     pub tries: u32,
     /// How many times the process that was checking it was killed.
     pub losses: u32,
-    /// When it may be tried again.
+    /// The earliest time of the next attempt.
     pub not_before: Option<String>,
     /// When its check began.
     pub started: Option<String>,
@@ -91,9 +91,9 @@ pub struct Item {
     pub ended: Option<String>,
     /// Its verdict.
     pub verdict: Option<String>,
-    /// Findings.
+    /// The number of findings.
     pub findings: u64,
-    /// What could not be verified.
+    /// The number of things that could not be verified.
     pub not_verified: u64,
     /// The run that checked it.
     pub run: Option<i64>,
@@ -104,18 +104,18 @@ pub struct Item {
 }
 
 impl Item {
-    /// The identity of its database, or the family if those of one family `are_replicas`.
+    /// The identity of its database; the family, if databases of one family `are_replicas`.
     pub fn database(&self, are_replicas: bool) -> String {
         let Found { family, server, name, .. } = &self.found;
         identity_of(family, if are_replicas { "" } else { server }, name)
     }
 
-    /// Whether its files are as they were when it was put into the queue.
+    /// Whether its files have not changed since it was put into the queue.
     pub fn is_as_found(&self, files: &[Seen]) -> bool {
         finding::versions_of(files.iter().map(Some)) == self.versions
     }
 
-    /// Left out because it was gone.
+    /// Whether it was skipped because its files were gone.
     pub fn is_lost(&self) -> bool {
         self.state == "skipped" && finding::is_lost(&self.reason)
     }
@@ -164,8 +164,8 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
 }
 
 impl History {
-    /// Records which files exist at `now` (milliseconds since 1970), and returns since when each has not changed. A known file
-    /// that is not in `seen` is gone if `is_listed` is true for it: a look would have found it.
+    /// Records which files exist at `now` (milliseconds since 1970), and returns how long each has been unchanged. A
+    /// known file that is not in `seen` is gone if `is_listed` is true for it: the look would have found it.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -177,7 +177,7 @@ impl History {
             for seen in seen {
                 let state = match known.get(&seen.path).cloned() {
                     Some(state) if state.seen == *seen && state.since <= now => state,
-                    // The clock was wrong at that time.
+                    // A state from the future came from a wrong clock.
                     Some(state) if state.seen == *seen => {
                         let again = "UPDATE watched_file SET since = ?2 WHERE path = ?1";
                         transaction.prepare_cached(again)?.execute(params![seen.path, now])?;
@@ -198,7 +198,7 @@ impl History {
                         FileState { seen: seen.clone(), first_seen, since: now, labels: None, fingerprint: None }
                     }
                 };
-                // A file may be named twice.
+                // A file may be listed twice.
                 known.insert(seen.path.clone(), state.clone());
                 states.push(state);
             }
@@ -210,7 +210,7 @@ impl History {
         })
     }
 
-    /// Keeps the content of a file's labels, if the file has not changed.
+    /// Stores the content of a file's labels, unless the file has changed.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -224,8 +224,8 @@ impl History {
         .map(drop)
     }
 
-    /// Keeps what a few places of a file hold, if the file has not changed since. Where they held something else before, the file has
-    /// changed at `now` (milliseconds since 1970) although its size and times have not.
+    /// Stores the fingerprint of a few places of a file, unless the file has changed since. If the fingerprint was
+    /// different before, the file has changed at `now` (milliseconds since 1970) although its size and times have not.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -246,7 +246,7 @@ impl History {
         Ok(())
     }
 
-    /// The backups that are not done: waiting, ready, running.
+    /// The backups that are not done: `waiting`, `ready` or `running`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -262,7 +262,7 @@ impl History {
         self.items("ORDER BY taken_at, id")
     }
 
-    /// Whether a backup is to be checked now.
+    /// Whether a backup is ready to be checked now.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -282,9 +282,9 @@ impl History {
         self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// The databases whose newest full or differential backup is older than `most`; those of one family are one if they `are_replicas`,
-    /// otherwise only with the same name on the same server. Only backups count that exist, are whole, and
-    /// are not known to be corrupt.
+    /// The databases whose newest full or differential backup is older than `most`. Databases of one family count as
+    /// one if they `are_replicas`; otherwise they need the same name and server too. Only backups count that exist, are
+    /// complete, and are not known to be corrupt.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -292,7 +292,7 @@ impl History {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
-            // A policy also leaves out whole backups.
+            // A policy also skips complete backups.
             let mut statement = self.connection().prepare(
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
@@ -324,7 +324,8 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// When the last full check of each database ended, of backups or data files; by identity, or by family if they `are_replicas`.
+    /// When the last full check of each database ended, whether of backups or of data files; by identity, or by family
+    /// if they `are_replicas`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -342,13 +343,13 @@ impl History {
                 let (family, server, name): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
                 Ok((identity_of(&family, if are_replicas { "" } else { &server }, &name), row.get(3)?))
             })?;
-            // The last one of each stays.
+            // The map keeps the last row of each key.
             rows.collect::<rusqlite::Result<_>>()
         };
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Skips backups that are ready, with the reason for each.
+    /// Skips ready backups, with a reason for each.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -366,8 +367,8 @@ impl History {
         })
     }
 
-    /// The backups to report: those whose check has ended or failed since they were last reported; and those that have waited for
-    /// longer than `patience`, or still could not be checked, and were not reported since `reminded`.
+    /// The backups to report: those whose check has ended or failed since they were last reported; and those that have
+    /// waited longer than `patience`, or still could not be checked, and were not reported since `reminded`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -384,7 +385,8 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Records that these were reported. The first time that a backup has waited for too long is an event, if there is a listener.
+    /// Records that these backups were reported. With a listener, the first time that a backup has waited too long is
+    /// an event.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -392,7 +394,7 @@ impl History {
         let now = time::now();
         self.transaction(|transaction| {
             for item in items {
-                // What has changed meanwhile is reported the next time.
+                // A backup that has changed since is reported the next time.
                 let noted = transaction.execute(
                     "UPDATE backup SET reported_at = ?2 WHERE id = ?1 AND state = ?3 AND tries = ?4",
                     params![item.id, now, item.state, item.tries],
@@ -408,7 +410,7 @@ impl History {
     /// Minutes since midnight, in the time zone of this machine.
     ///
     /// # Errors
-    /// If the library does not know.
+    /// If SQLite does not know it.
     pub fn minute_of_day(&self) -> Result<u16> {
         let query = "SELECT CAST(strftime('%H', 'now', 'localtime') AS INTEGER) * 60
              + CAST(strftime('%M', 'now', 'localtime') AS INTEGER)";
@@ -416,7 +418,7 @@ impl History {
     }
 }
 
-/// The database of a backup: its name and its family.
+/// The name and the family of a backup's database.
 pub(crate) fn names(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Option<(String, String)>> {
     let query = "SELECT name, family FROM backup WHERE id = ?1";
     transaction.query_row(query, [id], |row| Ok((row.get(0)?, row.get(1)?))).optional()

@@ -1,4 +1,4 @@
-//! What a run leaves in the history, in one transaction.
+//! Records a run in the history, in one transaction.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -19,35 +19,35 @@ use crate::queue::{self, Claim, Outcome, Watched};
 use crate::scope::Asked;
 use crate::{objects, time};
 
-/// Entries of what a run could not verify that are kept; all are counted.
+/// The most entries of unverified places that are kept per run; all are counted.
 const MOST_NOT_VERIFIED: usize = 1000;
 
-/// A run that came to its end.
+/// A run that was completed.
 pub struct Run<'a> {
-    /// What came of it.
+    /// Its result.
     pub report: &'a Report,
     /// The pages.
     pub source: &'a dyn PageSource,
     /// Their catalog.
     pub database: &'a Database,
-    /// The machine that ran it, and by what it knows the database.
+    /// The machine that ran it, and how it identifies the database.
     pub naming: &'a Naming,
     /// When it began.
     pub started: SystemTime,
     /// Its exit status.
     pub exit_status: u8,
-    /// The window that it was, if it was one.
+    /// The window, if the run was one.
     pub window: Option<InWindow<'a>>,
     /// The watcher's backup that this run completes.
     pub watched: Option<Watched<'a>>,
-    /// Whether what became of findings is recorded as events.
+    /// Whether changes of findings are recorded as events.
     pub has_listener: bool,
 }
 
-/// A run that failed.
+/// A run that ended with an error.
 #[derive(Debug)]
 pub struct FailedRun<'a> {
-    /// What it was to look at.
+    /// The files that it was to check.
     pub paths: &'a [PathBuf],
     /// The machine that ran it.
     pub host: &'a str,
@@ -55,7 +55,7 @@ pub struct FailedRun<'a> {
     pub started: SystemTime,
     /// Its exit status.
     pub exit_status: u8,
-    /// Why.
+    /// The error.
     pub error: &'a str,
     /// The watcher's backup that could not be checked.
     pub watched: Option<&'a Claim>,
@@ -63,18 +63,18 @@ pub struct FailedRun<'a> {
     pub has_listener: bool,
 }
 
-/// What a run changed.
+/// The changes that a run made to the findings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recorded {
     /// Its number.
     pub run: i64,
-    /// Findings that were not there before.
+    /// Findings that did not exist before.
     pub new: u64,
-    /// Findings that were there before and are there.
+    /// Findings that existed before and still do.
     pub confirmed: u64,
-    /// Findings that were looked at again and are not there any more.
+    /// Findings that were looked for again and no longer exist.
     pub gone: u64,
-    /// Findings that could not be looked at again.
+    /// Findings that could not be looked for again.
     pub not_looked_at: u64,
 }
 
@@ -86,7 +86,7 @@ impl History {
     pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
         let now = SystemTime::now();
         let ended = time::text(now);
-        // Pages of data files may change right after they are read: what is known of them is as old as the run.
+        // Pages of data files may change right after they are read: what the run knows is as old as its start.
         let started = time::text(run.started);
         let identity = Identity::of(&run.report.database, run.source, run.database, (run.naming, &started));
         let done = self.transaction(|transaction| {
@@ -100,7 +100,7 @@ impl History {
             if let Some(Watched { claim, .. }) = run.watched
                 && !queue::holds(transaction, claim)?
             {
-                // The process that has taken the backup over records its run.
+                // Another process has taken over the backup and records its run.
                 return Ok(Err(queue::ANOTHER.to_owned()));
             }
             let recorded = write(transaction, run, &identity, ids, &ended)?;
@@ -109,7 +109,7 @@ impl History {
                     let outcome = Outcome::of(run.report, doubt);
                     queue::finish(transaction, claim, Some(recorded.run), &outcome, (run.has_listener, &ended))?;
                 }
-                // What is allowed to be unverified, or is left to the next window, is no failure.
+                // Unverified places that are allowed, or that the next window will read, are not a failure.
                 None if run.has_listener && run.exit_status != 0 => {
                     if let Some(why) = queue::why_unknown(run.report) {
                         outbox::failed(transaction, about(&identity), &why, &ended)?;
@@ -130,7 +130,7 @@ impl History {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
         let paths = paths.join(", ");
-        // In the form of runs that succeeded, so that the database that could not be checked is recognized.
+        // In the form that successful runs use, so that the database that could not be checked is recognized.
         let whole_paths: Vec<String> = run.paths.iter().map(|path| whole(path)).collect();
         let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {
@@ -138,11 +138,11 @@ impl History {
                 Some(claim) => queue::fail(transaction, claim, None, run.error)?,
                 None => Some(1),
             };
-            // The process that has taken it records it.
+            // The process that has taken over the backup records the failure.
             if tries.is_none() {
                 return Ok(0);
             }
-            // Once per backup.
+            // Only the first failure of a backup is an event.
             if run.has_listener && tries == Some(1) {
                 let of = match run.watched {
                     Some(claim) => queue::names(transaction, claim.id)?,
@@ -176,7 +176,7 @@ fn about(identity: &Identity) -> About<'_> {
     About { database: &identity.name, family: &identity.family, paths: &identity.paths }
 }
 
-/// The name and family of the database that these paths led to in the last run that could open it.
+/// The name and family of the database in these paths, from the last run that could open it.
 fn names(transaction: &Transaction<'_>, host: &str, paths: &str) -> rusqlite::Result<Option<(String, String)>> {
     let query = "SELECT d.name, d.family FROM run r JOIN database d ON d.id = r.database
          WHERE r.host = ?1 AND r.paths = ?2 ORDER BY r.id DESC LIMIT 1";
@@ -272,7 +272,7 @@ fn write_not_verified(transaction: &Transaction<'_>, report: &Report, run: i64) 
     Ok(())
 }
 
-/// A count as SQLite keeps it.
+/// A count in the type that SQLite stores.
 pub(crate) fn stored(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,11 +1,11 @@
-//! The form of a history and how older forms become it.
+//! The form of a history, and the migrations from older forms.
 
 use rusqlite::Connection;
 
 /// Marks the file as a history: "mdfH".
 pub(crate) const APPLICATION_ID: u32 = 0x6D64_6648;
 
-/// What makes each version of the one before, from nothing on. A version that was ever released never changes.
+/// The steps from each version to the next, the first one from an empty file. A released version never changes.
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/v1.sql"),
     include_str!("schema/v2.sql"),
@@ -17,7 +17,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 /// The version that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// Brings a database from the form `from` to that of `migrations`, within the transaction that is open.
+/// Migrates a database from the form `from` to the last of `migrations`, within the open transaction.
 pub(crate) fn migrate(connection: &Connection, from: i64, migrations: &[&str]) -> rusqlite::Result<()> {
     let done = usize::try_from(from).unwrap_or_default();
     for step in migrations.iter().skip(done) {
@@ -26,7 +26,7 @@ pub(crate) fn migrate(connection: &Connection, from: i64, migrations: &[&str]) -
     connection.pragma_update(None, "user_version", migrations.len() as i64)
 }
 
-/// The tables, indexes and views, as name and definition, in the order of their names.
+/// The tables, indexes and views: name and definition, ordered by name.
 pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement = connection.prepare(
         "SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
@@ -35,7 +35,7 @@ pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(Stri
     rows.collect()
 }
 
-/// The definitions that a history of the first `version` migrations has.
+/// The definitions of a history after the first `version` migrations.
 pub(crate) fn expected(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
     let connection = Connection::open_in_memory()?;
     let known = usize::try_from(version).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What a run was asked for, and whether it looked again at what another run had found.
+//! The request of a run, and whether the run looked again for what another run had found.
 
 use check::registry::{Check, Phase};
 use check::{Options, Scope};
 use serde::{Deserialize, Serialize};
 
-/// What a run was asked for, as the history keeps it.
+/// The request of a run, as the history stores it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Asked {
@@ -20,7 +20,7 @@ pub(crate) struct Asked {
     pub(crate) extended_logical_checks: bool,
     pub(crate) constraints: bool,
     pub(crate) all_constraints: bool,
-    /// Pages were compared with the log.
+    /// Whether pages were compared with the log.
     pub(crate) log: bool,
 }
 
@@ -45,7 +45,7 @@ impl Asked {
         }
     }
 
-    /// As text; what cannot be read again covers nothing.
+    /// As JSON; a text that cannot be parsed later covers nothing.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -54,7 +54,7 @@ impl Asked {
         serde_json::from_str(json).ok()
     }
 
-    /// Whether the whole database was to be looked at.
+    /// Whether the whole database was to be checked.
     pub(crate) fn is_whole(&self) -> bool {
         self.command == Scope::Database.command()
     }
@@ -64,7 +64,7 @@ impl Asked {
         !self.physical_only
     }
 
-    /// Whether this run asked the question to which a finding of a run `then` was the answer.
+    /// Whether this run repeated the check that a finding of the run `then` came from.
     pub(crate) fn asks_again(&self, then: &Self, check: &Check, object_id: Option<i32>, index_id: Option<i32>) -> bool {
         let is_in_scope = match self.command.as_str() {
             "CHECKDB" => true,

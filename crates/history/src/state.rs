@@ -1,4 +1,4 @@
-//! The state of a database in one word, and why it is not better. All outputs take the word from here.
+//! The state of a database in one word, and the reason if it is not sound. All outputs use this word.
 
 use check::registry::limits::WINDOW_OPEN;
 use rusqlite::Row;
@@ -10,7 +10,7 @@ pub struct SourceRow {
     pub kind: String,
     /// The machine or server.
     pub host: String,
-    /// Where it is.
+    /// Its path or URL, without secrets.
     pub location: String,
 }
 
@@ -20,20 +20,20 @@ pub struct DatabaseState {
     /// `corrupt`: there are open findings, or findings in the newest run of a copy. `sound`: for every copy, the newest run that
     /// covered the whole database in full depth was complete, and nothing later contradicts it. Otherwise `unknown`.
     pub word: &'static str,
-    /// Why it is unknown.
+    /// Why the word is `unknown`.
     pub why: Option<String>,
-    /// The copy that this is about, if there are several.
+    /// The copy that the word and the reason refer to, if there are several.
     pub copy: Option<SourceRow>,
 }
 
 /// The first columns that [`read`] reads, from `worst AS c`.
 pub(crate) const COLUMNS: &str = "c.rank, c.copies, substr(n.command, 1, 40), instr(n.options, '\"physical_only\":true') > 0,
     instr(n.options, '\"no_index\":true') > 0, substr(e.error, 1, 400), s.kind, substr(s.host, 1, 400), substr(s.location, 1, 400)";
-/// The tables that they come from.
+/// The joins that provide [`COLUMNS`].
 pub(crate) const JOINS: &str =
     "LEFT JOIN worst c ON c.database = d.id AND c.place = 1 LEFT JOIN source s ON s.id = c.source
     LEFT JOIN run n ON n.id = c.run LEFT JOIN run e ON e.id = c.failure";
-/// The rank of `c`: 0 is corrupt, 1 unknown, 2 sound.
+/// The class of `c` by its rank: 0 is corrupt, 1 unknown, 2 sound.
 pub(crate) const CLASS: &str = "CASE c.rank WHEN 0 THEN 0 WHEN 9 THEN 2 ELSE 1 END";
 
 /// Whether one of the files of a run is the one named in `failed`.
@@ -41,20 +41,22 @@ fn has_file(run: &str, failed: &str) -> String {
     format!("instr(', ' || {run} || ', ', ', ' || {failed} || ', ') > 0")
 }
 
-/// Whether the files of a run are those of `failed`, or in that folder.
+/// Whether the files of a run are those of `failed`, or are in that folder.
 pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
     let has_file = has_file(run, failed);
     format!("({has_file} OR substr({run}, 1, length({failed}) + 1) IN ({failed} || '/', {failed} || '\\'))")
 }
 
-/// The parts of a query (after WITH) that end with `worst`: the copies of each database, ordered so that place 1 is the worst.
+/// The common table expressions (after WITH), ending with `worst`: the copies of each database, ordered so that place 1
+/// is the worst.
 ///
-/// A window that has not read all of an image yet neither proves nor disproves anything, unless something could not be read. A failed run
-/// belongs to the copy whose newest run has the same machine and files, until that copy is checked whole again.
+/// A window that has not read all of an image yet neither proves nor disproves anything, unless something could not be
+/// read. A failed run belongs to the copy whose newest run has the same machine and files, until a later full check of
+/// that copy.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
-    // The limit that a window reports for the ranges that are left.
+    // The limit that a window reports for the ranges it has not read yet.
     let open = WINDOW_OPEN.id;
     let is_full = "r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
         AND instr(r.options, '\"no_index\":true') = 0";
@@ -147,7 +149,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     Ok(DatabaseState { word, why, copy })
 }
 
-/// What a copy that was never checked in full was checked for.
+/// How much of a copy was checked, if it was never checked in full.
 fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
     match command {
         "CHECKTABLE" => "the last run was of tables only, and the whole was never checked".to_owned(),
@@ -214,7 +216,7 @@ mod tests {
             .unwrap();
     }
 
-    /// The word and its reason; the row of the estate, the row of the database and the counts must agree.
+    /// The state's word and reason. The estate row, the database row and the counts must agree.
     fn state(folder: &Path) -> (&'static str, String, Option<String>) {
         let history = History::open(&folder.join("h.db")).unwrap();
         let mut rows = Vec::new();
@@ -322,7 +324,7 @@ mod tests {
                 "{paths}"
             );
             assert_eq!(failed(), 5, "{paths}");
-            // Neither a part nor a window that goes on looks at the whole.
+            // Neither a partial check nor an unfinished window covers the whole database.
             run(&connection, 1, ("CHECKTABLE", FULL), true, 0);
             assert_eq!(state(folder.path()).0, "unknown", "{paths}");
             run(&connection, 1, ("CHECKDB", FULL), true, 0);

@@ -1,4 +1,4 @@
-//! Times as the history has them: UTC, `2026-11-21T22:00:00Z`. As text they sort as they follow each other.
+//! Times as the history stores them: UTC, `2026-11-21T22:00:00Z`. Sorted as text, they are in order of time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ pub fn now() -> String {
     text(SystemTime::now())
 }
 
-/// A moment as text.
+/// A point in time as text.
 pub fn text(moment: SystemTime) -> String {
     let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |passed| i64::try_from(passed.as_secs()).unwrap_or(0));
     text_of_seconds(seconds)
@@ -22,7 +22,7 @@ pub fn text_of_seconds(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// Seconds since 1970 of a date, `2026-11-21`, with or without a time of day; `None` if it is none.
+/// Seconds since 1970 of a date, `2026-11-21`, with or without a time of day; `None` if the text is not a date.
 pub fn seconds(text: &str) -> Option<i64> {
     let text = text.trim().trim_end_matches('Z');
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00:00"));
@@ -37,14 +37,14 @@ pub fn seconds(text: &str) -> Option<i64> {
         return None;
     }
     let days = days_of(year, month, day);
-    // The 31st of a month of 30 days is another day.
+    // Rejects a 31st in a month of 30 days, which would become another day.
     (date_of(days) == (year, month, day)).then_some(days * DAY_SECONDS + hour * 3600 + minute * 60 + second)
 }
 
 /// A span such as `14d`, `36h`, `90min`, `2w`.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not a span.
 pub fn span(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -62,10 +62,10 @@ pub fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A moment in the past: a date (UTC), or how long ago.
+/// A point in time in the past: a date (UTC), or how long ago.
 ///
 /// # Errors
-/// If it is neither.
+/// If the text is neither.
 pub fn moment(text: &str) -> Result<String, String> {
     if let Some(seconds) = seconds(text) {
         return Ok(text_of_seconds(seconds));
@@ -76,7 +76,7 @@ pub fn moment(text: &str) -> Result<String, String> {
 
 /// Year, month and day of a number of days since 1970-01-01.
 fn date_of(days: i64) -> (i64, i64, i64) {
-    // Years begin in March, so that the leap day is their last.
+    // Years begin in March, so that the leap day is their last day.
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

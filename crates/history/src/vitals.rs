@@ -9,7 +9,7 @@ use crate::{state, time};
 pub struct Vital {
     /// Its name.
     pub name: String,
-    /// It and all that were restored from it.
+    /// The family: the database and all that were restored from it.
     pub family: String,
     /// Its server; empty if it is the same on all servers.
     pub server: String,
@@ -21,9 +21,9 @@ pub struct Vital {
     pub confirmed: u64,
     /// Open findings that are acknowledged.
     pub acknowledged: u64,
-    /// When a check last found nothing and verified everything that it covers, pages at least (seconds since 1970).
+    /// When a check that read at least all pages last found nothing and verified everything (seconds since 1970).
     pub verified_physical: Option<i64>,
-    /// The same for a check in full depth.
+    /// The same, for checks in full depth.
     pub verified_full: Option<i64>,
     /// Share of the pages in use that were ever read.
     pub coverage: Option<f64>,
@@ -40,11 +40,11 @@ pub struct Vital {
 pub struct Vitals {
     /// The databases, by name.
     pub databases: Vec<Vital>,
-    /// Backups that are not whole yet.
+    /// Backups that are not complete yet.
     pub waiting: u64,
-    /// Backups that are to be checked.
+    /// Backups that are ready to be checked.
     pub ready: u64,
-    /// Events that were not passed on yet.
+    /// Events that are not delivered yet.
     pub events: u64,
     /// When the last run ended (seconds since 1970), and its exit status.
     pub last_run: Option<(i64, u8)>,

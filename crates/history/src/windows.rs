@@ -1,5 +1,5 @@
-//! Windows of time: a check that takes longer than a night goes on in the next one. What was swept, what can be used again, the
-//! speed, and the age of reads and proofs.
+//! Windows of time: a check that takes longer than a night continues in the next one. The ranges that were swept, those
+//! whose result can be used again, the speed, and the age of reads and proofs.
 
 pub mod pace;
 pub mod promise;
@@ -24,22 +24,22 @@ use crate::time;
 use pace::{Swept, WINDOWS};
 use promise::Range;
 
-/// Open findings that are given a second look first.
+/// The most open findings that are given a second look first.
 const MOST_DOUBTED: u32 = 100_000;
-/// The time between two windows until it is known.
+/// The time between two windows as long as it is unknown.
 const A_DAY: Duration = Duration::from_secs(86_400);
 /// The least and the most seconds between windows.
 const RHYTHM_SECONDS: [i64; 2] = [43_200, 31 * 86_400];
 
-/// What a window is about.
+/// The input of a window.
 pub struct Opening<'a> {
     /// The pages.
     pub source: &'a dyn PageSource,
     /// Their catalog.
     pub database: &'a Database,
-    /// The machine, and by what it knows the database.
+    /// The machine, and how it identifies the database.
     pub naming: &'a Naming,
-    /// When the window began.
+    /// When the window begins.
     pub started: SystemTime,
     /// How long it may take.
     pub allowed: Duration,
@@ -58,57 +58,57 @@ pub struct Window {
 }
 
 impl Window {
-    /// The moment whose state the image is.
+    /// The point in time of the image.
     pub fn taken_at(&self) -> &str {
         &self.taken_at
     }
 
-    /// The right to work on its database.
+    /// The lease on its database.
     pub fn lease(&self) -> &Lease {
         &self.lease
     }
 }
 
-/// A part of an image that is not closed yet.
+/// The stored part of a range, of an image that is not closed yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartRow {
     /// Whether every page could be read.
     pub is_read: bool,
-    /// What its pages with findings held, as a fingerprint; `None` if it has no findings.
+    /// A fingerprint of its pages with findings; `None` if it has no findings.
     pub held: Option<String>,
     /// When the window that swept it began.
     pub started: String,
 }
 
-/// What is known of a database, before a window or after it.
+/// The known state of a database, before or after a window.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Known {
     /// Its ranges, by file and page.
     pub ranges: Vec<Range>,
-    /// Where each of these begins: file and page, and how many pages it has.
+    /// File, first page and number of pages of each of these ranges.
     pub places: Vec<(u16, u32, u32)>,
-    /// What the last windows swept, the newest first.
+    /// The bytes and seconds of the last windows, the newest first.
     pub windows: Vec<Swept>,
-    /// From the start of a window to the start of the next one.
+    /// The time from the start of a window to the start of the next one.
     pub every: Duration,
-    /// Since when it is known, in seconds since 1970.
+    /// Since when the database is known, in seconds since 1970.
     pub known_since: i64,
-    /// The moment of the last image that was closed, in seconds since 1970.
+    /// The point in time of the last image that was closed, in seconds since 1970.
     pub closed: Option<i64>,
-    /// Tables of that image, their indexes, and the relations that are proven.
+    /// The relations of that image, and how many of them are proven.
     pub relations: Relations,
 }
 
-/// What was proven of the relations of a database.
+/// How many relations of a database are proven.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Relations {
-    /// Heaps and indexes in themselves.
+    /// Heaps and indexes by themselves.
     pub units: u64,
-    /// Those that were found sound.
+    /// Those that are proven to be sound.
     pub units_sound: u64,
     /// Indexes with their tables.
     pub pairs: u64,
-    /// Those that were found sound.
+    /// Those that are proven to be sound.
     pub pairs_sound: u64,
 }
 
@@ -121,9 +121,9 @@ pub struct Done<'a> {
     pub is_read: bool,
     /// Whether anything was found on its pages.
     pub has_findings: bool,
-    /// The plan and the task whose part it is, if that can be used again.
+    /// The plan and the task of its part, if the part can be used again.
     pub part: Option<(&'a str, u32)>,
-    /// What its pages with findings held.
+    /// A fingerprint of its pages with findings.
     pub held: Option<&'a str>,
     /// Bytes and seconds.
     pub swept: Swept,
@@ -133,7 +133,8 @@ impl History {
     /// Opens a window.
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] if another process is using this database; if the history cannot be written.
+    /// [`HistoryError::Leased`] if another process is using this database; another error if the history cannot be
+    /// written.
     pub fn open_window(&mut self, opening: &Opening<'_>) -> Result<Window> {
         let now = SystemTime::now();
         let (now_text, started) = (time::text(now), time::text(opening.started));
@@ -156,7 +157,7 @@ impl History {
         opened.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
-    /// Divides what is known of a database into ranges that cover all of its pages, and returns it.
+    /// Divides the known state of a database into ranges that cover all of its pages, and returns it.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -194,7 +195,7 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])).map(drop)
     }
 
-    /// Forgets the parts of all plans but these: the others are gone.
+    /// Forgets the parts of all other plans: those plans are gone.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -209,11 +210,12 @@ impl History {
         })
     }
 
-    /// Records that a range was swept, in one transaction. A range with findings gets its date together with them, from
+    /// Records in one transaction that a range was swept. A range with findings gets its date together with them, from
     /// [`History::record`]: if the run is killed before, no date hides them.
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] if another process has taken the lease meanwhile; if the history cannot be written.
+    /// [`HistoryError::Leased`] if another process has taken the lease meanwhile; another error if the history cannot
+    /// be written.
     pub fn range_done(&mut self, window: &Window, done: &Done<'_>) -> Result<()> {
         let now = time::text(SystemTime::now());
         let Window { id, ids, depth, taken_at, lease } = window;
@@ -242,7 +244,7 @@ impl History {
         }
     }
 
-    /// Ends a window: others may work on its database.
+    /// Ends a window: other processes may then work on its database.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -254,7 +256,7 @@ impl History {
         self.release(&window.lease)
     }
 
-    /// What is known of a database now, in the ranges that a run of it had, if it had any.
+    /// The known state of a database now, in the ranges of a run, if it had any.
     ///
     /// # Errors
     /// If the history cannot be read or written.
@@ -267,7 +269,7 @@ impl History {
         })
     }
 
-    /// What the last windows over a copy of a database swept, the newest first. This changes nothing.
+    /// What the last windows over a copy of a database swept, the newest first. Changes nothing.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -282,7 +284,7 @@ impl History {
 }
 
 impl Opening<'_> {
-    /// What would be raised about the database.
+    /// The alarm about the database, with this text.
     pub fn raised(&self, text: String) -> Raised {
         let Identity { family, server, name, .. } = identity(self, "");
         Raised { family, server, name, text }
@@ -294,7 +296,7 @@ fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     Identity::of(&summary, opening.source, opening.database, (opening.naming, now))
 }
 
-/// What is known now. A date in the future came from a clock that was wrong, and does not count.
+/// The state known now. A date in the future came from a wrong clock and does not count.
 fn known(
     transaction: &Transaction<'_>,
     ids: Ids,
@@ -306,7 +308,7 @@ fn known(
         transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
     let rows = promised(transaction, (ids.database, depth), tiles, now)?;
     let doubted = doubted(transaction, ids)?;
-    // Files are taken to be of the moment in which they are looked at: each window moves it.
+    // Data files have the time at which they were read, and each window moves it.
     let closed: Option<String> = transaction.query_row(
         "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END)
          FROM image i JOIN source s ON s.id = i.source WHERE s.database = ?1 AND i.closed_at <= ?2",
@@ -347,7 +349,7 @@ fn known(
     })
 }
 
-/// The pages of a copy on which a finding is new: once it is confirmed, its range is read in its normal turn.
+/// The pages of a copy with a new finding. Once it is confirmed, its range is read in its normal turn.
 fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16, u32)>> {
     let mut statement = connection.prepare(
         "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life = 'new' AND file IS NOT NULL AND page IS NOT NULL
@@ -357,7 +359,7 @@ fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16,
     rows.collect()
 }
 
-/// What the last windows over a copy have swept, the newest first, and how they follow each other.
+/// What the last windows over a copy swept, the newest first, and the time between them.
 fn windows(connection: &Connection, source: i64) -> rusqlite::Result<(Vec<Swept>, Duration)> {
     let mut statement = connection.prepare(
         "SELECT w.bytes, w.seconds, w.started FROM window w JOIN image i ON i.id = w.image

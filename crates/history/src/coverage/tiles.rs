@@ -1,8 +1,8 @@
-//! The ranges of a database and the age of each, in either depth.
+//! The ranges of a database, and the age of each in both depths.
 //!
-//! Checks cut a database differently: in ranges of 1 GB, of `--range`, by tasks. What was read keeps its date all the same: where
-//! the dates within a range of the newest cut differ, the range is kept in pieces. Both depths have the same pieces, so that the
-//! newer date of the two is known for each page.
+//! Checks divide a database differently: into ranges of 1 GB, by `--range`, or by tasks. Reads still keep their dates:
+//! where dates differ within a range of the newest division, the range is stored in pieces. Both depths have the same
+//! pieces, so that the newer of the two dates is known for each page.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use crate::record::stored;
 
-/// How deeply pages were looked at.
+/// The name of the depth of a check.
 pub(crate) fn depth_of(is_full: bool) -> &'static str {
     if is_full { FULL } else { PHYSICAL }
 }
@@ -20,7 +20,7 @@ const FULL: &str = "full";
 const PHYSICAL: &str = "physical";
 const DEPTHS: [&str; 2] = [FULL, PHYSICAL];
 
-/// What is known of a piece.
+/// A piece and its dates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Row {
     pub(crate) file: u16,
@@ -38,14 +38,14 @@ impl Row {
         u64::from(self.first) + u64::from(self.pages)
     }
 
-    /// Whether a cut between them would tell nothing apart.
+    /// Whether both have the same dates, so that no cut between them is needed.
     fn is_like(&self, other: &Self) -> bool {
         (&self.read_at, self.image, &self.evidence) == (&other.read_at, other.image, &other.evidence)
             && (self.read_at.is_some() || self.known_since == other.known_since)
     }
 }
 
-/// What is known in one depth, in the order of the pages.
+/// The rows of one depth, in page order.
 pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> rusqlite::Result<Vec<Row>> {
     let mut statement = connection.prepare(
         "SELECT file, first, pages, pages_in_use, read_at, known_since, image, evidence FROM coverage
@@ -66,8 +66,8 @@ pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> r
     rows.collect()
 }
 
-/// What a promise of one depth rests on, by `tiles`, or by the pieces if there are none. Pages that were read in full were read as
-/// pages, too.
+/// The dates on which a promise of one depth rests, for each of `tiles`, or for the pieces if there are none. Pages
+/// that were read in full depth count for the physical depth too.
 pub(crate) fn promised(
     connection: &Connection,
     (database, depth): (i64, &str),
@@ -82,7 +82,7 @@ pub(crate) fn promised(
         } else if !full.is_empty() {
             for row in &mut known {
                 let other = cut(&full, row.clone(), now);
-                // Without one it is known as long as the database is.
+                // Without a date of its own, a row is known as long as the database is.
                 let known_since =
                     row.known_since.clone().zip(other.known_since.clone()).map(|(own, other)| own.min(other));
                 if other.read_at > row.read_at {
@@ -98,8 +98,8 @@ pub(crate) fn promised(
     })
 }
 
-/// Cuts what is known into pieces of `tiles`, which hold all pages of an image of the moment `taken_at`. What is known of pages
-/// beyond them stays only if it is newer.
+/// Divides the known rows into pieces of `tiles`, which cover all pages of an image of the time `taken_at`. Rows of
+/// pages beyond them stay only if they are newer.
 pub(crate) fn retile(
     transaction: &Transaction<'_>,
     (database, depth): (i64, &str),
@@ -112,7 +112,7 @@ pub(crate) fn retile(
     tiles.extend(beyond(&tiles, &known, (taken_at, now)));
     let pieces: Vec<Row> = tiles.iter().flat_map(|tile| pieces(tile, &known)).collect();
     for (of, known) in DEPTHS.into_iter().zip(&known) {
-        // A depth in which nothing was ever read promises nothing.
+        // A depth in which no page was ever read has no promise to keep.
         if known.is_empty() && of != depth {
             continue;
         }
@@ -136,8 +136,8 @@ fn replace(transaction: &Transaction<'_>, (database, depth): (i64, &str), rows: 
     Ok(())
 }
 
-/// Sets the date of a range that [`retile`] was given. A date older than the known one changes nothing. A date after `now` came from
-/// a clock that was wrong.
+/// Sets the date of a range that was passed to [`retile`]. An older date than the known one changes nothing. A date
+/// after `now` came from a wrong clock.
 pub(crate) fn mark(
     transaction: &Transaction<'_>,
     (database, depth): (i64, &str),
@@ -154,21 +154,21 @@ pub(crate) fn mark(
     set.execute(params![database, range.file_id, range.first, stored(end), depth, read_at, image, now]).map(drop)
 }
 
-/// A range of which nothing is known.
+/// A range without dates.
 fn unknown(tile: &RangeRead) -> Row {
     let RangeRead { file_id: file, first, pages, in_use, .. } = *tile;
     let evidence = "read".to_owned();
     Row { file, first, pages, in_use, read_at: None, known_since: None, image: None, evidence }
 }
 
-/// The pages beyond the ends of all files that were read in a newer image: this image is an old one.
+/// The pages beyond the file ends that a newer image had: the present image is an old one.
 fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -> Vec<Row> {
     let mut ends: BTreeMap<u16, u64> = BTreeMap::new();
     for tile in tiles {
         let end = ends.entry(tile.file).or_default();
         *end = tile.end().max(*end);
     }
-    // Whether they were read or not: since when they are known counts, too.
+    // Includes pages that were never read: their `known_since` counts too.
     let is_newer = |row: &&Row| {
         [&row.read_at, &row.known_since].into_iter().flatten().any(|at| at.as_str() > taken_at && at.as_str() <= now)
     };
@@ -194,8 +194,9 @@ fn over<'r>(rows: &'r [Row], range: &Row) -> impl Iterator<Item = &'r Row> + use
     rows.iter().skip(from).take_while(move |row| row.file == file && u64::from(row.first) < end)
 }
 
-/// A range in pieces, at whose bounds what is known differs in either depth. Which pages of the range are in use is not known: each
-/// piece has a share of them, and at least one. If there are fewer of them than pieces, it stays whole.
+/// Divides a range into pieces where the known dates of either depth differ. It is unknown which pages of the range are
+/// in use: each piece gets a share of them, at least one. If there are fewer pages in use than pieces, the range stays
+/// whole.
 fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     let mut bounds = vec![tile.first];
     for rows in known {
@@ -228,10 +229,10 @@ fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     bounds.iter().zip(ends).map(piece).collect()
 }
 
-/// What is known of a range, by the pieces that it overlaps: it is as old as the oldest of them. Pages by which a file has grown
-/// are as old as those before them.
+/// The dates of a range, from the rows that it overlaps: those of the oldest row. Pages by which a file has grown are
+/// as old as those before them.
 fn cut(known: &[Row], range: Row, now: &str) -> Row {
-    // One that was never read is older than all others.
+    // A row that was never read is older than all others.
     let oldest = over(known, &range).min_by(|one, other| one.read_at.cmp(&other.read_at));
     let known_since = over(known, &range).filter_map(|row| row.known_since.clone()).min();
     let Some(oldest) = oldest.filter(|_| !has_gap(known, &range)) else {
@@ -242,7 +243,7 @@ fn cut(known: &[Row], range: Row, now: &str) -> Row {
     Row { read_at, known_since, image, evidence, ..range }
 }
 
-/// Whether nothing is known of pages of a range that come before some that are known.
+/// Whether known pages of a range come after unknown ones.
 fn has_gap(known: &[Row], range: &Row) -> bool {
     let mut end = u64::from(range.first);
     over(known, range).any(|row| {

@@ -15,13 +15,13 @@ use crate::schema;
 const MOST_COPIES: u32 = 100;
 
 impl History {
-    /// Brings an older form to the newest, after a copy, which stays if that succeeds.
+    /// Migrates an older form to the newest, after making a copy; the copy stays if the migration succeeds.
     pub(super) fn migrate(&mut self, from: i64, migrations: &[&str]) -> Result<()> {
         let copy = free_name(&self.path, from)?;
         let migrated = self.copy_to(&copy).and_then(|()| {
             self.transaction(|transaction| {
                 let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-                // Another process may have been faster, and has made a copy.
+                // Another process may have migrated it first, and made a copy.
                 let is_mine = version == from;
                 if is_mine { schema::migrate(transaction, from, migrations) } else { Ok(()) }.map(|()| is_mine)
             })
@@ -60,8 +60,8 @@ impl History {
     }
 }
 
-/// An empty file for the copy of a form, beside the history. What has the name already is of another history that was here, or of a
-/// process that was killed.
+/// An empty file beside the history, for the copy of a form. An existing file of that name belongs to an earlier
+/// history, or to a process that was killed.
 fn free_name(history: &Path, form: i64) -> Result<PathBuf> {
     for number in 1..=MOST_COPIES {
         let suffix = if number == 1 { format!(".bak-v{form}") } else { format!(".bak-v{form}-{number}") };

@@ -1,8 +1,8 @@
 //! The files to which this process has connections.
 //!
-//! The system drops all locks of a process on a file as soon as the process closes any descriptor of it (`fcntl`, POSIX). The
-//! library keeps its own descriptors open until no lock needs them; no other code may open and close the file meanwhile. (SQLite,
-//! "How To Corrupt An SQLite Database File", 2.2.)
+//! The system drops all locks of a process on a file as soon as the process closes any descriptor of it (`fcntl`,
+//! POSIX). SQLite keeps its own descriptors open until no lock needs them; other code must not open and close the file
+//! meanwhile. (SQLite, "How To Corrupt An SQLite Database File", 2.2.)
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,17 +16,17 @@ fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u64>> {
     CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connection, from before it is made until it is closed.
+/// Counts a connection, from before it is opened until it is closed.
 #[derive(Debug)]
 pub(super) struct Own {
     file: PathBuf,
 }
 
 impl Own {
-    /// Counts a connection to the file at `path`. If there is none yet, `look` may read the file by itself.
+    /// Counts a connection to the file at `path`. If there is none yet, `look` may open and read the file itself.
     ///
     /// # Errors
-    /// Those of `look`.
+    /// Errors of `look`.
     pub(super) fn new<E>(path: &Path, look: impl FnOnce() -> Result<(), E>) -> Result<Self, E> {
         let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut all = all();

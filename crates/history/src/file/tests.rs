@@ -11,7 +11,7 @@ fn made(folder: &tempfile::TempDir) -> PathBuf {
     path
 }
 
-/// Opens for both purposes; both must fail alike, and the file must be as it was.
+/// Opens for both purposes; both must fail with the same error and leave the file unchanged.
 fn refused(path: &Path) -> HistoryError {
     let before = fs::read(path).unwrap();
     let asked = History::open(path).map(drop).unwrap_err();
@@ -87,7 +87,7 @@ fn bytes_that_were_changed_do_no_harm() {
             bytes[at] = (state >> 12) as u8;
         }
         fs::write(&path, &bytes).unwrap();
-        // Refused, or what was changed is not used; never a panic.
+        // The file is refused, or its changed part is not used; never a panic.
         if let Ok(history) = History::open(&path) {
             let _ = history.runs(&crate::query::Filter::default());
             let _ = history.findings(&crate::query::Filter::default(), true);
@@ -118,7 +118,7 @@ fn tables_views_and_triggers_of_others_are_refused() {
     }
 }
 
-/// A migration as a later version may have it.
+/// A migration of some later version.
 const LATER: &[&str] = &[
     include_str!("../schema/v1.sql"),
     include_str!("../schema/v2.sql"),
@@ -155,12 +155,12 @@ fn a_migration_that_fails_changes_nothing() {
         LATER[4],
         "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)",
     ];
-    // Its own definitions cannot be made either.
+    // A broken migration cannot create its own definitions either.
     assert!(History::open_for(&path, Purpose::Record, broken).is_err());
     assert_eq!(History::open(&path).unwrap().version().unwrap(), schema::VERSION);
 }
 
-/// The first version that was released, with a row in every table. This file stays as it is for ever.
+/// The first version that was released, with a row in every table. This file never changes.
 #[test]
 fn a_history_of_version_1_is_read_for_ever() {
     let folder = folder();
@@ -257,7 +257,7 @@ fn two_processes_do_not_work_on_one_database() {
     other.release(&second).unwrap();
     let whole = other.lease(0, "HOST2").unwrap();
     assert!(one.lease(1, "HOST1").is_err(), "who has all has each");
-    // Without a word for long enough it is gone.
+    // A holder that has been silent for long enough is gone.
     let old = crate::time::text(SystemTime::now() - Duration::from_secs(3600));
     one.connection().execute("UPDATE lease SET heartbeat = ?1", [old]).unwrap();
     let taken = one.lease(0, "HOST1").unwrap();
@@ -289,7 +289,7 @@ fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
     other.lease(1, "HOST2").unwrap();
 }
 
-/// A program that believes that it is the last one deletes the write-ahead log, and what is written after that is lost.
+/// A program that takes itself for the last one deletes the write-ahead log, and later writes are lost.
 #[test]
 #[cfg(unix)]
 fn opening_a_history_again_leaves_the_locks_of_this_process() {
@@ -303,8 +303,8 @@ fn opening_a_history_again_leaves_the_locks_of_this_process() {
         let script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM baseline').fetchone())";
         std::process::Command::new("python3").args(["-c", script]).arg(path).output()
     };
-    // Another program, which ends its connection: another process, whose locks are its own. Its SQLite is an older one: with that of this crate
-    // the log stays even if the locks are lost.
+    // Another program that ends its connection: another process, with locks of its own. Its SQLite is an older one:
+    // with that of this crate the log stays even if the locks are lost.
     let Ok(output) = read(&path) else { return trials::tools::skip("python3", "not on the PATH") };
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "(1,)", "{}", String::from_utf8_lossy(&output.stderr));
     let mut log = path.clone().into_os_string();
@@ -351,7 +351,7 @@ fn a_copy_that_was_not_finished_is_not_taken_for_one() {
     let runs: i64 = copy.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
     assert_eq!((runs, fs::read(&killed).unwrap()), (2, b"SQLite for".to_vec()));
     drop(copy);
-    // Nothing is left of a migration that failed.
+    // A failed migration leaves nothing.
     let path = made(&folder);
     let broken: &[&str] =
         &[MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], MIGRATIONS[3], MIGRATIONS[4], "CREATE TABLE run (a)"];

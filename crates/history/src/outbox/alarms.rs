@@ -1,4 +1,4 @@
-//! Promises about databases: each that is broken is an event once, and once more when it is kept again.
+//! Promises about databases: a broken promise is one event, and another when it is kept again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -11,24 +11,24 @@ use crate::file::History;
 use crate::identity::identity_of;
 use crate::time;
 
-/// An alarm is forgotten when its promise was not judged for this long: if the promise is made again, it begins anew.
+/// An alarm is forgotten if its promise was not judged for this long: if the promise is made again, it starts anew.
 const FORGOTTEN: Duration = Duration::from_secs(400 * 86_400);
 /// How often it is recorded that a promise is still judged.
 const NOTED: Duration = Duration::from_secs(86_400);
 
-/// A promise. Each has alarms of its own: what breaks one may keep another.
+/// A promise. Each has alarms of its own: a state that breaks one may keep another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
-    /// The event that it is broken.
+    /// The event that reports a broken promise.
     pub broken: Event,
-    /// Who judges it.
+    /// The process that judges it.
     pub judge: Judge,
-    /// The time that it allows.
+    /// The allowed time.
     pub span: Duration,
 }
 
 impl Promise {
-    /// What distinguishes it from others with the same event.
+    /// Distinguishes it from other promises with the same event.
     fn text(&self) -> String {
         let judge = match self.judge {
             Judge::Watch => "watch",
@@ -39,14 +39,14 @@ impl Promise {
     }
 }
 
-/// Who judges a promise: they do not always agree, as a check also looks ahead.
+/// Which process judges a promise. The two do not always agree, as a check also looks ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judge {
-    /// A watcher, by what is in the history.
+    /// A watcher, from the content of the history.
     Watch,
     /// A full check, of its own database.
     Check,
-    /// The same of a check with `--physical-only`, which looks at pages only.
+    /// A check with `--physical-only`, of its own database: it reads pages only.
     CheckOfPages,
 }
 
@@ -55,24 +55,25 @@ pub enum Judge {
 pub struct Raised {
     /// The family.
     pub family: String,
-    /// The server, if a database of this family on another one is another database; otherwise empty.
+    /// The server, if the same family on another server is another database; otherwise empty.
     pub server: String,
     /// Name of the database.
     pub name: String,
-    /// What is wrong.
+    /// Why the promise is broken.
     pub text: String,
 }
 
 impl Raised {
-    /// The identity of the database, by which its alarm is known.
+    /// The identity of the database, by which its alarm is found.
     pub fn key(&self) -> String {
         identity_of(&self.family, &self.server, &self.name)
     }
 }
 
 impl History {
-    /// Records for which databases a promise is broken, and with a listener puts what has changed into the outbox. `judged` is the
-    /// only one that was judged, by its identity; `None` if all were. Returns the identities of those whose promise was not broken before.
+    /// Records the databases for which a promise is broken; with a listener, changes go to the outbox. `judged` is the
+    /// identity of the only database that was judged; `None` if all were. Returns the identities of those whose promise
+    /// was not broken before.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -124,7 +125,7 @@ impl History {
     }
 }
 
-/// The databases for which a promise is known to be broken, among those judged.
+/// The judged databases whose promise is already recorded as broken.
 fn known(
     transaction: &Transaction<'_>,
     event: Event,

@@ -1,5 +1,5 @@
-//! The lists of a check that is under way, as text: JSON without names. What is longer than it may be, or is not such a list, is read
-//! as an empty one.
+//! The lists of a running check as text: JSON without names. A text that is too long, or is not such a list, is read as
+//! an empty list.
 
 use check::{Sample, phase_named};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub(super) fn samples_of(text: &str) -> Vec<Sample> {
         spilled_bytes,
     };
     let samples: Vec<Sample> = lines.into_iter().map(sample).collect();
-    // A curve goes on.
+    // Samples must be in order of time.
     if samples.is_sorted_by(|one, next| one.seconds <= next.seconds) { samples } else { Vec::new() }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn files_of(text: &str) -> Vec<SweptFile> {
 }
 
 fn text<T: Serialize>(lines: impl Iterator<Item = T>) -> String {
-    // Numbers and strings are written to memory: this cannot fail.
+    // Writing numbers and strings to memory cannot fail.
     serde_json::to_string(&lines.collect::<Vec<T>>()).unwrap_or_else(|_| "[]".to_owned())
 }
 

@@ -155,6 +155,6 @@ fn a_history_that_another_writes_is_not_waited_for() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let begun = Instant::now();
     assert!(matches!(history.note_progress(id, &course(9, 9)), Err(crate::HistoryError::Busy { .. })));
-    // Whoever records a run waits so long.
+    // The process that records a run waits this long.
     assert!(begun.elapsed() < crate::file::PATIENCE, "{:?}", begun.elapsed());
 }

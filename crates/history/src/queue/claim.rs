@@ -77,8 +77,8 @@ impl History {
         })
     }
 
-    /// Makes abandoned backups ready again: those claimed by processes that were killed, and those claimed by this process that
-    /// are not among the backups that it is `working` on. Returns the number of the latter.
+    /// Makes abandoned backups ready again: those claimed by killed processes, and those claimed by this process that
+    /// are not among the backups it is `working` on. Returns the number of the latter.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -113,7 +113,7 @@ impl History {
         })
     }
 
-    /// Gives back what this process has claimed; it becomes ready again.
+    /// Releases all claims of this process; their backups become ready again.
     ///
     /// # Errors
     /// If the history cannot be written; the claims then end by themselves.
@@ -127,7 +127,7 @@ impl History {
         .map(drop)
     }
 
-    /// Gives back a backup that cannot be checked yet; it waits for what `reason` names.
+    /// Releases a backup that cannot be checked yet; it waits for what `reason` names.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -159,12 +159,12 @@ impl History {
     }
 }
 
-/// The time until the next attempt at a backup that could not be checked, by the number of failed attempts.
+/// The time until the next attempt at a backup that could not be checked, from the number of failed attempts.
 pub(super) fn backoff(tries: u32) -> Duration {
     Duration::from_secs(match tries {
         0 | 1 => 60,
         2 => 240,
-        // A share may be away for a while; a broken disk stays broken.
+        // A network share may be unavailable for a while; a broken disk stays broken.
         more => 3600 * (1_u64 << (more - 3).min(3)).min(6),
     })
 }

@@ -10,14 +10,14 @@ use crate::identity::storable;
 use crate::queue::{Looked, Seen};
 use crate::time;
 
-/// What a backup holds.
+/// The content of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// The whole database.
     Full,
-    /// What changed since a full backup.
+    /// Changes since a full backup.
     Differential,
-    /// Log.
+    /// The transaction log.
     Log,
     /// Some of its files.
     Files,
@@ -25,7 +25,7 @@ pub enum Kind {
     Other,
     /// Data files.
     Data,
-    /// A file that is not whole yet.
+    /// A file that is not complete yet.
     Unknown,
 }
 
@@ -53,7 +53,7 @@ impl Kind {
 /// A backup that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// Its identity, wherever it is stored.
+    /// Its identity, independent of where it is stored.
     pub identity: String,
     /// The database with all its copies.
     pub family: String,
@@ -61,7 +61,7 @@ pub struct Found {
     pub server: String,
     /// Name of the database.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub kind: Kind,
     /// When it was finished: in the local time of this machine for a backup just found, in UTC for one in the queue.
     pub taken_at: Option<String>,
@@ -73,21 +73,21 @@ pub struct Found {
     pub position: u16,
     /// Its size in bytes.
     pub size: u64,
-    /// Taken WITH CHECKSUM.
+    /// Whether it was taken WITH CHECKSUM.
     pub has_checksums: bool,
-    /// Its labels are damaged.
+    /// Whether its labels are damaged.
     pub is_damaged: bool,
     /// The files of the full backup that a differential needs.
     pub base: Vec<String>,
     /// Why it is not ready, if it is not.
     pub waits_for: Option<String>,
-    /// It is not checked as it is: it waits for nothing, and is unknown.
+    /// Whether it cannot be checked in this form: it waits for nothing, and its verdict is unknown.
     pub is_refused: bool,
 }
 
 const OF_FILE: &str = "file ";
 
-/// The identity of a file while the backup in it is not known yet.
+/// The identity of a file whose backup is not known yet.
 pub fn of_file(path: &str) -> String {
     format!("{OF_FILE}{path}")
 }
@@ -113,8 +113,8 @@ fn list(paths: &[String]) -> String {
 }
 
 impl History {
-    /// Puts the backups that were found into the queue. `files` are all files that exist. A backup is gone if none of its files
-    /// exists, and `is_listed` is true for all of them: a look would have found them.
+    /// Puts the backups that were found into the queue. `files` are all files that exist. A backup is gone if none of
+    /// its files exists and `is_listed` is true for all of them: the look would have found them.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -145,10 +145,10 @@ impl History {
                 let mut there = row.paths.iter().filter_map(|path| files.get(path)).peekable();
                 let is_there = there.peek().is_some();
                 if is_there && is_of_file(&identity) {
-                    // The backup in this file is known now.
+                    // The backup in this file is known now, so the row of the file goes.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
                 } else if is_there && there.all(|file| file.is_known) {
-                    // All of its files now hold something else.
+                    // All of its files now contain something else.
                     gone(transaction, &row, OVERWRITTEN, &now)?;
                 } else if is_there && row.state == "ready" {
                     let reason = "its files are being written";
@@ -163,7 +163,8 @@ impl History {
     }
 }
 
-/// A set that an earlier version knew without its path: its result is that of this file, if it was read there.
+/// Adopts the row of a set that an earlier version stored without a path: its result belongs to this file, if it was
+/// read here.
 fn adopt(
     transaction: &Transaction<'_>,
     found: &Found,
@@ -183,7 +184,7 @@ fn adopt(
     Ok(Some(row))
 }
 
-/// A backup whose files were there the last time.
+/// A backup whose files existed at the last look.
 struct Known {
     id: i64,
     state: String,
@@ -194,12 +195,12 @@ struct Known {
     bytes: Bytes,
 }
 
-/// What tells the bytes of a backup from others in the same files; each a list with a text for each file.
+/// Distinguishes the bytes of a backup from others in the same files; each field is a list with a text per file.
 #[derive(PartialEq, Eq)]
 struct Bytes {
     /// Size and version.
     versions: String,
-    /// What a few places hold; empty where they were not read.
+    /// Fingerprints of a few places; empty where they were not read.
     fingerprints: String,
 }
 
@@ -210,7 +211,7 @@ impl Bytes {
         Self { versions, fingerprints: list(&paths.iter().map(fingerprint).collect::<Vec<_>>()) }
     }
 
-    /// Whether they may be those that were `known`.
+    /// Whether these bytes may be the `known` ones.
     fn may_be(&self, known: &Self) -> bool {
         let (now, then) = (read_list(&self.fingerprints), read_list(&known.fingerprints));
         let may_be = |(now, then): (&String, &String)| now == then || now.is_empty() || then.is_empty();
@@ -223,20 +224,20 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether a file is the version that was known: each has times and more, as words. Earlier versions of the program kept only the first
-/// `words` of them: then these are compared.
+/// Whether a file has the known version. A version is a list of words, times first. Earlier releases stored only the
+/// first `words` words: then only these are compared.
 pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
     let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
     known == now || now.strip_prefix(known).is_some_and(is_start)
 }
 
-/// The same of all files of a backup, each with its size in front.
+/// The same for all files of a backup; here the size comes first.
 fn are_versions(known: &str, now: &str) -> bool {
     let (known, now) = (read_list(known), read_list(now));
     known.len() == now.len() && known.iter().zip(&now).all(|(known, now)| is_version(known, now, 2))
 }
 
-/// Whether a backup was skipped for this reason because it was gone.
+/// Whether a backup was skipped for this reason because its files were gone.
 pub(super) fn is_lost(reason: &str) -> bool {
     [GONE, OVERWRITTEN].contains(&reason)
 }
@@ -274,7 +275,7 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (bytes, now): (&Bytes, &
     let query = format!("SELECT {KNOWN} FROM backup WHERE identity = ?1");
     let before = transaction.query_row(&query, [storable(&found.identity)], |row| known_row(row, 0)).optional()?;
     if let Some(row) = before {
-        // It was gone and is back.
+        // It was gone and has returned.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
         return update(transaction, found, (&row, true), (bytes, now));
     }
@@ -316,7 +317,8 @@ fn update(
 ) -> rusqlite::Result<()> {
     let has_ended = matches!(row.state.as_str(), "done" | "skipped");
     let is_lost = row.state == "skipped" && is_lost(&row.reason);
-    // A backup that was checked while it was whole keeps the versions of its files when only some of them are there now.
+    // A backup that was checked while it was complete keeps the versions of its files even if some of them are now
+    // gone.
     if row.state == "running" || has_ended && !is_lost && found.waits_for.is_some() {
         return Ok(());
     }
@@ -336,8 +338,8 @@ fn update(
             ],
         )?;
     }
-    // A result is that of the bytes that were read: those of a file that has grown may be others too. A backup that another watcher has
-    // found keeps its place.
+    // A result belongs to the bytes that were read: a file that has grown may hold others. A backup that another
+    // watcher has found keeps its place.
     let has_changed = !bytes.may_be(&row.bytes) || is_own && row.paths != found.paths;
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
@@ -347,7 +349,7 @@ fn update(
         transaction.execute(at_once, [row.id])?;
     }
     let (state, reason) = state_of(found);
-    // What is in the way of a ready one that was tried is not what it waited for.
+    // An obstacle of a ready backup that was already tried is not what it waited for.
     let is_moved = match row.state.as_str() {
         "waiting" => row.state != state || row.reason != reason,
         "ready" => state == "waiting",

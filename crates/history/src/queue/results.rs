@@ -13,20 +13,20 @@ use crate::identity::storable;
 use crate::outbox::{self, About};
 use crate::time;
 
-/// Number of failed attempts after which the message mentions them.
+/// From this number of failed attempts on, the message mentions them.
 const FEW_TRIES: u32 = 3;
 /// The most characters of a reason that are kept.
 const MOST_LETTERS: usize = 500;
 
-/// The user of the history after a claim has ended.
+/// Who uses the history after a claim has ended, for the error message.
 pub(crate) const ANOTHER: &str = "another watcher, which has taken this backup";
 
-/// What a run means to a watcher.
+/// The watcher's backup that a run checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
     /// The backup that this run completes.
     pub claim: &'a Claim,
-    /// Why the backup is unknown although nothing was found.
+    /// Why the verdict is unknown although nothing was found.
     pub doubt: Option<&'a str>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Outcome {
     message: String,
     findings: u64,
     not_verified: u64,
-    /// Something could not be read; another attempt may succeed.
+    /// Whether something could not be read that another attempt may read.
     is_passing: bool,
 }
 
@@ -70,7 +70,7 @@ impl Outcome {
         let not_verified = (report.not_verified.len() + report.demoted.len()) as u64;
         let first = report.findings.iter().next();
         let (verdict, message) = match (first, doubt) {
-            // A finding is corruption, even if its text can no longer be read.
+            // A finding means corruption, even if its text can no longer be read.
             (None, _) if findings > 0 => (Verdict::Corrupt, format!("{findings} findings, which cannot be read again")),
             (Some(finding), _) => {
                 let text = format!("{}, state {}: {}", finding.check.msg, finding.state, finding.text(&report.names()));
@@ -80,14 +80,14 @@ impl Outcome {
             (None, None) if report.complete_as_allowed() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
-        // A file that ends too early is a warning, not a passing trouble.
+        // A file that ends too early is a warning; another attempt would not help.
         let is_new = |error: &String| report.warnings.iter().all(|warning| warning.text != *error);
         let is_passing = verdict == Verdict::Unknown && report.read_errors.iter().any(is_new);
         Self { verdict, message, findings, not_verified, is_passing }
     }
 }
 
-/// Why it is unknown whether the database of a report is sound; `None` if it is known.
+/// Why the verdict on the database of a report is unknown; `None` if it is not.
 pub(crate) fn why_unknown(report: &Report) -> Option<String> {
     let Outcome { verdict, message, .. } = Outcome::of(report, None);
     (verdict == Verdict::Unknown).then(|| report.read_errors.first().cloned().unwrap_or(message))
@@ -101,10 +101,10 @@ fn why_incomplete(report: &Report) -> String {
 }
 
 impl History {
-    /// Records the result of a backup that has no run of its own; with a listener, an unknown one is an event.
+    /// Records the result of a backup that has no run of its own. With a listener, an unknown result is an event.
     ///
     /// # Errors
-    /// If it is not claimed any more, or the history cannot be written.
+    /// If the claim has ended, or the history cannot be written.
     pub fn finish(&mut self, claim: &Claim, verdict: Verdict, message: &str, has_listener: bool) -> Result<()> {
         let outcome = Outcome { verdict, message: message.to_owned(), findings: 0, not_verified: 0, is_passing: false };
         let now = time::now();
@@ -129,7 +129,7 @@ pub(crate) fn holds(connection: &Connection, claim: &Claim) -> rusqlite::Result<
     connection.query_row(query, params![claim.id, claim.token], |row| row.get(0))
 }
 
-/// Notes the result of a backup; `false` if it is not claimed any more.
+/// Stores the result of a backup; `false` if the claim has ended.
 pub(crate) fn finish(
     transaction: &Transaction<'_>,
     claim: &Claim,
@@ -139,7 +139,7 @@ pub(crate) fn finish(
 ) -> rusqlite::Result<bool> {
     if outcome.is_passing {
         let tries = fail(transaction, claim, run, &outcome.message)?;
-        // Once per backup.
+        // Only the first failure of a backup is an event.
         if has_listener && tries == Some(1) {
             tell(transaction, claim.id, &outcome.message, now)?;
         }
@@ -165,7 +165,7 @@ pub(crate) fn finish(
     Ok(done == 1)
 }
 
-/// Records an event: it is unknown whether a backup is sound.
+/// Records an event: the verdict on a backup is unknown.
 pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &str) -> rusqlite::Result<()> {
     let query = "SELECT name, family, paths FROM backup WHERE id = ?1";
     let (database, family, paths): (String, String, String) =
@@ -174,8 +174,8 @@ pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &
     outbox::failed(transaction, About { database: &database, family: &family, paths: &paths }, message, now)
 }
 
-/// Records that a backup could not be checked: it is tried again later, as long as it exists. Returns the number of failed
-/// attempts; `None` if the backup is no longer claimed.
+/// Records that a backup could not be checked: it is tried again later, as long as it exists. Returns the number of
+/// failed attempts; `None` if the claim has ended.
 pub(crate) fn fail(
     transaction: &Transaction<'_>,
     claim: &Claim,

@@ -32,7 +32,7 @@ fn put(history: &mut History, all: &[Found]) {
     put_as(history, all, "1");
 }
 
-/// The same, with files of this version.
+/// As `put`, with files of this version.
 fn put_as(history: &mut History, all: &[Found], version: &str) {
     let file = |(found, path): (&Found, &String)| {
         let seen = Seen { path: path.clone(), size: found.size, version: version.to_owned() };
@@ -145,7 +145,7 @@ fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
     history.connection().execute("UPDATE backup SET heartbeat = ?1", [old]).unwrap();
     history.beat(&one, &working).unwrap();
     assert_eq!(history.reclaim(&other, &none).unwrap(), 0, "it said that it works");
-    // The same process number on the same machine: the earlier process is gone.
+    // Same process number, same machine: the earlier process must have ended.
     assert_eq!(history.reclaim(&Holder::new("H1"), &none).unwrap(), 1);
     assert!(history.finish(&claim, Verdict::Sound, "", false).is_err(), "it is not its any more");
     let again = history.queued().unwrap();
@@ -344,7 +344,7 @@ fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
     history.retry_events(&holder).unwrap();
     let kept = history.take_event(&holder).unwrap();
     assert_eq!(kept.as_ref().map(|message| message.event.as_str()), Some("promise-kept-again"));
-    // Its process is gone: the same number on the same machine.
+    // The process has ended: the new one has the same number on the same machine.
     history.retry_events(&Holder::new("H1")).unwrap();
     assert_eq!(history.take_event(&holder).unwrap(), kept);
 }

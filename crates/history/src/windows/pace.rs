@@ -1,8 +1,8 @@
-//! How fast a database is read, and whether a range fits into what is left of a window.
+//! How fast a database is read, and whether a range fits into the rest of a window.
 
 use std::time::Duration;
 
-/// Windows that say how fast a source is read.
+/// The number of past windows that determine the speed of a source.
 pub const WINDOWS: usize = 5;
 /// After this number of seconds of sweeping, a window uses its own measured speed.
 const MEASURED_SECONDS: f64 = 10.0;
@@ -33,7 +33,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The median of the last windows, the newest first.
+    /// The median speed of the last windows, the newest first.
     pub fn of(windows: &[Swept]) -> Self {
         let mut rates: Vec<f64> = windows.iter().filter_map(|window| window.rate()).take(WINDOWS).collect();
         rates.sort_by(f64::total_cmp);
@@ -51,7 +51,7 @@ impl Pace {
         self.now
     }
 
-    /// Bytes per second: the slower one of what is known and what this window has measured, so that a slow night ends in time.
+    /// Bytes per second: the slower of the known speed and that of this window, so that a slow night ends in time.
     pub fn rate(&self) -> Option<f64> {
         let measured = self.now.rate();
         match self.known {
@@ -61,8 +61,8 @@ impl Pace {
         }
     }
 
-    /// Whether a range of `bytes` is expected to end within `left`. The first one of a window is started whatever is known: each
-    /// window gets further.
+    /// Whether a range of `bytes` is expected to end within `left`. The first range of a window always starts, so that
+    /// each window makes progress.
     pub fn fits(&self, bytes: u64, left: Duration) -> bool {
         if left.is_zero() {
             return false;

@@ -1,8 +1,8 @@
-//! Which range comes next, and whether a promise is kept: functions of what is known, without a clock of their own.
+//! Which range comes next, and whether a promise is kept: pure functions without a clock of their own.
 
 use std::time::Duration;
 
-/// A range of pages and when it was read last.
+/// A range of pages and when it was last read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     /// Its number: ranges count from 0, by file and page.
@@ -11,16 +11,16 @@ pub struct Range {
     pub bytes: u64,
     /// Whether any of its pages is in use.
     pub is_in_use: bool,
-    /// When its pages were read last, in seconds since 1970; `None` if they never were.
+    /// When its pages were last read, in seconds since 1970; `None` if never.
     pub read_at: Option<i64>,
-    /// Since when it is known: what was never read is no older than that.
+    /// Since when the range is known: pages that were never read count as this old.
     pub known_since: i64,
-    /// A finding on one of its pages is new: the range comes first, for a second look.
+    /// Whether one of its pages has a new finding: the range then comes first, for a second look.
     pub is_doubted: bool,
 }
 
 impl Range {
-    /// How old what is known of its pages is.
+    /// The date that counts for the age of the range.
     fn date(&self) -> i64 {
         self.read_at.unwrap_or(self.known_since)
     }
@@ -31,23 +31,23 @@ pub fn put_in_order(ranges: &mut [Range]) {
     ranges.sort_by_key(|range| (!range.is_doubted, range.read_at, range.id));
 }
 
-/// How windows follow each other, and what one of them gets done.
+/// The time between windows, and how much one of them reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rhythm {
-    /// Bytes that a window reads; `None` if that is not known yet.
+    /// Bytes that a window reads; `None` if unknown yet.
     pub bytes: Option<f64>,
-    /// From the start of a window to the start of the next one.
+    /// The time from the start of a window to the start of the next one.
     pub every: Duration,
 }
 
 impl Rhythm {
-    /// The number of windows it takes to read `bytes`; `None` if that is not known.
+    /// The number of windows that reading `bytes` takes; `None` if unknown.
     pub fn windows(&self, bytes: u64) -> Option<u64> {
         let each = self.bytes.filter(|bytes| *bytes >= 1.0)?;
         Some((bytes as f64 / each).ceil() as u64)
     }
 
-    /// Seconds until this number of further windows has ended.
+    /// Seconds until that many further windows have ended.
     fn seconds(&self, windows: u64) -> i64 {
         let every = i64::try_from(self.every.as_secs()).unwrap_or(i64::MAX);
         i64::try_from(windows).unwrap_or(i64::MAX).saturating_mul(every)
@@ -57,13 +57,14 @@ impl Rhythm {
 /// Whether a promise is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// It is, as far as can be foreseen.
+    /// Kept, as far as can be foreseen.
     Yes,
-    /// It is not: the oldest proof is of this moment, in seconds since 1970.
+    /// Broken: the oldest proof is from this time, in seconds since 1970.
     Broken(i64),
-    /// It will be broken at the present speed: a cycle takes this number of windows.
+    /// Will be broken at the present speed: a cycle takes this number of windows.
     Never(u64),
-    /// The image changes before all of it is read: one window would have to read it all, and that takes this number of windows.
+    /// The image changes before all of it is read. One window would have to read it all; at the present speed that
+    /// takes this number of windows.
     Moves(u64),
 }
 
@@ -74,20 +75,20 @@ impl Kept {
     }
 }
 
-/// What promises are judged by.
+/// The basis on which promises are judged.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Judge {
     /// Now, in seconds since 1970.
     pub now: i64,
-    /// The span that was promised, in seconds.
+    /// The promised span, in seconds.
     pub within: i64,
-    /// How windows follow each other.
+    /// The time between windows, and how much one of them reads.
     pub rhythm: Rhythm,
 }
 
 impl Judge {
-    /// The promise that every page in use was read within the span. `ranges` are all of them, and `is_left` says which this image
-    /// still needs.
+    /// Judges the promise that every page in use was read within the span. `ranges` are all ranges; `is_left` selects
+    /// those that this image still needs.
     pub fn read(&self, ranges: &[Range], is_left: impl Fn(&Range) -> bool) -> Kept {
         let in_use = || ranges.iter().filter(|range| range.is_in_use);
         if let Some(oldest) = in_use().map(Range::date).min()
@@ -97,7 +98,7 @@ impl Judge {
         }
         let all = ranges.iter().map(|range| range.bytes).sum();
         let Some(cycle) = self.rhythm.windows(all) else { return Kept::Yes };
-        // What this image still needs comes first; then the next image is read from its oldest range on.
+        // The ranges that this image still needs come first; then the next image is read from its oldest range on.
         let (mut left, mut done): (Vec<Range>, Vec<Range>) = ranges.iter().partition(|range| is_left(range));
         put_in_order(&mut left);
         put_in_order(&mut done);
@@ -113,8 +114,9 @@ impl Judge {
         Kept::Yes
     }
 
-    /// The promise that every relation was proven within the span. The last image that was closed is of the moment `date`, or the
-    /// database is known since then; the present one still needs `left` of its `all` bytes, and `is_fixed` until it is closed.
+    /// Judges the promise that every relation was proven within the span. `date` is the time of the last closed image,
+    /// or since when the database is known. The present image still needs `left` of its `all` bytes, and must not
+    /// change (`is_fixed`) until it is closed.
     pub fn closed(&self, date: i64, (left, all): (u64, u64), is_fixed: bool) -> Kept {
         if date < self.now.saturating_sub(self.within) {
             return Kept::Broken(date);

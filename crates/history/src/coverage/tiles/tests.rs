@@ -74,7 +74,7 @@ fn made() -> Connection {
     connection
 }
 
-/// A run at `now` over an image of the moment `taken_at`, which reads some of its ranges.
+/// A run at `now` over an image of the time `taken_at`, which reads some of its ranges.
 fn run(connection: &mut Connection, depth: &str, ranges: &[RangeRead], (taken_at, now): (i64, i64)) {
     let (taken_at, now) = (text_of_seconds(taken_at), text_of_seconds(now));
     let transaction = connection.transaction().unwrap();
@@ -91,7 +91,7 @@ fn coverage(connection: &Connection, from: i64) -> Coverage {
     coverage
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -101,7 +101,7 @@ impl Random {
     }
 }
 
-/// When each page was read: for a depth, by file. Nothing before the first run of that depth.
+/// When each page was read, by depth and file. `None` before the first run of that depth.
 #[derive(Default)]
 struct Model([Option<[Vec<Option<i64>>; 2]>; 2]);
 
@@ -112,7 +112,7 @@ impl Model {
             let last = of.last().copied().flatten();
             for range in ranges.iter().filter(|range| range.file_id == file) {
                 let (first, end) = (range.first as usize, (range.first + range.pages) as usize);
-                // What a range has grown by is as old as what was before it.
+                // The pages by which a range has grown are as old as those before them.
                 of.resize(end.max(of.len()), if first < old_end { last } else { None });
             }
             let end = ranges.iter().filter(|range| range.file_id == file).map(|range| range.first + range.pages).max();
@@ -139,8 +139,8 @@ fn tiles(sizes: [u32; 2], pages: u32, random: &mut Random) -> Vec<RangeRead> {
     tiles
 }
 
-/// 40 nights, each in one of the depths and cut in its own way: what the history says of all pages is what a model says that has a
-/// date for each of them. No page counts twice, none is lost, none is younger or older than it is.
+/// Runs 40 nights, each in one of the depths and with its own division. For all pages the history must agree with a
+/// model that has a date for each page. No page is counted twice or lost, and none has a wrong age.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn both_depths_in_any_cut_are_as_old_as_a_model_of_every_page_says() {
@@ -220,11 +220,11 @@ fn an_older_image_takes_away_nothing_that_is_known_of_a_newer_one() {
     let mut connection = made();
     run(&mut connection, PHYSICAL, &[range(1, 0, 40), range(1, 40, 20)], (2 * DAY, 2 * DAY));
     run(&mut connection, FULL, &[range(1, 0, 30), range(1, 30, 70), range(3, 0, 10)], (9 * DAY, 9 * DAY));
-    // A backup of the day before, of a smaller database.
+    // A backup taken the day before, of a smaller database.
     run(&mut connection, FULL, &[range(1, 0, 20), range(1, 20, 50)], (8 * DAY, 10 * DAY));
     let said = coverage(&connection, 9 * DAY);
     assert_eq!((said.pages_in_use, said.pages_within), (110, 110));
-    // The database itself has shrunk.
+    // Now the database itself has shrunk.
     run(&mut connection, FULL, &[range(1, 0, 50)], (11 * DAY, 11 * DAY));
     let said = coverage(&connection, 11 * DAY);
     assert_eq!((said.pages_in_use, said.pages_within), (50, 50));

@@ -6,7 +6,7 @@ use crate::windows::pace::{Pace, Swept};
 const DAY: i64 = 86_400;
 const MB: u64 = 1 << 20;
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -33,13 +33,13 @@ fn ranges_with_findings_come_first_then_those_never_read_then_the_oldest() {
     assert_eq!(ranges.iter().map(|range| range.id).collect::<Vec<_>>(), [0, 1, 4, 2, 3]);
 }
 
-/// One night of the model: how fast it reads, how long it lasts.
+/// One night of the model: its speed and its length.
 struct Night {
     rate: f64,
     seconds: f64,
 }
 
-/// Sweeps what fits. Returns the ranges in the order in which they were read, and how long it took.
+/// Sweeps the ranges that fit. Returns them in reading order, and how long that took.
 fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     let (mut order, mut passed, mut read) = (ranges.to_vec(), 0.0, Vec::new());
     put_in_order(&mut order);
@@ -55,8 +55,8 @@ fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     (read, passed)
 }
 
-/// 30 nights over 1 GB of a live copy: each night reads the oldest ranges, whatever its speed, ends in time, and the verdict is the
-/// one of a model that keeps a date for every range.
+/// Runs 30 nights over 1 GB of a live copy. Each night reads the oldest ranges, whatever its speed, and ends in time;
+/// the verdict must agree with a model that keeps a date for every range.
 #[test]
 fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_the_model_says() {
     let (mut broken, mut never, mut kept, mut cut) = (0, 0, 0, 0);
@@ -76,12 +76,12 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
             ranges[doubted].is_doubted = random.below(4) == 0;
             let mut pace = Pace::of(&windows);
             let (read, passed) = sweep(&mut pace, &ranges, &this);
-            // In time, unless one range alone takes longer, or the night is slower than all before it.
+            // The night ends in time, unless a single range takes longer, or the night is slower than all before it.
             let alone = 64.0 * MB as f64 / rate;
             assert!(passed <= 60.0 + f64::max(1.2, 10.0).max(alone), "seed {seed} night {night}: {passed} s");
             assert!(!read.is_empty());
             cut += usize::from(read.len() < count as usize);
-            // No range that was left is older than one that was read, but for the one with findings.
+            // No range that was left is older than one that was read, except the one with findings.
             let oldest_left = (0..count).filter(|id| !read.contains(id)).map(|id| dates[id as usize]).min();
             for id in read.iter().filter(|id| !ranges[**id as usize].is_doubted) {
                 assert!(oldest_left.is_none_or(|left| dates[*id as usize] <= left), "seed {seed} night {night}");
@@ -109,7 +109,8 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
     assert!(broken > 100 && never > 100 && kept > 100 && cut > 1000, "{broken} {never} {kept} {cut}");
 }
 
-/// What is foreseen comes true: at a steady speed a promise that can be kept is never broken later, and one that cannot, is.
+/// Forecasts come true: at a steady speed a promise that can be kept is never broken later, and one that cannot be kept
+/// is broken.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn at_a_steady_speed_what_is_foreseen_comes_true() {
@@ -123,7 +124,7 @@ fn at_a_steady_speed_what_is_foreseen_comes_true() {
             let now = night * DAY;
             let mut order: Vec<Range> = dates.iter().zip(0..).map(|(date, id): (_, u32)| range(id, *date)).collect();
             put_in_order(&mut order);
-            // Just before a night begins, everything is as old as it gets.
+            // Just before a night begins, all ages are at their greatest.
             let oldest = dates.iter().map(|date| date.unwrap_or(0)).min().unwrap();
             is_broken |= now - oldest > within_days * DAY;
             order.iter().take(each as usize).for_each(|range| dates[range.id as usize] = Some(now));
