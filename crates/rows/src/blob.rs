@@ -23,7 +23,7 @@ pub(crate) struct Blob {
 
 #[derive(Clone, Debug)]
 enum Root {
-    /// The whole value is in one fragment.
+    /// The value is in one fragment.
     Whole(RecordId),
     Tree(Branch),
 }
@@ -42,18 +42,18 @@ impl Branch {
 }
 
 impl Blob {
-    /// Its length, as stored.
+    /// The length of the value, as stored.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// Reads values off the row; keeps the page that it read last, as short values share pages.
+/// Reads values off the row. Keeps the last page in memory, because short values share pages.
 pub(crate) struct Blobs<'a> {
     source: &'a dyn PageSource,
     page: Option<(PageId, Box<PageBytes>)>,
     order: SlotOrder,
-    /// No value is longer than all pages together.
+    /// Bytes of all pages together; a value cannot be longer.
     most: u64,
 }
 
@@ -89,8 +89,8 @@ impl<'a> Blobs<'a> {
 
     /// Calls `each` with the pieces of a value in order.
     ///
-    /// Every piece must have the length that its parent says, levels descend, and lengths add up to that of the value, which
-    /// all pages together bound: no circle of links keeps it busy.
+    /// Every piece must have the length that its parent states, levels must descend, and the lengths must add up to
+    /// that of the value, which is at most the size of all pages: a circle of links cannot loop forever.
     pub(crate) fn pieces(
         &mut self,
         blob: &Blob,
@@ -136,7 +136,7 @@ impl<'a> Blobs<'a> {
         Ok(Ok(()))
     }
 
-    /// The fragment at `place`, if it is a sound one of the value.
+    /// The fragment at `place`, if it is sound and belongs to the value.
     fn fragment(&mut self, place: RecordId, id: u64) -> Result<Fragment<'_>, Unreadable> {
         let lost = Unreadable::Lost(place.page);
         if self.page.as_ref().is_none_or(|(page, _)| *page != place.page) {

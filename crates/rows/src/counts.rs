@@ -1,50 +1,50 @@
-//! What was read of some pages, and why some were not.
+//! How much of some pages was read, and why some pages were not.
 
 use std::fmt;
 
 use format::{AllocUnitId, PageId, RecordId};
 use source::PageSource;
 
-/// Why the rows of a page are not handed out.
+/// Why the rows of a page are not delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// The system could not read it.
+    /// The system could not read the page.
     Unread,
-    /// It is beyond the end of its file.
+    /// The page is beyond the end of its file.
     NoFile,
-    /// It is in a file that was not given.
+    /// The page is in a file that was not given.
     NotGiven,
-    /// It is not as it was written: its checksum is wrong, or it is torn.
+    /// The page is not as it was written: its checksum is wrong, or it is torn.
     Damaged,
-    /// It is the image of another page.
+    /// The page holds the image of another page.
     OtherPage(PageId),
-    /// It belongs to another unit.
+    /// The page belongs to another unit.
     OtherUnit(AllocUnitId),
-    /// It is no data page.
+    /// The page is not a data page.
     OtherType(u8),
-    /// It is encrypted.
+    /// The page is encrypted.
     Encrypted,
-    /// An IAM page that is damaged: the pages that it and those after it list are not known.
+    /// A damaged IAM page: the pages that it and later ones of its chain list are unknown.
     AllocationMap,
-    /// An IAM page that is in a file that was not given, likewise.
+    /// The same for an IAM page in a file that was not given.
     MapNotGiven,
-    /// An IAM page that is beyond the end of its file, likewise.
+    /// The same for an IAM page beyond the end of its file.
     MapBeyondEnd,
-    /// The PFS page cannot be read, so that the page may have been freed.
+    /// The PFS page cannot be read, so the page may have been freed.
     UseUnknown,
-    /// The clustered index could not be followed beyond this page, although it could before.
+    /// The clustered index could not be followed beyond this page, although an earlier walk could follow it.
     TreeDamaged,
     /// The page's compression information is damaged, or in an undocumented form.
     CompressionInfo,
 }
 
 impl Why {
-    /// Why a page that no file has is not there.
+    /// Why a page cannot be read that no given file contains.
     pub(crate) fn absent(source: &dyn PageSource, page: PageId) -> Self {
         if source.file(page.file).is_some() { Self::NoFile } else { Self::NotGiven }
     }
 
-    /// Whether nothing is wrong but that a file was not given.
+    /// Whether the only problem is that a file was not given.
     pub fn is_not_given(self) -> bool {
         matches!(self, Self::NotGiven | Self::MapNotGiven)
     }
@@ -79,42 +79,44 @@ impl fmt::Display for Why {
     }
 }
 
-/// What was read of a range. Counts of ranges add up in any order.
+/// The counts of a range. Counts of ranges add up in any order.
 ///
-/// A value that is [`Value::Unreadable`](crate::Value::Unreadable) is counted here when its row is handed out. A long value is read only when the
-/// receiver asks for its pieces: what the pieces cannot give, the receiver counts. [`Value::Unreadable`](crate::Value::Unreadable) with
-/// [`crate::Unreadable::NotStored`], a computed column, is not counted.
+/// A value that is [`Value::Unreadable`](crate::Value::Unreadable) is counted here when its row is delivered. A long
+/// value is read only when the receiver asks for its pieces, so the receiver counts pieces that cannot be read. A
+/// computed column, [`Value::Unreadable`](crate::Value::Unreadable) with [`crate::Unreadable::NotStored`], is not
+/// counted.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RangeCounts {
-    /// Rows handed out.
+    /// Rows delivered.
     pub rows: u64,
-    /// Pages whose rows were not.
+    /// Pages whose rows were not delivered.
     pub pages_left_out: u64,
-    /// Those of them that are in a file that was not given.
+    /// Those of these pages that are in a file that was not given.
     pub pages_not_given: u64,
-    /// The first [`MOST_LISTED`] of them, and why; of those on which nothing can be salvaged fewer.
+    /// The first [`MOST_LISTED`] of these pages, and why; fewer if nothing can be salvaged on them.
     pub damaged_pages: Vec<(PageId, Why)>,
-    /// Whether some that may have rows to salvage are counted only.
+    /// Whether the list lacks pages that may have rows to salvage.
     pub is_list_cut: bool,
     /// Slots of sound pages whose record breaks a rule.
     pub skipped_slots: u64,
-    /// The first of them.
+    /// The first such slot.
     pub first_skipped: Option<RecordId>,
-    /// Values that cannot be had.
+    /// Values that cannot be read.
     pub unreadable_values: u64,
-    /// Texts in which something was replaced by U+FFFD: an unpaired surrogate, a byte that the code page does not have.
+    /// Texts in which U+FFFD replaces an unpaired surrogate, or a byte that the code page does not have.
     pub altered_texts: u64,
-    /// Shapes that WKB cannot express, CLR values, and what the client encrypted: handed out as the bytes that are stored.
+    /// Shapes that WKB cannot express, CLR values, and values that the client encrypted: delivered as the stored bytes.
     pub values_as_stored: u64,
 }
 
-/// Pages that are listed at most; all are counted.
+/// The most pages that are listed; all are counted.
 pub const MOST_LISTED: usize = 50_000;
-/// How long the list may be before pages on which nothing can be salvaged are counted only: a file that was cut lacks millions.
+/// The most pages in the list before pages on which nothing can be salvaged are only counted: a truncated file lacks
+/// millions.
 const MOST_GONE: usize = 1000;
 
 impl RangeCounts {
-    /// Counts a page whose rows are not handed out.
+    /// Counts a page whose rows are not delivered.
     pub(crate) fn leave_out(&mut self, page: PageId, why: Why) {
         self.pages_left_out += 1;
         self.pages_not_given += u64::from(why.is_not_given());
@@ -130,7 +132,7 @@ impl RangeCounts {
         }
     }
 
-    /// Adds those of another range.
+    /// Adds the counts of another range.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.pages_left_out += other.pages_left_out;

@@ -1,33 +1,33 @@
-//! What the rows of a nonclustered index hold of a table's rows.
+//! The columns of a table that the rows of a nonclustered index contain.
 
 use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, column_status};
 
-/// Where a column of an index comes from.
+/// The source of an index column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     /// The column of the table with this id.
     Column(u32),
-    /// The number of the row among those of equal clustering key.
+    /// The uniquifier: the number of the row among those of equal clustering key.
     Uniquifier,
     /// The address of the heap row.
     RowId,
 }
 
-/// A nonclustered index that has a row for each row of its table, or for each that its filter lets in.
+/// A nonclustered index that has a row for each row of its table, or for each row that its filter accepts.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<'a> {
     /// The index.
     pub(crate) index: &'a Index,
     /// Its partitions: indexes into [`Database::rowsets`].
     pub(crate) partitions: Vec<usize>,
-    /// Ids of its columns and where they come from, in the order of the ids.
+    /// The IDs of its columns and their sources, in the order of the IDs.
     pub(crate) origins: Vec<(u32, Origin)>,
 }
 
-/// sysidxstats.status: only statistics, without rows.
+/// sysidxstats.status: statistics only, without rows.
 const HYPOTHETICAL: u32 = 0x100;
 
-/// The indexes of a table whose columns are known, in the order of their ids.
+/// The indexes of a table whose columns are known, in the order of the index IDs.
 pub(crate) fn sources(database: &Database, object_id: i32) -> Vec<Source<'_>> {
     if !database.indexes_are_complete() {
         return Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn sources(database: &Database, object_id: i32) -> Vec<Source<'_>> {
             let first = database.rowsets.get(*partitions.first()?)?;
             let has_anti_matter =
                 |column: &RowsetColumn| column.status & column_status::ANTI_MATTER != 0 && !column.is_dropped();
-            // The work of an unfinished build is no row of the table.
+            // The rows of an unfinished index build are not rows of the table.
             if first.layout.columns.iter().any(has_anti_matter) {
                 return None;
             }
@@ -72,7 +72,8 @@ fn origins(database: &Database, base: &Rowset, rowset: &Rowset, index_id: i32) -
     locators.next().is_none().then_some(origins)
 }
 
-/// The hidden columns after the index's own: the address of a heap row, or what it does not have of the clustering key.
+/// The hidden columns after the index's own: the address of a heap row, or the clustering key columns that the index
+/// lacks.
 fn locators(base: &Rowset, has: impl Fn(u32) -> bool) -> Vec<Origin> {
     if base.index_id == 0 {
         return vec![Origin::RowId];

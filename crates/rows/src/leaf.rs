@@ -1,4 +1,4 @@
-//! The records of a leaf page of a heap or clustered index, all as uncompressed ones.
+//! The records of a leaf page of a heap or clustered index, all in uncompressed form.
 
 use catalog::Rowset;
 use format::compressed::{CdRecord, CompressionInfo, Scratch};
@@ -6,7 +6,7 @@ use format::record::{Record, RecordKind};
 use format::slots::{MAX_SLOTS, SlotOrder};
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 
-/// Buffers, kept from page to page.
+/// Buffers that are reused from page to page.
 #[derive(Default)]
 pub(crate) struct LeafScratch {
     order: SlotOrder,
@@ -14,11 +14,11 @@ pub(crate) struct LeafScratch {
     expanded: Scratch,
 }
 
-/// What a slot of a leaf page holds.
+/// The content of a slot of a leaf page.
 pub(crate) enum Slot<'a> {
-    /// A record that is whole.
+    /// A complete record.
     Record(Record<'a>),
-    /// A record of which that cannot be said.
+    /// A record that is not proven to be complete.
     Broken,
 }
 
@@ -67,7 +67,7 @@ fn is_inside(page: Page<'_>, order: &SlotOrder, position: u16) -> bool {
     start >= format::page::HEADER_BYTES && start < end && order.space(page, position.into()).len() <= end - start
 }
 
-/// Whether a record is a row of today: no ghost, and not only the address of a row that was moved.
+/// Whether a record is a current row: neither a ghost nor only the address of a row that was moved.
 pub(crate) fn is_row(record: &Record<'_>) -> bool {
     matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded)
 }

@@ -1,9 +1,9 @@
 //! Rows of tables as typed values.
 //!
-//! [`Table`] says which columns a table has and where their values are; [`Value`] is what a row has in one of them. Nothing
-//! here judges a page: that is what `check` does.
+//! [`Table`] says which columns a table has and where their values are; [`Value`] is the value of a row in one column.
+//! This crate does not judge pages: the crate `check` does.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; a comment on each such line names it.
 #![warn(clippy::indexing_slicing)]
 
 mod blob;

@@ -1,4 +1,4 @@
-//! Long values, read when somebody wants them.
+//! Long values, which are read on request.
 
 use std::cell::Cell;
 use std::io;
@@ -9,10 +9,10 @@ use crate::blob::{Blob, Blobs};
 use crate::values::text::{Form, TextStream};
 use crate::{ReadLong, Unreadable};
 
-/// What is stored in more bytes than this is handed out in pieces.
+/// A value that is stored in more bytes than this is delivered in pieces.
 pub(crate) const LONG_BYTES: u64 = 1 << 20;
 
-/// A value off the row that is too long to be held whole.
+/// A value off the row that is too long to be held in memory.
 pub(crate) struct LongSource<'a> {
     source: &'a dyn PageSource,
     blob: Blob,
@@ -39,7 +39,7 @@ impl<'a> LongSource<'a> {
         self.form.is_some()
     }
 
-    /// Whether something was replaced in a text that was read.
+    /// Whether a character was replaced while the text was read.
     pub(crate) fn was_altered(&self) -> bool {
         self.altered.get()
     }

@@ -1,4 +1,5 @@
-//! What the damage of pages costs a table: how many rows, which ones, and what of them lives on elsewhere.
+//! The cost of damaged pages for a table: how many rows are lost, which ones, and which of their columns other places
+//! still have.
 
 use format::PageId;
 
@@ -6,60 +7,60 @@ mod find;
 
 pub use find::losses;
 
-/// What is lost with pages of a table that lie side by side, and cannot be read.
+/// The loss from adjacent pages of a table that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
     /// Object id of the table.
     pub object_id: i32,
-    /// Partition number, from 1; `None` if nothing says which: no IAM page that can be read lists the pages.
+    /// Partition number, from 1; `None` if unknown: no readable IAM page lists the pages.
     pub partition: Option<i32>,
     /// The pages, in the order of the rows on them.
     pub pages: Vec<PageId>,
-    /// How many rows were on them.
+    /// How many rows the pages held.
     pub rows: LostRows,
-    /// Which rows.
+    /// Which rows these are.
     pub which: WhichRows,
-    /// The columns of those rows that other places still have, by column id; a column that is in no place is missing.
+    /// The columns of those rows that other places still have, by column ID; a column that no place has is not listed.
     pub recoverable: Vec<RecoverableColumn>,
 }
 
 /// How many rows are lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LostRows {
-    /// At least so many.
+    /// The least possible number.
     pub least: u64,
-    /// At most so many; `None` if nothing limits it.
+    /// The greatest possible number; `None` if it has no limit.
     pub most: Option<u64>,
-    /// What the numbers rest on.
+    /// The basis of the numbers.
     pub basis: CountBasis,
 }
 
-/// What a number of lost rows rests on, the strongest first.
+/// The basis of a number of lost rows, the strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CountBasis {
-    /// The table's own count in the catalog, less the rows that were read.
+    /// The table's row count in the catalog, less the rows that were read.
     StoredCount,
-    /// The slot count in the header of the damaged page, which nothing confirms.
+    /// The slot count in the header of the damaged page, which no other source confirms.
     PageHeader,
-    /// What fits on a page.
+    /// The number of rows that fit on a page.
     PageSize,
 }
 
 /// Which rows are lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WhichRows {
-    /// Those between two keys of the clustered index.
+    /// The rows between two keys of the clustered index.
     Keys {
         /// Names of the key columns.
         columns: Vec<String>,
-        /// The rows begin at or after this key; `None`: at the first key there may be.
+        /// The first possible key; `None` if the range has no lower limit.
         from: Option<KeyBound>,
-        /// The rows end before this key; `None`: at the last key there may be.
+        /// The key at which the range ends; `None` if it has no upper limit.
         to: Option<KeyBound>,
     },
-    /// Those of a heap with these addresses: all slots of the pages.
+    /// The rows of a heap with these addresses: all slots of the pages.
     Slots,
-    /// Nothing says which, as what leads to the pages is damaged too. They may have held no rows at all.
+    /// Unknown, because all links to the pages are damaged too. The pages may have held no rows at all.
     Unknown,
 }
 
@@ -68,22 +69,22 @@ pub enum WhichRows {
 pub struct KeyBound {
     /// The key's values, as many as [`WhichRows::Keys`] has columns.
     pub values: Vec<KeyValue>,
-    /// Whether a row with this very key can be among the lost.
+    /// Whether a row with exactly this key may be lost too.
     pub inclusive: bool,
-    /// The page that has the key.
+    /// The page from which the key was read.
     pub from_page: PageId,
 }
 
 /// A value of a key as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyValue {
-    /// The value as SQL Server prints it; `None`: NULL.
+    /// The value as SQL Server prints it; `None` for NULL.
     pub text: Option<String>,
-    /// The value as a literal of T-SQL.
+    /// The value as a T-SQL literal.
     pub literal: String,
 }
 
-/// A column of lost rows that another place has.
+/// A column of lost rows that another place still has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoverableColumn {
     /// Column id.
@@ -94,7 +95,7 @@ pub struct RecoverableColumn {
     pub source: ColumnSource,
 }
 
-/// Where values of lost rows live on.
+/// Where values of lost rows still exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ColumnSource {
     /// In a nonclustered index, as key, included column or part of the row's locator.
@@ -103,7 +104,7 @@ pub enum ColumnSource {
         index_id: i32,
         /// Its name.
         name: String,
-        /// Only rows that its filter lets in are there.
+        /// Whether only rows that its filter accepts are there.
         is_filtered: bool,
     },
 }

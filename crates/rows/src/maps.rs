@@ -1,4 +1,4 @@
-//! Whether a page is in use, by the maps that say so.
+//! Whether a page is in use, according to the allocation maps.
 
 use format::allocation::{
     EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES, PfsByte, bit, bitmap, gam_page_of, pfs_bytes, pfs_page_of,
@@ -8,18 +8,18 @@ use source::PageSource;
 
 use catalog::{Fetched, fetch};
 
-/// What the maps say of a page.
+/// What the maps say about a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InUse {
     /// It is allocated.
     Yes,
-    /// It was freed: what it holds is of the past.
+    /// It was freed: its content is out of date.
     Freed,
-    /// Its PFS page cannot be read: a page that was freed keeps what it had, and its extent may still be of the same unit.
+    /// Its PFS page cannot be read. A freed page keeps its content, and its extent may still belong to the same unit.
     Unknown,
 }
 
-/// Asks the maps, and keeps the last page of each.
+/// Reads the maps, and keeps the last page of each in memory.
 #[derive(Default)]
 pub(crate) struct Maps {
     pfs: Option<(PageId, Option<Box<PageBytes>>)>,
@@ -27,8 +27,9 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Whether a page is in use: by its PFS page. The GAM page of its extent is believed only where that one cannot be read: pages of an
-    /// extent that is free are not in use by PFS, so that one of the two is wrong where they disagree, and rows are not left out for it.
+    /// Whether a page is in use, according to its PFS page. The GAM page of its extent counts only if the PFS page
+    /// cannot be read. PFS has no page of a free extent in use: where the two disagree one of them is wrong, and rows
+    /// are not left out because of that.
     pub(crate) fn in_use(&mut self, source: &dyn PageSource, page: PageId) -> InUse {
         let by_page = self.pfs(source, page).map(PfsByte::is_allocated);
         let by_extent = self.gam(source, page);
@@ -39,7 +40,7 @@ impl Maps {
         }
     }
 
-    /// What the PFS page says of a page; `None` if it cannot be read.
+    /// The PFS byte of a page; `None` if the PFS page cannot be read.
     pub(crate) fn pfs(&mut self, source: &dyn PageSource, page: PageId) -> Option<PfsByte> {
         let map = PageId::new(page.file, pfs_page_of(page.page));
         let bytes = kept(&mut self.pfs, source, map, PageType::Pfs)?;
@@ -49,7 +50,7 @@ impl Maps {
     fn gam(&mut self, source: &dyn PageSource, page: PageId) -> Option<bool> {
         let map = PageId::new(page.file, gam_page_of(page.page));
         let bytes = kept(&mut self.gam, source, map, PageType::Gam)?;
-        // A set bit is a free extent.
+        // A set bit marks a free extent.
         Some(!bit(bitmap(Page::new(bytes))?, page.page % INTERVAL_PAGES / EXTENT_PAGES))
     }
 }

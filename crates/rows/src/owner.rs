@@ -1,4 +1,4 @@
-//! Which partition of a table a page belongs to that cannot be read, and whether it held rows: by all that leads to it.
+//! To which partition of a table an unreadable page belongs, and whether it held rows, from all evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,41 +14,41 @@ use crate::scan::{Allocated, in_row_unit};
 use crate::table::Table;
 use crate::tree::{each_leaf, each_node};
 
-/// What is known of a page.
+/// The owner and former content of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
-    /// Position among the table's partitions; `None` if nothing says which it is of.
+    /// Position among the table's partitions; `None` if unknown.
     pub(crate) partition: Option<usize>,
-    /// What was on it.
+    /// What it held.
     pub(crate) held: Held,
 }
 
-/// What was on a page.
+/// The former content of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Held {
-    /// Rows of the table: it is a leaf, or a page of a heap.
+    /// Rows of the table: a leaf, or a page of a heap.
     Rows,
-    /// No rows: it is an IAM page, a page above the leaves, or none of the table's.
+    /// No rows: an IAM page, a page above the leaves, or not a page of the table.
     None,
-    /// Nothing says which.
+    /// Unknown.
     Unknown,
 }
 
-/// A partition, and what was learned of it.
+/// A partition, and the evidence about it.
 struct Partition<'a> {
     unit: &'a AllocUnit,
     rowset: &'a Rowset,
-    /// The tree leads to all of its leaves.
+    /// Whether the tree leads to all of its leaves.
     is_tree_whole: bool,
-    /// Pages that its IAM chain lists and that may be in use, and those of them that are by their PFS pages.
+    /// How many pages its IAM chain lists that may be in use, and how many of them are in use according to PFS.
     listed: u64,
     in_use: u64,
-    /// Its IAM chain is damaged: it may have more.
+    /// Whether its IAM chain is damaged, so that it may have more pages.
     is_cut: bool,
 }
 
-/// What is known of these pages of a table, the strongest evidence first: entries of sound pages above the leaves, the IAM chain,
-/// the page's own header. Memory: the pages that are asked for, and a bit for each page of the files.
+/// The owners of these pages of a table, from the strongest evidence: entries of sound pages above the leaves, then the
+/// IAM chain, then the page's own header. Memory: the requested pages, and a bit for each page of the files.
 pub(crate) fn owners(
     source: &dyn PageSource,
     database: &Database,
@@ -103,8 +103,9 @@ pub(crate) fn owners(
     owners
 }
 
-/// What IAM chains and the header say of a page that no tree leads to. `listed` is the partition whose IAM chain lists it, and
-/// whether its PFS page says that it is in use: other pages of an extent may never have been.
+/// The owner, from IAM chains and the header, of a page that no tree leads to. `listed` is the partition whose IAM
+/// chain lists the page, and whether its PFS page marks it as in use: other pages of an extent may never have been
+/// used.
 fn by_maps_and_header(
     source: &dyn PageSource,
     page: PageId,
@@ -112,7 +113,7 @@ fn by_maps_and_header(
     listed: Option<(usize, bool)>,
 ) -> Owner {
     let raw = source.read_page(page);
-    // What is left of the page itself counts only where it names this very place.
+    // The page's own header counts only if it names this very address.
     let header = raw.as_ref().map(|bytes| *Page::new(bytes).header()).filter(|header| header.page_id() == page);
     let named = header.and_then(|header| {
         partitions.iter().position(|own| own.as_ref().is_some_and(|own| names(&header, own.unit.id)))
@@ -125,7 +126,7 @@ fn by_maps_and_header(
         _ => None,
     };
     let Some(at) = listed.map(|(at, _)| at).or(named).or(only) else {
-        // All of their pages are known, and this is none of them.
+        // All pages of the partitions are known, and this is not one of them.
         let held = if cut.is_empty() { Held::None } else { Held::Unknown };
         return Owner { partition: None, held };
     };
@@ -141,9 +142,9 @@ fn by_maps_and_header(
                 Held::Unknown
             }
         }
-        // The tree leads to all leaves, and not to this page.
+        // The tree leads to all leaves, but not to this page.
         _ if own.is_tree_whole => Held::None,
-        // A tree of one page is a leaf, and the root of any other is none.
+        // The root of a tree is a leaf only if the tree has a single page.
         _ if page == own.unit.root && own.in_use > 1 => Held::None,
         _ if page == own.unit.root && own.listed <= 1 && !own.is_cut => Held::Rows,
         _ => Held::Unknown,

@@ -10,12 +10,12 @@ pub struct PageSet {
 }
 
 impl PageSet {
-    /// Bytes of memory that a set of the pages of a source takes.
+    /// Bytes of memory for a set of the pages of a source.
     pub fn bytes_for(source: &dyn PageSource) -> u64 {
         source.files().iter().map(|file| u64::from(file.pages).div_ceil(64) * 8).sum()
     }
 
-    /// An empty set of the pages of a source: a bit for each takes one byte of memory for 64 KB of the files.
+    /// An empty set of the pages of a source. At a bit per page it has one byte for 64 KB of the files.
     pub fn of(source: &dyn PageSource) -> Self {
         let bits = |pages: u32| vec![0; (pages as usize).div_ceil(64)];
         Self { files: source.files().iter().map(|file| (file.file_id, bits(file.pages))).collect() }
@@ -31,7 +31,7 @@ impl PageSet {
         is_new
     }
 
-    /// Whether a page is in it.
+    /// Whether the set contains a page.
     pub fn contains(&self, page: PageId) -> bool {
         let bits = self.files.iter().find(|(file, _)| *file == page.file).map(|(_, bits)| bits);
         bits.and_then(|bits| bits.get(page.page as usize / 64)).is_some_and(|word| word & 1 << (page.page % 64) != 0)

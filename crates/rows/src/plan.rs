@@ -1,4 +1,4 @@
-//! What is known of the columns of a partition before its rows are read.
+//! The columns of a partition, as far as they are known before its rows are read.
 
 use catalog::{Rowset, RowsetColumn, column_status};
 use format::record::Record;
@@ -15,13 +15,13 @@ use crate::{Table, Value};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnPlan<'a> {
     pub(crate) kind: Kind,
-    /// Where it is; `None` if the rows of the partition do not have it.
+    /// The column in the rows of the partition; `None` if they do not have it.
     pub(crate) column: Option<&'a RowsetColumn>,
-    /// Where a record that has all columns has it.
+    /// Its place in a record that has all columns.
     place: InRecord,
     /// Its null bit in leaf records.
     pub(crate) null_bit: u16,
-    /// What a row has that was written before the column was added.
+    /// Its value in a row that was written before the column was added.
     pub(crate) absent: Absent<'a>,
 }
 
@@ -34,7 +34,7 @@ enum InRecord {
     },
     /// A variable column, counted from 1.
     Variable(u16),
-    /// What the layout says of each record.
+    /// Somewhere else: the layout finds it in each record.
     Other,
 }
 
@@ -43,7 +43,7 @@ enum InRecord {
 pub(crate) enum Absent<'a> {
     Null,
     Default(&'a [u8]),
-    /// It had a default that the catalog does not show.
+    /// The column had a default that the catalog does not show.
     Unknown,
 }
 
@@ -51,10 +51,10 @@ pub(crate) enum Absent<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) columns: Vec<ColumnPlan<'a>>,
-    /// A record with this number of columns and this many bytes of fixed columns has all of them.
+    /// A record with this number of columns and this many bytes of fixed columns has all columns.
     last_null_bit: u16,
     fixed_end: u16,
-    /// What a row may have that was written before columns were added, in bytes.
+    /// Bytes of the defaults that a row may have for columns added after it was written.
     pub(crate) default_bytes: usize,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
         Self { columns, last_null_bit, fixed_end, default_bytes }
     }
 
-    /// Whether all records have all columns; records written before a column was added lack it.
+    /// Whether all records have all columns; a record that was written before a column was added lacks it.
     pub(crate) fn are_complete(&self, records: &[Record<'_>]) -> bool {
         let is_complete =
             |record: &Record<'_>| record.null_bit(self.last_null_bit).is_some() && record.fixed_end() >= self.fixed_end;
@@ -106,8 +106,9 @@ impl<'a> Plan<'a> {
 }
 
 impl ColumnPlan<'_> {
-    /// Puts the values that complete records without complex columns hold for the column into the places `first`, `first + width`
-    /// and so on. `nulls` are their null bits 1 to 64. Returns false if each record has to be asked for its layout.
+    /// Puts the values of a column from complete records without complex columns into the places `first`, `first +
+    /// width` and so on. `nulls` are the null bits 1 to 64 of the records. Returns false if the layout must be applied
+    /// to each record.
     pub(crate) fn put<'b>(
         &self,
         records: &[Record<'b>],
@@ -131,10 +132,10 @@ impl ColumnPlan<'_> {
     }
 }
 
-/// Records, and for each the null bits with the bit of the column.
+/// Records, the null bits of each, and the bit of the column.
 type Nullable<'r, 'b> = (&'r [Record<'b>], (&'r [u64], u64));
 
-// Separate loops: the registers of a processor suffice for each of them, not for all together.
+// Separate loops: the processor has enough registers for each loop, but not for all of them together.
 #[inline(never)]
 fn put_fixed<'b>(
     kind: Kind,
@@ -145,7 +146,7 @@ fn put_fixed<'b>(
     work: &mut Work,
 ) {
     let range = usize::from(offset)..usize::from(offset) + usize::from(length);
-    // Complete records have the column inside their fixed part.
+    // In a complete record the column is inside the fixed part.
     let field = |(record, nulls): (&Record<'b>, &u64)| match nulls & bit {
         0 => record.bytes().get(range.clone()),
         _ => None,
@@ -163,14 +164,14 @@ fn put_variable<'b>(
     work: &mut Work,
 ) {
     let field = |(record, nulls): (&Record<'b>, &u64)| match nulls & bit {
-        // Trailing empty columns are omitted.
+        // Trailing empty columns are left out.
         0 => Some(record.variable(number).map_or(&[][..], |(bytes, _)| bytes)),
         _ => None,
     };
     put_all(kind, records.iter().zip(nulls).map(field), places, rows, work);
 }
 
-/// As [`RowsetColumn::stored`] reads it, for all records that have the column's null bit.
+/// The place at which [`RowsetColumn::stored`] reads the column, for all records that have its null bit.
 fn in_record(column: &RowsetColumn) -> InRecord {
     match column.leaf_offset {
         _ if column.is_sparse() || column.leaf_null_bit == 0 => InRecord::Other,
@@ -192,7 +193,7 @@ fn kind_of(column: &RowsetColumn, user: i32) -> Kind {
         xtype::DECIMAL | xtype::NUMERIC if column.is_vardecimal() => Kind::Vardecimal(info),
         xtype::BIT => Kind::Bit(column.leaf_bit),
         xtype::CHAR | xtype::VARCHAR | xtype::TEXT => Kind::Ansi(CodePage::of(column.collation)),
-        // The rows of CLR types say varbinary; only the table's own column says which type it is.
+        // Rows of CLR types name varbinary; only the table's own column shows the type.
         xtype::CLR | xtype::VARBINARY => match user {
             user_type::HIERARCHYID => Kind::HierarchyId,
             user_type::GEOMETRY => Kind::Shape { is_geography: false },

@@ -17,25 +17,25 @@ use crate::row::RowBuilder;
 use crate::scan::{RANGE_PAGES, Range, ScanOptions, in_row_unit};
 use crate::{Table, Value};
 
-/// Why a row is doubtful, although it is handed out.
+/// Why a row that is delivered is doubtful.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
-    /// Its page is damaged; the record itself is proven whole.
+    /// Its page is damaged, but the record is proven to be complete.
     DamagedPage,
-    /// Nothing leads to its page any more.
+    /// No tree or IAM page leads to its page any more.
     Unreached,
-    /// Whether its page is in use is not known.
+    /// It is unknown whether its page is in use.
     UseUnknown,
     /// It was deleted.
     Ghost,
-    /// It was put together from nonclustered indexes.
+    /// It was rebuilt from nonclustered indexes.
     FromIndexes,
 }
 
 /// A row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// Where it is. A row that was moved: where it is now.
+    /// Its address; for a row that was moved, the new address.
     pub place: RecordId,
     /// Its values, parallel to [`Table::columns`].
     pub values: &'a [Value<'a>],
@@ -43,7 +43,7 @@ pub struct Row<'a> {
     pub doubt: Option<Doubt>,
 }
 
-/// Reads ranges of pages; one for each thread, as it keeps its buffers.
+/// Reads ranges of pages. Each thread has its own, because it keeps its buffers.
 pub struct Reader<'a> {
     source: &'a dyn PageSource,
     partitions: Vec<Option<Partition<'a>>>,
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
     /// Calls `each` with the rows of the pages in a range, page by page in slot order.
     ///
     /// # Errors
-    /// What `each` returns; nothing that is read is an error.
+    /// Errors of `each`; damage that is read is not an error.
     pub fn read(&mut self, range: &Range, each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<RangeCounts> {
         let mut counts = RangeCounts::default();
         range.lost.iter().for_each(|&(page, why)| counts.leave_out(page, why));
@@ -120,11 +120,12 @@ impl<'a> Reader<'a> {
         result.map(|()| counts)
     }
 
-    /// Calls `each` with the rows of a page that need not be sound, with `doubt`: what is not proven on it was removed from
-    /// it before. It may be a leaf of a nonclustered index too, if `table` describes that. Ghosts are handed out as [`Doubt::Ghost`] if `ghosts`.
+    /// Calls `each` with the rows of a page that need not be sound, with `doubt`. Unproven records were removed from
+    /// the page before. The page may also be a leaf of a nonclustered index that `table` describes. Ghosts are
+    /// delivered as [`Doubt::Ghost`] if `ghosts`.
     ///
     /// # Errors
-    /// What `each` returns.
+    /// Errors of `each`.
     pub fn read_page(
         &mut self,
         partition: usize,
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(counts)
     }
 
-    /// The rows of a page as it was read.
+    /// Calls `each` with the rows of a page that was just read, or counts why they cannot be used.
     fn page(
         &mut self,
         range: &Range,
@@ -248,13 +249,13 @@ type Compression<'p> = (&'p Expansion, Option<CompressionInfo<'p>>);
 
 fn compression_of<'p>(page: Page<'p>, rowset: &'p Rowset, order: &SlotOrder) -> Option<Compression<'p>> {
     let expansion = rowset.expansion.as_ref()?;
-    // What is in front of the first record is compression information.
+    // The bytes in front of the first record are compression information.
     let first = order.entries().first().map_or(page.header().free_data.get(), |entry| entry.offset);
     let info = CompressionInfo::of(page, first.into(), expansion.columns()).ok()?;
     Some((expansion, info))
 }
 
-/// Whether a page is sound as far as its rows need it, and its type; its protection is undone.
+/// Whether a page is sound enough for its rows to be used, and its type. Undoes its torn-page protection.
 fn judge(id: PageId, bytes: &mut PageBytes, unit: AllocUnitId) -> Result<PageType, Why> {
     if verify(bytes).is_err() {
         return Err(Why::Damaged);

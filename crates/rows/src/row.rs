@@ -16,16 +16,16 @@ use crate::values::text::{Form, TextStream};
 use crate::values::{Piece, Work, put, value};
 use crate::{LongValue, Unreadable, Value};
 
-/// Builds rows; keeps what it allocates.
+/// Builds rows; keeps its allocations.
 pub(crate) struct RowBuilder<'a> {
     blobs: Blobs<'a>,
     values: Vec<Value<'static>>,
     work: Work,
-    /// A value that was read from its pieces.
+    /// A value that was assembled from its pieces.
     blob: Vec<u8>,
 }
 
-/// A vector without elements for values of another lifetime, in the same memory.
+/// The same vector, emptied, for values of another lifetime.
 fn emptied<'b>(mut values: Vec<Value<'_>>) -> Vec<Value<'b>> {
     values.clear();
     values.into_iter().map(|_| Value::Null).collect()
@@ -36,8 +36,8 @@ impl<'a> RowBuilder<'a> {
         Self { blobs: Blobs::new(source), values: Vec::new(), work: Work::default(), blob: Vec::new() }
     }
 
-    /// Calls `each` with the values of records of a page, which are not compressed, and which of them it is. Column by column, as what
-    /// is done for one of them is the same for all rows: twice as fast as row by row.
+    /// Calls `each` with the values of uncompressed records of a page, and with the position of each record. Works
+    /// column by column, because the steps for one column are the same in all rows: twice as fast as row by row.
     pub(crate) fn rows(
         &mut self,
         plan: &Plan<'_>,
@@ -49,7 +49,7 @@ impl<'a> RowBuilder<'a> {
         let at_once = (HELD_VALUES / width.max(1)).max(1);
         for (nth, records) in records.chunks(at_once).enumerate() {
             let first = nth * at_once;
-            // Values off the row and defaults may be long: there is one row of them at a time.
+            // Values off the row and defaults may be long: such rows are built one at a time.
             let are_long = plan.default_bytes > SHORT_BYTES || records.iter().any(Record::has_complex);
             match plan.columns.is_empty() || are_long {
                 true => records
@@ -62,7 +62,7 @@ impl<'a> RowBuilder<'a> {
         Ok(())
     }
 
-    /// The same of records without values off the row.
+    /// As `rows`, for records without values off the row.
     fn in_row(
         &mut self,
         plan: &Plan<'_>,
@@ -102,7 +102,7 @@ impl<'a> RowBuilder<'a> {
         result
     }
 
-    /// Calls `each` with the values of `record`, counting those that cannot be had.
+    /// Calls `each` with the values of `record`, and counts those that cannot be read.
     pub(crate) fn row(
         &mut self,
         plan: &Plan<'_>,
@@ -159,14 +159,14 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-/// Whether these bytes are the back pointer of a moved row, its last variable column. Trailing empty columns are omitted, so
-/// that it stands in the place of the first of them (docs/format/forwarding.md#back-pointer).
+/// Whether these bytes are the back pointer of a moved row, its last variable column. Trailing empty columns are left
+/// out, so the back pointer takes the place of the first of them (docs/format/forwarding.md#back-pointer).
 fn is_back_pointer(record: &Record<'_>, bytes: &[u8]) -> bool {
     record.kind() == RecordKind::Forwarded
         && record.variable(record.variable_count()).is_some_and(|(last, _)| std::ptr::eq(last, bytes))
 }
 
-/// The value of a column that the row does not have.
+/// The value of a column that the row does not contain.
 fn absent<'v>(column: &ColumnPlan<'v>, at: usize, work: &mut Work) -> Value<'v> {
     match column.absent {
         Absent::Null => Value::Null,
@@ -175,7 +175,7 @@ fn absent<'v>(column: &ColumnPlan<'v>, at: usize, work: &mut Work) -> Value<'v> 
     }
 }
 
-/// A bit of a default has a byte of its own.
+/// A bit default is stored in a byte of its own.
 fn default_kind(kind: Kind) -> Kind {
     match kind {
         Kind::Bit(_) => Kind::Bit(0),
@@ -184,7 +184,7 @@ fn default_kind(kind: Kind) -> Kind {
     }
 }
 
-/// The value behind a pointer in the row; a long one is left to whoever wants it.
+/// The value that a pointer in the row leads to; the receiver reads a long one on request.
 fn off_row<'v, 's>(
     column: &ColumnPlan<'_>,
     pointer: &[u8],
@@ -251,14 +251,15 @@ fn off_row<'v, 's>(
     }
 }
 
-/// Defaults of this many bytes in all are short enough to be in memory once for each row.
+/// Defaults of up to this many bytes in all may be kept in memory once per row.
 const SHORT_BYTES: usize = 256;
 
-/// Values held at once: 16 KB of them, half of a typical first-level cache.
+/// Values in memory at once: 16 KB of them, half of a typical first-level cache.
 const HELD_VALUES: usize = 512;
 
-/// A row holds this many bytes of values off the row; further ones are handed out in pieces, as long values are.
+/// The most bytes of values off the row that are kept per row; further values are delivered in pieces, as long values
+/// are.
 const HELD_BYTES: u64 = 4 << 20;
 
-/// Values that are converted as a whole have at most this many bytes, those of a row together twice as many.
+/// The most bytes of a value that is converted as a whole; the values of a row together may have twice as many.
 const MOST_WHOLE_BYTES: u64 = 16 << 20;

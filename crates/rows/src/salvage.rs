@@ -1,4 +1,4 @@
-//! Rows that the ordinary reading of a table leaves out, and what can be said of them.
+//! Rows that the normal reading of a table leaves out, and how certain they are.
 
 mod difference;
 mod ghosts;
@@ -24,16 +24,16 @@ pub use request::{Doubtful, Request, Salvaged, Sink};
 pub use crate::page_set::PageSet;
 pub use strays::{Stray, Strays, Unreached, foreign, reach, strays};
 
-/// Whose rows are read.
+/// The object whose rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Which {
-    /// The table's.
+    /// The table.
     Table,
-    /// Those of one of its nonclustered indexes, by position.
+    /// One of its nonclustered indexes, by position.
     Index(usize),
 }
 
-/// What to do with a row: its place and its values.
+/// Receives a row: its address and its values.
 pub(crate) type EachValues<'s> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 's;
 
 /// Reads the rows of single pages.
@@ -42,13 +42,13 @@ pub(crate) trait ReadPage {
     fn rows(&mut self, which: Which, partition: usize, page: PageId, each: &mut EachValues<'_>) -> io::Result<()>;
 }
 
-/// Hands out what the ordinary reading of a table leaves out.
+/// Delivers the rows that the normal reading of a table leaves out.
 ///
-/// Rows come in the order of their pages; those that are put together from indexes come last, by a hash of their locators. Both are
-/// the same for any memory.
+/// Rows come in the order of their pages. Rows rebuilt from indexes come last, ordered by a hash of their locators.
+/// Neither order depends on the memory.
 ///
 /// # Errors
-/// What the sink returns.
+/// Errors of the sink.
 pub fn salvage(request: &Request<'_>, sink: &mut dyn Sink) -> io::Result<Salvaged> {
     let overlay = overlay::Overlay::new(request.source);
     let indexes = run::indexes(request);

@@ -1,4 +1,4 @@
-//! The pages of a table, in the order in which its rows are handed out.
+//! The pages of a table, in the order in which its rows are delivered.
 
 mod allocated;
 
@@ -15,26 +15,26 @@ use crate::leaf::names;
 use crate::page_set::PageSet;
 use crate::tree::Leaves;
 
-/// Pages of a range at most.
+/// The most pages of a range.
 pub const RANGE_PAGES: usize = 128;
 
 /// How a table is read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ScanOptions {
-    /// Pages in the order of allocation even where the tree is sound.
+    /// Whether pages come in allocation order even if the tree is sound.
     pub by_allocation: bool,
 }
 
 /// The order of the rows of a partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// That of the clustered key.
+    /// The order of the clustering key.
     Key,
-    /// That of the pages as the IAM chain lists them.
+    /// The order in which the IAM chain lists the pages.
     Allocation(NoKeyOrder),
 }
 
-/// Why rows are not in the order of the clustered key.
+/// Why rows are not in the order of the clustering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoKeyOrder {
     /// A heap has no key.
@@ -43,7 +43,7 @@ pub enum NoKeyOrder {
     TreeDamaged(PageId),
     /// The tree does not lead to this leaf, which is in use.
     NotInTree(PageId),
-    /// It was asked for.
+    /// The caller asked for allocation order.
     AsAsked,
 }
 
@@ -66,21 +66,21 @@ impl fmt::Display for Order {
 /// Pages that are read together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// From 0 in the order of the scan.
+    /// Its position in the scan, from 0.
     pub number: u64,
-    /// The partition: position in [`Table::partitions`].
+    /// The partition, as a position in [`Table::partitions`].
     pub partition: usize,
     /// The pages in order.
     pub pages: Vec<PageId>,
-    /// Pages that cannot be handed out, found on the way to these: the reader counts them as damaged.
+    /// Pages that cannot be delivered, found on the way to these. The reader counts them as damaged.
     pub lost: Vec<(PageId, Why)>,
-    /// Whether a page that is no leaf may be among the pages: in the order of allocation.
+    /// Whether pages above the leaves may be among the pages, as in allocation order.
     pub(crate) has_nodes: bool,
 }
 
-/// The pages of a table in order, handed out range by range.
+/// The pages of a table in order, delivered range by range.
 ///
-/// Each page is handed out once at most. Memory: one bit for each page of the files, and some pages.
+/// Each page is delivered at most once. Memory: one bit for each page of the files, and some pages.
 pub struct Scan<'a> {
     source: &'a dyn PageSource,
     database: &'a Database,
@@ -106,7 +106,7 @@ impl<'a> Scan<'a> {
         Self { source, database, partitions, options, orders, at: 0, walk: None, number: 0 }
     }
 
-    /// The order of the rows: that of the key, unless a partition has another one.
+    /// The order of the rows: key order, unless a partition has another order.
     pub fn order(&self) -> &Order {
         self.orders.iter().find(|order| **order != Order::Key).unwrap_or(&Order::Key)
     }
@@ -183,7 +183,7 @@ fn order_of(source: &dyn PageSource, database: &Database, rowset: &Rowset, optio
             None => break,
         }
     }
-    // A tree that is cut leads to fewer leaves than there are.
+    // A truncated tree leads to fewer leaves than exist.
     let mut allocated = Allocated::of(source, unit);
     while let Some(next) = allocated.next_page() {
         if let Ok(page) = next
@@ -196,14 +196,14 @@ fn order_of(source: &dyn PageSource, database: &Database, rowset: &Rowset, optio
     Order::Key
 }
 
-/// Whether a page is a sound leaf of the unit that has rows.
+/// Whether a page is a sound leaf of the unit and has rows.
 fn is_leaf(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> bool {
     let catalog::Fetched::Sound(bytes) = catalog::fetch(source, page) else { return false };
     let header = Page::new(&bytes).header();
     header.kind() == Some(PageType::Data) && names(header, unit) && header.slot_count.get() > 0
 }
 
-/// The unit with the rows of a partition.
+/// The unit that holds the rows of a partition.
 pub(crate) fn in_row_unit<'a>(database: &'a Database, rowset: &Rowset) -> Option<&'a AllocUnit> {
     let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
     units.find(|unit| unit.kind == UnitKind::InRow)

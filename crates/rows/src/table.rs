@@ -1,4 +1,4 @@
-//! A table as its rows show it.
+//! A table and its columns.
 
 mod of;
 
@@ -16,7 +16,7 @@ pub struct Table {
     pub schema: String,
     /// Name.
     pub name: String,
-    /// Its columns in the order of their ids, dropped ones left out.
+    /// Its columns in the order of their IDs, without dropped columns.
     pub columns: Vec<Column>,
     /// Its partitions, by partition number: indexes into [`catalog::Database::rowsets`].
     pub partitions: Vec<usize>,
@@ -29,13 +29,13 @@ pub struct Column {
     pub id: u32,
     /// Name.
     pub name: String,
-    /// Type; that of a column that is not stored is not known here and has xtype 0.
+    /// Its type. The type of a column that is not stored is unknown here and has xtype 0.
     pub info: TypeInfo,
     /// Its type in sysscalartypes; see [`format::types::user_type`].
     pub user_type: i32,
-    /// Collation of a text.
+    /// The collation of a text column.
     pub collation: CollationId,
-    /// May hold NULL.
+    /// Whether it may hold NULL.
     pub is_nullable: bool,
     /// Where its values are.
     pub place: Place,
@@ -44,18 +44,18 @@ pub struct Column {
 /// Where the values of a column are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In the row, or off it with a pointer in the row.
+    /// In the row, or off the row, with a pointer in the row.
     Stored,
-    /// In the row, as a computed column that is PERSISTED.
+    /// In the row, as a PERSISTED computed column.
     Persisted,
-    /// Nowhere: a computed column that is evaluated when it is read.
+    /// Nowhere: a computed column that SQL Server evaluates when it is read.
     Computed,
-    /// In the row, encrypted by the client (Always Encrypted): the bytes are what there is.
+    /// In the row, encrypted by the client (Always Encrypted): only the encrypted bytes are available.
     Encrypted,
 }
 
 impl Table {
-    /// Its name with schema: `dbo.Orders`.
+    /// Its name with the schema: `dbo.Orders`.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.schema, self.name)
     }

@@ -1,4 +1,4 @@
-//! The tree above the leaves of a clustered index, and the leaves beside a leaf that cannot be read.
+//! The tree above the leaves of a clustered index, and the neighbors of an unreadable leaf.
 
 mod leaves;
 
@@ -13,10 +13,11 @@ pub(crate) use self::leaves::Leaves;
 use self::leaves::{MAX_DEPTH, child, is_compressed, leads_to_nodes, node};
 use crate::leaf::{LeafScratch, Slot, each_slot, is_leaf_of, is_row};
 
-/// The entry of the level above that leads to a leaf: its page, and the record with the leaf's least key.
+/// The entry of the level above that leads to a leaf: its page, and the record with the leaf's lowest key.
 pub(crate) type Entry<'e> = Option<(PageId, Record<'e>)>;
 
-/// Calls `each` with the leaves of a tree in key order, as far as sound pages lead to them; false if they do not lead to all.
+/// Calls `each` with the leaves of a tree in key order, as far as sound pages lead to them. Returns false if they do
+/// not lead to all leaves.
 pub(crate) fn each_leaf(source: &dyn PageSource, unit: &AllocUnit, each: &mut dyn FnMut(PageId, Entry<'_>)) -> bool {
     let mut leaves = Leaves::of(source, unit);
     while let Some(next) = leaves.next_leaf() {
@@ -28,10 +29,10 @@ pub(crate) fn each_leaf(source: &dyn PageSource, unit: &AllocUnit, each: &mut dy
     true
 }
 
-/// Calls `each` with the pages above the leaves that sound pages lead to, but for the root.
+/// Calls `each` with the pages above the leaves that sound pages lead to, except the root.
 ///
-/// Pages of a level are linked both ways, and the first has nothing to its left: a walk that follows only links that are mirrored
-/// meets no page twice.
+/// Pages of a level are linked both ways, and the first has no left neighbor: a walk that follows only mirrored links
+/// reaches no page twice.
 pub(crate) fn each_node(source: &dyn PageSource, unit: &AllocUnit, each: &mut dyn FnMut(PageId)) {
     let mut first = unit.root;
     let mut level = None;
@@ -56,16 +57,16 @@ pub(crate) fn each_node(source: &dyn PageSource, unit: &AllocUnit, each: &mut dy
     }
 }
 
-/// The leaves on both sides of a leaf.
+/// The neighbors of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Beside {
-    /// None if the leaf is the first, or nothing says which it is.
+    /// `None` if the leaf is the first, or its neighbor is unknown.
     pub(crate) left: Option<PageId>,
-    /// None if the leaf is the last, or nothing says which it is.
+    /// `None` if the leaf is the last, or its neighbor is unknown.
     pub(crate) right: Option<PageId>,
 }
 
-/// The leaves beside a damaged one, by the links in its own header, as far as the leaves there link back.
+/// The neighbors of a damaged leaf, by the links in its own header, as far as the neighbors link back.
 pub(crate) fn by_links(source: &dyn PageSource, unit: &AllocUnit, page: PageId) -> Beside {
     let Some(bytes) = source.read_page(page) else { return Beside { left: None, right: None } };
     let header = Page::new(&bytes).header();
@@ -102,7 +103,7 @@ pub(crate) fn edge_row(
     edge
 }
 
-/// The leaves beside each of `pages`, the nearest of those that are not in `pages` themselves.
+/// The neighbors of each of `pages`: the nearest leaves that are not in `pages` themselves.
 pub(crate) fn beside(source: &dyn PageSource, unit: &AllocUnit, pages: &BTreeSet<PageId>) -> BTreeMap<PageId, Beside> {
     let mut found: BTreeMap<PageId, Beside> = BTreeMap::new();
     let mut run: Vec<PageId> = Vec::new();

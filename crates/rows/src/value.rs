@@ -1,11 +1,11 @@
-//! What a row has in a column.
+//! The value of a row in a column.
 
 use std::io;
 
-/// A value of a column, as its type means it.
+/// A value of a column, interpreted by the column's type.
 ///
-/// Text is UTF-8 whatever its code page was. An unpaired surrogate of UTF-16, which SQL Server allows, is U+FFFD, and
-/// the reader counts it.
+/// Text is UTF-8, whatever its code page was. U+FFFD replaces an unpaired surrogate of UTF-16, which SQL Server allows,
+/// and the reader counts it.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// NULL.
@@ -33,40 +33,40 @@ pub enum Value<'a> {
     DateTime(DateTime),
     /// datetimeoffset.
     DateTimeOffset {
-        /// The moment in UTC.
+        /// The time in UTC.
         utc: DateTime,
         /// Minutes east of UTC, from -840 to 840.
         offset_minutes: i16,
     },
     /// uniqueidentifier: the bytes as stored; the first three groups are little-endian.
     Guid([u8; 16]),
-    /// char, varchar, text, nchar, nvarchar, ntext, xml, json, hierarchyid as its path.
+    /// char, varchar, text, nchar, nvarchar, ntext, xml, json, and hierarchyid as its path.
     Text(Text<'a>),
-    /// binary, varbinary, image, rowversion, geometry and geography as WKB, CLR types as stored.
+    /// binary, varbinary, image, rowversion, geometry and geography as WKB, and CLR types as stored.
     Bytes(&'a [u8]),
-    /// A text too long to be held whole.
+    /// A text that is too long to be held in memory.
     LongText(LongValue<'a>),
-    /// Bytes too long to be held whole.
+    /// Bytes that are too long to be held in memory.
     LongBytes(LongValue<'a>),
-    /// A value that cannot be had.
+    /// A value that cannot be read.
     Unreadable(Unreadable),
 }
 
 /// A text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// UTF-8: proven where it was made, so that what only copies it need not look again.
+    /// UTF-8, proven where it was made: code that only copies it need not check again.
     utf8: &'a [u8],
 }
 
 impl<'a> Text<'a> {
-    /// What a conversion to UTF-8 made, or ASCII.
+    /// A text from bytes that a conversion to UTF-8 produced, or that are ASCII.
     #[inline]
     pub(crate) fn of_utf8(utf8: &'a [u8]) -> Self {
         Self { utf8 }
     }
 
-    /// Its bytes as UTF-8.
+    /// Its bytes, as UTF-8.
     #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         self.utf8
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Text<'_> {
 pub struct TimeOfDay {
     /// Hundreds of nanoseconds since midnight, below 864,000,000,000.
     pub ticks: u64,
-    /// Digits after the second that the type has, 0 to 7.
+    /// Digits after the second in the type, 0 to 7.
     pub digits: u8,
 }
 
@@ -104,42 +104,43 @@ pub struct TimeOfDay {
 pub struct DateTime {
     /// Days since 0001-01-01, at most 3,652,058.
     pub day: u32,
-    /// The time. That of a datetime is rounded to milliseconds, as SQL Server prints it.
+    /// The time. The time of a datetime is rounded to milliseconds, as SQL Server prints it.
     pub time: TimeOfDay,
 }
 
-/// Why a value cannot be had.
+/// Why a value cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unreadable {
-    /// The value is stored off the row, and a page with a piece of it is damaged, unreadable or missing.
+    /// The value is stored off the row, and a page with one of its pieces is damaged, unreadable or missing.
     Lost(format::PageId),
-    /// The bytes are no value of the type.
+    /// The bytes are not a value of the type.
     Impossible,
-    /// The form in which the value is stored is not documented.
+    /// The storage format of the value is undocumented.
     Undocumented,
     /// The row does not store the value, and nothing here can compute it.
     NotStored,
-    /// No index that is left has the column.
+    /// No remaining index has the column.
     NotInAnyIndex,
-    /// It has to be converted as a whole (xml, a shape), and is too long to be held.
+    /// It must be converted as a whole (xml, a shape), and is too long for that.
     TooLong,
 }
 
 /// A long value, read piece by piece.
 #[derive(Clone, Copy)]
 pub struct LongValue<'a> {
-    /// Bytes as stored; a text may have another length as UTF-8.
+    /// Bytes as stored; as UTF-8 a text may have another length.
     pub stored_bytes: u64,
-    /// Where its pieces come from.
+    /// The source of its pieces.
     pub(crate) reader: &'a dyn ReadLong,
 }
 
-/// Hands out the pieces of a long value.
+/// Delivers the pieces of a long value.
 pub trait ReadLong {
-    /// Calls `each` with the pieces in order: UTF-8 of whole characters for a text. The same pieces in every call.
+    /// Calls `each` with the pieces in order: for a text, UTF-8 of whole characters. Every call delivers the same
+    /// pieces.
     ///
     /// # Errors
-    /// What `each` returns. `Ok(Err(..))` if a piece cannot be had: what was handed out before is the start of the value.
+    /// Errors of `each`. `Ok(Err(..))` if a piece cannot be read: the pieces before it are the start of the value.
     fn pieces(&self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<Result<(), Unreadable>>;
 }
 
@@ -154,7 +155,7 @@ impl LongValue<'_> {
 }
 
 impl<'a> LongValue<'a> {
-    /// A value whose pieces `reader` hands out.
+    /// A value whose pieces `reader` delivers.
     pub fn new(stored_bytes: u64, reader: &'a dyn ReadLong) -> Self {
         Self { stored_bytes, reader }
     }

@@ -1,4 +1,4 @@
-//! Bytes of a column as a value (docs/format/types-and-keys.md#stored-values).
+//! Converts the bytes of a column to a value (docs/format/types-and-keys.md#stored-values).
 
 pub(crate) mod code_page;
 mod hierarchy;
@@ -16,16 +16,16 @@ use self::kind::Kind;
 use crate::counts::RangeCounts;
 use crate::{Text, Unreadable, Value};
 
-/// Values that had to be converted, until their rows are whole.
+/// Converted values, kept until their rows are complete.
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) arena: Vec<u8>,
     pub(crate) later: Vec<Piece>,
-    /// Texts in which something was replaced.
+    /// Texts in which a character was replaced.
     pub(crate) altered: u64,
-    /// Values that are handed out as the bytes that are stored.
+    /// Values that are delivered as the stored bytes.
     pub(crate) as_stored: u64,
-    /// Values that cannot be had.
+    /// Values that cannot be read.
     pub(crate) unreadable: u64,
 }
 
@@ -48,7 +48,7 @@ impl Piece {
 
 impl Work {
     pub(crate) fn clear(&mut self) {
-        // One long row must not keep its memory for all others.
+        // A single long row must not keep its memory for all later rows.
         if self.arena.capacity() > KEPT_BYTES {
             self.arena = Vec::new();
         }
@@ -57,13 +57,13 @@ impl Work {
         (self.altered, self.as_stored, self.unreadable) = (0, 0, 0);
     }
 
-    /// A value that cannot be had, counted.
+    /// A value that cannot be read; counts it.
     pub(crate) fn unreadable(&mut self, why: Unreadable) -> Value<'static> {
         self.unreadable += 1;
         Value::Unreadable(why)
     }
 
-    /// Adds what was counted.
+    /// Adds these counts to `counts`.
     pub(crate) fn count(&self, counts: &mut RangeCounts) {
         counts.unreadable_values += self.unreadable;
         counts.altered_texts += self.altered;
@@ -82,7 +82,7 @@ impl Work {
         }
     }
 
-    /// The value of bytes that are gone when the row is whole.
+    /// A value of bytes that do not live until the row is complete: text and bytes are copied.
     pub(crate) fn copied(&mut self, kind: Kind, bytes: &[u8], column: usize) -> Value<'static> {
         let (copy, is_text) = match value(kind, bytes, column, self) {
             Value::Text(text) => (text.as_bytes(), true),
@@ -108,7 +108,7 @@ impl Work {
         Value::Null
     }
 
-    /// Runs a conversion to text that appends to the arena; it returns whether something was replaced.
+    /// Runs a conversion to text that appends to the arena and returns whether it replaced a character.
     fn convert(
         &mut self,
         column: usize,
@@ -132,8 +132,8 @@ impl Work {
 /// Memory that is kept from row to row.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Puts the value of a column in these bytes into its place in the row: a value that is made elsewhere and moved there costs twice as
-/// much. What must be converted goes to `work`, and its place is filled when the row is whole.
+/// Puts the value of these bytes into its place in the row; making it elsewhere and moving it would take twice as long.
+/// A value that must be converted goes to `work`, and its place is filled when the row is complete.
 #[inline(always)]
 pub(crate) fn put<'p>(kind: &Kind, bytes: &'p [u8], column: usize, work: &mut Work, place: &mut Value<'p>) {
     match *kind {
@@ -176,8 +176,8 @@ pub(crate) fn put<'p>(kind: &Kind, bytes: &'p [u8], column: usize, work: &mut Wo
     }
 }
 
-/// Puts the values of a column into the places `first`, `first + width` and so on; where a row has none, NULL stays. For the
-/// common kinds, the kind is decided once for all rows.
+/// Puts the values of a column into the places `first`, `first + width` and so on; where a row has no value, NULL
+/// stays. For the common kinds, the kind is matched once for all rows.
 #[inline(always)]
 pub(crate) fn put_all<'p>(
     kind: Kind,
@@ -186,7 +186,7 @@ pub(crate) fn put_all<'p>(
     rows: &mut [Value<'p>],
     work: &mut Work,
 ) {
-    // Each call is compiled for its kind alone.
+    // Each call is compiled for one kind.
     match kind {
         Kind::Bit(bit) => put_each(Kind::Bit(bit), fields, (first, width), rows, work),
         Kind::TinyInt => put_each(Kind::TinyInt, fields, (first, width), rows, work),
@@ -227,7 +227,7 @@ fn set<'p>(place: &mut Value<'p>, work: &mut Work, value: Option<Value<'p>>) {
     }
 }
 
-/// The same value, wherever it goes.
+/// As `put`, but returns the value.
 #[inline(never)]
 pub(crate) fn value<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
     let mut value = Value::Null;
@@ -235,7 +235,7 @@ pub(crate) fn value<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut W
     value
 }
 
-/// The value of a type that is rare or costs much anyway.
+/// The value of a type that is rare or expensive anyway.
 #[inline(never)]
 fn rare<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
     match kind {
@@ -244,7 +244,7 @@ fn rare<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Valu
             Err(why) => work.unreadable(why),
         },
         Kind::Ansi(page) => {
-            // What a client encrypted is text of no code page (docs/format/other-features.md#always-encrypted).
+            // Text that a client encrypted belongs to no code page (docs/format/other-features.md#always-encrypted).
             if format::domain::may_be_encrypted(bytes) {
                 return work.unreadable(Unreadable::Undocumented);
             }

@@ -1,4 +1,4 @@
-//! Which rows were on pages that cannot be read.
+//! The rows that were on unreadable pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::scan::in_row_unit;
 use crate::table::Table;
 use crate::tree::{by_links, each_leaf, edge_row};
 
-/// What the loss of these pages of a table costs; leaves that lie side by side are one loss. `rows_read` are the rows of
-/// each of the table's partitions that the other pages have, if they were counted.
+/// The loss from these pages of a table; adjacent leaves are one loss. `rows_read` are the rows of each of the table's
+/// partitions that the other pages have, if they were counted.
 ///
-/// Pages without rows of the table, such as IAM pages and pages above the leaves, are left out as far as anything says what
-/// they were. Memory: the pages that are asked for, two keys for each, and a bit for each page of the files.
+/// Pages without rows of the table, such as IAM pages and pages above the leaves, are left out as far as there is
+/// evidence of their kind. Memory: the requested pages, two keys for each, and a bit for each page of the files.
 pub fn losses(
     source: &dyn PageSource,
     database: &Database,
@@ -37,7 +37,7 @@ pub fn losses(
         let Some(place) = Partition::of(source, database, partition) else { continue };
         let of_partition = || owners.iter().filter(|(_, owner)| owner.partition == Some(at));
         let runs = place.runs(of_partition().map(|(page, owner)| (*page, owner.held)).collect());
-        // Rows that are not read are on these pages only if all others were read.
+        // The unread rows are on these pages only if all other rows were read.
         let is_all = runs.len() == 1 && runs.iter().all(|run| run.pages.len() == of_partition().count());
         let is_clear = is_all && owners.values().all(|owner| owner.partition.is_some() || owner.held == Held::None);
         let read = rows_read.and_then(|rows| rows.get(at)).copied().filter(|_| is_clear);
@@ -54,7 +54,7 @@ pub fn losses(
     losses
 }
 
-/// Losses of which nothing says what partition they are of.
+/// Losses whose partition is unknown.
 fn of_no_partition(
     (source, database, table): (&dyn PageSource, &Database, &Table),
     owners: &BTreeMap<PageId, Owner>,
@@ -79,7 +79,7 @@ fn adjoin(a: &PageId, b: &PageId) -> bool {
     a.file == b.file && a.page.checked_add(1) == Some(b.page)
 }
 
-/// The columns that nonclustered indexes have; of two that have one, that without a filter.
+/// The columns that nonclustered indexes have. If two have the same column, an index without a filter is preferred.
 fn recoverable(database: &Database, table: &Table) -> Vec<RecoverableColumn> {
     let sources = sources(database, table.object_id);
     let mut all: Vec<RecoverableColumn> = Vec::new();
@@ -101,7 +101,7 @@ fn recoverable(database: &Database, table: &Table) -> Vec<RecoverableColumn> {
     all
 }
 
-/// Lost pages side by side.
+/// Adjacent lost pages.
 struct Run {
     pages: Vec<PageId>,
     which: WhichRows,
@@ -115,7 +115,7 @@ struct Partition<'a> {
     names: Vec<String>,
 }
 
-/// A run whose right end is not yet known.
+/// A run whose right end is not known yet.
 struct Open {
     pages: Vec<PageId>,
     left: Option<PageId>,
@@ -135,7 +135,7 @@ impl<'a> Partition<'a> {
         Some(Self { source, rowset, unit, names })
     }
 
-    /// The pages that had rows, or may have had: those of a heap by their places, leaves in the order of the tree.
+    /// The pages that held rows, or may have: heap pages by address, leaves in tree order.
     fn runs(&self, pages: BTreeMap<PageId, Held>) -> Vec<Run> {
         let lost: BTreeSet<PageId> =
             pages.iter().filter(|(_, held)| **held != Held::None).map(|(page, _)| *page).collect();
@@ -152,7 +152,7 @@ impl<'a> Partition<'a> {
         runs.map(run).collect()
     }
 
-    /// Leaves of a tree, by the level above; where that is damaged, by the links of the leaves.
+    /// The leaves of a tree, from the level above; where that is damaged, from the links of the leaves.
     fn of_tree(&self, mut left: BTreeSet<PageId>, is_leaf: &dyn Fn(PageId) -> bool) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut open: Option<Open> = None;
@@ -160,7 +160,7 @@ impl<'a> Partition<'a> {
         let is_whole = each_leaf(self.source, self.unit, &mut |child, entry| {
             let key = || entry.as_ref().and_then(|(parent, entry)| self.bound(entry, Level::Node, *parent, true));
             if left.remove(&child) {
-                // What the first entry of a level has for a key is below all keys.
+                // The first entry of a level stands for a key below all others.
                 let from = before.and_then(|_| key());
                 open.get_or_insert_with(|| Open { pages: Vec::new(), left: before, from }).pages.push(child);
             } else if let Some(run) = open.take() {
@@ -169,7 +169,7 @@ impl<'a> Partition<'a> {
             }
             before = Some(child);
         });
-        // Where the walk is cut, nothing says what follows.
+        // If the walk ends early, the next leaf is unknown.
         runs.extend(open.map(|run| {
             let right = run.pages.last().filter(|_| !is_whole);
             let right = right.and_then(|last| by_links(self.source, self.unit, *last).right);
@@ -193,7 +193,7 @@ impl<'a> Partition<'a> {
         runs
     }
 
-    /// Adds damaged leaves that follow in one direction, as far as their links agree.
+    /// Adds the damaged leaves that follow in one direction, as far as their links agree.
     fn extend(
         &self,
         pages: &mut Vec<PageId>,
@@ -212,7 +212,7 @@ impl<'a> Partition<'a> {
         }
     }
 
-    /// The header of a damaged page, if it is that of a leaf of this unit.
+    /// The header of a damaged page, if it is the header of a leaf of this unit.
     fn own_header(&self, page: PageId) -> Option<PageHeader> {
         let bytes = self.source.read_page(page)?;
         let header = *Page::new(&bytes).header();
@@ -220,7 +220,7 @@ impl<'a> Partition<'a> {
         (header.page_id() == page && names(&header, self.unit.id) && is_leaf).then_some(header)
     }
 
-    /// Limits that the level above does not give are the keys of the rows on the leaves beside.
+    /// Ends a run. Limits that the level above does not provide are the keys of the rows on the neighbors.
     fn close(&self, run: Open, right: Option<PageId>, to: Option<KeyBound>) -> Run {
         let mut scratch = LeafScratch::default();
         let mut edge = |page: Option<PageId>, last: bool| {
@@ -237,12 +237,12 @@ impl<'a> Partition<'a> {
         Run { pages: run.pages, which }
     }
 
-    /// Whether the tree is one leaf, with all keys.
+    /// Whether these pages are the only leaf of the tree, with all keys.
     fn is_only_leaf(&self, pages: &[PageId]) -> bool {
         pages == [self.unit.root]
     }
 
-    /// The key that a record has; inclusive anyway where others may have the same.
+    /// The key of a record as a limit; always inclusive if other rows may have the same key.
     fn bound(&self, record: &Record<'_>, level: Level, from_page: PageId, inclusive: bool) -> Option<KeyBound> {
         let key = shown_key(self.rowset);
         let values: Option<Vec<KeyValue>> = key.into_iter().map(|column| key_value(column, level, record)).collect();
@@ -251,13 +251,13 @@ impl<'a> Partition<'a> {
     }
 
     fn rows(&self, pages: &[PageId], read: Option<u64>) -> LostRows {
-        // A row takes its fixed part, at least, and an entry of the slot array.
+        // A row needs at least its fixed part and an entry of the slot array.
         let row = u64::from(self.rowset.min_leaf.max(7)) + 2;
         let room = pages.len() as u64 * ((PAGE_BYTES - format::page::HEADER_BYTES) as u64 / row);
         let room = (!self.rowset.is_row_compressed()).then_some(room);
         if let (Some(read), Ok(stored)) = (read, u64::try_from(self.rowset.rows))
             && let Some(lost) = stored.checked_sub(read)
-            // A count that is not right, as those of old databases, may be more than there was room for.
+            // An incorrect count, as in old databases, may exceed the number of rows that fit.
             && room.is_none_or(|room| lost <= room)
         {
             return LostRows { least: lost, most: Some(lost), basis: CountBasis::StoredCount };
@@ -269,7 +269,7 @@ impl<'a> Partition<'a> {
         LostRows { least: 0, most: room, basis: CountBasis::PageSize }
     }
 
-    /// Slots that the header of a damaged page says, if it is that of a leaf of this unit.
+    /// The slot count in the header of a damaged page, if it is the header of a leaf of this unit.
     fn stated(&self, page: PageId) -> Option<u64> {
         let slots = self.own_header(page)?.slot_count.get();
         (usize::from(slots) <= MAX_SLOTS).then_some(slots.into())
@@ -281,7 +281,7 @@ impl<'a> Partition<'a> {
     }
 }
 
-/// The columns of the key that a user named: all but the uniquifier.
+/// The key columns that a user declared: all except the uniquifier.
 fn shown_key(rowset: &Rowset) -> Vec<&RowsetColumn> {
     key_columns(rowset).into_iter().filter(|column| column.status & column_status::UNIQUIFIER == 0).collect()
 }

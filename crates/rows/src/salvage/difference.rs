@@ -1,19 +1,20 @@
-//! What one set of rows has and another has not, in memory that grows with the difference alone.
+//! The rows that one set has and another lacks, in memory that grows only with the difference.
 //!
-//! Each row is a hash of 128 bits. It is added to three cells, which its hash chooses: count, sum of the hashes, sum of a second
-//! hash of each. Rows of both sets cancel out. A cell that one row is left in gives that row away; it is taken out of its other
-//! cells, which may leave one row there, and so on (Goodrich and Mitzenmacher, "Invertible Bloom lookup tables", 2011). As long
-//! as the difference has at most two thirds as many rows as there are cells, this ends with all cells empty.
+//! Each row is a hash of 128 bits. It is added to three cells, which its hash selects: count, sum of the hashes, sum of
+//! a second hash of each. Rows of both sets cancel out. A cell with a single remaining row reveals that row; the row is
+//! then removed from its other cells, which may leave one row there, and so on (Goodrich and Mitzenmacher, "Invertible
+//! Bloom lookup tables", 2011). As long as the difference has at most two thirds as many rows as there are cells, this
+//! ends with all cells empty.
 
 /// Hash of a row.
 pub(crate) type Hash = u128;
 
-/// Cells that a row is in.
+/// Cells per row.
 const PLACES: usize = 3;
 /// Bytes of a cell.
 pub(crate) const CELL_BYTES: usize = size_of::<Cell>();
 
-/// Sums of the rows in one place.
+/// Sums of the rows in one cell.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct Cell {
@@ -22,7 +23,7 @@ struct Cell {
     count: i64,
 }
 
-/// Two sets of rows, less what is in both.
+/// The difference of two sets of rows.
 pub(crate) struct Difference {
     cells: Vec<Cell>,
 }
@@ -30,16 +31,16 @@ pub(crate) struct Difference {
 /// The rows that only one of two sets has.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Sides {
-    /// Rows added and not taken away, ascending.
+    /// Rows added and not taken, ascending.
     pub(crate) added: Vec<Hash>,
-    /// How many were taken away and not added.
+    /// The number of rows taken and not added.
     pub(crate) taken: u64,
 }
 
 impl Difference {
-    /// An empty difference of at most so many bytes.
+    /// An empty difference of about so many bytes.
     pub(crate) fn within(bytes: usize) -> Self {
-        // Each place has its own third of the cells, so that a row never meets itself.
+        // Each of a row's three cells is in its own third, so that a row never meets itself.
         let third = (bytes / CELL_BYTES / PLACES).max(64);
         Self { cells: vec![Cell::default(); third * PLACES] }
     }
@@ -65,7 +66,7 @@ impl Difference {
         }
     }
 
-    /// The rows that are left; `None` if they are too many for the cells.
+    /// The remaining rows; `None` if they are too many for the cells.
     pub(crate) fn sides(mut self) -> Option<Sides> {
         let mut sides = Sides::default();
         let mut pending: Vec<usize> = (0..self.cells.len()).collect();
@@ -99,7 +100,7 @@ fn places(row: Hash, cells: usize) -> [usize; PLACES] {
     at
 }
 
-/// A second hash, by which one row is told from the sum of several.
+/// A second hash, which distinguishes a single row from the sum of several.
 fn proof(row: Hash) -> u64 {
     mix((row as u64) ^ mix((row >> 64) as u64 ^ 0x5DEE_CE66))
 }
@@ -140,7 +141,7 @@ mod tests {
         let sides = difference.sides().expect("few rows");
         let mut expected: Vec<Hash> = (0..100_000).filter(|number| number % 250 == 7).map(row).collect();
         expected.sort_unstable();
-        // One of the hundred others has the number 7 too.
+        // One of the hundred further numbers, 100,007, is left out too.
         assert!(sides == Sides { added: expected, taken: 99 });
     }
 

@@ -5,9 +5,9 @@ use format::record::{Record, RecordKind};
 use format::slots::SlotOrder;
 use format::{Page, PageBytes};
 
-/// A sound page whose deleted rows are rows, and that has no others; `None` if there are none.
+/// A sound page with only its deleted rows, marked as live; `None` if it has none.
 pub(super) fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option<Box<PageBytes>> {
-    /// Bits of the first byte that say what a record is, in uncompressed and in compressed ones.
+    /// Bits of the first byte that give the kind of a record: uncompressed here, compressed below.
     const KIND: u8 = 0x0E;
     const COMPRESSED_KIND: u8 = 0x1C;
     let mut order = SlotOrder::default();
@@ -44,7 +44,7 @@ pub(super) fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option
             };
         }
     }
-    // The image is not that of the file any more, and has no protection.
+    // The image is no longer that of the file, so its protection is removed.
     if let Some(flags) = bytes.get_mut(4..6) {
         flags.fill(0);
     }

@@ -1,5 +1,5 @@
-//! What tells a row of a table from all others: its address in a heap, else its clustering key. Rows of nonclustered indexes
-//! have it as their locator.
+//! The identity of a row: its address in a heap, otherwise its clustering key. Rows of nonclustered indexes have it as
+//! their locator.
 
 use catalog::{Level, Rowset, RowsetColumn, Stored, column_status};
 use format::compressed::{CdKind, CdRecord, CompressionInfo};
@@ -13,13 +13,13 @@ use crate::index_columns::{Origin, key_columns};
 
 /// The columns of an index, or of its table, that identify a row.
 pub(crate) struct Identity<'a> {
-    /// In the order of the clustering key; that with the address in an index of a heap; none for the heap's own rows.
+    /// In the order of the clustering key; the address column in an index of a heap; none for the heap's own rows.
     columns: Vec<&'a RowsetColumn>,
     is_heap: bool,
 }
 
 impl<'a> Identity<'a> {
-    /// Of the rows of a heap or clustered index.
+    /// The identity in rows of a heap or clustered index.
     pub(crate) fn of_table(base: &'a Rowset) -> Self {
         match base.index_id {
             0 => Self { columns: Vec::new(), is_heap: true },
@@ -27,7 +27,7 @@ impl<'a> Identity<'a> {
         }
     }
 
-    /// Of the rows of a nonclustered index of `base`; `None` if it does not have the whole locator.
+    /// The identity in rows of a nonclustered index of `base`; `None` if the index lacks a part of the locator.
     pub(crate) fn of_index(base: &Rowset, index: &'a Rowset, origins: &[(u32, Origin)]) -> Option<Self> {
         let of = |wanted: Origin| {
             let (id, _) = origins.iter().find(|(_, origin)| *origin == wanted)?;
@@ -46,7 +46,7 @@ impl<'a> Identity<'a> {
         Some(Self { columns, is_heap: base.index_id == 0 })
     }
 
-    /// The identity of the row in `place`; `None` if the record does not show it, or is no row of today.
+    /// A hash of the identity of the row at `place`; `None` if the record does not show it, or is not a current row.
     pub(crate) fn hash(&self, record: &Record<'_>, place: RecordId, bytes: &mut Vec<u8>) -> Option<Hash> {
         bytes.clear();
         match (self.is_heap, self.columns.first()) {
@@ -58,14 +58,14 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// The address by which indexes know a heap row: for one that was moved, that of the stub which it names
+/// The address by which indexes know a heap row. For a row that was moved this is the address of its forwarding stub
 /// (docs/format/forwarding.md).
 fn home(record: &Record<'_>, place: RecordId) -> Option<RecordId> {
     match record.kind() {
         RecordKind::Primary => Some(place),
         RecordKind::Forwarded => {
             let (bytes, _) = record.variable(record.variable_count())?;
-            // That of a compressed row is not documented.
+            // In a compressed row the place of the address is undocumented.
             RecordId::read(bytes, 2).filter(|home| !home.page.is_none())
         }
         _ => None,
@@ -118,7 +118,7 @@ fn push(column: &RowsetColumn, record: &Record<'_>, out: &mut Vec<u8>) -> Option
     Some(())
 }
 
-/// Calls `each` with the identity of the live rows of a sound leaf page of a nonclustered index.
+/// Calls `each` with the identities of the live rows of a sound leaf page of a nonclustered index.
 pub(crate) fn each_index_row(
     page: Page<'_>,
     id: PageId,
@@ -134,7 +134,8 @@ pub(crate) fn each_index_row(
     });
 }
 
-/// Calls `each` with the slots and live rows of a sound leaf page of a nonclustered index; those that are compressed, expanded.
+/// Calls `each` with the slots and live rows of a sound leaf page of a nonclustered index; compressed rows are
+/// expanded.
 pub(crate) fn each_index_record(page: Page<'_>, rowset: &Rowset, each: &mut dyn FnMut(u16, &Record<'_>)) {
     let mut order = SlotOrder::default();
     let mut scratch = format::compressed::Scratch::default();

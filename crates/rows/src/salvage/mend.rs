@@ -1,4 +1,4 @@
-//! A damaged page with only those of its records that are proven whole.
+//! A damaged page reduced to the records that are proven complete.
 
 use std::cmp::Ordering;
 
@@ -18,13 +18,13 @@ use crate::leaf::{LeafScratch, Slot, each_slot, is_row};
 
 /// A page that can be read as if it were sound.
 pub(crate) struct Mended {
-    /// The page, without protection. The slots of records that are not proven are empty.
+    /// The page, without protection. The slots of unproven records are empty.
     pub(crate) bytes: Box<PageBytes>,
-    /// Slots in use whose records are not.
+    /// The number of slots in use with unproven records.
     pub(crate) refused: u16,
 }
 
-/// Keys between which those of a page must be: data records of the leaves beside it.
+/// The limits of the keys of a page: data records of its neighbors.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Between {
     /// The last record of the leaf before.
@@ -33,7 +33,7 @@ pub(crate) struct Between {
     pub(crate) before: Option<Vec<u8>>,
 }
 
-/// The damaged page `id` of a heap or clustered index; `None` if nothing on it is proven to be a row of it.
+/// The damaged page `id` of a heap or clustered index; `None` if no record on it is proven to be a row of it.
 pub(crate) fn mend(
     raw: &PageBytes,
     (id, unit): (PageId, AllocUnitId),
@@ -73,7 +73,7 @@ impl Mended {
     }
 }
 
-/// Makes the header say what the catalog says, and no protection.
+/// Sets the header to the values in the catalog, without protection.
 fn settle_header(bytes: &mut PageBytes, (id, unit): (PageId, AllocUnitId), rowset: &Rowset, slots: u16) {
     const fn at(name: &str, length: u32) -> usize {
         offset(Structure::PageHeader, name, length)
@@ -103,11 +103,11 @@ fn settle_header(bytes: &mut PageBytes, (id, unit): (PageId, AllocUnitId), rowse
     }
 }
 
-/// The slots that are not proven.
+/// The slots with unproven records.
 #[derive(Default)]
 struct Refused {
     slots: Vec<u16>,
-    /// Rows that are proven.
+    /// The number of proven rows.
     rows: u16,
 }
 
@@ -123,7 +123,7 @@ fn refused_slots(page: Page<'_>, rowset: &Rowset, between: &Between, scratch: &m
         bound.is_some_and(|bound| is_order(record, &bound, &key, wrong))
     };
     let mut refused = Refused::default();
-    // The record accepted last, and the one before it.
+    // The last accepted record, and the one before it.
     let (mut last, mut earlier): (Option<SlotBytes>, Option<SlotBytes>) = (None, None);
     each_slot(page, rowset, scratch, &mut |slot, content| {
         let Slot::Record(record) = content else { return refused.slots.push(slot) };
@@ -146,7 +146,7 @@ fn refused_slots(page: Page<'_>, rowset: &Rowset, between: &Between, scratch: &m
         if let Some((culprit, bytes)) = &last
             && contradicts(&record, Some(bytes), Ordering::Less)
         {
-            // One of the two has a wrong key, and nothing says which.
+            // One of the two has a wrong key; which one is unknown.
             refused.slots.push(slot);
             refused.slots.push(*culprit);
             refused.rows = refused.rows.saturating_sub(1);
@@ -164,7 +164,7 @@ fn is_order(a: &Record<'_>, b: &Record<'_>, key: &[KeyColumn], order: Ordering) 
     !key.is_empty() && compare(a, b, key) == Some(order)
 }
 
-/// Whether a record is one that its rowset can have: its columns, their lengths, their values.
+/// Whether its rowset can have this record: its columns, their lengths, their values.
 fn fits(record: &Record<'_>, rowset: &Rowset) -> bool {
     if !matches!(
         record.kind(),
@@ -182,7 +182,7 @@ fn fits(record: &Record<'_>, rowset: &Rowset) -> bool {
     if columns == 0 || most > 0 && columns > most || record.fixed_end() > fixed {
         return false;
     }
-    // With all of its columns, it has all of their places too.
+    // A record with all columns has the full fixed length too.
     if !is_compressed && most > 0 && columns == most && rowset.min_leaf > 0 && record.fixed_end() != fixed {
         return false;
     }

@@ -1,4 +1,4 @@
-//! A database with one page as it should be read.
+//! A database in which one page is replaced.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,17 +12,17 @@ pub(crate) struct Overlay<'a> {
 }
 
 impl<'a> Overlay<'a> {
-    /// All pages as they are.
+    /// An overlay that replaces no page.
     pub(crate) fn new(below: &'a dyn PageSource) -> Self {
         Self { below, page: Mutex::default() }
     }
 
-    /// Reads of this page have these bytes from now on; others are as they are below.
+    /// Replaces a page; reads of other pages are unchanged.
     pub(crate) fn set(&self, page: PageId, bytes: Box<PageBytes>) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Some((page, bytes));
     }
 
-    /// All pages are as they are below.
+    /// Removes the replacement.
     pub(crate) fn clear(&self) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -41,7 +41,7 @@ impl PageSource for Overlay<'_> {
         });
         let Some((at, bytes)) = replaced else { return self.below.read(first, buffer) };
         if at == 0 && buffer.len() < 2 * PAGE_BYTES {
-            // The page below may be one that the system cannot read.
+            // The replaced page may be one that the system cannot read.
             if let Some(room) = buffer.get_mut(..PAGE_BYTES) {
                 room.copy_from_slice(bytes.as_slice());
             }

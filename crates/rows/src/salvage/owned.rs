@@ -1,8 +1,8 @@
-//! Values that are kept after their page is gone.
+//! Values that outlive their page.
 
 use crate::value::{DateTime, LongValue, TimeOfDay, Unreadable, Value};
 
-/// Bytes of a value that are kept; a longer one is not put together.
+/// The most bytes of a value that are kept; a longer value is not rebuilt.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// A value.
@@ -51,7 +51,7 @@ impl Owned {
         }
     }
 
-    /// The value itself.
+    /// A borrowed form of the value.
     pub(crate) fn value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
@@ -73,7 +73,7 @@ impl Owned {
         }
     }
 
-    /// Bytes of memory beyond its own.
+    /// Bytes of memory on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.capacity(),
@@ -83,7 +83,7 @@ impl Owned {
     }
 }
 
-/// The pieces of a long value.
+/// All pieces of a long value.
 fn whole(long: &LongValue<'_>) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::new();
     let read = long.pieces(&mut |piece| {

@@ -1,8 +1,9 @@
-//! Rows of lost pages, put together from nonclustered indexes.
+//! Rows of lost pages, rebuilt from nonclustered indexes.
 //!
-//! Each index row has the locator of its row. The locators of an index less those of the table's rows are the rows that are
-//! lost; [`Difference`] finds them in memory that grows with what is lost, not with the table. Where they are too many, the
-//! locators are divided by their hash, which decides the order of the rows too: it does not depend on the memory.
+//! Each index row has the locator of its row. The lost rows are the locators of an index that the table's rows do not
+//! have; [`Difference`] finds them in memory that grows with the loss, not with the table. If there are too many, the
+//! locators are divided by their hash. The hash also decides the order of the rows, so it does not depend on the
+//! memory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,21 +27,21 @@ use crate::scan::in_row_unit;
 use crate::table::{Column, Table};
 use crate::value::Value;
 
-/// Times that the table and its indexes are read in search of what is lost.
+/// The most times that the table and its indexes are read to find lost rows.
 const MOST_PASSES: u32 = 100;
-/// Memory of an entry beyond its values.
+/// Memory of an entry, without its values.
 const ENTRY_BYTES: usize = 64;
 
 /// A nonclustered index as a table of its own columns.
 pub(crate) struct IndexTable<'a> {
     source: Source<'a>,
-    /// For the reader of rows.
+    /// The index in the form that the reader of rows needs.
     pub(crate) table: Table,
-    /// For each of its columns, the position in the table's columns.
+    /// For each of its columns, its position among the table's columns.
     targets: Vec<usize>,
 }
 
-/// The nonclustered indexes of a table that can be read, each as a table.
+/// The readable nonclustered indexes of a table, each as a table.
 pub(crate) fn index_tables<'a>(database: &'a Database, table: &Table) -> Vec<IndexTable<'a>> {
     sources(database, table.object_id).into_iter().filter_map(|source| of_source(database, table, source)).collect()
 }
@@ -60,33 +61,33 @@ fn of_source<'a>(database: &Database, table: &Table, source: Source<'a>) -> Opti
     Some(IndexTable { source, table, targets })
 }
 
-/// What came of putting rows together.
+/// The result of rebuilding rows.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Rebuilt {
-    /// Rows handed out.
+    /// Rows delivered.
     pub rows: u64,
-    /// Names of the indexes that were used.
+    /// Names of the indexes used.
     pub indexes: Vec<String>,
-    /// Why further rows may be missing: in words.
+    /// Reasons why further rows may be missing, as text.
     pub missing: Vec<String>,
 }
 
-/// Gives a damaged page of a partition as its proven rows.
+/// Returns a damaged page of a partition, reduced to its proven rows.
 pub(crate) type Mended<'a> = dyn Fn(PageId, usize, &PageBytes) -> Option<Box<PageBytes>> + 'a;
 
-/// What rows are put together from, and what is known of the table's own rows.
+/// The indexes from which rows are rebuilt, and what is known of the table's own rows.
 pub(crate) struct Rebuild<'a> {
     pub(crate) pages: &'a dyn PageSource,
     pub(crate) database: &'a Database,
     pub(crate) table: &'a Table,
     pub(crate) indexes: &'a [IndexTable<'a>],
-    /// The pages that the ordinary reading met.
+    /// The pages that the normal reading reached.
     pub(crate) reached: &'a PageSet,
     /// Damaged pages of the table, by partition.
     pub(crate) damaged: &'a BTreeMap<PageId, usize>,
-    /// Gives one of them as its proven rows.
+    /// Reduces one of them to its proven rows.
     pub(crate) mended: &'a Mended<'a>,
-    /// Bytes of memory.
+    /// Bytes of memory that may be used.
     pub(crate) memory: usize,
 }
 
@@ -95,22 +96,22 @@ pub(crate) struct Rebuild<'a> {
 struct Part<'a> {
     rowset: &'a Rowset,
     partition: usize,
-    /// None for the table itself.
+    /// `None` for the table itself.
     index: Option<usize>,
 }
 
-/// The values of a lost row, by the position of the table's columns, and the indexes that gave them.
+/// The values of a lost row, by column position in the table, and the indexes that had them.
 #[derive(Default)]
 struct Entry {
     values: Vec<Option<Owned>>,
     indexes: Vec<usize>,
 }
 
-/// What to do with a row that was put together: names of its indexes, and its values.
+/// Receives a rebuilt row: the names of its indexes, and its values.
 pub(crate) type EachRow<'s> = dyn FnMut(&str, &[Value<'_>]) -> io::Result<()> + 's;
 
 impl Rebuild<'_> {
-    /// Hands out the rows that indexes have and the table has not, by the hash of their locators.
+    /// Delivers the rows that the indexes have and the table lacks, ordered by the hash of their locators.
     pub(crate) fn run(&self, reader: &mut dyn ReadPage, each: &mut EachRow<'_>) -> io::Result<Rebuilt> {
         let mut rebuilt = Rebuilt::default();
         if self.indexes.is_empty() {
@@ -183,7 +184,7 @@ impl Rebuild<'_> {
         base.chain(indexes.filter_map(|(partition, at)| of(partition, Some(at)))).unzip()
     }
 
-    /// The locators in `range` that an index has and the table has not.
+    /// The locators in `range` that an index has and the table lacks.
     fn lost(&self, range: &RangeInclusive<Hash>) -> io::Result<Found> {
         let (units, parts) = self.parts();
         let Some(base) = parts.iter().find(|part| part.index.is_none()).map(|part| part.rowset) else {
@@ -235,7 +236,7 @@ impl Rebuild<'_> {
         Ok(Found::Lost(lost))
     }
 
-    /// The values that the indexes have of these rows; `None` if they are too many for the memory.
+    /// The values of these rows in the indexes; `None` if they exceed the memory.
     fn collect(&self, lost: &[Hash], reader: &mut dyn ReadPage) -> io::Result<Option<BTreeMap<Hash, Entry>>> {
         let mut entries: BTreeMap<Hash, Entry> = BTreeMap::new();
         if lost.is_empty() {
@@ -258,7 +259,7 @@ impl Rebuild<'_> {
                     wanted.insert(slot, hash);
                 }
             });
-            // What is left is counted, so that the range is divided; its values are of no use.
+            // Beyond the limit values are useless: the range will be divided.
             if wanted.is_empty() || used > self.memory / 2 {
                 return Ok(());
             }
@@ -285,7 +286,8 @@ impl Rebuild<'_> {
         Ok((used <= self.memory / 2 || is_one).then_some(entries))
     }
 
-    /// Calls `each` with the pages of these units that are in use and sound, then with what is proven of damaged ones of the table.
+    /// Calls `each` with the sound pages of these units that are in use, then with the proven part of damaged pages of
+    /// the table.
     fn each_part(
         &self,
         units: &[AllocUnitId],
@@ -296,11 +298,11 @@ impl Rebuild<'_> {
         let is_wanted = |page| !self.damaged.contains_key(&page);
         each_leaf_page(self.pages, units, &is_wanted, &mut |unit, page, raw| {
             let Some(part) = parts.get(unit) else { return Ok(()) };
-            // What an index page held that may have been freed says nothing about today.
+            // An index page that may have been freed says nothing about the present rows.
             let is_today = match (maps.in_use(self.pages, page), part.index) {
                 (InUse::Yes, _) | (InUse::Unknown, None) => true,
                 (InUse::Unknown, Some(_)) => false,
-                // A tree may lead to a page that a map calls free: its rows were read.
+                // A tree may lead to a page that a map calls free: the normal reading then has its rows.
                 (InUse::Freed, None) => self.reached.contains(page),
                 (InUse::Freed, Some(_)) => false,
             };
@@ -313,7 +315,7 @@ impl Rebuild<'_> {
             undo_torn_bits(&mut bytes);
             each(part, page, &bytes)
         })?;
-        // Their own headers may name another table.
+        // The headers of damaged pages may name another table.
         for (page, partition) in self.damaged {
             let part = parts.iter().find(|part| part.index.is_none() && part.partition == *partition);
             let raw = self.pages.read_page(*page);
@@ -327,12 +329,12 @@ impl Rebuild<'_> {
     }
 }
 
-/// What the comparison of locators gave.
+/// The result of comparing locators.
 enum Found {
-    /// These are lost, ascending.
+    /// The hashes of lost rows, ascending.
     Lost(Vec<Hash>),
-    /// More than the memory allows.
+    /// More rows than the memory allows.
     TooMany,
-    /// Rows of the table have no known locator.
+    /// Some rows of the table have no known locator.
     Nameless,
 }

@@ -1,4 +1,4 @@
-//! What salvage is asked for, and what it gives.
+//! The input and the result of salvage.
 
 use std::io;
 
@@ -15,28 +15,28 @@ use crate::page_set::PageSet;
 use crate::table::Table;
 use crate::value::Value;
 
-/// Why a row is not among those of the table.
+/// Why a row is not among the certain rows of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubtful {
-    /// Its page is not as it was written, and its record is whole.
+    /// Its page is damaged, but its record is complete.
     Damaged(ProtectionFault),
-    /// Its page is sound, names the table, and no tree or IAM page leads to it.
+    /// Its page is sound and names the table, but no tree or IAM page leads to it.
     NotReached {
-        /// Its PFS page says that it is in use; if not, that cannot be read.
+        /// True if its PFS page marks the page as in use; false if the PFS page cannot be read.
         is_allocated: bool,
     },
-    /// Its page is sound and in an extent of the table, and nothing says whether it was freed.
+    /// Its page is sound and in an extent of the table, but may have been freed.
     UseUnknown,
-    /// Its page is not as it was written, and nothing says whether it was freed.
+    /// Its page is damaged, and may have been freed.
     DamagedAndUseUnknown,
-    /// Its page is not as it was written, and nothing leads to it.
+    /// Its page is damaged, and no tree or IAM page leads to it.
     DamagedAndNotReached,
-    /// It was deleted, and is still on its page.
+    /// It was deleted, but is still on its page.
     Deleted,
 }
 
 impl Doubtful {
-    /// The reason in a few words.
+    /// The reason as short text.
     pub fn text(self) -> &'static str {
         match self {
             Self::Damaged(ProtectionFault::Checksum { .. }) => "wrong page checksum, record whole",
@@ -55,22 +55,22 @@ impl Doubtful {
     }
 }
 
-/// Where salvaged rows go. All have the table's columns.
+/// Receives salvaged rows. All rows have the table's columns.
 pub trait Sink {
-    /// A row that is not proven to be one of today.
+    /// Receives a row that is not proven to be current.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the row cannot be written.
     fn doubtful(&mut self, place: RecordId, why: Doubtful, values: &[Value<'_>]) -> io::Result<()>;
 
-    /// A row of a lost page as far as nonclustered indexes have it; `indexes` are their names.
+    /// Receives a row of a lost page, with the values that the nonclustered indexes named in `indexes` have.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the row cannot be written.
     fn rebuilt(&mut self, indexes: &str, values: &[Value<'_>]) -> io::Result<()>;
 }
 
-/// What to salvage.
+/// The input of salvage.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The pages.
@@ -79,39 +79,39 @@ pub struct Request<'a> {
     pub database: &'a Database,
     /// The table.
     pub table: &'a Table,
-    /// Pages that the ordinary reading of the table left out, and why.
+    /// Pages that the normal reading of the table left out, and why.
     pub damaged: &'a [(PageId, Why)],
-    /// All pages that it met; those of other tables may be among them. See [`reach`](super::reach).
+    /// All pages that the normal reading reached, possibly with pages of other tables. See [`reach`](super::reach).
     pub reached: &'a PageSet,
-    /// What was found in one go for several tables; `None`: the files are searched for this table.
+    /// The result of one search for several tables; `None`: the files are searched for this table alone.
     pub unreached: Option<&'a Unreached>,
-    /// Rows that it read, by partition; or one number for all.
+    /// Rows that the normal reading delivered, by partition; or one number for all partitions.
     pub rows_read: &'a [u64],
-    /// Hand out deleted rows too.
+    /// Whether deleted rows are delivered too.
     pub ghosts: bool,
-    /// Bytes of memory for what is lost.
+    /// Bytes of memory for finding lost rows.
     pub memory: usize,
 }
 
-/// What was salvaged.
+/// The result of salvage.
 #[derive(Clone, Default, Debug)]
 pub struct Salvaged {
-    /// Rows handed out as doubtful, deleted ones left out.
+    /// Rows delivered as doubtful, without deleted rows.
     pub doubtful: u64,
-    /// Deleted rows handed out.
+    /// Deleted rows delivered.
     pub deleted: u64,
-    /// Rows put together from indexes.
+    /// Rows rebuilt from indexes.
     pub rebuilt: Rebuilt,
-    /// Slots in use on damaged pages whose records are not proven whole.
+    /// Slots in use on damaged pages whose records are not proven complete.
     pub unproven: u64,
-    /// Sound pages that name the table, and that nothing leads to.
+    /// Sound pages that name the table, but that no tree or IAM page leads to.
     pub strays: u64,
-    /// Pages that name the table and were freed: rows of the past, which are not handed out.
+    /// Freed pages that name the table: their rows are out of date and not delivered.
     pub freed: u64,
     /// Pages with the image of another page, whose rows are not rows of the table.
     pub foreign: u64,
-    /// Rows that the catalog counts, and that are neither read nor handed out as doubtful or rebuilt.
+    /// Rows that the catalog counts, less those read, delivered as doubtful, or rebuilt.
     pub known_lost: u64,
-    /// What the damaged pages cost.
+    /// The loss from the damaged pages.
     pub losses: Vec<Loss>,
 }

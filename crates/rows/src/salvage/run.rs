@@ -27,18 +27,18 @@ use crate::value::{Unreadable, Value};
 /// Why rows of a damaged page are doubtful.
 type WhyDamaged = fn(ProtectionFault) -> Doubtful;
 
-/// Pages of a table that nothing leads to and that are kept at once.
+/// The most unreachable pages of a table that are kept at once.
 const MOST_STRAYS: usize = 100_000;
-/// Records with impossible values that are kept. Keys of further ones count as if their rows were there.
+/// The most records with impossible values that are kept. Keys of further such records count as if their rows existed.
 const MOST_IMPOSSIBLE: usize = 100_000;
 
-/// Hands out what the ordinary reading of a table leaves out.
+/// Delivers the rows that the normal reading of a table leaves out.
 ///
-/// The order is that of the pages; rebuilt rows come last, in the order of a hash of their locators. Both are the same for any
-/// memory.
+/// Rows come in the order of their pages; rebuilt rows come last, ordered by a hash of their locators. Neither order
+/// depends on the memory.
 ///
 /// # Errors
-/// What the sink returns.
+/// Errors of the sink.
 pub(crate) fn run(
     request: &Request<'_>,
     overlay: &Overlay<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn indexes<'a>(request: &Request<'a>) -> Vec<IndexTable<'a>> {
     index_tables(request.database, request.table)
 }
 
-/// The keys between which those of a damaged leaf are.
+/// The limits of the keys of a damaged leaf.
 fn limits(
     source: &dyn PageSource,
     beside: Option<&Beside>,
@@ -97,11 +97,11 @@ struct Pass<'a> {
     request: &'a Request<'a>,
     overlay: &'a Overlay<'a>,
     scratch: LeafScratch,
-    /// The leaves beside damaged ones.
+    /// The neighbors of damaged leaves.
     beside: BTreeMap<PageId, Beside>,
-    /// Damaged pages of the table, by the partition that they were read for.
+    /// Damaged pages of the table, with the partition as which each was read.
     damaged: BTreeMap<PageId, usize>,
-    /// Records of them that look whole, and have values that their types cannot have: their keys may be wrong too.
+    /// Records on them that look complete but have impossible values: their keys may be wrong too.
     impossible: BTreeSet<RecordId>,
     salvaged: Salvaged,
 }
@@ -120,7 +120,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Rows of damaged pages, and of those of which nothing says whether they are in use; each page in the partition that it is of.
+    /// Delivers rows of damaged pages, and of pages that may have been freed; each page as part of its own partition.
     fn damaged_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
         let Request { source, database, table, damaged, .. } = *self.request;
         let may_have_rows =
@@ -146,7 +146,7 @@ impl<'a> Pass<'a> {
                     Fetched::Sound(bytes) if open.contains(&page) && is_leaf_of(&bytes, page, unit.id) => {
                         self.doubtful_page(partition, page, Doubtful::UseUnknown, (&mut *reader, &mut *sink))?;
                     }
-                    // Not of the table, whether in use or not.
+                    // Not a page of the table, whether in use or not.
                     Fetched::Sound(_) | Fetched::WrongId(_) if open.contains(&page) => {}
                     _ => {
                         let why: WhyDamaged = match open.contains(&page) {
@@ -161,7 +161,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Hands out the proven rows of a damaged page.
+    /// Delivers the proven rows of a damaged page.
     fn damaged_page(
         &mut self,
         partition: usize,
@@ -173,7 +173,7 @@ impl<'a> Pass<'a> {
         let Some(raw) = self.request.source.read_page(page) else { return Ok(()) };
         let why = match fetch(self.request.source, page) {
             Fetched::Damaged(fault) => why(fault),
-            // Sound in itself: its rows are rows of another page.
+            // A sound page: its rows belong to another page.
             Fetched::Sound(_) | Fetched::WrongId(_) => {
                 self.salvaged.foreign += 1;
                 return Ok(());
@@ -202,7 +202,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Rows of pages that nothing leads to.
+    /// Delivers rows of pages that no tree or IAM page leads to.
     fn stray_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
         let partitions: Vec<_> = self.partitions().collect();
         let is_done = |(page, why): &(PageId, Why)| (!matches!(why, Why::OtherUnit(_))).then_some(*page);
@@ -252,7 +252,7 @@ impl<'a> Pass<'a> {
         self.doubtful_page(partition, stray.page, why, (reader, sink))
     }
 
-    /// Hands out the rows of a sound page as doubtful.
+    /// Delivers the rows of a sound page as doubtful.
     fn doubtful_page(
         &mut self,
         partition: usize,
@@ -268,7 +268,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Deleted rows that are still on sound pages.
+    /// Delivers deleted rows that are still on sound pages.
     fn ghosts(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
         let partitions: Vec<_> = self.partitions().collect();
         let units: Vec<AllocUnitId> = partitions.iter().map(|(_, _, unit)| unit.id).collect();
@@ -289,7 +289,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Whether the catalog counts more rows than there are.
+    /// Whether the catalog counts more rows than were read, salvaged or rebuilt.
     fn is_short(&self) -> bool {
         self.missing() > 0
     }
@@ -303,10 +303,10 @@ impl<'a> Pass<'a> {
 
     fn finish(self) -> Salvaged {
         let Request { source, database, table, damaged, rows_read, .. } = *self.request;
-        // What is in a file that was not given is not lost.
+        // Rows in a file that was not given are not lost.
         let is_given = |(page, _): &(PageId, Why)| source.file(page.file).is_some();
         let known_lost = if damaged.iter().all(is_given) { self.missing() } else { 0 };
-        // The rows of pages that may not be in use are handed out as doubtful, and are not counted as read.
+        // Rows of pages that may have been freed are delivered as doubtful, and do not count as read.
         let is_open = |(_, why): &(PageId, Why)| *why == Why::UseUnknown;
         let is_counted = rows_read.len() == table.partitions.len() && !damaged.iter().any(is_open);
         let lost: Vec<PageId> = damaged.iter().filter(|page| !is_open(page)).map(|(page, _)| *page).collect();

@@ -1,4 +1,4 @@
-//! Leaf pages that name a unit and that nothing leads to.
+//! Leaf pages that name a unit, but that no tree or IAM page leads to.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::io;
@@ -14,45 +14,45 @@ use crate::page_set::PageSet;
 use crate::scan::{Range, in_row_unit};
 use crate::table::Table;
 
-/// Pages that are read at once.
+/// Pages per read.
 const BATCH: u32 = 64;
 
-/// A leaf page that nothing leads to.
+/// A leaf page that no tree or IAM page leads to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Stray {
-    /// The unit that its header names: position among those asked for.
+    /// The unit that its header names, as a position among the requested units.
     pub unit: usize,
     /// The page.
     pub page: PageId,
-    /// Whether its PFS page says that it is in use; if not, that cannot be read.
+    /// True if its PFS page marks the page as in use; false if the PFS page cannot be read.
     pub is_allocated: bool,
 }
 
-/// Strays of some units.
+/// Unreachable leaf pages of some units.
 #[derive(Clone, Debug, Default)]
 pub struct Strays {
-    /// The first of them, by unit and page.
+    /// The first of these pages, by unit and page.
     pub found: Vec<Stray>,
-    /// There are more after the last of these.
+    /// Whether there are more after the last of these.
     pub is_cut: bool,
-    /// For each unit, its leaf pages that were freed, by the maps: rows of the past, which are not looked at.
+    /// For each unit, its leaf pages that were freed according to the maps: their rows are out of date and not read.
     pub freed: Vec<u64>,
 }
 
-/// Leaf pages of several tables that nothing leads to.
+/// Unreachable leaf pages of several tables.
 #[derive(Clone, Debug, Default)]
 pub struct Unreached {
     /// The pages, by partition: index into [`Database::rowsets`].
     pub pages: BTreeMap<usize, Vec<Stray>>,
     /// Pages that were freed, by partition.
     pub freed: BTreeMap<usize, u64>,
-    /// There are more than memory has room for: each table must be searched for by itself.
+    /// Whether there are more than fit into memory: each table must then be searched for by itself.
     pub is_cut: bool,
 }
 
 impl Unreached {
-    /// Searches the files once for the pages of all `tables` that are not `reached`. Keeps at most `most` pages, which take
-    /// some 40 bytes each.
+    /// Searches the files once for the pages of all `tables` that are not `reached`. Keeps at most `most` pages of some
+    /// 40 bytes each.
     pub fn find(
         source: &dyn PageSource,
         database: &Database,
@@ -80,27 +80,26 @@ impl Unreached {
     }
 }
 
-/// The pages that the reading of a table left out because they belong to another, or to another partition.
+/// The pages that the reading of a table left out because they belong to another table or partition.
 pub fn foreign(left_out: &[(PageId, Why)]) -> BTreeSet<PageId> {
     let foreign = left_out.iter().filter(|(_, why)| matches!(why, Why::OtherUnit(_)));
     foreign.map(|(page, _)| *page).collect()
 }
 
-/// Adds to `reached` the pages of a range that a table was read by, and those that were lost on the way to it. Left out are
-/// `foreign` pages: only their own table can say that they were reached.
-/// False if a page was there already.
+/// Adds the pages of a range to `reached`, and those that were lost on the way to it, except `foreign` pages: only
+/// their own table can mark them as reached. Returns false if a page was there already.
 pub fn reach(reached: &mut PageSet, range: &Range, foreign: &BTreeSet<PageId>) -> bool {
     let lost = range.lost.iter().map(|(page, _)| *page);
     let mut is_new = true;
     for page in range.pages.iter().copied().chain(lost).filter(|page| !foreign.contains(page)) {
-        // Pages outside the files are in no set.
+        // The set ignores pages outside the files.
         is_new &= reached.insert(page) || !reached.contains(page);
     }
     is_new
 }
 
-/// Finds the leaf pages of heaps and clustered indexes that are not `reached` and whose headers name one of `units`, after
-/// `from` by unit and page. At most `most` are kept.
+/// Finds the leaf pages of heaps and clustered indexes that are not `reached` and whose headers name one of `units`,
+/// after `from` by unit and page. Keeps at most `most`.
 pub fn strays(
     source: &dyn PageSource,
     units: &[AllocUnitId],
@@ -133,18 +132,18 @@ pub fn strays(
         }
         Ok(())
     });
-    // Nothing in there fails.
+    // The closure returns no error.
     drop(scanned);
     strays.found = found.into_sorted_vec();
     strays
 }
 
-/// Calls `each` with the leaf pages, sound or not, whose headers name one of `units` and their own address, in the order of the
-/// files: the unit's position, the page, and its bytes as stored. Reads all pages that are `wanted`; pages that
-/// cannot be read are of no known unit.
+/// Calls `each` with the leaf pages, sound or not, whose headers name one of `units` and their own address, in file
+/// order: the unit's position, the page, and its bytes as stored. Reads all `wanted` pages; the unit of an unreadable
+/// page is unknown.
 ///
 /// # Errors
-/// What `each` returns.
+/// Errors of `each`.
 pub(crate) fn each_leaf_page(
     source: &dyn PageSource,
     units: &[AllocUnitId],
@@ -178,7 +177,7 @@ pub(crate) fn each_leaf_page(
     Ok(())
 }
 
-/// The unit that a leaf page with rows names, if it is one of these.
+/// The unit that a leaf page with rows names, if it is one of `by_id`.
 fn named(bytes: &PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Option<usize> {
     let header = Page::new(bytes).header();
     let is_leaf = matches!(header.kind(), Some(PageType::Data | PageType::Index)) && header.level == 0;
@@ -193,7 +192,7 @@ fn named(bytes: &PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Opt
     position(header.alloc_unit()).or_else(|| position(of_2000()?))
 }
 
-/// Reads page by page where a larger read failed. A page that cannot be read is left zero.
+/// Reads page by page after a larger read has failed. A page that cannot be read is left zero.
 fn one_by_one(source: &dyn PageSource, first: PageId, room: &mut [u8]) -> usize {
     let mut pages = 0;
     for (offset, bytes) in (0..).zip(room.chunks_exact_mut(PAGE_BYTES)) {

@@ -1,4 +1,4 @@
-//! The pages of a unit as its IAM chain lists them, as far as they are in use.
+//! The pages of a unit in use, in the order of its IAM chain.
 
 use std::collections::VecDeque;
 
@@ -12,21 +12,21 @@ use crate::leaf::names;
 use crate::maps::{InUse, Maps};
 use crate::page_set::PageSet;
 
-/// Walks the pages of a unit, each once.
+/// Walks the pages of a unit; each page comes once.
 pub(crate) struct Allocated<'a> {
     source: &'a dyn PageSource,
     unit: &'a AllocUnit,
-    /// The IAM page that follows.
+    /// The next IAM page.
     next_iam: PageId,
-    /// Pages already handed out, IAM pages among them.
+    /// Pages already delivered, including IAM pages.
     seen: PageSet,
     maps: Maps,
-    /// Single pages of the IAM page that is being read.
+    /// Single pages of the present IAM page.
     singles: VecDeque<PageId>,
-    /// Its first page, and its extents in reverse order.
+    /// The first page of its interval, and its extents in reverse order.
     start: PageId,
     extents: Vec<u32>,
-    /// Pages of the extent that is being read.
+    /// Pages of the present extent.
     in_extent: std::ops::Range<u32>,
 }
 
@@ -45,7 +45,8 @@ impl<'a> Allocated<'a> {
         }
     }
 
-    /// The next page in use; `Err` for one of which that is not known, and for an IAM page at which the chain is cut.
+    /// The next page in use; `Err` for a page whose use is unknown or that is absent, and for an IAM page at which the
+    /// chain breaks.
     pub(crate) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
         loop {
             let (page, is_single) = match self.listed() {
@@ -68,7 +69,7 @@ impl<'a> Allocated<'a> {
                 continue;
             }
             if !self.source.contains(page) {
-                // Of a file that was cut, maps that are left may know that the page was not in use.
+                // If the file was truncated, the remaining maps may show that the page was not in use.
                 let has_file = self.source.file(page.file).is_some();
                 if has_file && self.maps.in_use(self.source, page) == InUse::Freed {
                     continue;
@@ -81,14 +82,14 @@ impl<'a> Allocated<'a> {
             match self.maps.in_use(self.source, page) {
                 InUse::Yes => return Some(Ok(page)),
                 InUse::Freed => {}
-                // A single page leaves its place on the IAM page when it is freed.
+                // A freed single page loses its entry on the IAM page, so this page is in use.
                 InUse::Unknown if is_single => return Some(Ok(page)),
                 InUse::Unknown => return Some(Err((page, Why::UseUnknown))),
             }
         }
     }
 
-    /// The next page that the IAM page lists, and whether as a single page.
+    /// The next page that the IAM page lists, and whether it is a single page.
     fn listed(&mut self) -> Option<(PageId, bool)> {
         if let Some(page) = self.singles.pop_front() {
             return Some((page, true));

@@ -1,4 +1,4 @@
-//! Tables as the catalog describes them.
+//! Finds tables in the catalog.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const COLUMN_SET: u32 = 0x200_0000;
 /// Why the rows of a table cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoRows {
-    /// No object has this id, or its row in the catalog is lost.
+    /// No object has this ID, or its catalog row is lost.
     NoObject,
     /// The object has no rows of its own: a view, a procedure.
     NoTable,
@@ -24,9 +24,9 @@ pub enum NoRows {
     MemoryOptimized,
     /// The database is encrypted (TDE).
     Encrypted,
-    /// The catalog does not say where the columns are in the rows of this partition.
+    /// The catalog does not give the places of the columns in the rows of this partition.
     NoLayout(i32),
-    /// The catalog has no columns of it.
+    /// The catalog has no columns of the table.
     NoColumns,
 }
 
@@ -116,7 +116,7 @@ impl Table {
     }
 }
 
-/// The heap or clustered index of an object: of both, which only a damaged catalog has, the clustered index.
+/// The heap or clustered index of an object; if a damaged catalog has both, the clustered index.
 fn rowset_places(database: &Database, object_id: i32) -> impl Iterator<Item = usize> + '_ {
     let of = move |rowset: &Rowset, index: i32| rowset.object_id == object_id && rowset.index_id == index;
     let index = i32::from(database.rowsets.iter().any(|rowset| of(rowset, 1)));
@@ -124,7 +124,7 @@ fn rowset_places(database: &Database, object_id: i32) -> impl Iterator<Item = us
 }
 
 impl Column {
-    /// A column of the table, if rows can have it: a column set is only another view of the sparse columns.
+    /// A column of the table, if rows can have it: a column set only presents the sparse columns.
     fn of(column: &TableColumn, rowset: &Rowset) -> Option<Self> {
         if column.status & COLUMN_SET != 0 {
             return None;
@@ -149,7 +149,7 @@ impl Column {
     }
 }
 
-/// Whether a column of fixed length is stored as one of variable length: what the client encrypted is longer than the type
+/// Whether a column of fixed length is stored with variable length: an encrypted value is longer than the type
 /// (docs/format/other-features.md#always-encrypted).
 fn is_encrypted(column: &RowsetColumn) -> bool {
     let is_special = column.is_sparse() || column.is_stored_shorter() || column.status & column_status::UNIQUIFIER != 0;

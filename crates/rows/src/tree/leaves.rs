@@ -7,15 +7,16 @@ use source::PageSource;
 
 use crate::leaf::names;
 
-/// No B-tree is deeper: one of 8 KB pages over 2^31 pages stays far below.
+/// The most levels of a B-tree: 8 KB pages over 2^31 pages need far fewer.
 pub(super) const MAX_DEPTH: usize = 32;
 /// The child pointer ends the fixed part of an entry (docs/format/index-records.md#non-leaf-entries).
 const CHILD_BYTES: usize = 6;
-/// First byte of the child pointer in an entry of a compressed index is not known: such a tree is followed by its leaves.
+/// Status bit of a compressed index. The place of the child pointer in its entries is unknown, so its leaves are
+/// followed by their links.
 const COMPRESSED: u8 = format::record::status::COMPRESSED;
 
-/// Walks the leaves of a unit. Pages of a level are linked both ways and the first has nothing to its left, so that a walk
-/// that follows only mirrored links meets no page twice.
+/// Walks the leaves of a unit. Pages of a level are linked both ways, and the first has no left neighbor: a walk that
+/// follows only mirrored links reaches no page twice.
 pub(crate) struct Leaves<'a> {
     source: &'a dyn PageSource,
     unit: &'a AllocUnit,
@@ -32,7 +33,7 @@ enum State {
         bytes: Box<PageBytes>,
         slot: u16,
     },
-    /// The leaf before, and the next one: entries above are compressed.
+    /// The previous leaf and the next one, if entries above are compressed.
     Linked {
         from: PageId,
         at: PageId,
@@ -45,7 +46,8 @@ impl<'a> Leaves<'a> {
         Self { source, unit, state: State::Start }
     }
 
-    /// The entry that led to the leaf handed out last, with the leaf's least key, and its page. The first entry of the tree has no key.
+    /// The entry that led to the last delivered leaf, with the leaf's lowest key, and the page of the entry. The first
+    /// entry of the tree has no key.
     pub(crate) fn entry(&self) -> Option<(PageId, Record<'_>)> {
         let State::Parent { at, bytes, slot } = &self.state else { return None };
         let page = Page::new(bytes);
@@ -148,7 +150,7 @@ impl<'a> Leaves<'a> {
         Err(at)
     }
 
-    /// The first leaf of a tree whose entries cannot be read: the first page that the catalog names, if it is leftmost.
+    /// The first leaf of a tree whose entries cannot be read: the catalog's first page, if it is leftmost.
     fn start_of_compressed(&self) -> Result<State, PageId> {
         let at = self.unit.first_page;
         match fetch(self.source, at) {
@@ -160,7 +162,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// A sound page above the leaves of a unit; of this level, if one is named.
+/// A sound page above the leaves of a unit; of this level, if one is given.
 pub(super) fn node(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -187,7 +189,7 @@ pub(super) fn leads_to_nodes(source: &dyn PageSource, page: Page<'_>) -> bool {
     (0..header.slot_count.get()).find_map(sound) == Some(PageType::Index)
 }
 
-/// Whether a page of level `own` may be where `level` is expected: the lowest index pages have 0 or 1.
+/// Whether a page of level `own` is allowed where `level` is expected: the lowest index pages have 0 or 1.
 fn is_level(level: u8, own: u8) -> bool {
     level == own || level <= 1 && own <= 1
 }

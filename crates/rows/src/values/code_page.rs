@@ -6,7 +6,7 @@ use format::collation::CollationId;
 use super::text::{self, REPLACEMENT};
 use crate::Unreadable;
 
-/// How bytes of a char column are characters.
+/// How the bytes of a char column encode characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CodePage {
     /// A code page of Windows.
@@ -15,11 +15,11 @@ pub(crate) enum CodePage {
     Oem437,
     /// The OEM page 850.
     Oem850,
-    /// Not known for certain: only ASCII is text.
+    /// Not known for certain: only ASCII bytes are decoded.
     Unknown,
 }
 
-/// Bits of a collation id whose meaning is not known (docs/format/collations.md#ids).
+/// Bits of a collation ID whose meaning is unknown (docs/format/collations.md#ids).
 const UNDESCRIBED: u32 = 0x00F0_0400;
 
 impl CodePage {
@@ -37,7 +37,7 @@ impl CodePage {
         }
     }
 
-    /// The decoder's encoding, for a page that has one.
+    /// The encoding for the decoder, if the page has one.
     pub(crate) fn encoding(self) -> Option<&'static Encoding> {
         match self {
             Self::Windows(encoding) => Some(encoding),
@@ -45,7 +45,7 @@ impl CodePage {
         }
     }
 
-    /// Appends bytes as UTF-8; true if one that the page does not have was replaced.
+    /// Appends bytes as UTF-8; returns true if it replaced a byte that the page does not have.
     pub(crate) fn decode(self, bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable> {
         let table = match self {
             Self::Windows(encoding) => {
@@ -72,8 +72,8 @@ impl CodePage {
     }
 }
 
-/// Code pages of Windows collations, by the families that share a beginning of their names
-/// (docs/format/collations.md#families). Families for Unicode alone have none.
+/// Code pages of Windows collations, by families whose names begin alike (docs/format/collations.md#families).
+/// Unicode-only families have none.
 fn by_family(family: u8) -> CodePage {
     CodePage::Windows(match family {
         1 | 2 | 37 | 80 | 81 => encoding_rs::WINDOWS_1256,
@@ -113,7 +113,7 @@ fn by_sort_id(sort_id: u8) -> CodePage {
     })
 }
 
-/// Characters of the bytes from 0x80 on.
+/// Characters of the bytes 0x80 to 0xFF.
 const OEM_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}";
 const OEM_850: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{AD}±‗¾¶§÷¸°¨·¹³²■\u{A0}";
 

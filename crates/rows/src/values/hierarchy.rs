@@ -42,7 +42,7 @@ pub(super) fn path(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Unreadable> {
         write!(into, "{number}{end}").map_err(|_| Unreadable::Impossible)?;
         is_open = !ends;
     }
-    // A path cannot end with a dot, nor can a whole byte be left over.
+    // A path cannot end with a dot, and no whole byte may be left over.
     if is_open || bits.rest() >= 8 { Err(Unreadable::Impossible) } else { Ok(()) }
 }
 
@@ -80,7 +80,7 @@ impl Bits<'_> {
         self.bytes.len() * 8 - self.at
     }
 
-    /// Whether only zeros are left, which fill the last byte.
+    /// Whether only zero bits are left, which pad the last byte.
     fn is_padding(&self) -> bool {
         let mut rest = Bits { ..*self };
         while let Some(bit) = rest.next() {
@@ -102,7 +102,7 @@ mod tests {
         Ok(String::from_utf8(into).unwrap())
     }
 
-    /// Values that Microsoft's documentation and its samples print.
+    /// Values in Microsoft's documentation and its samples.
     #[test]
     fn published_values_are_their_paths() {
         assert_eq!(text(&[]).as_deref(), Ok("/"));

@@ -34,17 +34,17 @@ pub(crate) enum Kind {
     Shape {
         is_geography: bool,
     },
-    /// A CLR type or one whose form is not documented: bytes as stored.
+    /// A CLR type, or a type whose form is undocumented: bytes as stored.
     AsStored,
-    /// FILESTREAM: the value is in a file of its own.
+    /// FILESTREAM: the value is in a separate file.
     Filestream,
     /// A type that no documentation names.
     Unknown,
-    /// Not in the row.
+    /// Not stored in the row.
     NotStored,
 }
 
-/// How a value of a type is read that has nothing to do with its column.
+/// How a value is read if only the type matters, not the column.
 pub(crate) fn plain(info: TypeInfo) -> Kind {
     match info.xtype {
         xtype::TINYINT => Kind::TinyInt,

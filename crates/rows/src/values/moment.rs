@@ -15,7 +15,7 @@ const TICKS_PER_SECOND: u64 = 10_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
 /// Ticks of 1/300 second per day.
 const DATETIME_TICKS: u32 = 25_920_000;
-/// datetime begins with 1753.
+/// The first day of datetime, 1753-01-01, in days from 1900-01-01.
 const FIRST_DATETIME_DAY: i64 = -53_690;
 /// The largest offset from UTC in minutes.
 const MAX_OFFSET: i16 = 14 * 60;
@@ -42,7 +42,7 @@ pub(super) fn small_datetime(bytes: &[u8]) -> Option<DateTime> {
     (minutes < 24 * 60).then_some(DateTime { day: day(days + DAYS_TO_1900)?, time })
 }
 
-/// A date: three bytes of days.
+/// A date: days in three bytes.
 #[inline]
 pub(super) fn date(bytes: &[u8]) -> Option<u32> {
     let [a, b, c] = exact::<3>(bytes)?;
@@ -53,7 +53,7 @@ fn day(days: i64) -> Option<u32> {
     u32::try_from(days).ok().filter(|day| *day <= LAST_DAY)
 }
 
-/// A time: units of the scale since midnight.
+/// A time: units of its scale since midnight.
 #[inline]
 pub(super) fn time(bytes: &[u8], digits: u8) -> Option<TimeOfDay> {
     let length = match digits {
@@ -77,7 +77,7 @@ pub(super) fn datetime2(bytes: &[u8], digits: u8) -> Option<DateTime> {
     Some(DateTime { day: date(days)?, time: time(clock, digits)? })
 }
 
-/// A datetimeoffset: the moment in UTC, and minutes.
+/// A datetimeoffset: the time in UTC, and the offset in minutes.
 pub(super) fn datetime_offset(bytes: &[u8], digits: u8) -> Option<(DateTime, i16)> {
     let (moment, offset) = bytes.split_last_chunk::<2>()?;
     let offset = i16::from_le_bytes(*offset);

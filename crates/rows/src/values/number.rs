@@ -6,7 +6,7 @@ use format::types::{TypeInfo, power_of_ten};
 
 use crate::{Unreadable, Value};
 
-/// The bytes, if there are as many as the type has.
+/// The bytes as an array, if their number is that of the type.
 #[inline]
 pub(super) fn exact<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.try_into().ok()
@@ -18,8 +18,8 @@ pub(super) fn money(units: i64) -> Value<'static> {
     Value::Decimal { unscaled: units.into(), scale: 4 }
 }
 
-/// A sign byte (1 = plus) and a magnitude of up to 16 bytes, low bytes first. Values of sql_variant and of XML indexes may
-/// leave out high bytes.
+/// A sign byte (1 = plus) and a magnitude of up to 16 bytes, low bytes first. Values in sql_variant and in XML indexes
+/// may leave out high bytes.
 #[inline]
 pub(super) fn decimal(bytes: &[u8], info: TypeInfo) -> Option<i128> {
     let (&sign, magnitude) = bytes.split_first()?;
@@ -32,7 +32,7 @@ pub(super) fn decimal(bytes: &[u8], info: TypeInfo) -> Option<i128> {
     if sign > 1 || magnitude >= power_of_ten(info.precision)? {
         return None;
     }
-    // Below 10^38, so that it has room for a sign.
+    // Below 10^38, so the sign fits.
     let magnitude = magnitude as i128;
     Some(if sign == 0 { -magnitude } else { magnitude })
 }

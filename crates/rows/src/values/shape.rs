@@ -1,5 +1,5 @@
-//! geometry and geography as WKB: the standard's form without reference system, as `STAsBinary` and `AsBinaryZM` give it
-//! ([MS-SSCLRT] 2.1; docs/format/other-features.md#spatial).
+//! geometry and geography as WKB: the standard's form without a reference system, as `STAsBinary` and `AsBinaryZM`
+//! return it ([MS-SSCLRT] 2.1; docs/format/other-features.md#spatial).
 
 use format::bytes::u32_at;
 
@@ -11,7 +11,7 @@ const HEADER_BYTES: usize = 6;
 const FIGURE_BYTES: usize = 5;
 const SHAPE_BYTES: usize = 9;
 
-/// Kinds of shapes; their numbers are those of WKB. Higher ones are curves and the full globe.
+/// Kinds of shapes, with the numbers of WKB. Higher numbers are curves and the full globe.
 mod kind {
     pub(super) const POINT: u8 = 1;
     pub(super) const LINE: u8 = 2;
@@ -30,7 +30,7 @@ struct Points<'b> {
 }
 
 impl Points<'_> {
-    /// Appends a point: x, y and what it has of z and m.
+    /// Appends a point: x, y, and z and m if it has them.
     fn put(&self, point: usize, into: &mut Vec<u8>) -> Option<()> {
         let pair = self.pairs.get(point.checked_mul(16)?..)?.get(..16)?;
         let (first, second) = pair.split_at(8);
@@ -55,13 +55,13 @@ impl Points<'_> {
     }
 }
 
-/// What has a number of parts in front.
+/// Bytes that hold counted parts.
 struct Parts<'b> {
     bytes: &'b [u8],
 }
 
 impl<'b> Parts<'b> {
-    /// The next parts, each of `size` bytes.
+    /// A count, and that many parts of `size` bytes.
     fn take(&mut self, size: usize) -> Option<(usize, &'b [u8])> {
         let count = u32_at(self.bytes, 0)? as usize;
         let rest = self.bytes.get(4..)?;
@@ -77,7 +77,7 @@ impl<'b> Parts<'b> {
     }
 }
 
-/// Appends the shape; `None` if WKB cannot express it, or if its form is not documented.
+/// Appends the shape; `None` if WKB cannot express it, or its form is undocumented.
 pub(super) fn wkb(bytes: &[u8], is_geography: bool, into: &mut Vec<u8>) -> Option<()> {
     let &[version, properties] = bytes.get(4..HEADER_BYTES)? else { return None };
     if !(1..=2).contains(&version) {
@@ -120,7 +120,7 @@ pub(super) fn wkb(bytes: &[u8], is_geography: bool, into: &mut Vec<u8>) -> Optio
             (0..shapes.shapes.len()).try_for_each(|shape| shapes.put(shape, &points, into))?;
         }
     }
-    // What follows are segments of curves.
+    // Bytes that follow are curve segments.
     parts.bytes.is_empty().then_some(())
 }
 
@@ -137,7 +137,7 @@ struct Shapes {
 }
 
 impl Shapes {
-    /// The shapes, each after the one that holds it.
+    /// The shapes; each comes after its parent.
     fn of(figures: &[u8], shapes: &[u8], points: usize) -> Option<Self> {
         let mut starts: Vec<usize> = figures
             .chunks_exact(FIGURE_BYTES)
@@ -199,7 +199,7 @@ impl Shapes {
         points.put_head(shape.kind, into);
         match shape.kind {
             kind::POINT if shape.figures.is_empty() => {
-                // WKB has no empty point but this one.
+                // In WKB an empty point has NaN coordinates.
                 (0..points.axes()).for_each(|_| into.extend_from_slice(&f64::NAN.to_le_bytes()));
                 Some(())
             }

@@ -5,7 +5,7 @@ use encoding_rs::{CoderResult, Decoder};
 use super::code_page::CodePage;
 use crate::Unreadable;
 
-/// What stands for something that is no character.
+/// Replaces anything that is not a character.
 pub(super) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
 /// How a text is stored.
@@ -17,8 +17,8 @@ pub(crate) enum Form {
     Ansi(CodePage),
 }
 
-/// Appends UTF-16 as UTF-8; true if an unpaired surrogate was replaced. An odd number of bytes is no text, but may be one
-/// that the client encrypted.
+/// Appends UTF-16 as UTF-8; returns true if it replaced an unpaired surrogate. An odd number of bytes is not a text,
+/// but may be one that the client encrypted.
 #[inline]
 pub(crate) fn utf16(bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable> {
     if !bytes.len().is_multiple_of(2) {
@@ -29,7 +29,7 @@ pub(crate) fn utf16(bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable
     if rest.is_empty() { Ok(false) } else { Ok(wide(rest, into)) }
 }
 
-/// Appends the characters in front that are ASCII, eight at a time, and returns what follows.
+/// Appends the ASCII characters at the start, eight at a time, and returns the rest.
 #[inline]
 fn ascii_start<'b>(bytes: &'b [u8], into: &mut Vec<u8>) -> &'b [u8] {
     const OTHERS: u128 = 0xFF80_FF80_FF80_FF80_FF80_FF80_FF80_FF80;
@@ -74,25 +74,25 @@ fn wide(bytes: &[u8], into: &mut Vec<u8>) -> bool {
     altered
 }
 
-/// Makes UTF-8 of a text that comes in pieces.
+/// Converts a text that comes in pieces to UTF-8.
 pub(crate) struct TextStream {
     state: State,
-    /// All bytes of the stored value, until its first piece has come.
+    /// The bytes of the stored value; `None` after the first piece.
     stored_bytes: Option<u64>,
     altered: bool,
     fault: Option<Unreadable>,
 }
 
 enum State {
-    /// Bytes that wait for the rest of their character: up to three.
+    /// Up to three bytes that wait for the rest of their character.
     Utf16(Vec<u8>),
     Decoder(Box<Decoder>),
-    /// A code page without a decoder that goes on: each byte is a character.
+    /// A code page without a stateful decoder: each byte is a character.
     Single(CodePage),
 }
 
 impl TextStream {
-    /// For a text that is stored in `stored_bytes` bytes.
+    /// A stream for a text that is stored in `stored_bytes` bytes.
     pub(crate) fn new(form: Form, stored_bytes: u64) -> Self {
         let state = match form {
             Form::Utf16 => State::Utf16(Vec::new()),
@@ -104,12 +104,12 @@ impl TextStream {
         Self { state, stored_bytes: Some(stored_bytes), altered: false, fault: None }
     }
 
-    /// Why the text cannot be had, if that is so.
+    /// Why the text cannot be read, if it cannot.
     pub(crate) fn fault(&self) -> Option<Unreadable> {
         self.fault
     }
 
-    /// Appends what is whole with this piece.
+    /// Appends the characters that are complete with this piece.
     pub(crate) fn push(&mut self, piece: &[u8], into: &mut Vec<u8>) {
         if let Some(stored_bytes) = self.stored_bytes.take_if(|_| !piece.is_empty()) {
             let is_encrypted = !piece.is_ascii() && format::domain::may_begin_encrypted(piece, stored_bytes);
@@ -138,7 +138,7 @@ impl TextStream {
         }
     }
 
-    /// Appends what is left; true if anything was replaced.
+    /// Appends the rest; returns true if any character was replaced.
     pub(crate) fn finish(mut self, into: &mut Vec<u8>) -> Result<bool, Unreadable> {
         match &mut self.state {
             State::Utf16(waiting) => self.altered |= utf16(waiting, into)?,
@@ -152,7 +152,7 @@ impl TextStream {
     }
 }
 
-/// Appends what a decoder makes of some bytes; true if it replaced any.
+/// Appends the output of a decoder; returns true if it replaced any bytes.
 pub(super) fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, into: &mut Vec<u8>) -> bool {
     let mut altered = false;
     let mut buffer = [0; 1024];

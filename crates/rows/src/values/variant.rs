@@ -8,7 +8,7 @@ use super::code_page::CodePage;
 use super::kind::{Kind, plain};
 use crate::Unreadable;
 
-/// Its kind and its bytes.
+/// The kind of the value and its bytes.
 pub(super) fn inside(bytes: &[u8]) -> Result<(Kind, &[u8]), Unreadable> {
     let Some((&[base, version], rest)) = bytes.split_first_chunk::<2>() else { return Err(Unreadable::Impossible) };
     if version != 1 {

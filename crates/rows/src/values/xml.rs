@@ -1,4 +1,4 @@
-//! Binary XML ([MS-BINXML]; docs/format/other-features.md#xml) as text, as SQL Server serializes it.
+//! Binary XML ([MS-BINXML]; docs/format/other-features.md#xml) as text, in the form of SQL Server.
 
 use std::io::Write;
 
@@ -24,10 +24,10 @@ mod token {
     pub(super) const FLUSH_NAMES: u8 = 0xE9;
 }
 
-/// Short names that are used often make a text longer than its form; beyond this it is no document but an attack.
+/// Short tokens for frequent names make a text longer than its stored form; a text beyond this size is an attack.
 const MOST_TEXT_BYTES: usize = 64 << 20;
 
-/// Appends the document; true if something was replaced in it.
+/// Appends the document; returns true if a character was replaced.
 pub(super) fn text(bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable> {
     let rest = match bytes {
         [] => return Ok(false),
@@ -50,7 +50,7 @@ pub(super) fn text(bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable>
     Ok(document.altered)
 }
 
-/// Where the text goes.
+/// The part of the document to which text is appended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Content,
@@ -68,10 +68,10 @@ struct Document<'b, 'o> {
     names: Vec<&'b [u8]>,
     /// Qualified names, from 1: prefix and local name.
     qualified: Vec<(&'b [u8], &'b [u8])>,
-    /// Elements that are open, by their qualified names.
+    /// Open elements, by qualified name.
     open: Vec<(&'b [u8], &'b [u8])>,
     state: State,
-    /// The token before was a value that is no text: the next one is another item of a list.
+    /// Whether the last token was a value other than text: the next value is then another item of a list.
     after_item: bool,
     altered: bool,
 }
@@ -162,7 +162,7 @@ impl<'b> Document<'b, '_> {
                 }
                 self.into.extend_from_slice(b"?>");
             }
-            // SQL Server serializes it as text.
+            // SQL Server writes CDATA as text.
             token::CDATA => {
                 self.begin_content()?;
                 let units = self.units()?;
@@ -191,7 +191,7 @@ impl<'b> Document<'b, '_> {
                 self.put_text(units);
                 Ok(())
             }
-            // char, varchar, text: the code page is in front.
+            // char, varchar, text: the code page comes first.
             0x0D | 0x10 | 0x16 => {
                 let length = self.number()?;
                 let bytes = self.take(length)?;
@@ -227,7 +227,8 @@ impl<'b> Document<'b, '_> {
                 bytes.iter().for_each(|byte| self.put(format_args!("{byte:02X}")));
                 Ok(())
             }
-            // real, float, money, dates and times of typed documents: how the server prints them is not described.
+            // real, float, money, and the dates and times of typed documents: their text form in SQL Server is
+            // undocumented.
             _ => Err(Unreadable::Undocumented),
         }
     }
@@ -256,7 +257,7 @@ impl<'b> Document<'b, '_> {
         Ok(())
     }
 
-    /// Ends a tag that is open.
+    /// Closes an open tag.
     fn begin_content(&mut self) -> Result<(), Unreadable> {
         if self.state == State::Value {
             return Err(Unreadable::Impossible);
@@ -299,13 +300,13 @@ impl<'b> Document<'b, '_> {
         Err(Unreadable::Impossible)
     }
 
-    /// UTF-16 with its length in characters in front.
+    /// UTF-16, preceded by its length in characters.
     fn units(&mut self) -> Result<&'b [u8], Unreadable> {
         let length = self.number()?.checked_mul(2).ok_or(Unreadable::Impossible)?;
         self.take(length)
     }
 
-    /// The name with the number that follows; 0 is the empty one.
+    /// The name whose number follows; 0 is the empty name.
     fn name(&mut self) -> Result<&'b [u8], Unreadable> {
         match self.number()?.checked_sub(1) {
             None => Ok(&[]),
@@ -348,7 +349,7 @@ impl<'b> Document<'b, '_> {
         }
     }
 
-    /// Appends text with entities where the serialization has them.
+    /// Appends text, with entities where SQL Server writes them.
     fn escape(&mut self, plain: &[u8]) {
         let is_value = self.state == State::Value;
         for byte in plain {

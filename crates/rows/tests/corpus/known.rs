@@ -1,11 +1,11 @@
-//! Values that Microsoft's sample databases have by their published install scripts.
+//! Values of Microsoft's sample databases according to their published install scripts.
 
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 use rows::{Reader, Scan, ScanOptions, Table, Value};
 
-/// A file, a table, a column with a value as text that finds the row, and columns of that row as text.
+/// A file, a table, a column and a text value that find the row, and columns of that row as text.
 type Known = (&'static str, &'static str, (&'static str, &'static str), &'static [(&'static str, &'static str)]);
 
 const KNOWN: &[Known] = &[
@@ -71,7 +71,7 @@ const KNOWN: &[Known] = &[
     ),
 ];
 
-/// Characters of a text that are compared.
+/// The number of characters of a text that are compared.
 const SHOWN: usize = 120;
 
 pub(crate) fn trials(files: &Path) -> Vec<Trial> {
@@ -82,7 +82,7 @@ pub(crate) fn trials(files: &Path) -> Vec<Trial> {
     KNOWN.iter().map(trial).collect()
 }
 
-/// The file itself, or the first data file below a folder.
+/// The file itself, or the first data file in a folder or its subfolders.
 fn file(path: PathBuf) -> Option<PathBuf> {
     if path.is_file() {
         return source::is_data_file(&path).then_some(path);

@@ -1,8 +1,8 @@
-//! Tables of real databases: as many rows as an independent reader counted, in key order where there is a key, every value
-//! readable; and known values of Microsoft's sample databases.
+//! Tables of real databases: the row count of an independent reader, key order where there is a key, and every value
+//! readable; plus known values of Microsoft's sample databases.
 //!
-//! The files are not part of the repository. They are looked for in `target/corpus` (see CONTRIBUTING.md); without them one
-//! ignored test says so.
+//! The files are not part of the repository. They are looked for in `target/corpus` (see CONTRIBUTING.md); without them
+//! an ignored test reports that.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
@@ -36,12 +36,12 @@ fn main() {
         }
     }
     trials.extend(known::trials(&files));
-    // Real files are for the full tier.
+    // Real files belong to the full tier.
     let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The files, and the lists of what was counted in them.
+/// The files, and the lists of their row counts.
 fn corpus() -> Option<(PathBuf, PathBuf)> {
     if std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;
@@ -101,7 +101,7 @@ fn all_rows(path: &Path, expected: &Counts) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Reads a table and looks at each value.
+/// Reads a table and checks each value.
 fn rows_of(
     source: &dyn PageSource,
     database: &Database,

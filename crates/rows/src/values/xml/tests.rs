@@ -1,4 +1,4 @@
-//! Documents of published examples, and what must be refused.
+//! Documents from published examples, and documents that must be refused.
 
 use super::*;
 
