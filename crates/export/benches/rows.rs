@@ -1,8 +1,8 @@
-//! How many MB of data pages one core makes files of, by kind of table and form of file:
-//! `cargo bench -p mdfsck-export --bench rows`; after `--` words of the tables and the forms that are wanted.
+//! How many MB of data pages per second one core exports, by kind of table and form of file: `cargo bench -p
+//! mdfsck-export --bench rows`; after `--` come words that select tables and forms.
 //!
-//! Processor time, of the best of some runs that take turns. Beside each stands the ratio to a yardstick of the same run: reading the
-//! same pages and verifying their checksums, which is the least that can be done with them.
+//! Processor time of the best of several runs that alternate. Beside each is its ratio to a yardstick of the same run:
+//! reading the same pages and verifying their checksums, which is the least possible work.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -20,7 +20,7 @@ use script::Definitions;
 use source::{DataFiles, PageBuffer, PageSource};
 
 const RUNS: u32 = 5;
-/// Bytes of a table, about.
+/// The approximate bytes of a table.
 const BYTES: u64 = 40 << 20;
 
 /// Processor time of this process.
@@ -29,7 +29,7 @@ fn cpu() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
-/// A table: what it shows, how many bytes its rows have, and its columns.
+/// A table: its name, the bytes of its rows, and its columns.
 type Subject = (&'static str, u64, fn() -> Vec<Column>);
 
 fn uniform(low: i64, high: i64) -> Values {
@@ -94,7 +94,7 @@ fn description((name, row_bytes, columns): Subject) -> Description {
     let table = Table {
         name: "subject".to_owned(),
         columns: [id].into_iter().chain(columns()).collect(),
-        // The form of non-leaf rows of a compressed index is not documented.
+        // The form of non-leaf rows of a compressed index is undocumented.
         clustered: (!is_compressed).then(|| Index::on("pk", &[0]).primary_key()),
         compression: if is_compressed { Compression::Page } else { Compression::None },
         rows: BYTES / row_bytes,
@@ -112,7 +112,7 @@ fn description((name, row_bytes, columns): Subject) -> Description {
     }
 }
 
-/// Reads all pages of the file and verifies them; how many there are, and how many of them have values off the row.
+/// Reads and verifies all pages of the file; returns their number, and how many of them have off-row values.
 fn verify_all(source: &dyn PageSource) -> (u64, u64) {
     let mut buffer = PageBuffer::new(RANGE_PAGES as u32);
     let (mut all, mut off_row, mut first) = (0, 0, format::PageId::new(1, 0));
@@ -127,7 +127,7 @@ fn verify_all(source: &dyn PageSource) -> (u64, u64) {
     }
 }
 
-/// Reads all rows and does nothing with them; how many pages there are.
+/// Reads all rows without using them; returns the number of pages.
 fn read_all(source: TableSource<'_>) -> Result<u64, Box<dyn Error>> {
     let mut scan = Scan::new(source.pages, source.database, source.table, source.options);
     let mut reader = Reader::new(source.pages, source.database, source.table, source.options);
@@ -153,7 +153,7 @@ fn form(name: &str, definitions: &Definitions, source: TableSource<'_>) -> Resul
 
 const FORMS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
-/// MB of pages per second of each form, after those of the two yardsticks.
+/// MB of pages per second: the two yardsticks, then each form.
 fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f64; 6], Box<dyn Error>> {
     let definitions = Definitions::load(source.pages, source.database);
     let (all_pages, off_row_pages) = verify_all(source.pages);
@@ -186,7 +186,7 @@ fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f6
     }
     let megabytes = |pages: u64| pages as f64 * PAGE_BYTES as f64 / 1e6;
     let mut rates = best.map(|best| megabytes(pages) / best.as_secs_f64());
-    // The file has pages that the table's rows are not on.
+    // The file has more pages than those with the table's rows.
     rates[0] = megabytes(all_pages) / best[0].as_secs_f64();
     Ok(rates)
 }

@@ -1,4 +1,4 @@
-//! CSV as RFC 4180 describes it. NULL is an empty field, an empty text `""`.
+//! CSV according to RFC 4180. NULL is an empty field, an empty text is `""`.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::text_file::RowText;
 
 /// Writes rows as CSV.
 pub(crate) struct Csv {
-    /// Where the value is, and what it is.
+    /// The position of the value in the row, and its kind.
     fields: Vec<(usize, Kind)>,
     head: Vec<u8>,
 }
@@ -56,7 +56,7 @@ impl RowText for Csv {
                 Value::Bytes([]) => out.bytes().extend_from_slice(b"\"\""),
                 Value::Bytes(bytes) => digits::hex(out.bytes(), bytes),
                 Value::LongText(value) => {
-                    // What is in it is not known before it is read.
+                    // The content is unknown before it is read, so it is always quoted.
                     let start = out.bytes().len();
                     out.bytes().push(b'"');
                     match out.long(at, *value, &mut |to, piece| quoted(to, piece))? {
@@ -76,7 +76,7 @@ impl RowText for Csv {
     }
 }
 
-/// A text, in quotes where it needs them.
+/// Writes a text, in quotes if it needs them.
 #[inline]
 pub(crate) fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     let start = out.len();
@@ -117,7 +117,8 @@ fn short(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     if rest.is_empty() {
         return true;
     }
-    // The last eight bytes overlap the ones before them; what was copied beyond the end of a shorter text is cut off again.
+    // The last eight bytes may overlap the ones before them: the overlap is cut off first. For a text of less than
+    // eight bytes the excess is cut off afterwards.
     let last = match bytes.last_chunk() {
         Some(last) => {
             out.truncate(end - 8);
@@ -138,7 +139,7 @@ fn long(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     is_plain
 }
 
-/// The inside of quotes.
+/// Writes the inside of a quoted field.
 fn quoted(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut rest = bytes;
     loop {

@@ -11,24 +11,24 @@ use self::table::{eight, first_of, four};
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const NEGATIVE_ZERO: &[u8] = b"-0.0";
-/// Numbers below this have at most eight digits, which are made at once.
+/// Numbers below this have at most eight digits, which are written at once.
 const E8: u64 = 100_000_000;
-/// The most digits of which every number is a `u64`.
+/// 10^19: a number below it fits into a `u64`.
 const E19: u128 = 10_000_000_000_000_000_000;
 
-/// Writes the last `length` of eight digits; one at least.
+/// Writes the last `length` of eight digits; at least one.
 #[inline]
 fn last_of(out: &mut Vec<u8>, digits: u64, length: usize) {
     first_of(out, digits >> (8 * (8 - length)), length);
 }
 
-/// The number of digits of a number below 10,000. It is calculated, so that writing what follows need not wait for the digits.
+/// The number of digits of a number below 10,000. It is calculated, so that later writes need not wait for the digits.
 #[inline]
 fn digits_below_10_000(n: u64) -> usize {
     1 + usize::from(n > 9) + usize::from(n > 99) + usize::from(n > 999)
 }
 
-/// Decimal digits.
+/// Writes decimal digits.
 #[inline]
 pub(crate) fn unsigned(out: &mut Vec<u8>, n: u64) {
     if n < 10_000 {
@@ -43,7 +43,7 @@ pub(crate) fn unsigned(out: &mut Vec<u8>, n: u64) {
     }
 }
 
-/// The same for a number of nine digits or more.
+/// As `unsigned`, for a number of at least nine digits.
 fn long_unsigned(out: &mut Vec<u8>, n: u64) {
     let (upper, lower) = (n / E8, n % E8);
     match upper {
@@ -54,7 +54,7 @@ fn long_unsigned(out: &mut Vec<u8>, n: u64) {
     out.extend_from_slice(&eight(lower).to_le_bytes());
 }
 
-/// Decimal digits with a sign.
+/// Writes decimal digits, with a minus sign if needed.
 #[inline]
 pub(crate) fn signed(out: &mut Vec<u8>, n: i64) {
     if n < 0 {
@@ -63,7 +63,7 @@ pub(crate) fn signed(out: &mut Vec<u8>, n: i64) {
     unsigned(out, n.unsigned_abs());
 }
 
-/// `n` with leading zeros: `length` digits, 1 to 19.
+/// Writes `n` with leading zeros: `length` digits, 1 to 19.
 #[inline]
 fn padded(out: &mut Vec<u8>, n: u64, length: usize) {
     if length > 8 {
@@ -72,7 +72,7 @@ fn padded(out: &mut Vec<u8>, n: u64, length: usize) {
     last_of(out, eight(n % E8), length.min(8));
 }
 
-/// `unscaled / 10^scale`, with all digits of the scale.
+/// Writes `unscaled / 10^scale`, with all digits of the scale.
 #[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
     if unscaled < 0 {
@@ -81,7 +81,7 @@ pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
     let power = power_of_ten(scale).unwrap_or(1);
     match (u64::try_from(unscaled.unsigned_abs()), u64::try_from(power)) {
         (Ok(magnitude), Ok(power)) => {
-            // Division by a constant takes a fraction of the time of division by a variable.
+            // Division by a constant is several times as fast as division by a variable.
             let (whole, rest) = match scale {
                 2 => (magnitude / 100, magnitude % 100),
                 4 => (magnitude / 10_000, magnitude % 10_000),
@@ -101,7 +101,7 @@ pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
 fn long_decimal(out: &mut Vec<u8>, magnitude: u128, scale: usize, power: u128) {
     let (whole, rest) = (magnitude / power, magnitude % power);
     if whole >= E19 {
-        // At most 38 digits: the upper part has 19 or, for bytes that are no decimal, 20.
+        // At most 38 digits: the upper part has 19 or, for bytes that are not a decimal, 20.
         unsigned(out, u64::try_from(whole / E19).unwrap_or(u64::MAX));
         padded(out, (whole % E19) as u64, 19);
     } else {
@@ -116,7 +116,7 @@ fn long_decimal(out: &mut Vec<u8>, magnitude: u128, scale: usize, power: u128) {
     }
 }
 
-/// As SQL Server prints it, in capitals; the first three groups are little-endian.
+/// Writes a GUID as SQL Server prints it, in capitals; the first three groups are little-endian.
 pub(crate) fn guid(out: &mut Vec<u8>, bytes: &[u8; 16]) {
     let ordered = guid_bytes(bytes);
     let mut rest = ordered.as_slice();
@@ -130,19 +130,19 @@ pub(crate) fn guid(out: &mut Vec<u8>, bytes: &[u8; 16]) {
     }
 }
 
-/// The bytes in the order of the text.
+/// The bytes of a GUID in the order of its text.
 pub(crate) fn guid_bytes(b: &[u8; 16]) -> [u8; 16] {
     let [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15] = *b;
     [b3, b2, b1, b0, b5, b4, b7, b6, b8, b9, b10, b11, b12, b13, b14, b15]
 }
 
-/// Bytes as a constant of T-SQL, which tells them from a text: `0x00FF`.
+/// Writes bytes as a T-SQL constant, which differs from a text: `0x00FF`.
 pub(crate) fn hex_literal(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"0x");
     hex(out, bytes);
 }
 
-/// Hexadecimal capitals.
+/// Writes bytes as hexadecimal capitals.
 #[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() * 2);
@@ -152,7 +152,7 @@ pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Base 64 with padding, piece by piece.
+/// Writes base 64 with padding, piece by piece.
 #[derive(Default)]
 pub(crate) struct Base64 {
     kept: Vec<u8>,
@@ -181,7 +181,7 @@ impl Base64 {
     }
 }
 
-/// One to three bytes as four characters; none as none.
+/// Writes one to three bytes as four characters, and no bytes as none.
 fn base64_group(out: &mut Vec<u8>, group: &[u8]) {
     let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
     let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
@@ -192,22 +192,22 @@ fn base64_group(out: &mut Vec<u8>, group: &[u8]) {
     }
 }
 
-/// The shortest digits that mean the same number: as they are between 10^-5 and 10^16, otherwise with an exponent. Many readers
-/// take `-0` for an integer, which loses its sign.
+/// Writes the shortest digits that give the same number: plain between 10^-5 and 10^16, otherwise with an exponent.
+/// Many readers read `-0` as an integer, which loses its sign.
 pub(crate) fn float(out: &mut Vec<u8>, n: f64) {
     use std::io::Write;
     let magnitude = n.abs();
     if magnitude == 0.0 && n.is_sign_negative() {
         return out.extend_from_slice(NEGATIVE_ZERO);
     }
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = match magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !n.is_finite() {
         true => write!(out, "{n}"),
         false => write!(out, "{n:e}"),
     };
 }
 
-/// The same of a real.
+/// As `float`, for a real.
 pub(crate) fn real(out: &mut Vec<u8>, n: f32) {
     use std::io::Write;
     let magnitude = n.abs();

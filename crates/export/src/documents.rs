@@ -1,4 +1,4 @@
-//! The table of forms in docs/values.md is what the writers write.
+//! Tests that the writers write the forms that the table in docs/values.md shows.
 
 use std::fs::{self, File};
 use std::io;
@@ -83,7 +83,7 @@ fn samples() -> Vec<(&'static str, Kind, Value<'static>)> {
     ]
 }
 
-/// Keeps what is written.
+/// Collects the output.
 #[derive(Default)]
 struct Kept(Vec<u8>);
 
@@ -113,7 +113,7 @@ fn read(field: &Read) -> String {
     }
 }
 
-/// The columns of the file as another reader shows them: name, type and value of each.
+/// The columns of the file as another reader sees them: name, type and value of each.
 fn parquet(layout: &Layout, value: Value<'_>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);

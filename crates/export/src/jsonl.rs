@@ -14,7 +14,7 @@ use crate::text_file::RowText;
 
 /// Writes rows as JSON.
 pub(crate) struct JsonLines {
-    /// Where the value is, what it is, and what stands before it: `,"name":`.
+    /// The position of the value in the row, its kind, and the text before it: `,"name":`.
     fields: Vec<(usize, Kind, Vec<u8>)>,
 }
 
@@ -61,7 +61,7 @@ fn value(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::Res
             escaped(out.bytes(), text.as_bytes());
             out.bytes().push(b'"');
         }
-        // Nothing else says that it is not a text.
+        // Only the prefix `0x` distinguishes it from a text.
         Value::Bytes(bytes) if kind == Kind::Variant => {
             out.bytes().push(b'"');
             digits::hex_literal(out.bytes(), bytes);
@@ -97,7 +97,7 @@ fn value(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::Res
             out.gap(at, GapReason::Unreadable(*why));
             out.bytes().extend_from_slice(b"null");
         }
-        // A decimal as a number would be rounded by most readers.
+        // As a JSON number, most readers would round a decimal.
         other => {
             out.bytes().push(b'"');
             plain::write(out.bytes(), other, b'T');
@@ -112,7 +112,7 @@ fn null_from(bytes: &mut Vec<u8>, start: usize) {
     bytes.extend_from_slice(b"null");
 }
 
-/// The inside of a JSON string.
+/// Writes the inside of a JSON string.
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
     let mut rest = bytes;

@@ -8,15 +8,15 @@ use rows::{Column, Place, Table};
 pub struct Field {
     /// Name.
     pub name: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
-    /// Where the value is among those of a row.
+    /// The position of its value in a row.
     pub source: usize,
-    /// Column id in the table; 0 for a column that the file has beside those of the table.
+    /// Column ID in the table; 0 for a column that the file has in addition to those of the table.
     pub column_id: u32,
 }
 
-/// What the values of a column are.
+/// The kind of the values of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// bit.
@@ -66,14 +66,14 @@ pub enum Kind {
     Geography,
     /// Bytes.
     Bytes,
-    /// rowversion, which the server makes.
+    /// rowversion, which the server generates.
     RowVersion,
     /// sql_variant: each value has a type of its own.
     Variant,
 }
 
 impl Kind {
-    /// That of a column.
+    /// The kind of a column's values.
     pub fn of(column: &Column) -> Self {
         if column.place == Place::Encrypted {
             return Self::Bytes;
@@ -123,19 +123,20 @@ impl Kind {
 /// The columns of a file.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// In order.
+    /// The columns in order.
     pub fields: Vec<Field>,
-    /// Columns that are computed when they are read, and stand in no file.
+    /// Names of columns that are computed when they are read, and are in no file.
     pub computed: Vec<String>,
 }
 
 impl Layout {
-    /// The stored columns of a table. A row has its values parallel to [`Table::columns`].
+    /// The stored columns of a table. The values of a row are parallel to [`Table::columns`].
     pub fn of(table: &Table) -> Self {
         Self::behind(table, &[])
     }
 
-    /// The same with columns in front: a row has their values first. A column whose name the table already has gets another.
+    /// As [`Self::of`], with additional columns in front: a row has their values first. If the table already has a
+    /// column of that name, the additional column gets another name.
     pub fn behind(table: &Table, front: &[(&str, Kind)]) -> Self {
         let is_taken = |name: &str| table.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
         let free = |name: &str| {

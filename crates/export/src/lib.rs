@@ -1,9 +1,9 @@
 //! Files of rows: CSV, JSON lines, T-SQL and Parquet.
 //!
-//! [`write_table`] writes the rows of a table, [`write_rows`] rows from anywhere. What a value looks like in each form of file
-//! is in docs/values.md. The same table gives the same bytes for every number of threads.
+//! [`write_table`] writes the rows of a table, [`write_rows`] rows from any source. docs/values.md shows each value in
+//! each form of file. The same table gives the same bytes with any number of threads.
 
-// Indexing is used only where an earlier test proved the place; each such line says which.
+// Indexing is used only after a bounds check; a comment on each such line names it.
 #![warn(clippy::indexing_slicing)]
 
 mod csv;

@@ -1,18 +1,18 @@
-//! Names of files for tables: safe in every file system, and never two the same.
+//! File names for tables: safe in every file system, and unique.
 
 use std::collections::BTreeMap;
 
 use catalog::Database;
 
-/// Bytes of a name without its end; file systems take 255 in all.
+/// The most bytes of a name without its extension; file systems accept 255 in all.
 const MOST_BYTES: usize = 180;
-/// Ends of the names of the other files of a table.
+/// Endings of the names of a table's other files.
 const OTHER_FILES: [&str; 3] = [".unreadable", ".doubtful", ".rebuilt"];
-/// Names that Windows keeps for devices.
+/// Names that Windows reserves for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// The first part of the file names of objects, by object id: `dbo.Orders`. Names depend on all objects of the database, so that
-/// a table has the same name whichever others are exported.
+/// The first part of the file names of objects, by object ID: `dbo.Orders`. Names depend on all objects of the
+/// database, so that a table has the same name whatever other tables are exported.
 pub fn stems(database: &Database, objects: &[i32]) -> BTreeMap<i32, String> {
     let full = |id: i32| match database.objects.get(&id) {
         Some(object) => format!("{}.{}", database.schema_name(object), object.name),
@@ -31,25 +31,25 @@ fn of_names(names: impl Iterator<Item = (i32, String)>) -> BTreeMap<i32, String>
         let folded = folded(stem);
         count.get(&folded) == Some(&1) && !OTHER_FILES.iter().any(|end| folded.ends_with(end))
     };
-    // An object id behind `~`, which no safe name has, makes it one of a kind.
+    // Safe names never contain `~`; appending it and the object ID makes the name unique.
     stems
         .into_iter()
         .map(|(id, stem)| if is_alone(&stem) { (id, stem) } else { (id, format!("{stem}~{id}")) })
         .collect()
 }
 
-/// The same for all names that any file system takes for one: of all cases of a letter.
+/// Equal for all names that some file system does not distinguish, as they differ only in case.
 fn folded(name: &str) -> String {
     name.to_uppercase().to_lowercase()
 }
 
-/// Whether a file system may take the character for another, or for several: Korean letters that make a syllable together, and
-/// characters that exist only for the sake of older code pages.
+/// Whether a file system may replace the character by another, or by several: Korean letters that combine to a
+/// syllable, and characters that exist only for compatibility with older code pages.
 fn is_of_two_forms(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11FF}' | '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}')
 }
 
-/// A name without what a file system may refuse or read as a path.
+/// A name without characters that a file system may refuse or read as part of a path.
 fn safe(name: &str) -> String {
     let is_letter = |c: char| c.is_alphanumeric() && !is_of_two_forms(c);
     let is_plain = |c: char| is_letter(c) || matches!(c, '.' | '_' | '-' | ' ' | '$' | '#' | '@' | '(' | ')');

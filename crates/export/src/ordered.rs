@@ -1,14 +1,14 @@
-//! Work of several threads whose results are written in order, with bounded memory.
+//! Runs work in several threads and writes the results in order, with bounded memory.
 //!
-//! Each thread takes the next pages of the table, makes text or columns of their rows, and waits for its turn to write. Whose
-//! turn it is never waits, so that a row of any length goes through it piece by piece.
+//! Each thread takes the next pages of the table, turns their rows into text or columns, and waits for its turn to
+//! write. The thread whose turn it is never waits, so a row of any length passes through it piece by piece.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rows::{Range, Scan};
 
-/// Whose turn it is to write.
+/// Decides which thread may write.
 #[derive(Default)]
 pub(crate) struct Turns {
     state: Mutex<State>,
@@ -22,20 +22,20 @@ struct State {
 }
 
 impl Turns {
-    /// Waits until all work before this one is written.
+    /// Waits until all earlier work is written.
     ///
     /// # Errors
-    /// If other work failed.
+    /// If other work has failed.
     pub(crate) fn wait(&self, number: u64) -> io::Result<()> {
         let mut state = lock(&self.state);
         while state.next != number && state.failure.is_none() {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // Text that nobody sees: the first failure is what is reported.
+        // Only the first failure is reported, so nobody sees this one.
         if state.failure.is_some() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    /// The work is written; the next one's turn comes.
+    /// Marks this work as written; the next work may then write.
     pub(crate) fn done(&self, number: u64) {
         lock(&self.state).next = number + 1;
         self.changed.notify_all();
@@ -54,15 +54,15 @@ impl Turns {
     }
 }
 
-/// What is locked is whole even if a thread ended in between: a failure is noted then.
+/// Locks even after a thread ended while it held the lock: the data is still consistent, and the failure is noted.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pages of a table, handed out to threads.
+/// Distributes the pages of a table among threads.
 pub(crate) struct Jobs<'a> {
     scan: Mutex<(Scan<'a>, u64)>,
-    /// Pages of a job at least, as far as there are as many.
+    /// The least number of pages of a job, except the last.
     pages: usize,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Jobs<'a> {
         Self { scan: Mutex::new((scan, 0)), pages }
     }
 
-    /// The next pages, and their number. The same for every number of threads.
+    /// The next pages, and the number of the job. Jobs are the same for any number of threads.
     pub(crate) fn next(&self) -> Option<(u64, Vec<Range>)> {
         let mut guard = lock(&self.scan);
         let (scan, number) = &mut *guard;
@@ -104,7 +104,7 @@ pub(crate) fn run(threads: usize, turns: Turns, work: &(dyn Fn(&Turns) -> io::Re
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.max(1) {
-            // With fewer threads it takes longer; the results are the same.
+            // If a thread cannot be started, the others take longer; the results are the same.
             let _ = std::thread::Builder::new().spawn_scoped(scope, each);
         }
         each();
@@ -112,7 +112,7 @@ pub(crate) fn run(threads: usize, turns: Turns, work: &(dyn Fn(&Turns) -> io::Re
     turns.result()
 }
 
-/// Notes that a thread ended in the middle of its work, so that no other waits for it.
+/// Notes that a thread ended in the middle of its work, so that no other thread waits for it.
 struct Unfinished<'t>(&'t Turns);
 
 impl Drop for Unfinished<'_> {

@@ -1,16 +1,16 @@
-//! Where the text of rows goes, in pieces.
+//! Collects the text of rows and passes it on in pieces.
 
 use std::io;
 
 use format::RecordId;
 use rows::{LongValue, Unreadable};
 
-/// Bytes that are gathered before they are written.
+/// Bytes that are collected before they are written.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
-/// Takes text in pieces.
+/// Accepts text in pieces.
 pub(crate) trait Valve {
-    /// Takes what was gathered.
+    /// Writes a piece.
     fn write(&mut self, piece: &Piece) -> io::Result<()>;
 }
 
@@ -19,38 +19,38 @@ pub(crate) trait Valve {
 pub(crate) struct Piece {
     /// The text.
     pub(crate) bytes: Vec<u8>,
-    /// Where rows begin in it; the first may have begun before.
+    /// Positions in it at which rows begin; the first row may have begun in an earlier piece.
     pub(crate) starts: Vec<usize>,
-    /// Values that stand as NULL although they are not.
+    /// Values that are written as NULL although they are not NULL.
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// A value that cannot be had, or not in this form of file.
+/// A value that cannot be read, or not be written in this form of file.
 #[derive(Clone, Debug)]
 pub struct Gap {
-    /// Which of the rows of its piece, from 0; at last the row of the file, from 1.
+    /// The row: within a piece counted from 0; in the end the row of the file, from 1.
     pub row: u64,
-    /// Where the row is in the database.
+    /// The address of the row in the database.
     pub place: RecordId,
-    /// Which of the file's columns.
+    /// The column, as a position in the file.
     pub field: usize,
-    /// Why.
+    /// Why the value is missing.
     pub why: GapReason,
 }
 
 /// Why a value is not in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GapReason {
-    /// It cannot be had.
+    /// The value cannot be read.
     Unreadable(Unreadable),
-    /// It is longer than what a row group may hold.
+    /// The value is longer than a row group allows.
     TooLong,
-    /// The form of file has no such number: not a number, infinite, or outside the column's type.
+    /// The form of file cannot express the number: it is not a number, infinite, or outside the column's type.
     NoForm,
 }
 
 impl GapReason {
-    /// The reason for a person.
+    /// The reason as text.
     pub fn text(self) -> String {
         match self {
             Self::Unreadable(Unreadable::Lost(page)) => {
@@ -69,49 +69,49 @@ impl GapReason {
     }
 }
 
-/// Gathers the text of rows, and lets it out when there is enough.
+/// Collects the text of rows, and passes it on when there is enough.
 pub(crate) struct Out<'a> {
     piece: Piece,
     place: RecordId,
     valve: &'a mut dyn Valve,
-    /// Rows that began in pieces already written.
+    /// Rows that began in pieces that are already written.
     written_rows: u64,
 }
 
 impl<'a> Out<'a> {
-    /// `buffer` is an empty piece, perhaps with room from an earlier use.
+    /// `buffer` is an empty piece; its allocations are reused.
     pub(crate) fn new(valve: &'a mut dyn Valve, buffer: Piece) -> Self {
         Self { piece: buffer, place: RecordId::default(), valve, written_rows: 0 }
     }
 
-    /// The emptied piece, for its room.
+    /// The emptied piece, so that its allocations can be reused.
     pub(crate) fn into_buffer(self) -> Piece {
         self.piece
     }
 
-    /// What is gathered.
+    /// The bytes collected so far.
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.piece.bytes
     }
 
-    /// A row begins here.
+    /// Marks the beginning of a row.
     pub(crate) fn begin_row(&mut self, place: RecordId) {
         self.place = place;
         self.piece.starts.push(self.piece.bytes.len());
     }
 
-    /// A value of the row stands as NULL, and why.
+    /// Notes a value of the row that is written as NULL, and why.
     pub(crate) fn gap(&mut self, field: usize, why: GapReason) {
         let row = (self.written_rows + self.piece.starts.len() as u64).saturating_sub(1);
         self.piece.gaps.push(Gap { row, place: self.place, field, why });
     }
 
-    /// Lets the text out if there is enough of it.
+    /// Passes the text on if there is enough of it.
     pub(crate) fn relieve(&mut self) -> io::Result<()> {
         if self.piece.bytes.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Lets all text out.
+    /// Passes all text on.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.valve.write(&self.piece)?;
         self.written_rows += self.piece.starts.len() as u64;
@@ -121,7 +121,7 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Writes a long value with `each`; `false` if it cannot be had, with nothing written and the gap noted.
+    /// Writes a long value with `each`. If it cannot be read, notes the gap, writes nothing, and returns `false`.
     pub(crate) fn long(
         &mut self,
         field: usize,
@@ -136,12 +136,13 @@ impl<'a> Out<'a> {
             each(&mut self.piece.bytes, piece);
             self.relieve()
         })?;
-        // It was whole a moment ago: the files changed, or fail now.
+        // The value was complete just before: the files have changed since, or began to fail.
         written.map(|()| true).map_err(|_| io::Error::other("a long value could be read once, and then no more"))
     }
 }
 
-/// Whether all pieces of a long value can be had: only then does it begin, as what is written cannot be taken back.
+/// Whether all pieces of a long value can be read. It is checked before the value is written, since written text cannot
+/// be taken back.
 pub(crate) fn is_whole(value: LongValue<'_>) -> io::Result<Result<(), Unreadable>> {
     value.pieces(&mut |_| Ok(()))
 }

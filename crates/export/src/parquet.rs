@@ -1,7 +1,8 @@
 //! Parquet files.
 //!
-//! A thread makes the columns of a row group in memory and encodes them; in its turn it adds them to the file. Where row groups
-//! end follows from the rows alone, so that the file is the same for every number of threads and every grant.
+//! A thread collects the columns of a row group in memory and encodes them; in its turn it appends them to the file.
+//! Row groups end at rows that depend only on the rows, so the file is the same for any number of threads and any
+//! memory.
 
 mod chunk;
 mod dictionary;
@@ -34,14 +35,14 @@ use crate::table::{EachRow, Task};
 use crate::target::Partial;
 use crate::text_file::GapSink;
 
-/// Pages of a job: as many as a row group of rows without off-row values has.
+/// Pages of a job: enough for a row group of rows without off-row values.
 const JOB_PAGES: usize = 1024;
-/// Bytes of values of a row group, about, and of a row at most.
+/// The approximate bytes of values in a row group, and the most in a row.
 const GROUP_BYTES: usize = 8 << 20;
-/// A file begins and ends with them.
+/// The first and the last bytes of a file.
 const MAGIC: &[u8] = b"PAR1";
 
-/// A file that row groups are added to.
+/// A file to which row groups are appended.
 struct File<W: Write + Send> {
     out: TrackedWrite<W>,
     schema: SchemaDescPtr,
@@ -86,7 +87,7 @@ impl<W: Write + Send> File<W> {
     }
 }
 
-/// The cause where it is one of the system: what a person needs to see is that the disk is full.
+/// The system's error, if it is the cause: a user needs to see that the disk is full.
 fn failure(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<io::Error>() {
@@ -140,7 +141,7 @@ pub(crate) fn write(task: Task<'_>, layout: &Layout, out: Partial) -> io::Result
     file.into_inner().unwrap_or_else(PoisonError::into_inner).finish()
 }
 
-/// Writes rows that are handed out one by one.
+/// Writes rows that the caller delivers one by one.
 pub(crate) fn one_by_one(
     layout: &Layout,
     out: Partial,
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
     use crate::layout::{Field, Kind};
 
-    /// Row groups of one row, as many as asked for.
+    /// The file with this number of row groups of one row each.
     fn written(groups: usize, write: impl FnOnce(TypePtr, &WriterPropertiesPtr, Vec<Encoded>) -> Vec<u8>) -> Vec<u8> {
         let kinds = [Kind::Text, Kind::Integer { bits: 64 }, Kind::Decimal { precision: 38, scale: 2 }];
         let field = |(source, kind): (usize, Kind)| Field { name: format!("c{source}"), kind, source, column_id: 1 };
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn a_file_is_the_one_that_the_library_writes_with_any_number_of_row_groups() {
         let folder = tempfile::tempdir().unwrap();
-        // The last is more than is kept in memory.
+        // The last number exceeds what is kept in memory.
         for groups in [0, 1, 2, 14, 15, 200, 5000] {
             let ours = written(groups, |schema, properties, encoded| {
                 let mut file = File::new(schema, properties, folder.path().to_owned(), Vec::new()).unwrap();

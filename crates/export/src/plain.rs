@@ -1,10 +1,10 @@
-//! A value as plain text: what CSV has between its commas.
+//! A value as plain text, as CSV has it between commas.
 
 use rows::Value;
 
 use crate::digits;
 
-/// Writes a value that is no text, no bytes and no long value.
+/// Writes a value that is not text, bytes or a long value.
 #[inline(always)]
 pub(crate) fn write(out: &mut Vec<u8>, value: &Value<'_>, between: u8) {
     match value {

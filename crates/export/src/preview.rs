@@ -1,4 +1,4 @@
-//! Some rows of a table, for a person or a pipe.
+//! A few rows of a table, for a person or a pipe.
 
 use std::io::{self, Write};
 
@@ -13,26 +13,26 @@ use crate::plain;
 use crate::table::TableSource;
 use crate::text_file::RowText;
 
-/// Characters of a value that a person is shown at most.
+/// The most characters of a value that a person sees.
 const MOST_CHARS: usize = 200;
-/// Bytes of a value that a person is shown at most.
+/// The most bytes of a value that a person sees.
 const MOST_BYTES: usize = 24;
 
-/// What was read for a preview.
+/// How much was read for a preview.
 #[derive(Clone, Debug)]
 pub struct Previewed {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Not all rows of the table were read.
+    /// Whether the table has more rows.
     pub has_more: bool,
-    /// What the reader says of the pages it read.
+    /// The reader's counts for the pages it read.
     pub counts: RangeCounts,
 }
 
 /// Writes at most `limit` rows as CSV or, if `is_json`, as JSON lines.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_some(
     source: TableSource<'_>,
     is_json: bool,
@@ -49,13 +49,13 @@ pub fn write_some(
     Ok((read, valve.gaps))
 }
 
-/// Rows of cells; `None` is NULL.
+/// Rows of cells; `None` stands for NULL.
 pub type Cells = Vec<Vec<Option<String>>>;
 
-/// At most `limit` rows as texts of one line, `None` for NULL; and the names of the columns.
+/// At most `limit` rows as texts of one line each, `None` for NULL; and the names of the columns.
 ///
 /// # Errors
-/// Those of the reader.
+/// Errors of the reader.
 pub fn cells(source: TableSource<'_>, limit: u64) -> io::Result<(Vec<String>, Cells, Previewed)> {
     let layout = Layout::of(source.table);
     let names = layout.fields.iter().map(|field| field.name.clone()).collect();
@@ -95,7 +95,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Reads rows until there are enough.
+/// Reads rows until `limit` is reached.
 fn some(
     source: TableSource<'_>,
     limit: u64,
@@ -125,7 +125,7 @@ fn some(
     Ok(previewed)
 }
 
-/// Writes at once, and keeps what could not be had.
+/// Writes at once, and keeps the values that could not be read.
 struct To<'a> {
     out: &'a mut dyn Write,
     gaps: Vec<Gap>,

@@ -1,4 +1,4 @@
-//! Files of salvaged rows: the doubtful ones with where they are and why, and those that were put together from indexes.
+//! Files of salvaged rows: doubtful rows with their address and the reason, and rows rebuilt from indexes.
 
 use std::io;
 
@@ -11,23 +11,23 @@ use crate::layout::{Field, Kind, Layout};
 use crate::script_frame::{GUARDED, guard};
 use crate::table::{Destination, EachRow, Form, SqlFrame, write_rows};
 
-/// Where salvaged rows go. A file that would have no row is not made.
+/// The files for salvaged rows. A file without rows is not created.
 #[derive(Clone, Debug)]
 pub struct SalvageFiles {
-    /// Rows that are not proven to be rows of today.
+    /// Rows that are not proven to be current.
     pub doubtful: Destination,
-    /// Rows of lost pages, as far as nonclustered indexes have them.
+    /// Rows of lost pages, with the values that nonclustered indexes have.
     pub rebuilt: Destination,
 }
 
-/// A form of file, without what belongs to one table.
+/// A form of file, without parts that depend on the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SalvageForm {
     /// CSV.
     Csv,
     /// JSON lines.
     JsonLines,
-    /// T-SQL that makes a table of its own beside the table: `Orders.doubtful`.
+    /// T-SQL that creates a separate table beside the table: `Orders.doubtful`.
     Sql,
     /// Parquet.
     #[cfg(feature = "parquet")]
@@ -38,13 +38,13 @@ pub enum SalvageForm {
 const IN_FRONT: [(&str, Kind); 3] =
     [("_page", Kind::Text), ("_slot", Kind::Integer { bits: 32 }), ("_why", Kind::Text)];
 
-/// UTF-16 units of a name at most.
+/// The most UTF-16 units of a name.
 const MOST_NAME_UNITS: usize = 128;
 
 /// Salvages a table into files.
 ///
 /// # Errors
-/// What cannot be written. Then the doubtful rows have no file; those that were put together may have one.
+/// If a file cannot be written. Then there is no file of doubtful rows, but possibly one of rebuilt rows.
 pub fn write_salvaged(request: &Request<'_>, form: SalvageForm, files: &SalvageFiles) -> io::Result<Salvaged> {
     let layout = Layout::behind(request.table, &IN_FRONT);
     let form_of = |suffix: &str| match form {
@@ -66,7 +66,7 @@ pub fn write_salvaged(request: &Request<'_>, form: SalvageForm, files: &SalvageF
     Ok(salvaged.unwrap_or_default())
 }
 
-/// A table of its own, whose columns may all be NULL, and none of which the server makes.
+/// A separate table in which every column accepts NULL, and the server generates no values.
 fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     let table = request.table;
     let start = shortened(&table.name, MOST_NAME_UNITS - suffix.len() - 1);
@@ -82,7 +82,7 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
         })
         .collect();
     let names: Vec<String> = named.iter().map(|field| quote(&field.name)).collect();
-    // An outer join leaves out IDENTITY and lets every column be NULL.
+    // An outer join drops IDENTITY and makes every column accept NULL.
     let what =
         if suffix == "doubtful" { "not proven to be rows of today" } else { "put together from nonclustered indexes" };
     let review = comment(&format!("Rows of {source} that are {what}. Review them before they go anywhere else."));
@@ -111,7 +111,7 @@ fn shortened(name: &str, most: usize) -> &str {
     ends.and_then(|(end, _)| name.get(..end)).unwrap_or(name)
 }
 
-/// Both files at once.
+/// Writes to both files.
 struct Both<'s, 'd, 'r> {
     doubtful: &'s mut EachRow<'d>,
     rebuilt: &'s mut EachRow<'r>,

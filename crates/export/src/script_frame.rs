@@ -1,4 +1,4 @@
-//! What stands around the rows of a table in a script.
+//! The statements around the rows of a table in a script.
 
 use catalog::Database;
 use format::types::xtype;
@@ -11,8 +11,8 @@ use crate::table::SqlFrame;
 /// (docs/format/catalog.md#syscolpars).
 const PERIOD: u32 = 0x3000_0000;
 
-/// `CREATE TABLE` before the rows; keys, indexes and checks behind them. Foreign keys are not here: they need other tables.
-/// `None` if the catalog does not have the table.
+/// `CREATE TABLE` before the rows; keys, indexes and checks after them. Foreign keys are left out: they need other
+/// tables. `None` if the catalog does not have the table.
 pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> Option<SqlFrame> {
     let script = Script::new(database, definitions);
     let id = table.object_id;
@@ -73,7 +73,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
             before.push_str(&batch(&allow));
             after.push_str(&batch(&format!("SET IDENTITY_INSERT {name} OFF;")));
         }
-        // An INSERT that is executed from a constant has the settings that are made in it, and they end with it.
+        // An INSERT that is executed from a constant needs its own settings, which end with the execution.
         (true, false) => insert.insert_str(0, &allow),
         (false, _) => {}
     }
@@ -84,15 +84,15 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
     Some(SqlFrame { before, insert, columns, after })
 }
 
-/// Executes nothing of what follows, up to [`GUARDED`], if there is an object of this name: without it the rows would be added to
-/// those of another table.
+/// A batch that disables the statements that follow, up to [`GUARDED`], if an object of this name exists: otherwise the
+/// rows would be added to another table.
 pub(crate) fn guard(name: &str) -> String {
     let mut constant = b"N'".to_vec();
     let mut text = Constant::default();
     text.add(&mut constant, name.as_bytes());
     text.finish(&mut constant);
     constant.push(b'\'');
-    // Only whole characters were written.
+    // The bytes consist of whole characters.
     let constant = String::from_utf8_lossy(&constant);
     format!(
         "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'There is an object of this name already: nothing is created or \
@@ -100,10 +100,10 @@ pub(crate) fn guard(name: &str) -> String {
     )
 }
 
-/// Ends what [`guard`] begins.
+/// Ends the effect of [`guard`].
 pub(crate) const GUARDED: &str = "SET NOEXEC OFF;\nGO\n";
 
-/// The foreign keys of tables, to be added when all of them are there. Empty if there are none.
+/// The foreign keys of tables, to be created after all of the tables. Empty if there are none.
 pub fn foreign_keys(database: &Database, definitions: &Definitions, tables: &[i32]) -> String {
     let script = Script::new(database, definitions);
     let statements = tables.iter().flat_map(|id| script.foreign_keys(*id));

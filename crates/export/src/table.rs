@@ -1,4 +1,4 @@
-//! The rows of a table as a file.
+//! Writes the rows of a table to a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use crate::target::Partial;
 use crate::text_file::{GapSink, RowText, Statements, TextSink};
 use crate::tsql::Tsql;
 
-/// Pages of a job that makes text.
+/// Pages of a job that writes text.
 const TEXT_PAGES: usize = 128;
 
-/// A table to be read.
+/// A table to be exported.
 #[derive(Clone, Copy)]
 pub struct TableSource<'a> {
-    /// Where its pages are.
+    /// The source of its pages.
     pub pages: &'a dyn PageSource,
     /// The catalog.
     pub database: &'a Database,
@@ -40,61 +40,61 @@ pub enum Form {
     Csv,
     /// JSON lines.
     JsonLines,
-    /// T-SQL with these statements around the rows.
+    /// T-SQL, with these statements around the rows.
     Sql(SqlFrame),
     /// Parquet.
     #[cfg(feature = "parquet")]
     Parquet,
 }
 
-/// What stands around the rows in a script, and which columns an INSERT may name.
+/// The statements around the rows in a script, and the columns that an INSERT may name.
 pub struct SqlFrame {
     /// Before the rows.
     pub before: String,
     /// `INSERT INTO [dbo].[Orders] (`..`) VALUES` with a line break, or `INSERT INTO .. DEFAULT VALUES`.
     pub insert: String,
-    /// Ids of the columns that the INSERT names, ascending.
+    /// IDs of the columns that the INSERT names, ascending.
     pub columns: Vec<u32>,
-    /// Behind the rows.
+    /// After the rows.
     pub after: String,
 }
 
-/// Where a file goes.
+/// The paths of the output.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// The rows.
+    /// The file of the rows.
     pub rows: PathBuf,
-    /// The values that cannot be had, if there are any.
+    /// The file that lists unreadable values, if there are any.
     pub unreadable: PathBuf,
-    /// Files of these names are replaced.
+    /// Whether existing files of these names are replaced.
     pub replaces: bool,
 }
 
-/// What was written.
+/// The result of an export.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// Rows in the file.
     pub rows: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Values that stand as NULL although they are not; the second file lists them.
+    /// Values that are written as NULL although they are not NULL; the second file lists them.
     pub unreadable_values: u64,
-    /// What the reader says of the pages.
+    /// The reader's counts for the pages.
     pub counts: RangeCounts,
     /// The order of the rows.
     pub order: Order,
 }
 
-/// What all threads add to, in turn.
+/// Totals of all threads; each adds to them in its turn.
 pub(crate) struct Totals {
     pub(crate) gaps: GapSink<Partial>,
     pub(crate) counts: RangeCounts,
 }
 
-/// Writes the stored rows of a table. `progress` is called with the pages that were read.
+/// Writes the stored rows of a table. Calls `progress` with the number of pages read.
 ///
 /// # Errors
-/// What cannot be written. Then no file has its final name.
+/// If a file cannot be written. Then no file gets its final name.
 pub fn write_table(
     source: TableSource<'_>,
     form: Form,
@@ -123,11 +123,11 @@ pub fn write_table(
     Ok(Written { rows, bytes: finish(out, gaps, destination)?, unreadable_values, counts, order })
 }
 
-/// Writes rows that `fill` hands out one by one, with the same form of file as a table; returns how many there are. Without rows
-/// there is no file.
+/// Writes rows that `fill` delivers one by one, in the same form of file as a table; returns their number. Without rows
+/// no file is created.
 ///
 /// # Errors
-/// What cannot be written, and what `fill` returns. Then no file has its final name.
+/// If a file cannot be written, and errors of `fill`. Then no file gets its final name.
 pub fn write_rows(
     layout: &Layout,
     form: Form,
@@ -155,7 +155,7 @@ pub fn write_rows(
     Ok(rows)
 }
 
-/// Takes a row: where it is, and its values.
+/// Receives a row: its address, and its values.
 pub type EachRow<'a> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 'a;
 
 fn statements(frame: SqlFrame) -> Statements {
@@ -170,8 +170,8 @@ fn gaps(destination: &Destination, layout: &Layout) -> GapSink<Partial> {
     GapSink::new(names, Box::new(move || Partial::create(&path, replaces)))
 }
 
-/// Gives the files their names: that of the gaps first, as rows without it would look whole. One of an earlier run would be about
-/// rows that are replaced now. Returns the bytes of the rows.
+/// Gives the files their final names: first the file of gaps, as without it the rows would look complete. A file of
+/// gaps from an earlier run is removed with the rows that it described. Returns the bytes of the rows.
 fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> io::Result<u64> {
     let has_gaps = match gaps.finish() {
         Some(file) => file.finish().map(|_| true)?,
@@ -180,7 +180,7 @@ fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> i
     match (rows.finish(), has_gaps) {
         (Ok(bytes), true) => Ok(bytes),
         (Ok(bytes), false) if destination.replaces => remove(&destination.unreadable).map(|()| bytes),
-        // The rows of an earlier run, which are still there, must not look whole.
+        // The rows of an earlier run still exist and keep the name; this file of gaps does not belong to them.
         (Err(error), true) if !destination.replaces => {
             let _ = remove(&destination.unreadable);
             Err(error)
@@ -189,7 +189,7 @@ fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> i
     }
 }
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 fn remove(file: &Path) -> io::Result<()> {
     match std::fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -226,7 +226,7 @@ impl Valve for Direct<'_> {
     }
 }
 
-/// What the threads share.
+/// The data that the threads share.
 pub(crate) struct Task<'a> {
     pub(crate) source: TableSource<'a>,
     pub(crate) scan: Scan<'a>,
@@ -265,11 +265,11 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Writes when the turn of its work has come.
+/// Writes when it is the turn of its work.
 struct InTurn<'a> {
     turns: &'a Turns,
     number: u64,
-    /// Rows of the work before it, once its turn has come.
+    /// The number of rows in earlier work, once it is this work's turn.
     base: Option<u64>,
     sink: &'a Mutex<TextSink<Partial>>,
     totals: &'a Mutex<Totals>,

@@ -1,10 +1,10 @@
-//! Files that are whole or not there.
+//! Files that are either complete or do not exist.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that gets its name when it is whole. Until then it is `NAME.partial`, and gone if it is dropped.
+/// A file that gets its name when it is complete. Until then it is `NAME.partial`; dropping it deletes the file.
 #[derive(Debug)]
 pub struct Partial {
     path: PathBuf,
@@ -14,10 +14,10 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Begins the file `path`. The leavings of an interrupted run are overwritten.
+    /// Creates the file `path`. A partial file of an interrupted run is overwritten.
     ///
     /// # Errors
-    /// If it cannot be made, or its temporary name is that of something which is no plain file.
+    /// If it cannot be created, or its temporary name belongs to something other than a plain file.
     pub fn create(path: &Path, replaces: bool) -> io::Result<Self> {
         let partial = partial(path);
         // A link could lead to a file that must not be touched.
@@ -33,12 +33,12 @@ impl Partial {
         Ok(Self { path: path.to_owned(), file: Some(file), replaces, bytes: 0 })
     }
 
-    /// Its name when it is whole.
+    /// Its final name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder that it is in.
+    /// Its folder.
     pub fn folder(&self) -> PathBuf {
         match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder.to_owned(),
@@ -54,7 +54,7 @@ impl Partial {
     /// Gives the file its name.
     ///
     /// # Errors
-    /// If not all of it is on disk, or a file of that name was made meanwhile.
+    /// If part of it is not on disk, or a file of that name was created meanwhile.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(file) = self.file.take() else { return Ok(self.bytes) };
         let partial = partial(&self.path);
@@ -69,16 +69,16 @@ impl Partial {
     }
 }
 
-/// Renames a file, unless there is one of that name by now.
+/// Renames a file, unless a file of the new name exists by now.
 fn give_new_name(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
-        // The file is whole under both names: one that stays is overwritten by the next run.
+        // The file is complete under both names: if the old one cannot be removed, the next run overwrites it.
         Ok(()) => {
             let _ = fs::remove_file(from);
             Ok(())
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // The file system has no second names.
+        // The file system does not support hard links.
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }
@@ -100,13 +100,13 @@ impl Write for Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // One that stays is overwritten by the next run.
+            // If it cannot be removed, the next run overwrites it.
             let _ = fs::remove_file(partial(&self.path));
         }
     }
 }
 
-/// The name of a file until it is whole.
+/// The name of a file until it is complete.
 pub fn partial(path: &Path) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(".partial");

@@ -1,4 +1,4 @@
-//! A file of text, with what stands before, between and behind its rows.
+//! A text file, with statements before, between and after its rows.
 
 use std::io::{self, BufWriter, Write};
 
@@ -9,37 +9,37 @@ use script::{Constant, EXECUTE, EXECUTED};
 use crate::out::{Gap, Out, Piece};
 use crate::tsql::BATCH_ROWS;
 
-/// Bytes of an INSERT at which it ends, whatever its rows.
+/// Bytes at which an INSERT ends, whatever its number of rows.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// Writes rows as text; the same for each row whatever came before it.
+/// Writes rows as text. The text of a row does not depend on earlier rows.
 pub(crate) trait RowText: Sync {
-    /// What the file begins with.
+    /// The beginning of the file.
     fn head(&self) -> Vec<u8>;
 
     /// Writes a row, which begins with [`Out::begin_row`] and ends with [`Out::relieve`].
     fn row(&self, place: RecordId, values: &[Value<'_>], out: &mut Out<'_>) -> io::Result<()>;
 }
 
-/// What stands around the rows of a script.
+/// The statements around the rows of a script.
 pub(crate) struct Statements {
     /// Before the rows.
     pub(crate) before: String,
-    /// Begins each INSERT; `None` of a table of which no column can be inserted.
+    /// The beginning of each INSERT.
     pub(crate) insert: String,
-    /// The INSERT has values: rows are a list of them.
+    /// Whether the INSERT has values: rows are then a list.
     pub(crate) has_values: bool,
-    /// Behind the rows.
+    /// After the rows.
     pub(crate) after: String,
-    /// Each INSERT is a constant that the server executes: a name in it would not arrive otherwise.
+    /// Whether each INSERT is a constant that the server executes, because a name in it could not be sent otherwise.
     pub(crate) is_executed: bool,
 }
 
-/// Where pieces of rows go.
+/// Accepts pieces of rows.
 pub(crate) struct TextSink<W: Write> {
     out: Inserts<BufWriter<W>>,
     statements: Option<Statements>,
-    /// Rows that began.
+    /// The number of rows begun.
     pub(crate) rows: u64,
     batch_rows: u64,
     batch_bytes: u64,
@@ -48,7 +48,7 @@ pub(crate) struct TextSink<W: Write> {
 impl<W: Write> TextSink<W> {
     /// Begins the file.
     pub(crate) fn new(out: W, head: &[u8], statements: Option<Statements>) -> io::Result<Self> {
-        // A piece of rows goes through it; what stands between rows is short.
+        // Pieces of rows bypass its buffer; the text between rows is short.
         let mut out = BufWriter::new(out);
         out.write_all(head)?;
         if let Some(statements) = &statements {
@@ -59,7 +59,7 @@ impl<W: Write> TextSink<W> {
         Ok(Self { out, statements, rows: 0, batch_rows: 0, batch_bytes: 0 })
     }
 
-    /// Takes rows, or parts of one.
+    /// Writes complete rows, or parts of a row.
     pub(crate) fn take(&mut self, piece: &Piece) -> io::Result<()> {
         if self.statements.is_none() {
             self.rows += piece.starts.len() as u64;
@@ -79,7 +79,7 @@ impl<W: Write> TextSink<W> {
         self.out.write(piece.bytes.get(range).unwrap_or_default())
     }
 
-    /// What stands before a row.
+    /// Writes the separator before a row.
     fn between(&mut self) -> io::Result<()> {
         let Some(statements) = &self.statements else { return Ok(()) };
         let is_full = self.batch_rows == BATCH_ROWS || self.batch_bytes >= BATCH_BYTES;
@@ -113,7 +113,7 @@ impl<W: Write> TextSink<W> {
 /// Writes rows, and INSERT statements as batches.
 struct Inserts<W> {
     out: W,
-    /// The constant that holds an INSERT which cannot stand in a batch as it is.
+    /// The constant for an INSERT that cannot be sent in a batch as it is.
     constant: Option<Constant>,
     scratch: Vec<u8>,
 }
@@ -142,22 +142,22 @@ impl<W: Write> Inserts<W> {
     }
 }
 
-/// The file of values that stand as NULL although they are not: row, column, page, slot, why.
+/// The file of values that are written as NULL although they are not NULL: row, column, page, slot, reason.
 pub(crate) struct GapSink<W> {
     make: Box<dyn FnMut() -> io::Result<W> + Send>,
     out: Option<W>,
     columns: Vec<String>,
-    /// How many there are.
+    /// The number of gaps.
     pub(crate) count: u64,
 }
 
 impl<W: Write> GapSink<W> {
-    /// The file is made with the first gap.
+    /// The file is created with the first gap.
     pub(crate) fn new(columns: Vec<String>, make: Box<dyn FnMut() -> io::Result<W> + Send>) -> Self {
         Self { make, out: None, columns, count: 0 }
     }
 
-    /// Takes gaps whose rows are counted from `base`.
+    /// Writes gaps whose rows are counted from `base`.
     pub(crate) fn take(&mut self, gaps: &[Gap], base: u64) -> io::Result<()> {
         if gaps.is_empty() {
             return Ok(());

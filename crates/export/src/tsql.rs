@@ -13,19 +13,19 @@ use crate::out::{GapReason, Out};
 use crate::plain;
 use crate::text_file::RowText;
 
-/// Rows of an INSERT: SQL Server takes no more.
+/// The most rows of an INSERT that SQL Server accepts.
 pub(crate) const BATCH_ROWS: u64 = 1000;
 /// Byte order and type of WKB.
 const WKB_START: usize = 5;
 
 /// Writes rows as lists of values.
 pub(crate) struct Tsql {
-    /// Number of the column in the file, where its value is, and what it is.
+    /// Number of the column in the file, position of its value in the row, and its kind.
     fields: Vec<(usize, usize, Kind)>,
 }
 
 impl Tsql {
-    /// `is_inserted` says by column id which columns an INSERT may name.
+    /// `is_inserted` decides by column ID which columns an INSERT names.
     pub(crate) fn new(layout: &Layout, is_inserted: &dyn Fn(u32) -> bool) -> Self {
         let fields = layout.fields.iter().enumerate();
         let fields = fields.filter(|(_, field)| field.kind != Kind::RowVersion && is_inserted(field.column_id));
@@ -109,7 +109,7 @@ fn literal(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::R
 
 fn float(at: usize, n: &dyn LowerExp, is_finite: bool, out: &mut Out<'_>) -> bool {
     use std::io::Write;
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let is_written = is_finite && write!(out.bytes(), "{n:e}").is_ok();
     if !is_written {
         out.gap(at, GapReason::NoForm);
@@ -117,7 +117,7 @@ fn float(at: usize, n: &dyn LowerExp, is_finite: bool, out: &mut Out<'_>) -> boo
     is_written
 }
 
-/// What stands around the literal of a type that has none of its own.
+/// The text around the literal of a type that has no literal of its own.
 fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     match (kind, value) {
         (_, Value::Null | Value::Unreadable(_)) => ("", ""),
@@ -133,15 +133,15 @@ fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// WKB begins with its byte order and a type below 18. The stored form begins with the SRID and a version, so that its bytes 3
-/// and 4 are 0 and 1 or 2 for every SRID that there is.
+/// Whether bytes are WKB, which begins with its byte order and a type below 18. The stored form begins with the SRID
+/// and a version, so that for every existing SRID its bytes 3 and 4 are 0, and 1 or 2.
 fn is_wkb(bytes: &[u8]) -> bool {
     matches!(bytes, [1, 1..=17, 0, 0, 0, ..])
 }
 
 fn starts_as_wkb(long: LongValue<'_>) -> bool {
     let mut start = Vec::new();
-    // An error ends the reading as soon as the start is known.
+    // The error ends the reading as soon as the start is known.
     let _ = long.pieces(&mut |piece| {
         start.extend_from_slice(piece.get(..WKB_START).unwrap_or(piece));
         if start.len() < WKB_START { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
@@ -149,11 +149,11 @@ fn starts_as_wkb(long: LongValue<'_>) -> bool {
     is_wkb(&start)
 }
 
-/// Characters of UTF-16 that a sql_variant takes as nvarchar.
+/// The most UTF-16 characters that a sql_variant accepts as nvarchar.
 const MOST_VARIANT_CHARS: usize = 4000;
 
-/// A value of a sql_variant, with a base type that holds it. Rows of an INSERT are typed as those of a UNION: without the outer
-/// CAST all values of the column would become one type.
+/// Writes a value of a sql_variant, with a base type that holds it. SQL Server types the rows of an INSERT like those
+/// of a UNION: without the outer CAST all values of the column would become one type.
 fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
     if matches!(value, Value::Null | Value::Unreadable(_)) {
         return literal(at, Kind::Text, value, out);
@@ -169,7 +169,7 @@ fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
         Value::DateTime(moment) => Some(format!("datetime2({})", moment.time.digits)),
         Value::DateTimeOffset { utc, .. } => Some(format!("datetimeoffset({})", utc.time.digits)),
         Value::Guid(_) => Some("uniqueidentifier".to_owned()),
-        // A literal that is long, or put together, is of a max type, which a sql_variant does not take.
+        // A literal that is long, or concatenated, has a max type, which a sql_variant does not accept.
         Value::Text(text) if text.as_str().encode_utf16().count() > MOST_VARIANT_CHARS => {
             Some("varchar(8000)".to_owned())
         }
@@ -191,10 +191,10 @@ fn cast(at: usize, value: &Value<'_>, base: &str, out: &mut Out<'_>) -> io::Resu
     Ok(())
 }
 
-/// Begins a literal that may be put together from parts: those of nvarchar(4000) would be cut.
+/// Begins a literal that may be concatenated from parts: parts of type nvarchar(4000) would be truncated.
 const MAX_TEXT: &str = "CAST(N'' AS nvarchar(max))+N'";
 
-/// A literal of a text.
+/// Writes a text literal.
 fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     let start = out.len();
     out.extend_from_slice(b"N'");
@@ -206,7 +206,7 @@ fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\'');
 }
 
-/// What stands between the quotes; whether it is put together from parts.
+/// Writes the text between the quotes; returns whether it is concatenated from parts.
 fn inside(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let mut constant = Constant::default();
     constant.add(out, bytes);

@@ -14,7 +14,7 @@ fn pair(n: u64) -> [u8; 2] {
     [b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8]
 }
 
-/// A day number as `2005-01-31`.
+/// Writes a day number as `2005-01-31`.
 #[inline]
 pub(crate) fn date(out: &mut Vec<u8>, day: u32) {
     out.extend_from_slice(&date_text(day));
@@ -56,7 +56,7 @@ fn civil(number: u32) -> (u32, u32, u32) {
     (100 * century + year + u32::from(is_next_year), month, day + 1)
 }
 
-/// `23:59:59.1234567`, with as many digits as the type has.
+/// Writes a time as `23:59:59.1234567`, with as many digits as the type has.
 #[inline]
 pub(crate) fn time(out: &mut Vec<u8>, time: TimeOfDay) {
     out.extend_from_slice(&clock(time));
@@ -78,7 +78,7 @@ fn clock_digits(time: TimeOfDay) -> u64 {
     digits_of([minutes / 60, minutes % 60, seconds % 60, 0])
 }
 
-/// The fraction of a second, with the point before it.
+/// Writes the fraction of a second, with the point before it.
 #[inline]
 fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
     let digits = usize::from(time.digits.min(7));
@@ -88,9 +88,9 @@ fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
     }
 }
 
-/// Date, `between`, time.
+/// Writes date, `between`, time.
 pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
-    // Works on words of eight bytes: a word that is read just after its bytes were written one by one stalls the processor.
+    // Works on words of eight bytes: reading a word right after writing its bytes one by one stalls the processor.
     let (date, clock) = (date_digits(moment.day), clock_digits(moment.time));
     let byte = |byte: u8, at: u32| u64::from(byte) << (8 * at);
     let year_and_month = date & 0xFFFF_FFFF | byte(b'-', 4) | (date >> 32 & 0xFFFF) << 40 | byte(b'-', 7);
@@ -109,7 +109,7 @@ pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
     out.truncate(end);
 }
 
-/// The local time with its offset from UTC: `2005-01-31T23:59:59+01:00`.
+/// Writes the local time with its offset from UTC: `2005-01-31T23:59:59+01:00`.
 pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes: i16, between: u8) {
     date_time(out, local(utc, offset_minutes), between);
     out.push(if offset_minutes < 0 { b'-' } else { b'+' });
@@ -118,7 +118,7 @@ pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes:
     out.extend_from_slice(&[h1, h2, b':', m1, m2]);
 }
 
-/// The local time of a moment in UTC, `offset_minutes` east of UTC. Limited to the first and the last moment of the calendar.
+/// The local time of a UTC time, `offset_minutes` east of UTC. Limited to the first and the last point of the calendar.
 fn local(utc: DateTime, offset_minutes: i16) -> DateTime {
     const LAST_DAY: i64 = 3_652_058;
     let minutes =

@@ -1,7 +1,7 @@
-//! The digits of small numbers, from which all other numbers are put together.
+//! The digits of small numbers, from which all other numbers are composed.
 
-/// The digits of all numbers below 10,000 with leading zeros, as words with the first digit in the lowest byte: a lookup takes
-/// less than half the time of a calculation.
+/// The digits of all numbers below 10,000 with leading zeros, as words with the first digit in the lowest byte. A
+/// lookup needs less than half the time of a calculation.
 static FOURS: [u32; 10_000] = fours();
 
 // Each index is below the length; this runs at compile time.

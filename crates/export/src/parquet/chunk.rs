@@ -1,7 +1,7 @@
-//! A column of a row group as it is stored in the file.
+//! A column of a row group, as the file stores it.
 //!
-//! The library writes values one at a time, each as an object of its own. Here, values have the form of a page from the start, so
-//! that a page is a plain copy; the library only describes pages and columns.
+//! The library writes values one at a time, each as a separate object. Here values are kept in the form of a page from
+//! the start, so that a page is a plain copy; the library only describes pages and columns.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -26,17 +26,17 @@ const SAMPLE_BYTES: usize = 16 << 10;
 pub(super) struct Chunk {
     /// Its pages.
     pub(super) bytes: Vec<u8>,
-    /// What the footer of the file records about the column, with page offsets into `bytes`.
+    /// The description of the column for the footer of the file, with page offsets into `bytes`.
     pub(super) described: ColumnChunkMetaData,
 }
 
-/// Encodes columns; reuses what it has allocated.
+/// Encodes columns; reuses its allocations.
 pub(super) struct ChunkEncoder {
     snappy: snap::raw::Encoder,
     compressed: Vec<u8>,
 }
 
-/// Where a page begins or ends.
+/// The beginning or end of a page.
 #[derive(Clone, Copy, Default)]
 struct Place {
     row: usize,
@@ -45,7 +45,7 @@ struct Place {
 }
 
 impl ChunkEncoder {
-    /// An encoder that has allocated nothing yet.
+    /// An encoder without allocations.
     pub(super) fn new() -> Self {
         Self { snappy: snap::raw::Encoder::new(), compressed: Vec::new() }
     }
@@ -141,8 +141,8 @@ struct Pages<'e> {
 }
 
 impl Pages<'_> {
-    /// Decides by the first page whether the column is compressed: only if that saves at least a quarter. With less, compression
-    /// costs more time than everything else that is done for the file.
+    /// Decides by the first page whether the column is compressed: only if that saves at least a quarter. If it saves
+    /// less, compression takes more time than the rest of the export.
     fn choose(&mut self, body: &[u8]) {
         let sample = body.get(..SAMPLE_BYTES).unwrap_or(body);
         let is_compressible = self.encoder.compress(sample).is_ok_and(|bytes| bytes.len() * 4 <= sample.len() * 3);

@@ -7,9 +7,9 @@ use foldhash::fast::RandomState;
 
 use super::plain::Plain;
 
-/// Bytes of distinct values at which a dictionary is given up.
+/// The most bytes of distinct values in a dictionary.
 const MOST_BYTES: usize = 64 << 10;
-/// Number of values after which it is decided whether to go on.
+/// Number of values after which it is decided whether to continue.
 const SAMPLE: usize = 1024;
 
 /// The distinct values of a column, in order of first appearance.

@@ -1,7 +1,8 @@
-//! The end of a Parquet file, which describes every row group.
+//! The footer of a Parquet file, which describes every row group.
 //!
-//! The library keeps the descriptions of all row groups until then, so that a long table, or one of many columns, would need any
-//! amount of memory. Here each is kept as the bytes that the end of the file has of it, and many of them in a temporary file.
+//! The library keeps the descriptions of all row groups in memory, which has no limit for long tables or many columns.
+//! Here each description is kept as the bytes that the footer has of it, and beyond a limit they go to a temporary
+//! file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -13,45 +14,45 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWrit
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::schema::types::SchemaDescPtr;
 
-/// Bytes of descriptions that are kept in memory.
+/// The most bytes of descriptions that are kept in memory.
 const MOST_IN_MEMORY: usize = 1 << 20;
-/// Length of what is before it, and the magic bytes.
+/// The length of the footer, and the magic bytes.
 const TAIL_BYTES: usize = 8;
-/// Header of a list of structs in Thrift's compact protocol: above the type is the length of a short list.
+/// Header of a list of structs in Thrift's compact protocol; the bits above the type are the length of a short list.
 const STRUCTS: u8 = 0x0C;
 /// Header of a list with one struct.
 const ONE_STRUCT: u8 = 0x1C;
-/// In the place of the length: it follows.
+/// In place of a short length: the length follows.
 const LONG: u8 = 0xF0;
 const LONGEST_SHORT: u64 = 14;
 
-/// Gathers what the end of a file has.
+/// Collects the content of the footer.
 pub(super) struct Footer {
     schema: SchemaDescPtr,
     properties: WriterPropertiesPtr,
     frame: Option<Frame>,
-    /// Descriptions of row groups, one behind the other.
+    /// Descriptions of row groups, one after another.
     described: Spool,
     groups: u64,
     rows: i64,
     last: Option<RowGroupMetaData>,
 }
 
-/// What is around the list of row groups.
+/// The bytes around the list of row groups.
 struct Frame {
-    /// Bytes before the list, but for those of the number of rows.
+    /// Bytes before the list, except those of the row count.
     before_bytes: usize,
     behind: Vec<u8>,
 }
 
 impl Footer {
-    /// Without row groups. Temporary files go to `folder`.
+    /// A footer without row groups. Temporary files go to `folder`.
     pub(super) fn new(schema: SchemaDescPtr, properties: WriterPropertiesPtr, folder: PathBuf) -> Self {
         let described = Spool { folder, bytes: Vec::new(), file: None };
         Self { schema, properties, frame: None, described, groups: 0, rows: 0, last: None }
     }
 
-    /// How many row groups there are.
+    /// The number of row groups.
     pub(super) fn groups(&self) -> u64 {
         self.groups
     }
@@ -70,13 +71,13 @@ impl Footer {
         Ok(())
     }
 
-    /// Writes the end of the file.
+    /// Writes the footer.
     pub(super) fn finish(mut self, out: &mut dyn Write) -> Result<()> {
         let Some(last) = self.last.take() else {
             out.write_all(&self.footer(Vec::new())?)?;
             return Ok(());
         };
-        // With all rows in its only group, the number of rows of the file is right.
+        // With all rows assigned to its only group, the row count of the file is right.
         let whole = self.footer(vec![last.into_builder().set_num_rows(self.rows).build()?])?;
         let (before, _) = self.split(&whole, self.rows)?;
         let header = list_header(self.groups);
@@ -93,7 +94,7 @@ impl Footer {
         Ok(())
     }
 
-    /// Finds out what is around the list, from a file without row groups and one with a group of no rows.
+    /// Finds the bytes around the list, from a file without row groups and one with a group of no rows.
     fn frame_of(&self, group: RowGroupMetaData) -> Result<Frame> {
         let (empty, one) =
             (self.footer(Vec::new())?, self.footer(vec![group.into_builder().set_num_rows(0).build()?])?);
@@ -107,7 +108,7 @@ impl Footer {
         }
     }
 
-    /// Splits the end of a file with `rows` rows into what comes before the list and the only element of the list.
+    /// Splits the footer of a file with `rows` rows into the bytes before the list and the only element of the list.
     fn split<'w>(&self, whole: &'w [u8], rows: i64) -> Result<(&'w [u8], &'w [u8])> {
         let split = || {
             let frame = self.frame.as_ref()?;
@@ -120,7 +121,7 @@ impl Footer {
         split().ok_or_else(unknown_form)
     }
 
-    /// The end of a file with these row groups, as the library writes it.
+    /// The footer of a file with these row groups, as the library writes it.
     fn footer(&self, groups: Vec<RowGroupMetaData>) -> Result<Vec<u8>> {
         let order = |column: &parquet::schema::types::ColumnDescPtr| {
             ColumnOrder::column_order_for_type(
@@ -143,7 +144,7 @@ impl Footer {
     }
 }
 
-/// Bytes of a number of rows: seven bits each, with the sign as lowest bit.
+/// The encoded length of a row count: seven bits per byte, with the sign as lowest bit.
 fn varint_bytes(rows: i64) -> usize {
     let bits = u64::BITS - (rows.unsigned_abs() << 1).leading_zeros();
     bits.div_ceil(7).max(1) as usize
@@ -167,7 +168,7 @@ fn unknown_form() -> ParquetError {
     ParquetError::General("the end of the file has a form that is not known here".to_owned())
 }
 
-/// Bytes in memory, and from some number on in a temporary file.
+/// Bytes in memory, and beyond a limit in a temporary file.
 struct Spool {
     folder: PathBuf,
     bytes: Vec<u8>,

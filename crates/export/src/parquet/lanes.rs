@@ -17,7 +17,7 @@ const EPOCH_DAY: i64 = 719_162;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Rows at which a row group ends.
 const GROUP_ROWS: usize = 1 << 20;
-/// The columns of a row group while rows are added.
+/// The columns of a row group to which rows are added.
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
     rows: usize,
@@ -38,7 +38,7 @@ struct Lane {
     presence: Presence,
 }
 
-/// A row group as it stands in the file.
+/// A row group as the file stores it.
 pub(super) struct Encoded {
     pub(super) columns: Vec<Chunk>,
     pub(super) rows: u64,
@@ -63,7 +63,7 @@ impl Lanes {
         self.rows
     }
 
-    /// Whether it is enough for a row group: another row like the last one would have no room.
+    /// Whether the row group is full: another row as long as the last one would not fit.
     pub(super) fn is_full(&self) -> bool {
         self.bytes + self.of_row > self.most_bytes || self.rows >= GROUP_ROWS
     }
@@ -85,7 +85,7 @@ impl Lanes {
             }
             lane.presence.null(*rows);
             *bytes += 1;
-            // What a second column takes from the value is missing for the same reason.
+            // If a value's first column has a gap, its second column lacks the value for the same reason.
             if let Some(Err(why)) = added
                 && !matches!(lane.part, Part::Rest | Part::Offset)
             {
@@ -97,7 +97,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// The columns as they stand in the file; there are no rows then.
+    /// Encodes the columns as the file stores them, and removes the rows.
     pub(super) fn encode(&mut self, columns: &[FileColumn]) -> Result<(Encoded, Vec<Gap>)> {
         let mut encoded = Vec::with_capacity(self.lanes.len());
         for (lane, column) in self.lanes.iter_mut().zip(columns) {
@@ -113,7 +113,7 @@ impl Lanes {
 }
 
 impl Lane {
-    /// Adds a value that is not NULL, if it has at most `left` bytes; returns how many it has, or why it is not added.
+    /// Adds a value that is not NULL, if it has at most `left` bytes; returns its length, or why it was not added.
     fn add(
         &mut self,
         value: &Value<'_>,
@@ -163,7 +163,7 @@ impl Lane {
     }
 }
 
-/// Adds bytes, if there are at most `left`.
+/// Adds bytes, if they are at most `left`.
 fn add_bytes(to: &mut Vec<u8>, bytes: &[u8], left: usize) -> std::result::Result<usize, GapReason> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= left).ok_or(GapReason::TooLong)?;
     to.extend_from_slice(&length.to_le_bytes());
@@ -206,7 +206,7 @@ fn micros(moment: DateTime) -> i64 {
 fn decimal(to: &mut Vec<u8>, length: usize, unscaled: i128) -> Option<usize> {
     let bytes = unscaled.to_be_bytes();
     let (sign, digits) = bytes.split_at_checked(bytes.len().checked_sub(length)?)?;
-    // The bytes that are cut off must only repeat the sign.
+    // The bytes cut off must only repeat the sign.
     let is_negative = digits.first().is_some_and(|byte| byte & 0x80 != 0);
     let fill = if is_negative { 0xFF } else { 0 };
     if sign.iter().any(|byte| *byte != fill) {
@@ -224,21 +224,21 @@ fn add_long(
     let before = bytes.len();
     bytes.extend_from_slice(&[0; LENGTH_BYTES]);
     let start = bytes.len();
-    // A character takes one byte at least, and two as it is stored.
+    // A character has at least one byte in UTF-8, and at most two as stored.
     let mut is_short = long.stored_bytes / 2 <= left as u64;
     let read = long.pieces(&mut |piece| {
         is_short &= bytes.len() - start + piece.len() <= left;
         if is_short {
             bytes.extend_from_slice(piece);
         }
-        // The rest need not be read.
+        // An error ends the reading: the rest is not needed.
         if is_short { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     });
     let length = u32::try_from(bytes.len() - start).ok().filter(|_| is_short);
     let Some(length) = length else {
         bytes.truncate(before);
         bytes.shrink_to_fit();
-        // One that cannot be had is no matter of length.
+        // An unreadable value is reported as unreadable, not as too long.
         let why = is_whole(long)?.err().map_or(GapReason::TooLong, GapReason::Unreadable);
         return Ok(Err(why));
     };

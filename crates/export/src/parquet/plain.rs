@@ -1,11 +1,11 @@
-//! The values of a column as a page of encoding PLAIN stores them, and which rows have one.
+//! The values of a column in the form of a page of encoding PLAIN, and which rows have a value.
 
 use super::schema::Part;
 
 /// Bytes of the length before each value of a type with variable length.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Values one after another, without NULLs. A bit takes a byte here.
+/// Values one after another, without NULLs. Each bit value is stored in a byte.
 pub(super) struct Plain {
     pub(super) bytes: Vec<u8>,
     /// The length of each value; `None` if each value is preceded by its length.
@@ -26,7 +26,7 @@ impl Plain {
         Self { bytes: Vec::new(), length }
     }
 
-    /// Removes all values; gives back the memory of long ones.
+    /// Removes all values; frees the memory of long ones.
     pub(super) fn clear(&mut self) {
         match self.length {
             Some(_) => self.bytes.clear(),
@@ -76,7 +76,7 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// Records that the row has no value. All rows before it are known.
+    /// Records that the row has no value. All earlier rows must be recorded already.
     pub(super) fn null(&mut self, row: usize) {
         if self.bits.len() <= row / 8 {
             self.bits.resize(row / 8 + 1, 0xFF);

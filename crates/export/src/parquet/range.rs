@@ -1,4 +1,4 @@
-//! The smallest and the largest value of a column, by which readers skip row groups.
+//! The smallest and the largest value of a column, which let readers skip row groups.
 
 use format::bytes::unsigned;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
@@ -10,7 +10,7 @@ use super::schema::Part;
 /// Longer values do not help a reader.
 const MOST_BYTES: usize = 64;
 
-/// What the footer of the file records about the values of a column; `values` holds each of them at least once.
+/// The statistics of the values of a column in the file's footer; `values` holds each distinct value at least once.
 pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics {
     let nulls = Some(nulls as u64);
     match part {

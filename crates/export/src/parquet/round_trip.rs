@@ -1,4 +1,4 @@
-//! The library reads back what was written, however the values are spread over rows, pages and dictionaries.
+//! Reads files back with the library, for many distributions of values over rows, pages and dictionaries.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
@@ -8,10 +8,10 @@ use rows::Value;
 use crate::layout::{Field, Kind, Layout};
 use crate::table::{Destination, Form, write_rows};
 
-/// More rows than a page holds for most types.
+/// More rows than a page has for most types.
 const ROWS: usize = 50_000;
 
-/// The texts that columns have.
+/// The texts of the text columns.
 struct Texts(Vec<String>);
 
 /// A column: its type, the value of a row, and what a reader must see.
@@ -34,7 +34,7 @@ const INT: Kind = Kind::Integer { bits: 32 };
 const BIGINT: Kind = Kind::Integer { bits: 64 };
 
 const COLUMNS: [Column; 15] = [
-    // One value, values in long runs, few in disorder, all different.
+    // One value, values in long runs, few values in no order, all different.
     (INT, |_, _| integer(42)),
     (INT, |row, _| integer(row / 1000 % 5)),
     (INT, |row, _| integer(long(row).unsigned_abs() as usize % 1000)),
@@ -90,7 +90,7 @@ fn a_reader_gets_the_values_that_were_written_however_they_are_spread() {
     }
 }
 
-/// Asserts that what the footer of the file records about each column is true.
+/// Asserts that the footer's statistics of each column are true.
 fn ranges_are_true(file: &SerializedFileReader<std::fs::File>, rows: usize, texts: &Texts) {
     for (at, (_, value)) in COLUMNS.iter().enumerate() {
         let read = || (0..rows).map(|row| value(row, texts).1);

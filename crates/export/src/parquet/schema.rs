@@ -9,22 +9,22 @@ use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type, TypePtr};
 
 use crate::layout::{Field, Kind, Layout};
 
-/// Digits after the second that microseconds have.
+/// Digits after the second in microseconds.
 const MICRO_DIGITS: u8 = 6;
 
 /// A column of the file.
 pub(super) struct FileColumn {
-    /// Which of the layout's fields.
+    /// The field of the layout, as a position.
     pub(super) field: usize,
-    /// Where the value is among those of a row.
+    /// The position of its value in a row.
     pub(super) source: usize,
-    /// What of the value it has.
+    /// The part of the value that it holds.
     pub(super) part: Part,
-    /// What the library writes it by.
+    /// Its description for the library.
     pub(super) descriptor: ColumnDescPtr,
 }
 
-/// What of a value a column has.
+/// The part of a value that a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     Bool,
@@ -38,9 +38,9 @@ pub(super) enum Part {
     Date,
     /// Microseconds since midnight.
     TimeMicros,
-    /// Microseconds since 1970-01-01; of a datetimeoffset in UTC.
+    /// Microseconds since 1970-01-01; in UTC for a datetimeoffset.
     Moment,
-    /// The hundreds of nanoseconds that microseconds do not have, 0 to 9.
+    /// The remaining units of 100 nanoseconds, 0 to 9.
     Rest,
     /// Minutes east of UTC.
     Offset,
@@ -73,7 +73,7 @@ pub(super) fn of(layout: &Layout) -> Result<(TypePtr, Vec<FileColumn>)> {
     Ok((schema, columns.collect()))
 }
 
-/// A name that no column has.
+/// A name that no column has yet.
 fn another(names: &mut BTreeSet<String>, name: &str, end: &str) -> String {
     let mut other = format!("{name}{end}");
     while !names.insert(other.clone()) {
@@ -82,8 +82,8 @@ fn another(names: &mut BTreeSet<String>, name: &str, end: &str) -> String {
     other
 }
 
-/// The columns of a value, with the ends of their names. Microseconds are what all readers take; where a type has one digit more,
-/// a second column has it, so that nothing is lost.
+/// The columns of a value, with the endings of their names. All readers accept microseconds; where a type has one more
+/// digit, a second column holds it, so that nothing is lost.
 fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
     let with_rest = |part: Part, digits: u8| {
         let mut parts = vec![(part, "")];
@@ -157,7 +157,7 @@ fn column(name: &str, field: &Field, part: Part) -> Result<Type> {
     if let Some(length) = length {
         builder = builder.with_length(length as i32);
     }
-    // A decimal is declared twice: in the old way and in the new one.
+    // A decimal is declared twice: in the old form and in the new one.
     if let (Part::Int32 | Part::Int64 | Part::Fixed(_), Kind::Decimal { precision, scale }) = (part, field.kind) {
         builder = builder.with_precision(i32::from(precision)).with_scale(i32::from(scale.min(precision)));
     }
