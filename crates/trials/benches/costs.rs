@@ -1,6 +1,6 @@
-//! What expressions just below their limits cost: processor time per page and per GB.
+//! The cost of expressions just below their limits: processor time per page and per GB.
 //!
-//! `cargo bench -p trials --bench costs`, which takes a minute. A page that costs more than some milliseconds makes it fail.
+//! `cargo bench -p trials --bench costs` takes a minute. It fails if a page costs more than some milliseconds.
 #![expect(clippy::unwrap_used, reason = "an instrument: where it cannot work, no result means anything")]
 
 use check::{Options, Report, Silent};
@@ -9,12 +9,12 @@ use lab::{Description, SqlType, Version, orders};
 
 /// Data pages of the table that is checked.
 const PAGES: u64 = 200;
-/// Text of an expression, at most: what the lab stores in a row of sysobjvalues.
+/// The most text of an expression: the size that the lab can store in a row of sysobjvalues.
 const TEXT_BYTES: usize = 7_600;
-/// What a page may cost: a thousand times as much as without.
+/// The most time of a page: a thousand times as much as without constraints.
 const MOST_MICROSECONDS_PER_PAGE: f64 = 2_000.0;
 
-/// Terms, each a condition that is false, by what is slow about them. `#` is a number that gets smaller with more rows.
+/// Terms, each a false condition, with the reason why it is slow. `#` is a number that decreases with more rows.
 const TERMS: [(&str, &str); 12] = [
     ("LIKE, no match", "replicate('a',#) like '%aaaaaaaaab'"),
     ("LIKE, sets", "replicate('a',#) like '%[a-z]%[0-9]'"),
@@ -63,7 +63,8 @@ fn check(description: &Description, constraints: bool) -> (Report, f64) {
     (report, seconds)
 }
 
-/// Runs with as many terms as the limits allow, or as the text has room for. Returns microseconds per page, and terms.
+/// Runs with as many terms as the limits allow, or as fit into the text. Returns microseconds per page, and the number
+/// of terms.
 fn cost(term: &str, rows_per_page: u64) -> (f64, usize) {
     let condition = |terms: usize| format!("(NOT ({}))", vec![term; terms].join(" OR "));
     let most = TEXT_BYTES / (term.len() + 4);

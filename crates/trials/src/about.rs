@@ -1,4 +1,4 @@
-//! What a changed allocation page says of others: a finding that names those names the right place.
+//! The pages that a changed allocation page describes: a finding that names one of them names the right place.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// The pages of which `page` says something else in `damaged` than in `sound`.
+/// The pages that `page` describes differently in `damaged` than in `sound`.
 pub(crate) fn pages_about(sound: &dyn PageSource, damaged: &dyn PageSource, page: PageId) -> BTreeSet<PageId> {
     let read = |source: &dyn PageSource| {
         let mut bytes = source.read_page(page)?;

@@ -1,4 +1,5 @@
-//! What storage does to files: sectors and stripes lost, moved, doubled, encrypted; whatever their content.
+//! Faults of storage: sectors and stripes that are lost, moved, doubled or encrypted, whatever the content of the
+//! files.
 
 use trials::mutate::Random;
 
@@ -22,7 +23,7 @@ pub(crate) enum Fault {
     Intermittent,
     BitRot,
     NoisySectors,
-    /// Only in data files: from an earlier state.
+    /// Only in data files: content of an earlier state.
     LostWrite,
     LostSectors,
     EarlierFile,
@@ -30,7 +31,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// All of them: first those that any file may have, then those of data files.
+    /// All faults: first those of any file, then those of data files.
     pub(crate) const DATA_FILE: [Self; 16] = [
         Self::ZeroedSectors,
         Self::ShiftedSectors,
@@ -49,7 +50,7 @@ impl Fault {
         Self::EarlierFile,
         Self::MisdirectedWrite,
     ];
-    /// Those that need neither pages nor an earlier state of the same file.
+    /// Faults that need neither pages nor an earlier state of the same file.
     pub(crate) const ANY_FILE: &[Self] = Self::DATA_FILE.split_at(12).0;
 
     /// Its name.
@@ -75,15 +76,15 @@ impl Fault {
     }
 }
 
-/// What faults take their bytes from.
+/// The sources of wrong bytes.
 pub(crate) struct Others<'a> {
-    /// A file of something else.
+    /// An unrelated file.
     pub(crate) foreign: &'a [u8],
-    /// The same file earlier.
+    /// An earlier state of the same file.
     pub(crate) earlier: &'a [u8],
 }
 
-/// Does `fault` to one of the files. Returns where and how, for people; nothing if it cannot be done there.
+/// Applies `fault` to one of the files. Returns place and kind as text; `None` if the fault cannot be applied there.
 pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, random: &mut Random) -> Option<String> {
     let (path, bytes) = file;
     let before = bytes.clone();
@@ -164,7 +165,7 @@ pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, ran
     (*bytes != before).then(|| format!("{} {place}", path.display()))
 }
 
-/// What ransomware does: a file encrypted as a whole, at its start, or here and there. Where.
+/// Encrypts a file as ransomware does: as a whole, at its start, or here and there. Returns the place.
 fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Option<String> {
     let place = match fault {
         Fault::EncryptedBlocks => {
@@ -182,7 +183,7 @@ fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Opti
         }
         Fault::EncryptedFile => {
             encrypt(bytes, random.number());
-            // A note of who did it.
+            // A ransom note.
             if random.below(2) == 0 {
                 bytes.extend([0x5A; 700]);
             }
@@ -202,7 +203,7 @@ fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Opti
     Some(place)
 }
 
-/// Puts back what a file had before: one page or sector that differs, or all of it. Where.
+/// Restores bytes of an earlier state: one page or sector that differs, or all of the file. Returns the place.
 fn take_back(fault: Fault, bytes: &mut Vec<u8>, earlier: &[u8], random: &mut Random) -> Option<String> {
     if fault == Fault::EarlierFile {
         *bytes = earlier.to_vec();
@@ -218,7 +219,7 @@ fn take_back(fault: Fault, bytes: &mut Vec<u8>, earlier: &[u8], random: &mut Ran
     Some(format!("{at}, {size} bytes"))
 }
 
-/// Changes that cannot be distinguished from noise.
+/// Replaces bytes by others that look like noise.
 fn encrypt(bytes: &mut [u8], key: u64) {
     let mut noise = Random::new(key);
     for chunk in bytes.chunks_mut(8) {

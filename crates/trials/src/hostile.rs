@@ -1,5 +1,5 @@
-//! Entry points that must take any bytes: they end, and they do not panic. The fuzz targets and the replaying tests call
-//! the same ones.
+//! Entry points that must accept any bytes: they must end and must not panic. The fuzz targets and the replaying tests
+//! call the same entry points.
 
 mod backup;
 mod database;
@@ -25,10 +25,10 @@ pub use log::{log_file, recovery};
 pub use part::{part, part_payload};
 pub use request::request;
 
-/// Takes any bytes.
+/// Accepts any bytes.
 pub type Target = fn(&[u8]);
 
-/// The entry points by name; those that change something change almost nothing here.
+/// The entry points by name. Those that change a database or backup change a minimal one here.
 pub const TARGETS: &[(&str, Target)] = &[
     ("page", page),
     ("record", record),
@@ -118,14 +118,15 @@ fn complex(bytes: &[u8]) {
     }
 }
 
-/// Types that compressed columns are given in turn.
+/// The types that compressed columns can get, by index.
 const COMPRESSED_TYPES: [u32; 32] = [
     0x38, 0x30, 0x34, 0x7F, 0x3C, 0x7A, 0x3D, 0x3A, 0x3E, 0x3B, 0x24, 0x28, 0x68, 0xBD, 0x00_07_29, 0x00_03_2A,
     0x00_05_2B, 0x04_12_6A, 0x26_26_6A, 0x00_FF_6A, 0x0A_00_AF, 0x0A_00_AD, 0x14_00_EF, 0x14_00_E7, 0x14_00_A7,
     0x14_00_A5, 0xE7, 0xA5, 0x62, 0xF1, 0x3F, 0,
 ];
 
-/// A row under compression: how many columns, their types, how long the compression information is (u16), that, the row.
+/// A row under compression: the number of columns, their types, the length of the compression information (u16), that
+/// information, the row.
 pub fn compressed(bytes: &[u8]) {
     let Some((&[count], bytes)) = bytes.split_first_chunk() else { return };
     let Some((types, bytes)) = bytes.split_at_checked(usize::from(count)) else { return };

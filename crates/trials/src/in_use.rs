@@ -1,4 +1,4 @@
-//! Databases that were in use: workloads of the lab that were stopped, and what recovery makes of them.
+//! Databases that were in use: workloads of the lab that were stopped, and the databases that recovery makes of them.
 
 #![expect(clippy::panic, reason = "the lab can write its databases, and they can be opened")]
 
@@ -19,7 +19,7 @@ pub use truth::{differences, is_allocated, live_rows};
 
 use crate::mutate::Random;
 
-/// Versions whose databases the lab can use.
+/// Versions in which the lab can write workloads.
 const VERSIONS: [Version; 4] = [Version::V706, Version::V852, Version::V904, Version::V957];
 
 /// A random workload with at most this many transactions.
@@ -41,7 +41,7 @@ pub fn spec(random: &mut Random, transactions: usize) -> Spec {
 /// The workload of `spec`.
 ///
 /// # Panics
-/// When the lab cannot write it.
+/// If the lab cannot write it.
 pub fn workload(spec: Spec) -> Workload {
     Workload::new(spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"))
 }
@@ -54,28 +54,28 @@ pub fn contents(crashed: &Crashed) -> Vec<(PathBuf, Vec<u8>)> {
 /// Data files in memory.
 ///
 /// # Panics
-/// When they are no database.
+/// If they are not a database.
 pub fn in_memory(files: &[(String, Vec<u8>)]) -> MemoryFiles {
     let files = files.iter().map(|(name, bytes)| (PathBuf::from(name), bytes.clone())).collect();
     MemoryFiles::open(files).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A database as recovered.
+/// A recovered database.
 pub struct Recovered<'s> {
     /// Its pages.
     pub pages: RecoveredPages<'s>,
-    /// What was done to them, and what could not be done.
+    /// The changes that recovery made to them, and those it could not make.
     pub applied: Applied,
     /// The last record of the log.
     pub end: format::Lsn,
-    /// Blocks that lie after the end of the log.
+    /// Blocks after the end of the log.
     pub later_blocks: u64,
-    /// The pages as they lie, compared with the log.
+    /// The comparison of the unrecovered pages with the log.
     pub audit: LogAudit,
 }
 
 impl Recovered<'_> {
-    /// What recovery says that it could not do; `None` if it did all.
+    /// What recovery could not do, as text; `None` if it did everything.
     pub fn doubt(&self) -> Option<String> {
         let applied = &self.applied;
         if let Some(first) = applied.not_recovered.first() {
@@ -89,10 +89,11 @@ impl Recovered<'_> {
     }
 }
 
-/// Recovers `source` with the log at `log`, in this much memory, after its pages were compared with the log, as the program does.
+/// Recovers `source` with the log at `log` within this much memory, after comparing its pages with the log, as the
+/// program does.
 ///
 /// # Errors
-/// Why it is refused.
+/// The reason, if recovery is refused.
 pub fn recover<'s>(
     source: &'s dyn PageSource,
     log: &std::path::Path,

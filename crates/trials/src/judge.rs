@@ -1,4 +1,4 @@
-//! What a check says of damage, against what is known of it.
+//! Compares the report of a check with the known damage.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -13,26 +13,26 @@ use crate::subject::{Content, Subject, check_pages};
 
 /// A trial may take this many times as long as the sound database.
 pub(crate) const SLOWER: u32 = 10;
-/// Below this it is never called a hang: the machine may have had something else to do.
+/// A shorter time is never called a hang: the machine may have been busy.
 pub(crate) const SLACK: Duration = Duration::from_millis(300);
-/// Times that a trial that took too long is run again: the least time counts.
+/// How often a trial that took too long is repeated; the least time counts.
 const RETRIES: usize = 4;
 
-/// What a check said, and in how many times the time of the sound database.
+/// A verdict, and the time as a multiple of the time for the sound database.
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) time_ratio: Option<f64>,
 }
 
-/// What a check says of the sound database.
+/// The result of checking the sound database.
 pub(crate) struct Baseline {
-    /// What it cannot verify.
+    /// What it could not verify.
     pub(crate) not_verified: Vec<NotVerified>,
-    /// The time it takes.
+    /// Its time.
     pub(crate) time: Duration,
 }
 
-/// Judges what `check` says of damage; it returns the error when it refuses to look.
+/// Judges the report of `check` on damage; `check` returns an error if it refuses.
 pub(crate) fn judge(
     baseline: &Baseline,
     check: impl Fn() -> Result<Report, String>,
@@ -45,7 +45,7 @@ pub(crate) fn judge(
     let limit = (baseline.time * SLOWER).max(SLACK);
     for _ in 0..RETRIES {
         if elapsed > limit {
-            // Perhaps the machine had something else to do.
+            // The machine may have been busy.
             elapsed = elapsed.min(clocked(&check).1);
         }
     }
@@ -85,7 +85,7 @@ pub(crate) fn judge_mutant(subject: &Subject, mutant: Mutant, seed: u64) -> Outc
     }
 }
 
-/// The names of files that differ, and from where to where.
+/// The names of the files that differ, with the first and last byte that does.
 pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String, std::ops::Range<u64>)> {
     let changed = |((path, before), (_, now)): (&Content, &Content)| {
         let pairs = || before.iter().zip(now).enumerate().filter(|(_, (before, now))| before != now);
@@ -100,8 +100,8 @@ pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String,
     before.iter().zip(now).filter_map(changed).collect()
 }
 
-/// What a report says. The sound database has no findings, so that all of them come from the damage; of what is not verified
-/// only the lines count that it has not, or with a lower number.
+/// The verdict on a report. The sound database has no findings, so all findings come from the damage. Of the unverified
+/// places, only lines count that the sound database does not have, or has with a lower number.
 fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     if report.findings.is_empty() && !report.read_errors.is_empty() {
         return refused(&report.read_errors, reach);
@@ -117,7 +117,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
         };
     }
     let text = |finding: &Finding| format!("{} {}", finding.check.id, finding.text(&report.names()));
-    // Lines that no summary counts belong to the one before them.
+    // Lines that no summary counts belong to the line before them.
     for finding in report.findings.iter().filter(|finding| finding.class() != Class::Uncounted) {
         if !reach.explains(&finding, report) {
             return Verdict::FalseAlarm(text(&finding));
@@ -129,7 +129,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     }
 }
 
-/// A refusal counts for the damage if it names a file or page that changed.
+/// A refusal counts as a detection if it names a file or page that changed.
 fn refused(errors: &[String], reach: &Reach) -> Verdict {
     match errors.iter().any(|error| reach.is_named_in(error)) {
         true => Verdict::Refused,
@@ -137,12 +137,12 @@ fn refused(errors: &[String], reach: &Reach) -> Verdict {
     }
 }
 
-/// What a report says besides findings: what was not verified, and notes.
+/// The lines of a report besides findings: places that were not verified, and notes.
 pub(crate) fn told(report: &Report) -> Vec<NotVerified> {
     report.not_verified.iter().chain(&report.notes).cloned().collect()
 }
 
-/// The lines that the sound database has not, or with a lower number.
+/// The lines that the sound database does not have, or has with a lower number.
 fn added<'a>(before: &'a [NotVerified], now: &'a [NotVerified]) -> impl Iterator<Item = &'a NotVerified> {
     let is_same = |own: &NotVerified, line: &NotVerified| {
         own.what == line.what && own.scope == line.scope && own.reason == line.reason && own.count >= line.count

@@ -1,10 +1,10 @@
-//! Databases damaged with known truth, and bytes that must not hurt: what the campaigns of `trials`, the tests of the other
-//! crates and the fuzz targets have in common.
+//! Databases damaged with known truth, and hostile bytes: shared by the campaigns of `trials`, the tests of the other
+//! crates, and the fuzz targets.
 //!
-//! The writer of databases, `lab`, knows nothing of the reader. What uses both is here: [`mutate`] damages databases field by
-//! field and page by page, at the places that the reader's own catalog of fields names, and [`hostile`] has the entry points
-//! that must take any bytes; [`in_use`] and [`log_layout`] are for databases that were in use, and their logs. [`tools`] says what
-//! a test does without a program that it needs.
+//! The writer of databases, `lab`, does not depend on the reader. Code that uses both is here: [`mutate`] damages
+//! databases field by field and page by page, at the places that the reader's own catalog of fields names; [`hostile`]
+//! has the entry points that must accept any bytes; [`in_use`] and [`log_layout`] are for databases that were in use,
+//! and for their logs. [`tools`] decides what a test does when a program that it needs is missing.
 
 pub mod hostile;
 pub mod in_use;

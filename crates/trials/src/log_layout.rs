@@ -1,4 +1,4 @@
-//! Where the parts of a log lie in its file.
+//! The places of the parts of a log in its file.
 
 use format::Lsn;
 use format::log::Vlf;
@@ -7,7 +7,7 @@ use log::{Log, Walk};
 
 /// Bytes of a sector.
 pub const SECTOR_BYTES: usize = 512;
-/// Places in the header of a block.
+/// Offsets in the header of a block.
 const FLAGS: usize = 8;
 const CHECKSUM: usize = 0x18;
 /// The flag of a block that has a checksum.
@@ -16,13 +16,13 @@ const HAS_CHECKSUM: u8 = 2;
 /// A block of a log, or a VLF.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Where it lies in the file.
+    /// Its offset in the file.
     pub at: usize,
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// Where the parts of a log are.
+/// The places of the parts of a log.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// All VLFs of the file.
@@ -51,7 +51,7 @@ impl Layout {
     }
 }
 
-/// Makes the checksum of a block right again, as it lies on disk.
+/// Corrects the checksum of a block in its form on disk.
 pub fn seal(block: &mut [u8]) {
     if block.get(FLAGS).is_some_and(|flags| flags & HAS_CHECKSUM != 0) && block.len().is_multiple_of(SECTOR_BYTES) {
         block[CHECKSUM..CHECKSUM + 4].fill(0);

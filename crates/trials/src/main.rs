@@ -1,7 +1,7 @@
-//! Campaigns of damage with known truth: sound databases of the lab are damaged from a seed, and what a check says is
-//! compared with what was done. docs/trust.md has the results.
+//! Campaigns of damage with known truth: sound databases of the lab are damaged from a seed, and the report of a check
+//! is compared with the damage. docs/trust.md has the results.
 //!
-//! The seed of a trial decides everything about it; each failure is printed with the command that repeats it.
+//! The seed of a trial decides everything about it; each failure is printed with the command that repeats the trial.
 
 #![expect(clippy::panic, reason = "an instrument: where it cannot work, no result means anything")]
 

@@ -1,4 +1,4 @@
-//! A database with damage, and what is known of it.
+//! A damaged database, and the truth about its damage.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::subject::{Content, Subject};
 
 /// A database with damage.
 pub(crate) struct Mutant {
-    /// What was done: the field, the fault.
+    /// The damage: the field, or the fault.
     pub(crate) kind: String,
     /// Place and values, for people.
     pub(crate) what: String,
-    /// Why nothing need be noticed; `None` of damage that must be.
+    /// Why the damage may go unnoticed; `None` if it must be noticed.
     pub(crate) harmless: Option<String>,
-    /// What changed is as it was at an earlier time.
+    /// Whether the changed bytes are those of an earlier time.
     pub(crate) is_older: bool,
     pub(crate) damage: Damage,
 }
 
-/// What is there now.
+/// The damaged content.
 pub(crate) enum Damage {
-    /// One other page.
+    /// One page with new content.
     Page(PageId, Box<PageBytes>),
-    /// Other files.
+    /// Files with new content.
     Files(Vec<Content>),
 }
 
@@ -64,13 +64,13 @@ impl Mutant {
         }
     }
 
-    /// The same as a set; empty of damage to files.
+    /// The damaged page as a set; empty if the damage is to files.
     pub(crate) fn pages(&self) -> BTreeSet<PageId> {
         self.page().into_iter().collect()
     }
 }
 
-/// Draws until there is damage: what changes nothing is none.
+/// Draws until there is damage: a draw that changes nothing does not count.
 pub(crate) fn drawn(random: &mut Random, mut damage: impl FnMut(&mut Random) -> Option<Mutant>) -> Mutant {
     loop {
         if let Some(mutant) = damage(random) {

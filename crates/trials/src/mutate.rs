@@ -1,9 +1,9 @@
-//! Damage, done systematically: every field of every structure, by every verb, from a seed.
+//! Systematic damage: every field of every structure, by every verb, from a seed.
 //!
-//! [`Survey`] finds the sites: the fields that the catalog of `format` names, on all pages of a database, and the columns
-//! of rows, which the database's own catalog names. A [`Verb`] changes one of them. [`seal`] makes the page's protection
-//! right again, so that nothing but the field tells of the damage. [`damages`] does what befalls whole pages, extents, chains
-//! and files. [`exemptions`] lists what may go unnoticed, and why.
+//! [`Survey`] finds the sites: the fields that the catalog of `format` names, on all pages of a database, and the
+//! columns of rows, which the database's own catalog names. A [`Verb`] changes a site. [`seal`] corrects the page's
+//! protection, so that only the field itself can reveal the damage. [`damages`] makes the damage of whole pages,
+//! extents, chains and files. [`exemptions`] lists damage that may go unnoticed, and why.
 
 mod columns;
 pub mod exemptions;

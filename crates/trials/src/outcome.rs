@@ -1,59 +1,60 @@
-//! What became of a trial, and what many of them add up to.
+//! The outcome of a trial, and the totals of many trials.
 
 use std::collections::BTreeMap;
 
 /// One trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    /// What was done: the field, the fault, the option.
+    /// The damage or variation: the field, the fault, the option.
     pub(crate) kind: String,
     /// Database, place and values, for people.
     pub(crate) what: String,
-    /// Why nothing need be noticed; `None` of damage that must be. Of what was kept, the excuse that it took.
+    /// Why the damage may go unnoticed; `None` if it must be noticed. If the verdict is `Kept`: the excuse that was
+    /// used.
     pub(crate) harmless: Option<String>,
-    /// What came out.
+    /// The verdict.
     pub(crate) verdict: Verdict,
-    /// How many times the time of the sound database it took.
+    /// The time as a multiple of the time for the sound database.
     pub(crate) time_ratio: Option<f64>,
-    /// Peak of memory by grant.
+    /// Peak memory divided by the grant.
     pub(crate) peak_ratio: Option<f64>,
-    /// Things tried in this one trial: ways, executions.
+    /// Variations tried in this one trial: ways, executions.
     pub(crate) executions: u64,
 }
 
-/// What came out.
+/// The result of a trial.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Verdict {
-    /// Findings, one of which names a damaged page or the damaged part of a backup.
+    /// Findings; one of them names a damaged page, or the damaged part of a backup.
     Right,
-    /// Findings, none of which does.
+    /// Findings, but none of them names the damage.
     Elsewhere(String),
     /// Refused before anything was read, or a read error, with a line that names the file.
     Refused,
-    /// No finding; more is listed as not verified than of the sound database.
+    /// No finding, but more is listed as not verified than for the sound database.
     NotVerified,
-    /// No finding; what is not verified, or why it was refused, has nothing to do with the damage. Counts as silent.
+    /// No finding; the unverified places or the refusal have nothing to do with the damage. Counts as silent.
     Unrelated(String),
-    /// Nothing.
+    /// No finding, and nothing more is listed as not verified.
     Silent,
-    /// A finding about something that the damage has nothing to do with.
+    /// A finding that the damage cannot explain.
     FalseAlarm(String),
     /// A panic.
     Panicked,
-    /// Took too long: the seconds it took.
+    /// The check took too long: its seconds.
     Hung(f64),
-    /// Took more memory than was granted and a twentieth on top.
+    /// The check used more memory than its grant plus a twentieth.
     Exceeded(String),
-    /// Another answer on another way.
+    /// The answer differs between two ways.
     Differs(String),
-    /// What was promised was not kept: a wrong exit status, half a result, a death by signal.
+    /// A promise was broken: a wrong exit status, a partial result, a death by signal.
     Broke(String),
-    /// What was promised was kept.
+    /// All promises were kept.
     Kept,
 }
 
 impl Outcome {
-    /// An outcome of which no more is known.
+    /// An outcome without further details.
     pub(crate) fn new(kind: impl Into<String>, what: impl Into<String>, verdict: Verdict) -> Self {
         Self {
             kind: kind.into(),
@@ -83,20 +84,20 @@ impl Outcome {
     }
 }
 
-/// What the trials of a campaign add up to.
+/// The totals of a campaign.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) tried: u64,
     pub(crate) executions: u64,
-    /// Damage that must be noticed: it is one of the next five, or failed in another way.
+    /// Damage that must be noticed: counted in one of the next five, or failed in another way.
     pub(crate) load_bearing: u64,
     pub(crate) right: u64,
     pub(crate) elsewhere: u64,
     pub(crate) refused: u64,
     pub(crate) not_verified: u64,
-    /// Nothing was said, or only what has nothing to do with the damage.
+    /// Nothing was reported, or only something that has nothing to do with the damage.
     pub(crate) silent: u64,
-    /// Damage that need not be noticed: it was, or it was not.
+    /// Damage that may go unnoticed: the number that was noticed, then the number that was not.
     pub(crate) noticed_all_the_same: u64,
     pub(crate) harmless: u64,
     pub(crate) kept: u64,
@@ -106,15 +107,15 @@ pub(crate) struct Tally {
     pub(crate) exceeded: u64,
     pub(crate) differences: u64,
     pub(crate) broken: u64,
-    /// Trials with findings, and those in which none names the damage, whether it must be noticed or not.
+    /// Trials with findings, and trials in which no finding names the damage, whether or not it must be noticed.
     pub(crate) with_findings: u64,
     pub(crate) named_elsewhere: u64,
     pub(crate) worst_time: f64,
     pub(crate) worst_peak: f64,
     pub(crate) seconds: f64,
-    /// Of what was kept, the excuses that it took, and how often.
+    /// The excuses that were used for kept promises, and how often.
     pub(crate) excuses: BTreeMap<String, u64>,
-    /// By kind: tried, and how many failed or were found elsewhere.
+    /// By kind: the number of trials, and how many of them failed or were found elsewhere.
     pub(crate) kinds: BTreeMap<String, (u64, u64)>,
 }
 
@@ -122,7 +123,7 @@ impl Tally {
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.tried += 1;
         self.executions += outcome.executions;
-        // The rest was neither damaged nor judged by what it names.
+        // The others had no damage that must be noticed, or are not judged by their findings.
         let is_load_bearing = outcome.harmless.is_none() && outcome.verdict != Verdict::Kept;
         self.load_bearing += u64::from(is_load_bearing);
         let is_elsewhere = matches!(outcome.verdict, Verdict::Elsewhere(_));
@@ -159,12 +160,12 @@ impl Tally {
         self.silent + self.false_alarms + self.panics + self.hangs + self.exceeded + self.differences + self.broken
     }
 
-    /// Share of what is load-bearing that was found or refused, in per cent; `None` where nothing was.
+    /// The share of load-bearing damage that was found or refused, in per cent; `None` if there was none.
     pub(crate) fn found(&self) -> Option<f64> {
         share(self.right + self.elsewhere + self.refused, self.load_bearing)
     }
 
-    /// Share of what is load-bearing that was found, refused or listed as not verified, in per cent.
+    /// The share of load-bearing damage that was found, refused or listed as not verified, in per cent.
     pub(crate) fn noticed(&self) -> Option<f64> {
         share(self.right + self.elsewhere + self.refused + self.not_verified, self.load_bearing)
     }

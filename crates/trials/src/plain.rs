@@ -1,8 +1,8 @@
-//! Values as the plain text in which the lab says what its rows are (`lab::truth`).
+//! Values as plain text, in the form in which the lab describes its rows (`lab::truth`).
 
 use rows::{DateTime, TimeOfDay, Value};
 
-/// The value as text; `None` of NULL. A value that cannot be had is its reason in angle brackets.
+/// The value as text; `None` for NULL. An unreadable value becomes the reason in angle brackets.
 pub fn plain(value: &Value<'_>) -> Option<String> {
     Some(match value {
         Value::Null => return None,

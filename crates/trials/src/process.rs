@@ -1,4 +1,4 @@
-//! Runs the program as a process: with limits, with a shim between it and the system, until an end.
+//! Runs the program as a process until it ends: with limits, and with a shim between it and the system.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 use crate::subject::folder;
 
-/// The source of the shim, which is compiled when it is needed.
+/// The source of the shim, which is compiled on first use.
 const SHIM: &str = include_str!("shim.c");
-/// No run of a small database takes longer.
+/// The longest time of a run on a small database.
 const LONGEST: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(2);
 
-/// The program that is tried.
+/// The program under test.
 pub(crate) struct Program {
     binary: PathBuf,
     folder: TempDir,
@@ -29,7 +29,7 @@ pub(crate) struct Done {
     /// Its exit status; `None` when a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
-    /// It had to be stopped.
+    /// Whether it had to be stopped.
     pub(crate) is_stuck: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -46,29 +46,29 @@ impl Done {
         format!("{end}: {}", self.stderr.lines().last().unwrap_or_default())
     }
 
-    /// Whether it ended by itself with a status that is documented.
+    /// Whether it ended by itself, with a documented status.
     pub(crate) fn is_orderly(&self) -> bool {
         !self.is_stuck && self.code.is_some_and(|code| code & !(1 | 4 | 8 | 16) == 0)
     }
 }
 
-/// A run before it is started.
+/// A run that has not started yet.
 pub(crate) struct Run<'a> {
     program: &'a Program,
     arguments: Vec<String>,
-    /// What the shell does before it becomes the program: limits, redirections.
+    /// Shell text before the program starts: limits, redirections.
     pub(crate) limits: String,
-    /// What follows the program there: redirections.
+    /// Shell text after the program's arguments: redirections.
     pub(crate) redirections: &'static str,
-    /// Faults of the shim, in `TRIALS_FAULTS`; none without.
+    /// Faults of the shim, for `TRIALS_FAULTS`; empty for no shim.
     pub(crate) faults: &'static str,
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Its results are not read.
+    /// Whether nobody reads its results.
     pub(crate) is_unheard: bool,
 }
 
 impl Program {
-    /// Finds the program beside this one, brings it up to date where cargo can, and compiles the shim.
+    /// Finds the program beside this one, rebuilds it if cargo is available, and compiles the shim.
     pub(crate) fn find(asked: Option<&Path>) -> Result<Self, String> {
         let binary = match asked {
             Some(path) => path.to_owned(),
@@ -107,7 +107,7 @@ impl Program {
 }
 
 impl Run<'_> {
-    /// Starts it, with its output going to files; without one for stdout, to a pipe without a reader.
+    /// Starts the run with its output going to files; without a file for stdout, to a pipe without a reader.
     pub(crate) fn start(&self, stdout: Option<&Path>, stderr: &Path) -> std::io::Result<Child> {
         let script = format!("{}exec \"$0\" \"$@\" {}", self.limits, self.redirections);
         let mut command = Command::new("sh");
@@ -126,7 +126,7 @@ impl Run<'_> {
         Ok(child)
     }
 
-    /// Runs it to its end.
+    /// Runs the program until it ends.
     pub(crate) fn end(&self) -> Done {
         static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -174,7 +174,7 @@ fn built() -> Result<PathBuf, String> {
         Some(name) => name,
     };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    // Elsewhere than in its sources there is nothing to be built.
+    // Outside of its workspace the program cannot be built.
     if let (true, Some(target)) = (workspace.is_file(), folder.parent()) {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

@@ -1,4 +1,5 @@
-//! What damage may lead to: the pages, objects and files that a finding or a doubt must be about to count for it.
+//! The possible effects of damage: the pages, objects and files that a finding or a doubt must be about to count for
+//! the damage.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +15,12 @@ use crate::about::pages_about;
 use crate::rules;
 use crate::subject::Subject;
 
-/// Bytes that a record of the catalog has at most, as far as ids are looked for in it.
+/// The most bytes of a catalog record in which IDs are looked for.
 const RECORD_BYTES: usize = 400;
-/// Maximum distance of a backup's position from the changed byte: a record of a compressed one, a block.
+/// The greatest distance of a finding's position in a backup from the changed byte: a record of a compressed backup, or
+/// a block.
 const CONTAINER_SLACK: u64 = 128 << 10;
-/// Findings about all of a stream or set: they name its start.
+/// Findings about a whole stream or set, which name its start.
 const ABOUT_A_WHOLE: [&str; 5] = [
     "backup.data-checksum",
     "backup.configuration",
@@ -27,25 +29,25 @@ const ABOUT_A_WHOLE: [&str; 5] = [
     "backup.truncated",
 ];
 
-/// What the damage may lead to.
+/// The possible effects of the damage.
 #[derive(Default)]
 pub(crate) struct Reach {
-    /// The pages that are not what they were.
+    /// The pages that changed.
     pages: BTreeSet<PageId>,
-    /// What changed allocation pages say something else about.
+    /// The pages that changed allocation pages describe differently.
     about: BTreeSet<PageId>,
-    /// The indexes whose pages are whole, only older: a row that is not there has no page that a finding could name.
+    /// The indexes whose pages are intact but out of date: a missing row has no page that a finding could name.
     older_indexes: BTreeSet<(i32, i32)>,
-    /// The objects that they belong to, or that changed rows of the catalog name; `None` if it may be any.
+    /// The objects of these pages, or those that changed catalog rows name; `None` if any object may be concerned.
     objects: Option<BTreeSet<i32>>,
-    /// Their names, and what else a doubt may call the place.
+    /// Names that a doubt may use for the place: names of objects, pages and files.
     scopes: Vec<String>,
-    /// Names of the files that changed, with the first and last byte that did.
+    /// Names of the changed files, with the first and last byte that changed.
     files: Vec<(String, std::ops::Range<u64>)>,
 }
 
 impl Reach {
-    /// For the pages of `damaged` that differ from those of `sound`, a form of the subject; both are read.
+    /// For the pages that differ between `sound`, a form of the subject, and `damaged`. Reads both.
     pub(crate) fn of(subject: &Subject, sound: &dyn PageSource, damaged: &dyn PageSource) -> Self {
         let mut pages = BTreeSet::new();
         for file in sound.files() {
@@ -58,7 +60,7 @@ impl Reach {
         Self::of_pages(subject, damaged, pages)
     }
 
-    /// For these pages.
+    /// For these damaged pages.
     pub(crate) fn of_pages(subject: &Subject, damaged: &dyn PageSource, pages: BTreeSet<PageId>) -> Self {
         let about: BTreeSet<PageId> =
             pages.iter().flat_map(|page| pages_about(&subject.files, damaged, *page)).collect();
@@ -72,13 +74,13 @@ impl Reach {
         Self { pages, about, objects, scopes, ..Self::default() }
     }
 
-    /// The same damage, in these files.
+    /// The same reach, for damage in these files.
     pub(crate) fn in_files(mut self, files: Vec<(String, std::ops::Range<u64>)>) -> Self {
         self.files = files;
         self
     }
 
-    /// The same damage, if each changed page is whole and only older.
+    /// The same reach, if each changed page is intact but out of date.
     pub(crate) fn older(mut self, subject: &Subject) -> Self {
         let index = |page: &PageId| {
             let unit = Page::new(&*read(&subject.files, *page)?).header().alloc_unit();
@@ -102,7 +104,7 @@ impl Reach {
     /// Whether a finding may follow from the damage.
     pub(crate) fn explains(&self, finding: &Finding, report: &Report) -> bool {
         if is_of_the_container(finding) {
-            // What a set lacks may be in any of its stripes: the finding names the first.
+            // Pages that a set lacks may be in any of its stripes: the finding names the first.
             let is_of_the_set = finding.check.id == "backup.pages-missing";
             return is_of_the_set || self.files.iter().any(|(name, _)| device(finding).ends_with(name.as_str()));
         }
@@ -130,7 +132,7 @@ impl Reach {
         self.files.iter().any(|(name, _)| error.contains(name.as_str())) || pages()
     }
 
-    /// Whether the place in a backup that a finding names is one that changed, or the start of what it is in.
+    /// Whether the place in a backup that a finding names is a changed place, or the start of the part with the change.
     fn holds_the_place_of(&self, finding: &Finding) -> bool {
         let position = finding.evidence.iter().find_map(|(name, value)| match value {
             Value::Number(at) if *name == "position" => u64::try_from(*at).ok(),
@@ -149,7 +151,7 @@ impl Reach {
     }
 }
 
-/// Whether the key of a row of the catalog, as in `object_id=5,index_id=1`, has the id of one of the objects.
+/// Whether the key of a catalog row, such as `object_id=5,index_id=1`, has the ID of one of the objects.
 fn names_one(key: &str, objects: &BTreeSet<i32>) -> bool {
     let ids = key.split(',').filter_map(|part| part.split_once('=')?.1.parse().ok());
     ids.into_iter().any(|id: i32| objects.contains(&id))
@@ -175,12 +177,12 @@ fn read(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     Some(bytes)
 }
 
-/// The object whose page this is by its header.
+/// The object to which a page belongs according to its header.
 fn owner(subject: &Subject, source: &dyn PageSource, page: PageId) -> Option<i32> {
     subject.object(Page::new(&*read(source, page)?).header().alloc_unit())
 }
 
-/// The objects that a damaged page belonged to, that it claims to belong to now, and that it says something else about;
+/// The objects that a damaged page belonged to, that it claims to belong to now, and that it describes differently now;
 /// `None` if they may be any.
 fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     match subject.role(page) {
@@ -192,7 +194,7 @@ fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<
             if !objects.iter().any(|object| subject.database.is_system_table(*object)) {
                 return Some(objects);
             }
-            // What system tables say is said about others.
+            // The rows of system tables describe other objects.
             let named = named_by_changed_rows(subject, &*read(&subject.files, page)?, &*read(damaged, page)?)?;
             Some(objects.into_iter().chain(named).collect())
         }
@@ -200,8 +202,9 @@ fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<
     }
 }
 
-/// The objects of the pages that a map says something else about. Where more changed than its bits, it may be anybody's, or no
-/// map; one that its protection calls damaged says nothing of all its pages.
+/// The objects of the pages that a map describes differently. `None` if more changed than its bits, since the page may
+/// then belong to any object or be no map; and if its protection shows the damage, since it then describes none of its
+/// pages.
 fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     if rules::is_broken(&*damaged.read_page(page)?) {
         return None;
@@ -216,15 +219,15 @@ fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -
     let protection = count(before.get(PROTECTED_WORD)?, now.get(PROTECTED_WORD)?);
     let is_known = within > 0
         && within + protection == count(&*before, &*now)
-        // Otherwise the compared bits have different places.
+        // If the slot offsets differ, the compared bits have different places.
         && (0..2).all(|slot| then.slot_offset(slot) == new.slot_offset(slot));
     let about = pages_about(&subject.files, damaged, page);
     let others = about.iter().filter_map(|page| owner(subject, &subject.files, *page));
     is_known.then(|| others.chain(owner(subject, &subject.files, page)).collect())
 }
 
-/// The objects whose ids, or the ids of whose rowsets, units and pages, stand in the rows of a base table that changed, as they
-/// were or as they are. `None` if something else of the page changed.
+/// The objects whose IDs, or the IDs of whose rowsets, units and pages, are in the changed rows of a base table, before
+/// or after the change. `None` if another part of the page changed.
 fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes) -> Option<BTreeSet<i32>> {
     let slots = Page::new(before).header().slot_count.get();
     let starts: BTreeSet<usize> =
@@ -248,7 +251,7 @@ fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes)
     Some(objects)
 }
 
-/// The objects that the bytes name, read as the id of an object, a rowset, a unit or a page.
+/// The objects that the bytes name, read as the ID of an object, a rowset, a unit or a page.
 fn named_at(subject: &Subject, bytes: &[u8]) -> Vec<i32> {
     let database = &subject.database;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Real databases at rest with their logs, taken back along the log to moments at which they were in use.
+//! Real databases at rest with their logs, taken back along the log to points in time at which they were in use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -16,9 +16,9 @@ use source::{MemoryFiles, PageSource};
 use trials::in_use::is_allocated;
 use trials::mutate::{Random, seal};
 
-/// The largest files that are taken, in bytes: campaigns have several of them in memory.
+/// The largest files that are used, in bytes: campaigns have several of them in memory.
 const MAX_BYTES: u64 = 48 << 20;
-/// Where a VLF's header has its parity and its sequence number.
+/// Offsets of the parity and the sequence number in a VLF's header.
 const PARITY_AT: usize = 1;
 const SEQUENCE: std::ops::Range<usize> = 4..8;
 
@@ -28,16 +28,16 @@ pub(crate) struct Pair {
     source: MemoryFiles,
     log_name: PathBuf,
     log: Vec<u8>,
-    /// Where each block of the log ends: its last record, and its place in the file.
+    /// The end of each block of the log: its last record, and its offset in the file.
     blocks: Vec<(Lsn, usize)>,
-    /// VLFs of the log: sequence number and place.
+    /// VLFs of the log: sequence number and place in the file.
     vlfs: Vec<(u32, std::ops::Range<usize>)>,
     /// The records of each page, oldest first.
     records: BTreeMap<PageId, Vec<(Lsn, Vec<u8>)>>,
-    /// For each DELETE_SPLIT the INSERT_ROWS with its rows.
+    /// For each DELETE_SPLIT, the INSERT_ROWS that has its rows.
     moved: HashMap<Lsn, Vec<u8>>,
     checkpoints: Vec<Checkpoint>,
-    /// Where each transaction begins and ends.
+    /// The first and the last record of each transaction.
     transactions: Vec<(Lsn, Option<Lsn>)>,
     /// No page can be taken back to before this record.
     floor: Lsn,
@@ -50,7 +50,7 @@ struct Checkpoint {
     redo_from: Lsn,
 }
 
-/// A moment at which a database was in use.
+/// A point in time at which a database was in use.
 pub(crate) struct Moment {
     /// The last record of the log.
     pub(crate) end: Lsn,
@@ -58,13 +58,13 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// From where records are redone.
+    /// The record from which redo starts.
     pub(crate) fn redo_from(&self) -> Lsn {
         self.checkpoint.redo_from
     }
 }
 
-/// Data files of the corpus, each with a log of its folder; none without the corpus.
+/// Data files of the corpus, each with a log from its folder; none without the corpus.
 pub(crate) fn files() -> &'static [(PathBuf, PathBuf)] {
     static FILES: OnceLock<Vec<(PathBuf, PathBuf)>> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -92,7 +92,7 @@ fn search(folder: &Path, found: &mut Vec<(PathBuf, PathBuf)>) {
 }
 
 impl Pair {
-    /// Reads a data file and its log; `None` if they are no pair, or were not at rest.
+    /// Reads a data file and its log; `None` if they do not belong together, or were not at rest.
     pub(crate) fn open(data: &Path, log_path: &Path) -> Option<Self> {
         let source = MemoryFiles::open(vec![(data.to_owned(), fs::read(data).ok()?)]).ok()?;
         let log = Log::open(&[log_path.to_owned()]).ok()?;
@@ -120,7 +120,7 @@ impl Pair {
             floor: Lsn::default(),
         };
         this.read(&log)?;
-        // A later one may not have ended its work on the pages.
+        // A later checkpoint may not have written all of its pages yet.
         this.checkpoints.retain(|checkpoint| checkpoint.begin <= last_checkpoint);
         this.find_floor();
         Some(this)
@@ -166,12 +166,13 @@ impl Pair {
                 }
             }
         }
-        // What had not ended where the log does.
+        // Transactions that had not ended at the end of the log.
         self.transactions.extend(begun.into_values().map(|begin| (begin, None)));
         Some(())
     }
 
-    /// Takes each page back as far as it goes: moments are after that. What was changed without a record cannot be.
+    /// Takes each page back as far as possible: only later points in time are used. A change without a record cannot be
+    /// taken back.
     fn find_floor(&mut self) {
         let reached = self.records.keys().filter_map(|page| self.back(*page, 0).err());
         let pages =
@@ -185,18 +186,18 @@ impl Pair {
         self.records.get(&page).map_or(&[], Vec::as_slice)
     }
 
-    /// How many records of a page are not after this one.
+    /// The number of records of a page up to and including `end`.
     fn records_until(&self, page: PageId, end: Lsn) -> usize {
         self.records_of(page).partition_point(|(lsn, _)| *lsn <= end)
     }
 
-    /// How many records of a page are before the redo start: every page on disk has them.
+    /// The number of records of a page before the redo start: every page on disk has their changes.
     fn records_before_redo(&self, page: PageId, moment: &Moment) -> usize {
         self.records_of(page).partition_point(|(lsn, _)| *lsn < moment.redo_from())
     }
 
-    /// The page after the first `kept` of its records; the record that cannot be taken back as an error. Before it was made
-    /// it is nothing but zeros, whatever it was earlier.
+    /// The page after the first `kept` of its records; an error names a record that cannot be taken back. Before the
+    /// record that formats it, the page is all zeros, whatever it was earlier.
     fn back(&self, id: PageId, kept: usize) -> Result<PastPage, Lsn> {
         let records = self.records_of(id);
         let last = records.last().map(|(lsn, _)| *lsn).unwrap_or_default();
@@ -216,7 +217,7 @@ impl Pair {
             if views[number].operation() == Operation::FORMAT_PAGE {
                 break;
             }
-            // Something that is not logged may have changed it in between.
+            // A change that is not logged may have happened in between.
             if number.checked_sub(1).is_some_and(|before| records[before].0 != page.lsn()) {
                 return Err(*lsn);
             }
@@ -229,7 +230,7 @@ impl Pair {
         Some(*self.back(id, kept).ok()?.finish().ok()?)
     }
 
-    /// The first of a page's states that is known: its number of records.
+    /// The earliest known state of a page, as a number of records.
     fn reach(&self, page: PageId) -> usize {
         let formats = |(_, bytes): &(Lsn, Vec<u8>)| LogRecord::new(bytes).operation() == Operation::FORMAT_PAGE;
         match self.records_of(page).iter().rposition(formats) {
@@ -238,14 +239,14 @@ impl Pair {
         }
     }
 
-    /// A moment at which the database was in use; `None` if there is none that is known.
+    /// A point in time at which the database was in use; `None` if none is known.
     pub(crate) fn moment(&self, random: &mut Random) -> Option<Moment> {
         let ends: Vec<Lsn> = self.blocks.iter().map(|(last, _)| *last).filter(|last| *last >= self.floor).collect();
         for _ in 0..20 {
             let end = *random.pick(&ends)?;
             let before: Vec<Checkpoint> =
                 self.checkpoints.iter().filter(|checkpoint| checkpoint.end <= end).copied().collect();
-            // Mostly the last one: a boot page that names an earlier one is legal all the same.
+            // Mostly the last one; a boot page may legally name an earlier checkpoint.
             let back = if random.below(3) == 0 { random.below(5) } else { 0 };
             let Some(checkpoint) = before.len().checked_sub(1 + back).and_then(|at| before.get(at)) else { continue };
             return Some(Moment { end, checkpoint: *checkpoint });
@@ -253,14 +254,14 @@ impl Pair {
         None
     }
 
-    /// Whether a transaction was open at this moment.
+    /// Whether a transaction was open at this point in time.
     pub(crate) fn has_open(&self, moment: &Moment) -> bool {
         let is_open =
             |(begin, end): &(Lsn, Option<Lsn>)| *begin <= moment.end && end.is_none_or(|end| end > moment.end);
         self.transactions.iter().any(is_open)
     }
 
-    /// The pages as they were at this moment; `None` if one of them is not known.
+    /// The pages as they were at this point in time; `None` if one of them is unknown.
     pub(crate) fn truth(&self, moment: &Moment) -> Option<MemoryFiles> {
         let mut changes = Vec::new();
         for page in self.records.keys() {
@@ -275,7 +276,8 @@ impl Pair {
         blank.iter().all(|page| !is_allocated(&truth, *page)).then_some(truth)
     }
 
-    /// The pages as they may have lain on disk at this moment: each as it was at the checkpoint, or later.
+    /// The pages as they may have been on disk at this point in time: each in its state at the checkpoint, or in a
+    /// later one.
     pub(crate) fn on_disk(&self, truth: &MemoryFiles, moment: &Moment, random: &mut Random) -> Option<MemoryFiles> {
         let flush = random.below(4);
         let mut changes = Vec::new();
@@ -312,7 +314,7 @@ impl Pair {
         (self.name.clone().into(), bytes)
     }
 
-    /// The log as it was at this moment, under its name.
+    /// The log as it was at this point in time, under its name.
     pub(crate) fn log(&self, moment: &Moment) -> (PathBuf, Vec<u8>) {
         let mut log = self.log.clone();
         let end = self.blocks.iter().find(|(last, _)| *last >= moment.end).map_or(log.len(), |(_, end)| *end);
@@ -324,7 +326,8 @@ impl Pair {
                 std::cmp::Ordering::Greater => {
                     vlf[PARITY_AT] = 0;
                     vlf[SEQUENCE].fill(0);
-                    // No block of it was written yet: one that continues the log shows that a header is damaged.
+                    // No block of this VLF was written yet: a block that continues the log would show that a header is
+                    // damaged.
                     vlf.iter_mut().skip(format::log::vlf::HEADER_BYTES as usize).for_each(|byte| *byte = 0);
                 }
             }
@@ -337,13 +340,13 @@ impl Pair {
         self.records.keys().copied().collect()
     }
 
-    /// The last record of a page at this moment.
+    /// The last record of a page at this point in time.
     pub(crate) fn last_record(&self, page: PageId, moment: &Moment) -> Option<(Lsn, LogRecord<'_>)> {
         let last = self.records_until(page, moment.end).checked_sub(1)?;
         self.records_of(page).get(last).map(|(lsn, bytes)| (*lsn, LogRecord::new(bytes)))
     }
 
-    /// A page without a record from before the redo start: that write was lost.
+    /// A page that lacks a record from before the redo start: its write was lost.
     pub(crate) fn before_redo(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
         let (reach, must_have) = (self.reach(page), self.records_before_redo(page, moment));
         let lacking = must_have.checked_sub(reach).filter(|lacking| *lacking > 0)?;
@@ -351,7 +354,7 @@ impl Pair {
         bytes.iter().any(|byte| *byte != 0).then_some(bytes)
     }
 
-    /// A page with a record from after this moment.
+    /// A page that has a record from after this point in time.
     pub(crate) fn after(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
         let until = self.records_until(page, moment.end);
         let later = self.records_of(page).len() - until;

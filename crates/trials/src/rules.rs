@@ -1,4 +1,4 @@
-//! Why damage may go unnoticed: the list of the mutation matrix, and what trials found beyond it.
+//! Why damage may go unnoticed: the list of the mutation matrix, and additions that trials found.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use trials::mutate::{PageRole, Pages, Survey, seal};
 
 use crate::subject::Subject;
 
-/// What trials found: `structure`, `fields`, `where` and `reason`, a line each.
+/// The additions: `structure`, `fields`, `where` and `reason`, a line each.
 const RULES: &str = include_str!("../exemptions.tsv");
-/// Why a page may change under a checksum that stays right.
+/// Why a page may change although its checksum stays right.
 pub(crate) const BLIND_SPOT: &str = "The checksum is the same: it cannot see a change done twice in one sector.";
 
-/// Why bytes that no field has may change.
+/// Why bytes may change that belong to no field.
 const NO_FIELD: &str = "Space that no field has.";
 
 /// Why damage to a field of a page may go unnoticed.
@@ -32,15 +32,15 @@ pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &s
     RULES.lines().skip(1).find(is_one).and_then(|line| line.split('\t').nth(3)).map(str::to_owned)
 }
 
-/// What changed bytes of a page mean.
+/// The meaning of changed bytes of a page.
 pub(crate) struct Changes {
-    /// Structure and field: one that must be noticed, if there is one.
+    /// Structure and field: a field whose change must be noticed, if there is one.
     pub(crate) kind: String,
-    /// Why nothing need be noticed, if each field that changed has a reason.
+    /// Why the changes may go unnoticed, if each changed field has a reason.
     pub(crate) harmless: Option<String>,
 }
 
-/// What these changes of a page, byte and flipped bits each, mean by the fields that they hit.
+/// The meaning of changes to a page, each a byte and its flipped bits, by the fields that they hit.
 pub(crate) fn of_changes(subject: &Subject, page: PageId, flips: impl Iterator<Item = (usize, u8)>) -> Changes {
     let pages = Pages::new(&subject.files, &subject.database);
     let survey = Survey::of_page(&pages, &subject.database, page);
@@ -55,7 +55,7 @@ pub(crate) fn of_changes(subject: &Subject, page: PageId, flips: impl Iterator<I
     }
 }
 
-/// Whether a page is in the range of a rule.
+/// Whether a rule applies to a page.
 fn holds(subject: &Subject, page: PageId, place: &str) -> bool {
     let pages = Pages::new(&subject.files, &subject.database);
     let rowset = || -> Option<&Rowset> {
@@ -77,7 +77,7 @@ fn holds(subject: &Subject, page: PageId, place: &str) -> bool {
     }
 }
 
-/// Whether such pages are of an allocation unit.
+/// Whether pages of this role belong to an allocation unit.
 fn lies_in_a_unit(role: PageRole) -> bool {
     use PageRole::{Clustered, Heap, Iam, Leaf, Node, Text};
     matches!(role, Heap | Clustered | Node | Leaf | Text | Iam)
@@ -100,7 +100,7 @@ pub(crate) fn is_broken(page: &PageBytes) -> bool {
     }
 }
 
-/// Whether the last two bits of a sector are not those of the page's write.
+/// Whether the last two bits of a sector differ from those of the page's write.
 fn is_torn(page: &PageBytes) -> bool {
     let pattern = page[PROTECTION_WORD] & 3;
     page.chunks_exact(512).skip(1).any(|sector| sector.last().is_some_and(|last| last & 3 != pattern))

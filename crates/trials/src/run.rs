@@ -12,16 +12,16 @@ use crate::outcome::{Outcome, Tally, Verdict};
 const STUCK: Duration = Duration::from_secs(300);
 const WATCH: Duration = Duration::from_millis(200);
 
-/// How long a campaign goes on.
+/// When a campaign ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
-    /// So many trials.
+    /// After this number of trials.
     Count(u64),
-    /// Until then.
+    /// At this time.
     Time(Instant),
 }
 
-/// Runs a campaign from `first` on; failures are printed as they come.
+/// Runs a campaign from seed `first` on; prints failures as they occur.
 pub(crate) fn run(campaign: Campaign, bench: &Bench, first: u64, until: Until, threads: usize, tell: bool) -> Tally {
     if campaign.runs_program() {
         bench.program();
@@ -59,7 +59,7 @@ pub(crate) fn run(campaign: Campaign, bench: &Bench, first: u64, until: Until, t
                     if let Some((seed, started)) = *lock(place)
                         && started.elapsed() > STUCK
                     {
-                        // It cannot be stopped from here.
+                        // A thread cannot be stopped from here.
                         println!(
                             "FAILED {}: no end in {} s: {}",
                             campaign.name(),

@@ -1,11 +1,11 @@
-//! What trials share, and is made when the first of them wants it.
+//! Values that trials share; each is made when the first trial needs it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A place that is filled once.
 type Place<T> = Arc<OnceLock<Arc<T>>>;
 
-/// Things by number; the oldest first.
+/// Values by number, the oldest first.
 pub(crate) struct Shared<T>(Mutex<Vec<(u64, Place<T>)>>);
 
 impl<T> Default for Shared<T> {
@@ -15,7 +15,7 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// The one with this number. At most `kept` stay in memory.
+    /// The value with this number. At most `kept` values stay in memory.
     pub(crate) fn get(&self, number: u64, kept: usize, make: impl FnOnce() -> T) -> Arc<T> {
         let place = {
             let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,15 +1,15 @@
-/* Makes system calls of a process fail as they do on failing disks and tight machines, decided by a seed.
+/* Makes system calls of a process fail as on failing disks and on machines without memory, decided by a seed.
  *
- * TRIALS_SEED     what decides
- * TRIALS_FAULTS   which, in one word: letters of
+ * TRIALS_SEED     the seed
+ * TRIALS_FAULTS   the faults, as one word of these letters:
  *   e  a read fails with EIO         s  a read returns fewer bytes       i  a read is interrupted (EINTR)
  *   p  a read fails once and then succeeds                               w  a write fails with ENOSPC
  *   t  threads cannot be started after the first few                     c  calls are counted only
- * TRIALS_PATH     only files whose name contains this are affected, by reads
- * TRIALS_WRITES   the same for writes; without it, all but stdout and stderr
- * TRIALS_EVERY    one call in so many
- * TRIALS_FROM     calls before this one go well
- * TRIALS_AT       this call only
+ * TRIALS_PATH     reads fail only in files whose name contains this
+ * TRIALS_WRITES   the same for writes; without it, in all files except stdout and stderr
+ * TRIALS_EVERY    one call in this many fails
+ * TRIALS_FROM     calls before this one succeed
+ * TRIALS_AT       only this call fails
  * TRIALS_COUNT    a file for the numbers of affected reads and writes, a line each, at the end
  */
 #define _GNU_SOURCE
@@ -37,7 +37,7 @@ static int has(char fault) {
     return faults && strchr(faults, fault) != NULL;
 }
 
-/* Whether this call is one that fails. */
+/* Whether this call fails. */
 static int is_chosen(atomic_ulong *of) {
     unsigned long call = atomic_fetch_add(of, 1);
     if (call < number("TRIALS_FROM", 0) || has('c')) return 0;
@@ -59,7 +59,7 @@ static int is_affected(int fd, const char *wanted) {
     return strstr(path, wanted) != NULL;
 }
 
-/* What a read does: 0 as always, -1 fails with errno set, 1 shortened. */
+/* The result of a read: 0 normal, -1 fails with errno set, 1 shortened. */
 static int fault_of_read(int fd, size_t count) {
     static _Thread_local int just_failed;
     if (count < 2 || !is_affected(fd, getenv("TRIALS_PATH")) || !is_chosen(&calls)) { just_failed = 0; return 0; }

@@ -1,4 +1,4 @@
-//! The databases that are damaged: sound ones of the lab, small, in memory, as many as there are seeds.
+//! The databases that are damaged: small sound ones of the lab, in memory, one for each number.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,33 +19,34 @@ use crate::shared::Shared;
 const TRIALS_PER_DATABASE: u64 = 50;
 /// Databases that are kept at once.
 const KEPT: usize = 12;
-/// Larger ones are left out: a trial should take some milliseconds.
+/// The approximate limit for a random database, of which a table may have a quarter: a trial should take some
+/// milliseconds.
 const MOST_BYTES: usize = 6 << 20;
-/// Every how many databases one is a specimen, which has one of everything; the others are random.
+/// One database in this many is a specimen, which has one of everything; the others are random.
 const SPECIMEN_EVERY: u64 = 4;
-/// Which of them between two specimens has tables whose columns came and went.
+/// The position, between two specimens, of the database whose tables had columns added and dropped.
 const HISTORIES_AT: u64 = 2;
-/// Rows of a hundred that a table had at the earlier time.
+/// Per cent of the present rows that a table had at the earlier time.
 const EARLIER_ROWS: u64 = 97;
 
 /// A data file.
 pub(crate) type Content = (PathBuf, Vec<u8>);
 
-/// A sound database and what a check says of it.
+/// A sound database and the result of checking it.
 pub(crate) struct Subject {
     /// Its name and version.
     pub(crate) name: String,
     /// Its files.
     pub(crate) files: MemoryFiles,
-    /// The same as bytes.
+    /// Its files as bytes.
     pub(crate) contents: Vec<Content>,
     /// Its catalog.
     pub(crate) database: Database,
-    /// Its pages, by what they are for.
+    /// Its pages, by role.
     pub(crate) roles: BTreeMap<PageRole, Vec<PageId>>,
-    /// What a check found in it, sound as it is.
+    /// A finding in the sound database, which is an error of the check.
     pub(crate) flaw: Option<String>,
-    /// What a check says of it.
+    /// The result of checking it.
     pub(crate) baseline: Baseline,
     description: Description,
     earlier: OnceLock<Vec<Content>>,
@@ -56,7 +57,7 @@ impl Subject {
     /// The database with this number.
     ///
     /// # Panics
-    /// When the lab cannot write it.
+    /// If the lab cannot write it.
     pub(crate) fn new(number: u64) -> Self {
         let description = describe(number);
         let contents = write(&description);
@@ -81,7 +82,7 @@ impl Subject {
         }
     }
 
-    /// Its files as they were earlier, when its tables had fewer rows. Same names, same identities.
+    /// An earlier state of its files, in which its tables had fewer rows. Same names, same identities.
     pub(crate) fn earlier(&self) -> &[Content] {
         self.earlier.get_or_init(|| {
             let mut description = self.description.clone();
@@ -92,7 +93,7 @@ impl Subject {
         })
     }
 
-    /// The database with the rows of its tables; an error if they are not those that the lab wrote.
+    /// The database with the rows of its tables; an error if they are not the rows that the lab wrote.
     pub(crate) fn sound(&self) -> Result<Sound<'_>, &str> {
         let tables = self.tables.get_or_init(|| salvage::lab_tables(&self.files, &self.database, &self.description));
         let tables = tables.as_ref().map_err(String::as_str)?;
@@ -100,7 +101,7 @@ impl Subject {
         Ok(Sound { name, files, database, roles, tables })
     }
 
-    /// What a page is for.
+    /// The role of a page.
     pub(crate) fn role(&self, page: PageId) -> PageRole {
         let is_of = |(_, pages): &(&PageRole, &Vec<PageId>)| pages.binary_search(&page).is_ok();
         self.roles.iter().find(is_of).map_or(PageRole::Free, |(role, _)| *role)
@@ -111,7 +112,7 @@ impl Subject {
         Pages::new(&self.files, &self.database).rowset(unit).map(|rowset| rowset.object_id)
     }
 
-    /// A page: first what it is for, so that rare kinds have their share, then which.
+    /// A page: the role is drawn first, so that rare roles have their share.
     pub(crate) fn any_page(&self, random: &mut Random) -> PageId {
         let roles: Vec<&Vec<PageId>> = self.roles.values().collect();
         let pages = random.pick(&roles).copied();
@@ -140,7 +141,7 @@ pub(crate) fn check_pages(pages: &dyn PageSource, seed: u64) -> Report {
     check::run(pages, &database, &options, &Silent)
 }
 
-/// A folder for files that live as long as a trial: in memory where the system has such a place.
+/// A folder for the files of a trial: in memory if the system has such a folder.
 pub(crate) fn folder() -> tempfile::TempDir {
     let shared = Path::new("/dev/shm");
     let made = match shared.is_dir() {
@@ -161,7 +162,7 @@ fn write(description: &Description) -> Vec<Content> {
     written.files.iter().map(read).collect()
 }
 
-/// The database with this number, small enough.
+/// The description of the database with this number, limited in size.
 fn describe(number: u64) -> Description {
     let mut random = Random::new(number);
     if number.is_multiple_of(SPECIMEN_EVERY) {
@@ -182,7 +183,7 @@ fn describe(number: u64) -> Description {
     description
 }
 
-/// About how much a table takes: its long values are what counts.
+/// The approximate bytes of a table, which depend mostly on its long values.
 fn rough_bytes(table: &lab::description::Table) -> u64 {
     use lab::description::Values;
     let column = |column: &lab::description::Column| match column.values {

@@ -26,7 +26,7 @@ const HEADINGS: [&str; 18] = [
     "worst time, peak",
 ];
 
-/// So few kinds are all shown; of more, those with failures.
+/// Up to this number of kinds, all are shown; otherwise only those with failures.
 const FEW_KINDS: usize = 8;
 
 /// The report as Markdown.
@@ -95,7 +95,7 @@ fn cells(name: &str, tally: &Tally) -> Vec<String> {
     ]
 }
 
-/// What adds up.
+/// The numbers that are summed.
 fn sums(tally: &mut Tally) -> [&mut u64; 19] {
     [
         &mut tally.tried,

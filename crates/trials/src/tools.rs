@@ -1,25 +1,26 @@
-//! Programs that tests use and that a machine may not have, by the names that `.ci/tools` gives them.
+//! Programs that tests use and that may be missing on a machine, by the names that `.ci/tools` gives them.
 //!
-//! A test that lacks one is skipped and says so, unless the environment variable MDFSCK_REQUIRE names it, as in
-//! `MDFSCK_REQUIRE=chromium,promtool`: then the test fails. Tests in other languages ask the same variable.
+//! A test that lacks a program is skipped and reports that, unless the environment variable MDFSCK_REQUIRE names the
+//! program, as in `MDFSCK_REQUIRE=chromium,promtool`: then the test fails. Tests in other languages use the same
+//! variable.
 
 use std::process::{Command, Stdio};
 
-/// Whether this program can be started. It must know `--version`.
+/// Whether this program can be started with `--version`.
 pub fn is_here(program: &str) -> bool {
     Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok()
 }
 
-/// Why a test is skipped that lacks these tools.
+/// Why a test that lacks these tools is skipped.
 ///
 /// # Errors
 ///
-/// MDFSCK_REQUIRE names one of them: why the test fails.
+/// Why the test fails, if MDFSCK_REQUIRE names one of them.
 pub fn without(missing: &[&str], why: &str) -> Result<String, String> {
     judged(missing, why, &std::env::var("MDFSCK_REQUIRE").unwrap_or_default())
 }
 
-/// Says why a test is skipped that lacks this tool.
+/// Prints why a test that lacks this tool is skipped.
 ///
 /// # Panics
 ///

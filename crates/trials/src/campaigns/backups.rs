@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages, folder, store};
 
-/// Why bytes of a backup that no checksum covers may change.
+/// Why bytes of a backup may change that no checksum covers.
 const NOT_COVERED: &str = "Padding, texts and numbers of a backup that no checksum covers.";
 /// Forms that are kept at once.
 const KEPT: usize = 6;
@@ -25,9 +25,9 @@ struct Sound {
     subject: Arc<Subject>,
     name: &'static str,
     contents: Vec<Content>,
-    /// Places that a checksum covers; none of files that are damaged by no trial.
+    /// Ranges that a checksum covers; none for files that no trial damages.
     covered: Vec<Vec<std::ops::Range<u64>>>,
-    /// The first file that trials damage: those before are of the full backup of a differential.
+    /// The first file that trials damage; the files before it are the full backup of a differential.
     first: usize,
     baseline: Baseline,
     _folder: TempDir,
@@ -115,7 +115,7 @@ fn open(paths: &[PathBuf]) -> Box<dyn PageSource> {
 pub(crate) struct Backups(Mutex<Vec<(u64, Arc<Sound>)>>);
 
 impl Backups {
-    /// The backup for this seed: seeds next to each other have databases in common, not always forms.
+    /// The backup for this seed. Neighboring seeds share databases, but not always forms.
     fn of(&self, bench: &Bench, seed: u64) -> Arc<Sound> {
         let key = seed / FORM_TRIALS;
         let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -144,7 +144,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
         let number = sound.first + random.below(sound.contents.len() - sound.first);
         let mut contents = sound.contents.clone();
         let Some(file) = contents.get_mut(number) else { continue };
-        // A changed byte at a place that a checksum covers is half of them.
+        // Half of the trials change a byte that a checksum covers.
         let done = match random.below(2) {
             0 => flip(file, &sound.covered[number], &mut random).map(|what| ("covered byte changed", what)),
             _ => {
@@ -183,8 +183,8 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     }
 }
 
-/// The checksum of a region of whole sectors; nothing of other places. As a page's it cannot see a change done twice, such as
-/// to the filler after the last extent.
+/// The checksum of a region of whole sectors; `None` for other places. Like a page checksum it cannot see a change that
+/// is made twice, for example to the filler after the last extent.
 fn sum(bytes: Option<&[u8]>) -> Option<u32> {
     let sectors = bytes?.as_chunks::<512>();
     let words = |sector: &[u8; 512]| sector.as_chunks().0.iter().fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));

@@ -1,4 +1,4 @@
-//! A database on disk and the program that is run on it: what may come out when something fails.
+//! A database on disk, the program that is run on it, and the answers that are allowed when something fails.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::outcome::Verdict;
 use crate::process::{Done, Program};
 
-/// What was in the output file before.
+/// The previous content of the output file.
 pub(super) const BEFORE: &str = "what an earlier check said\n";
 /// Bits of the exit status.
 const CORRUPT: i32 = 1;
@@ -34,7 +34,7 @@ impl Case<'_> {
         self.program.run(&self.arguments(&[])).end()
     }
 
-    /// The answer is that of a run that nothing disturbs.
+    /// The answer must be that of an undisturbed run.
     pub(super) fn same(&self, done: &Done) -> Verdict {
         self.same_as(&self.undisturbed(), done)
     }
@@ -50,7 +50,8 @@ impl Case<'_> {
         self.same_or_told(&self.undisturbed(), done)
     }
 
-    /// The answer is that of a run that nothing disturbs, or says that it could not look, and finds nothing that is not there.
+    /// The answer must be that of an undisturbed run, or report that something could not be read, without findings that
+    /// do not exist.
     pub(super) fn same_or_told(&self, clean: &Done, done: &Done) -> Verdict {
         if !done.is_orderly() {
             return Verdict::Broke(done.story());
@@ -69,11 +70,11 @@ impl Case<'_> {
         }
     }
 
-    /// The findings are those of a run that nothing disturbs; the rest may be missing if that is reported. Or it is refused
-    /// before anything was read.
+    /// The findings must be those of an undisturbed run; the rest may be missing if that is reported. Or the program
+    /// refuses before it has read anything.
     pub(super) fn same_findings_or_refused(&self, clean: &Done, done: &Done) -> Verdict {
         let is_told = done.code.is_some_and(|code| code & (BLIND | 16) != 0) && !done.stderr.trim().is_empty();
-        // A folder for temporary files that cannot be used is an error before the check.
+        // An unusable folder for temporary files is an error before the check.
         let is_refused_folder = done.stdout.is_empty() && done.stderr.contains("--temp-dir ");
         if is_told && (is_refused_folder || done.code.is_some_and(|code| code & 8 != 0)) {
             return Verdict::Kept;
@@ -86,7 +87,7 @@ impl Case<'_> {
         }
     }
 
-    /// The output file has what was there before, or a whole answer.
+    /// The output file must have its previous content, or a complete answer.
     pub(super) fn whole(&self, output: &Path) -> Result<(), String> {
         let clean = self.undisturbed().stdout;
         match std::fs::read_to_string(output) {
@@ -96,7 +97,7 @@ impl Case<'_> {
         }
     }
 
-    /// The answer is that of a run that nothing disturbs, or it is refused with a reason.
+    /// The answer must be that of an undisturbed run, or the program refuses with a reason.
     pub(super) fn same_or_refused(&self, done: &Done) -> Verdict {
         let is_refused = done.is_orderly() && done.code.is_some_and(|code| code & (BLIND | 8) != 0);
         match is_refused && !done.stderr.trim().is_empty() {
@@ -109,7 +110,7 @@ impl Case<'_> {
     }
 }
 
-/// A status without bit 4 means that the output is there.
+/// A status without bit 4 promises that the output exists.
 pub(super) fn agrees(done: &Done, output: &Path) -> Verdict {
     let is_written = std::fs::read_to_string(output).is_ok_and(|text| text != BEFORE);
     match (done.code.unwrap_or(BLIND) & BLIND != 0, is_written) {
@@ -118,7 +119,7 @@ pub(super) fn agrees(done: &Done, output: &Path) -> Verdict {
     }
 }
 
-/// The texts of the findings in the text form.
+/// The messages of the findings in the text format.
 fn findings(text: &str) -> BTreeSet<&str> {
     let lines = text.lines().zip(text.lines().skip(1));
     lines.filter(|(heading, _)| heading.starts_with("Msg ")).map(|(_, text)| text).collect()

@@ -1,4 +1,4 @@
-//! Catalogs of up to 100,000 tables: time and memory of a check, and of what reads the catalog only.
+//! Catalogs of up to 100,000 tables: time and memory of a check, and of commands that only read the catalog.
 
 use lab::Version;
 use lab::many_tables::many_tables;
@@ -8,15 +8,15 @@ use super::{Bench, grant};
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::folder;
 
-/// Tables, by how often: large ones take long to write.
+/// Numbers of tables; repeated numbers are drawn more often, because large catalogs take long to write.
 const TABLES: [u32; 10] = [1, 10, 100, 300, 1000, 1000, 3000, 3000, 10_000, 100_000];
-/// Those of a short run.
+/// The number of choices in a short run.
 const SHORT: usize = 5;
-/// Commands that read the catalog only.
+/// Commands that only read the catalog.
 const LISTINGS: [&str; 3] = ["info", "tables", "lint"];
-/// For a small catalog, the limit of a table is not what counts.
+/// The least time limit: for a small catalog, the limit per table would be too short.
 const LEAST_SECONDS: f64 = 2.0;
-/// Processor and disk allow so much for a table with its indexes.
+/// The time limit per table with its indexes, for processor and disk.
 const MOST_SECONDS_PER_TABLE: f64 = 2e-3;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {

@@ -1,4 +1,5 @@
-//! The same answer from the program: files in any order, folders, links, pipes, and every option that says how to read.
+//! The program must give the same answer for files in any order, folders, links, pipes, and with every option that only
+//! affects how it reads.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,10 @@ use super::resources::least_grant;
 use crate::process::{Done, Program};
 use crate::subject::{Subject, store};
 
-/// Kinds of JSON lines that have times, memory, options and paths.
+/// Kinds of JSON lines that contain times, memory, options and paths.
 const OF_THE_RUN: [&str; 4] = ["run", "statistics", "summary", "error"];
 
-/// All that a report becomes, and the bits of the exit status.
+/// A report in all formats, and the bits of the exit status.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Answer {
     text: String,
@@ -35,12 +36,12 @@ impl Answer {
         }
     }
 
-    /// Whether these are its lines of the JSON form that every run has in common.
+    /// Whether these are the lines of its JSON form that every run has in common.
     pub(super) fn is_json(&self, lines: &str) -> bool {
         self.json == lines
     }
 
-    /// The first line that differs, or the status; nothing if none does.
+    /// The first line that differs, or the status; `None` if nothing differs.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let code = || (self.code != other.code).then(|| format!("expected exit {}, found {}", self.code, other.code));
         difference(&self.text, &other.text)
@@ -49,7 +50,7 @@ impl Answer {
             .or_else(code)
     }
 
-    /// What is other about a run of the program in this format.
+    /// The difference of a program run in this format.
     fn difference_of(&self, format: &str, done: &Done, results: &str) -> Option<String> {
         let lines = match format {
             "json" => difference(&self.json, &lasting(results)),
@@ -90,7 +91,7 @@ fn difference(expected: &str, found: &str) -> Option<String> {
     }
 }
 
-/// What the program is given.
+/// The form of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Given {
     Files,
@@ -104,11 +105,11 @@ enum Given {
     Stripes,
 }
 
-/// A database on disk, and what a check says of it.
+/// A database on disk, and the expected answer of a check.
 pub(super) struct Commands<'a> {
     pub(super) program: &'a Program,
     pub(super) subject: &'a Subject,
-    /// A folder of files of this trial's own.
+    /// A folder for the files of this trial.
     pub(super) folder: &'a Path,
     pub(super) files: &'a [PathBuf],
     pub(super) can_be_backed_up: bool,
@@ -117,7 +118,7 @@ pub(super) struct Commands<'a> {
 }
 
 impl Commands<'_> {
-    /// Runs the program once, in a way of its own. Returns what it said otherwise, with the command line.
+    /// Runs the program once, in a random way. Returns the difference in its answer, with the command line.
     pub(super) fn differs(&self, random: &mut Random, way: usize) -> Option<String> {
         let given = self.given(random);
         let made = self.folder.join(format!("command{way}"));
@@ -165,7 +166,7 @@ impl Commands<'_> {
         }
     }
 
-    /// Puts what is given into `made`. Returns the paths for the command line, in any order, and what comes through a pipe.
+    /// Creates the input in `made`. Returns the paths for the command line, in any order, and the input of the pipe.
     fn lay_out(
         &self,
         given: Given,
@@ -236,7 +237,7 @@ impl Commands<'_> {
         let mut arguments = vec!["check".to_owned()];
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         let format = *random.pick(&["text", "json", "tableresults"]).unwrap_or(&"text");
-        // CHECKCATALOG has no TABLERESULTS.
+        // CHECKCATALOG does not support TABLERESULTS.
         let format = if self.options.scope == Scope::Catalog && format == "tableresults" { "text" } else { format };
         add(&["--format", format]);
         let one_of: [(&str, &[&str]); 5] = [
@@ -264,7 +265,7 @@ impl Commands<'_> {
             add(&["--spool-limit", "1GB"]);
         }
         let is_direct = |path: &String| source::open(&[PathBuf::from(path)], &[], true).is_ok();
-        // Memory has no file system that reads past the cache.
+        // File systems in memory do not support direct reads.
         if !is_piped && random.below(4) == 0 && paths.len() == 1 && paths.iter().all(is_direct) {
             add(&["--direct"]);
         }
@@ -274,7 +275,7 @@ impl Commands<'_> {
     }
 }
 
-/// What is checked, as options of the command line.
+/// The scope of a check, as options of the command line.
 fn scope(options: &Options) -> Vec<String> {
     let mut words = match &options.scope {
         Scope::Database => Vec::new(),

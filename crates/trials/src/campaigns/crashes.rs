@@ -1,4 +1,4 @@
-//! Databases that were stopped in the middle of their work: recovered, they are as the truth has them, in every way.
+//! Databases that were stopped in the middle of their work: after recovery they must equal the truth, in every way.
 
 use std::path::Path;
 
@@ -14,13 +14,14 @@ use crate::process::Program;
 use crate::subject::{check_pages, folder, store};
 use trials::in_use::{self, Recovered, contents, differences, in_memory, live_rows, recover};
 
-/// Transactions of a workload at the most.
+/// The most transactions of a workload.
 const TRANSACTIONS: usize = 120;
-/// Every how many crashes one is recovered by the program too, in all ways.
+/// One crash in this many is also recovered by the program, in all ways.
 const COMMANDS_EVERY: u64 = 5;
-/// Memory of recoveries, in bytes: one keeps everything there, one needs temporary files and has no table of pages.
+/// Memory of recoveries, in bytes: with the first everything fits; the second needs temporary files and has no table of
+/// pages.
 pub(crate) const GRANTS: [u64; 2] = [64 << 20, 1 << 12];
-/// Options that must change nothing.
+/// Options that must not change the answer.
 const WAYS: [&[&str]; 4] = [
     &[],
     &["--maxdop", "1", "--memory", "40MB"],
@@ -35,7 +36,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let stop = match random.below(4) {
         0 | 1 => Stop::WithoutOpen,
         2 => Stop::WithOpen,
-        // Before its first record a database is at rest.
+        // At least one record: before the first one the database is at rest.
         _ => Stop::After(1 + random.below(workload.records() as usize) as u64),
     };
     let flush = match random.below(6) {
@@ -56,7 +57,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome::new(kind, format!("{spec:?} {stop:?} {flush:?}"), verdict)
 }
 
-/// What recovery made of it; an error is what failed.
+/// Judges recovery; an error is a failure.
 fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) -> Result<Verdict, Verdict> {
     let broke = |text: String| Verdict::Broke(text);
     let folder = folder();
@@ -92,7 +93,7 @@ fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) 
     Ok(if doubt.is_some() { Verdict::NotVerified } else { Verdict::Kept })
 }
 
-/// Nothing of a sound database is called damaged because its log is not given, or is that of another moment.
+/// A sound database must not be called damaged because its log is missing, or is that of another point in time.
 fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Result<(), Verdict> {
     let is_silent = |pages: &dyn PageSource, what: &str| {
         let report = check_pages(pages, seed);
@@ -102,11 +103,11 @@ fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Resu
         }
     };
     is_silent(source, "without its log")?;
-    // Outside of the folder that the program is given.
+    // Outside of the folder that the program reads.
     let beside = folder();
     let path = beside.path().join("other.ldf");
     std::fs::write(&path, other_log).map_err(|error| Verdict::Broke(error.to_string()))?;
-    // Refused is right too.
+    // A refusal is right too.
     let Ok(recovered) = recover(source, &path, GRANTS[0]) else { return Ok(()) };
     if let Some(finding) = recovered.audit.findings.first() {
         return Err(Verdict::FalseAlarm(format!("against another log: {}", finding.check.id)));
@@ -114,7 +115,7 @@ fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Resu
     is_silent(&recovered.pages, "with another log")
 }
 
-/// Every page of one recovery has the bytes of the other.
+/// All pages of two recoveries must have the same bytes.
 pub(crate) fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(), Verdict> {
     for file in one.pages.files() {
         for number in 0..file.pages {
@@ -128,7 +129,7 @@ pub(crate) fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(
     if is_same { Ok(()) } else { Err(Verdict::Differs("other pages are not recovered with less memory".to_owned())) }
 }
 
-/// The rows are those of the truth; where nothing was open, all pages are.
+/// The rows must be those of the truth; if no transaction was open, all pages must be.
 fn as_the_truth(recovered: &dyn PageSource, crashed: &Crashed) -> Result<(), Verdict> {
     let truth = &crashed.truth;
     if truth.open.is_empty()
@@ -145,7 +146,7 @@ fn as_the_truth(recovered: &dyn PageSource, crashed: &Crashed) -> Result<(), Ver
     }
 }
 
-/// The program says the same as the library, in every way.
+/// The program must give the same answer as the library, in every way.
 fn commands(
     program: &Program,
     folder: &Path,
@@ -169,7 +170,7 @@ fn commands(
             return Err(Verdict::Broke(format!("{way:?}: recovery {state}, expected exit {code}: {}", done.story())));
         }
         let lines = lasting(&done.stdout);
-        // What could not be recovered is listed by the program only.
+        // Only the program lists what could not be recovered.
         let is_same = if is_partial { true } else { expected.is_json(&lines) };
         if !is_same || *first.get_or_insert_with(|| lines.clone()) != lines {
             return Err(Verdict::Differs(format!("{way:?}: another answer")));

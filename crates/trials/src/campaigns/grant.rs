@@ -1,4 +1,5 @@
-//! A check keeps to its grant: larger databases, all pages of one kind damaged, checked as a process.
+//! A check must keep to its memory grant: larger databases in which all pages of one kind are damaged, checked as a
+//! process.
 
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
@@ -11,10 +12,10 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::folder;
 
-/// What a check may take above its grant: a twentieth.
+/// The most memory of a check, as a multiple of its grant: a twentieth above it.
 pub(super) const MOST: f64 = 1.05;
 
-/// A number of the last lines of the JSON form, by its key.
+/// A number from the JSON lines, by its key.
 pub(super) fn number(text: &str, key: &str) -> Option<f64> {
     let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     lines.take(2).find_map(|line| line[key].as_f64())
@@ -39,7 +40,7 @@ pub(super) fn trial(program: &Program, random: &mut Random, name: &str) -> Outco
     kept(program, &arguments, name, what)
 }
 
-/// Whether runs with the least grant and with the default one keep to it, and agree.
+/// Whether runs with the least grant and with the default grant keep to it, and give the same answer.
 pub(super) fn kept(program: &Program, arguments: &[&str], name: &str, what: String) -> Outcome {
     let Some(least) = least_grant(program, arguments) else {
         return Outcome::new(name, what, Verdict::Broke("no least grant is named".to_owned()));
@@ -63,7 +64,7 @@ pub(super) fn kept(program: &Program, arguments: &[&str], name: &str, what: Stri
             let story = format!("{grant:?}: {:.1} MB of {:.1}", peak / 1048576.0, granted / 1048576.0);
             return Outcome { peak_ratio: Some(worst), ..Outcome::new(name, what, Verdict::Exceeded(story)) };
         }
-        // The last two lines have times and memory.
+        // The last two lines contain times and memory.
         let lines: Vec<&str> = done.stdout.lines().collect();
         let answer = lines.split_last_chunk::<2>().map(|(answer, _)| answer.join("\n")).unwrap_or_default();
         answers.push((done.code, answer));
@@ -77,7 +78,7 @@ pub(super) fn kept(program: &Program, arguments: &[&str], name: &str, what: Stri
     Outcome { peak_ratio: Some(worst), ..Outcome::new(name, what, verdict) }
 }
 
-/// Changes the same byte on every page of a kind. Returns what was done.
+/// Changes the same byte on every page of a kind. Returns a description.
 fn damage_all(files: &[std::path::PathBuf], random: &mut Random) -> String {
     let kinds = [PageType::Data, PageType::Index, PageType::TextMix, PageType::Iam];
     let kind = *random.pick(&kinds).unwrap_or(&PageType::Data);

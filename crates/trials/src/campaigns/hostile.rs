@@ -1,4 +1,4 @@
-//! Any bytes to the entry points that must take any: they end, and they do not panic.
+//! Any bytes for the entry points that must accept any: they must end and must not panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use super::Bench;
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::Subject;
 
-/// A trial goes on for so long: most inputs take some microseconds.
+/// The duration of a trial; most inputs take some microseconds.
 const TIME: Duration = Duration::from_millis(100);
-/// No input may take longer.
+/// The longest time of an input.
 const LIMIT: Duration = Duration::from_secs(20);
-/// None goes on after this number.
+/// The most inputs of a trial.
 const MOST: u64 = 5_000;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {

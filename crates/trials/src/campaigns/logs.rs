@@ -1,4 +1,4 @@
-//! Hostile logs: a log that was changed is refused, leads to a limit, or to the rows that the truth has.
+//! Hostile logs: a changed log must be refused, be reported as a limit, or lead to the rows of the truth.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,11 +22,11 @@ use trials::log_layout::Layout;
 
 /// Trials that share a database.
 const TRIALS_PER_DATABASE: u64 = 100;
-/// Transactions of a workload at the most.
+/// The most transactions of a workload.
 const TRANSACTIONS: usize = 40;
-/// Every how many logs one is given to the program too.
+/// One log in this many is also given to the program.
 const COMMANDS_EVERY: u64 = 100;
-/// No recovery of a small database takes longer.
+/// The longest time of a recovery of a small database.
 const LIMIT: Duration = Duration::from_secs(20);
 const GRANT_BYTES: u64 = 8 << 20;
 
@@ -78,7 +78,7 @@ impl InUse {
         Self { spec, workload, stop, crashed, source, layout, foreign }
     }
 
-    /// What recovery must make of the log up to the record `end`, if the database had been stopped there.
+    /// The expected result of recovery with the log up to the record `end`, as if the database had been stopped there.
     fn stopped_at(&self, end: Lsn) -> Crashed {
         let later = self.layout.lsns.iter().filter(|lsn| **lsn > end).count() as u64;
         self.workload.crash(Stop::After(self.crashed.truth.records.saturating_sub(later)), Flush::None)
@@ -112,7 +112,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome { harmless, ..Outcome::new(changed.kind, what, verdict) }
 }
 
-/// What came of it, and why nothing need be said of it.
+/// The verdict, and why it may be silent.
 fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (Verdict, Option<String>) {
     read(log);
     let Ok(recovered) = recover(&used.source, log, GRANT_BYTES) else { return (Verdict::Refused, None) };
@@ -120,9 +120,9 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     let is_protected = used.spec.verify == PageVerify::Checksum && !changed.is_sealed;
     let of_audit = recovered.audit.findings.iter().map(std::borrow::Cow::Borrowed);
     if let Some(finding) = of_audit.chain(&report.findings).next() {
-        // Without checksums, records may say anything, and pages are what they say.
+        // Without checksums records may have any content, and pages follow them.
         let is_another_log = matches!(changed.kind, "of another database" | "another log under this header");
-        // Its blocks are whole: where they contradict the pages, one of the two is wrong.
+        // The blocks of another log are intact: where they contradict the pages, one of the two is wrong.
         let is_contradicted = is_another_log && finding.check.phase == registry::Phase::Log;
         return match is_protected && !is_contradicted {
             true => (Verdict::FalseAlarm(finding.text(&report.names())), None),
@@ -147,7 +147,7 @@ fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protect
     if !is_protected {
         return Some("no checksum protects the log");
     }
-    // A block that was written to its end has been damaged since: that is not silent.
+    // A block that was written completely was damaged later: that must not be silent.
     let is_as_cut = match changed.kind {
         "bytes" => changed.leaves_a_cut_write,
         "VLF header" | "cyclic" => false,
@@ -174,7 +174,7 @@ fn read(log: &std::path::Path) {
     history.finish(&mut drop);
 }
 
-/// The program ends in order, and gives a reason where it refuses.
+/// The program must end in order, and give a reason if it refuses.
 fn commands(program: &Program, files: Vec<Content>) -> Result<(), String> {
     let folder = folder();
     let paths = store(&files, folder.path()).map_err(|error| error.to_string())?;

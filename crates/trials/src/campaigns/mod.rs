@@ -1,4 +1,4 @@
-//! The campaigns: what is done to databases, to backups and to the program.
+//! The campaigns: what each does to databases, to backups and to the program.
 
 mod backups;
 mod case;
@@ -32,10 +32,10 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, Subject, Subjects, store};
 
-/// So many seeds away is another database.
+/// A seed this far away has another database.
 const ANOTHER: u64 = 50;
 
-/// What all trials share.
+/// Data that all trials share.
 #[derive(Default)]
 pub(crate) struct Bench {
     /// The databases.
@@ -48,22 +48,22 @@ pub(crate) struct Bench {
     pub(crate) reals: salvage::Reals,
     /// Real databases at rest, with their logs.
     pub(crate) pairs: past::Pairs,
-    /// Where the damaged files of each trial are kept, to be looked at.
+    /// The folder in which the damaged files of each trial are kept for inspection.
     pub(crate) keep: Option<PathBuf>,
-    /// The program that is tried as a process; built if it is not named.
+    /// The program under test; if it is not named, it is built.
     pub(crate) mdfsck: Option<PathBuf>,
     pub(crate) program: OnceLock<Program>,
-    /// Only what takes milliseconds.
+    /// Whether only trials run that take milliseconds.
     pub(crate) is_short: bool,
 }
 
 impl Bench {
-    /// The program that is tried.
+    /// The program under test.
     pub(crate) fn program(&self) -> &Program {
         self.program.get_or_init(|| Program::find(self.mdfsck.as_deref()).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// Keeps the files of a trial, if that was asked for.
+    /// Keeps the files of a trial, if that was requested.
     pub(crate) fn keep(&self, contents: impl FnOnce() -> Vec<Content>) {
         let Some(folder) = &self.keep else { return };
         let kept = std::fs::create_dir_all(folder).and_then(|()| store(&contents(), folder));
@@ -122,12 +122,13 @@ impl Campaign {
         }
     }
 
-    /// Whether its trials run the program: it is found, and built, before the time of the first one counts.
+    /// Whether its trials run the program: it is found and built before the first trial, so that this does not count as
+    /// trial time.
     pub(crate) fn runs_program(self) -> bool {
         matches!(self, Self::Ways | Self::Resources | Self::Catalogs | Self::Crashes | Self::Logs | Self::Stories)
     }
 
-    /// Trials of the short run.
+    /// The number of trials of a short run.
     pub(crate) fn short(self) -> u64 {
         match self {
             Self::Fields => 400,
@@ -155,10 +156,11 @@ impl Campaign {
         }
     }
 
-    /// Trials that run at once: those that measure memory or start processes with threads of their own run alone.
+    /// The number of trials that run at once: trials that measure memory, or start processes with several threads, run
+    /// alone.
     pub(crate) fn threads(self, threads: usize) -> usize {
         match self {
-            // Times are measured, of processes with threads of their own.
+            // Times are measured, and the processes have several threads.
             Self::Catalogs => 1,
             _ => threads,
         }
@@ -191,7 +193,7 @@ impl Campaign {
     }
 }
 
-/// A trial of a database with damage, which is made with another database at hand.
+/// A trial on a damaged database; the mutant may take bytes from a second database.
 fn damaged(bench: &Bench, seed: u64, mutant: impl FnOnce(&Subject, &Subject, &mut Random) -> Mutant) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + ANOTHER);

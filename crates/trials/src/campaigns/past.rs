@@ -1,5 +1,5 @@
-//! Real databases at rest, taken back along their logs to moments at which they were in use: recovered, they are as they were.
-//! In some, writes were lost, or bytes changed: the audit must say so.
+//! Real databases at rest, taken back along their logs to points in time at which they were in use: after recovery they
+//! must be as they were. In some trials writes are lost or bytes changed, which the audit must report.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,9 +19,9 @@ use crate::subject::{check_pages, folder};
 
 /// Trials that share a database.
 const TRIALS_PER_PAIR: u64 = 10;
-/// Trials in eight that plant damage.
+/// Trials in eight that damage a page.
 const PLANTED_OF_EIGHT: usize = 3;
-/// How often a page is sought that can be damaged.
+/// How often a page that can be damaged is sought.
 const TRIES: usize = 200;
 
 /// The pairs that were used last.
@@ -45,7 +45,7 @@ impl Pairs {
     }
 }
 
-/// A page that is not as it must be on disk.
+/// A damaged page.
 struct Planted {
     kind: &'static str,
     page: PageId,
@@ -89,7 +89,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome::new(kind, what + &page, verdict)
 }
 
-/// What recovery makes of the pages; an error is what failed. `truth` are the pages as they were, if no transaction was open.
+/// Judges recovery of the pages; an error is a failure. `truth` are the pages as they were, if no transaction was open.
 fn recovered(source: &MemoryFiles, log: &Path, truth: Option<&MemoryFiles>, seed: u64) -> Result<Verdict, Verdict> {
     let broke = |text: String| Verdict::Broke(text);
     let [one, other] = GRANTS.map(|grant| recover(source, log, grant));
@@ -118,7 +118,7 @@ fn recovered(source: &MemoryFiles, log: &Path, truth: Option<&MemoryFiles>, seed
     }
 }
 
-/// What the audit says of a page that is not as it must be.
+/// Judges the audit of a damaged page.
 fn audited(source: &MemoryFiles, log: &Path, page: PageId) -> Verdict {
     let Ok(recovered) = recover(source, log, GRANTS[0]) else { return Verdict::Refused };
     let audit = &recovered.audit;
@@ -132,7 +132,8 @@ fn audited(source: &MemoryFiles, log: &Path, page: PageId) -> Verdict {
     }
 }
 
-/// Damage that no checksum shows: a page as it was before one of its records, as it became later, or with another byte.
+/// Damage that no checksum shows: a page as it was before one of its records, a page from a later time, or a page with
+/// a wrong byte.
 fn plant(
     pair: &Pair,
     moment: &Moment,
@@ -151,7 +152,7 @@ fn plant(
         let (kind, bytes) = match kind {
             0 => ("lost write", pair.before_redo(page, moment, random)?),
             1 => ("changed image", changed_image(pair, moment, page, source, random)?),
-            // One that a transaction allocated that is taken back does not matter.
+            // A page from a later time does not matter if it was allocated by a transaction that is rolled back.
             _ if pair.has_open(moment) => return None,
             _ => ("page of the future", pair.after(page, moment, random)?),
         };
@@ -159,7 +160,8 @@ fn plant(
     })
 }
 
-/// The page with one byte changed of what its last record wrote. A page that lacks records is compared after them only.
+/// The page with one changed byte in the part that its last record wrote. The page must have that record: the audit
+/// compares a page only after it has all of its records.
 fn changed_image(
     pair: &Pair,
     moment: &Moment,
@@ -178,11 +180,11 @@ fn changed_image(
         _ => return None,
     };
     let row = usize::from(Page::new(&bytes).slot_offset(record.on_page()?.slot)?);
-    // Version tags are not logged.
+    // SQL Server does not log version tags.
     if bytes.get(row)? & status::VERSION_TAG != 0 {
         return None;
     }
-    // Not what says how long the row is: the page must stay whole.
+    // Not the bytes that give the row's length: the page must stay readable.
     let at = (at.max(4)..at + length).nth(random.below(length.saturating_sub(4).max(1)))?;
     *bytes.get_mut(row + at)? ^= 1 << random.below(8);
     format::protection::undo_torn_bits(&mut bytes);

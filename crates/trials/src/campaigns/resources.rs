@@ -1,5 +1,5 @@
-//! The program as a process, when what it needs fails: reads, temporary files, memory, threads, open files, the output,
-//! the process itself; and the file that changes while it is read.
+//! The program as a process when a resource fails: reads, temporary files, memory, threads, open files, the output, or
+//! the process itself; and when the file changes while it is read.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::{Done, Program};
 use crate::subject::{Subject, folder, store};
 
-/// What fails.
+/// The resource that fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     ReadsFail,
@@ -64,7 +64,7 @@ const KINDS: [(Kind, &str); 21] = [
     (Kind::Grant, "a grant"),
 ];
 
-/// Memory that a process has besides what it is granted: its code, its stacks.
+/// Memory of a process in addition to its grant: its code, its stacks.
 const PROCESS_BYTES: u64 = 24 << 20;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
@@ -135,14 +135,14 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::Threads => case.same(&faulty("t", &case.arguments(&["--maxdop", "8"]))),
         Kind::OpenFiles => {
             let mut run = case.program.run(&case.arguments(&[]));
-            // The loader needs one of its own.
+            // The loader needs one open file of its own.
             run.limits = format!("ulimit -n {}; ", 4 + random.below(9));
             case.same_or_refused(&run.end())
         }
         Kind::FileSize => {
             prepare();
             let mut run = case.program.run(&with_output);
-            // In blocks of 512 bytes: some answers are shorter.
+            // The limit is in blocks of 512 bytes; some answers are shorter.
             run.limits = format!("ulimit -f {}; ", random.below(12));
             let done = run.end();
             match case.whole(&output) {
@@ -159,8 +159,8 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             what.push_str(&format!(", {kilobytes} KB"));
             run.limits = format!("ulimit -v {kilobytes}; ");
             let done = run.end();
-            // Where the loader has no room, the program never ran. Below the address space that the help of --memory names, it
-            // may end at an allocation, which it reports.
+            // If memory did not suffice for the loader, the program never ran. With less address space than the help of
+            // --memory requires, the program may end at an allocation, which it reports.
             let is_started = done.code != Some(127) && done.signal != Some(11);
             let is_refused = done.stderr.contains("memory allocation of") && done.stdout.is_empty();
             match case.whole(&output) {
@@ -188,7 +188,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
     }
 }
 
-/// One read of the data files fails, or all from that one on: which, of as many as there are.
+/// One random read of the data files fails, or all reads from that one on (`which`).
 fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> Done {
     let counted = case.folder.join("counted");
     let arguments = case.arguments(&[]);
@@ -208,7 +208,7 @@ fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> 
     run.end()
 }
 
-/// A backup comes through a pipe whose reads fail, are short or interrupted.
+/// A backup comes through a pipe whose reads fail, return fewer bytes or are interrupted.
 fn piped(case: &Case<'_>, seed: u64, random: &mut Random, what: &mut String) -> Verdict {
     let files: Vec<PathBuf> = case.paths.iter().map(PathBuf::from).collect();
     let set = Set { files: &files, step: 1, options: BackupOptions::default() };
@@ -229,14 +229,14 @@ fn piped(case: &Case<'_>, seed: u64, random: &mut Random, what: &mut String) -> 
     }
 }
 
-/// The least grant that the program names when it refuses a smaller one.
+/// The least grant, which the program names when it refuses a smaller one.
 pub(super) fn least_grant(program: &Program, arguments: &[&str]) -> Option<String> {
     let refused = program.run(&[arguments, &["--memory", "1KB"]].concat()).end();
     let (_, number) = refused.stderr.split_once("needs ")?;
     Some(number.split_whitespace().take(2).collect())
 }
 
-/// With as much memory as is granted and what a process has besides, all goes well.
+/// The grant plus the memory of a process must suffice.
 fn memory(case: &Case<'_>) -> Verdict {
     let Some(least) = least_grant(case.program, &case.arguments(&[])) else {
         return Verdict::Broke("no least grant is named".to_owned());
@@ -250,7 +250,7 @@ fn memory(case: &Case<'_>) -> Verdict {
     case.same(&run.end())
 }
 
-/// Killed at any time, the output file is what it was, or whole.
+/// If the program is killed at any time, the output file must have its previous content or be complete.
 fn killed(case: &Case<'_>, arguments: &[&str], output: &Path, random: &mut Random) -> Verdict {
     let run = case.program.run(arguments);
     let (out, err) = (case.folder.join("out"), case.folder.join("err"));
@@ -265,7 +265,8 @@ fn killed(case: &Case<'_>, arguments: &[&str], output: &Path, random: &mut Rando
     }
 }
 
-/// While it reads, another process writes pages and cuts the file: it ends, and says something.
+/// While the program reads, another process writes pages and truncates the file: the program must end with a documented
+/// status.
 fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> Verdict {
     let Some(path) = case.paths.first() else { return Verdict::Kept };
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -294,7 +295,7 @@ fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> V
             _ => {}
         }
         if random.below(500) == 0 {
-            // Cut, and as long as before again.
+            // Truncated, then extended to its old length.
             let _ = file.set_len(random.below(length as usize) as u64).and_then(|()| file.set_len(length));
         }
         let Some(&page) = random.pick(&writable) else { continue };
@@ -303,7 +304,7 @@ fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> V
         bytes[at] ^= 1 << random.below(8);
         undo_torn_bits(&mut bytes);
         seal(&mut bytes);
-        // The same page again: half of the time it is sound.
+        // Half of the time the sound page is written back.
         let bytes = if random.below(2) == 0 { bytes } else { pages.raw(page).unwrap_or(bytes) };
         let _ = file.write_at(&*bytes, u64::from(page.page) * PAGE_BYTES as u64);
     };

@@ -1,5 +1,5 @@
-//! Damaged tables are read and salvaged: no row of an undamaged page is missing, none is invented, what is put together
-//! from indexes is as it was, and what is said to be lost is.
+//! Damaged tables are read and salvaged. No row of an undamaged page may be missing, and none may be invented; rows
+//! rebuilt from indexes must be as they were, and rows reported as lost must be lost.
 
 mod damage;
 mod judge;
@@ -17,7 +17,7 @@ use crate::outcome::{Outcome, Verdict};
 pub(crate) use real::Reals;
 pub(crate) use sound::{Sound, Whole, lab_tables};
 
-/// The trial with this seed: odd ones take a real database, where there are any.
+/// The trial with this seed; odd seeds use a real database, if there are any.
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let real = (seed % 2 == 1).then(|| bench.reals.of(seed));
     if let Some(real) = real.as_deref().and_then(Option::as_ref) {

@@ -1,4 +1,5 @@
-//! Bits and bytes changed anywhere on a page, whose protection is made right: only their meaning can reveal it.
+//! Bits and bytes are changed anywhere on a page, and its protection is corrected: only their meaning can reveal the
+//! change.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ pub(crate) fn mutant(subject: &Subject, random: &mut Random) -> Mutant {
     drawn(random, |random| damage(subject, random))
 }
 
-/// Where a change begins: at a field, in the header, in the slots, or anywhere.
+/// The place of a change: in a field, in the header, in the slots, or anywhere.
 pub(super) fn place(survey: &Survey, random: &mut Random) -> usize {
     match random.below(8) {
         0 => random.below(96),
@@ -37,9 +38,9 @@ fn damage(subject: &Subject, random: &mut Random) -> Option<Mutant> {
     let mut places: BTreeMap<usize, u8> = BTreeMap::new();
     let at = place(&survey, random);
     match random.below(4) {
-        // A byte is another.
+        // One byte is changed.
         0 => *places.entry(at).or_default() = 1 + random.below(255) as u8,
-        // A few bytes are others.
+        // A few bytes are changed.
         1 => {
             for at in (at..8192).take(2 + random.below(7)) {
                 places.insert(at, random.number() as u8);
@@ -47,7 +48,7 @@ fn damage(subject: &Subject, random: &mut Random) -> Option<Mutant> {
         }
         _ => *places.entry(at).or_default() = 1 << random.below(8),
     }
-    // The word that protects is made right whatever is done to it.
+    // The protected word is corrected in any case.
     places.retain(|at, flips| !(60..64).contains(at) && *flips != 0);
     for (&at, &flips) in &places {
         *bytes.get_mut(at)? ^= flips;

@@ -1,5 +1,6 @@
-//! Stories of a folder that a watcher looks after: backups are copied, moved, overwritten, removed, rot and are put right. What a
-//! check of the bytes says that a file has now is the one truth about it, and both the watcher and its history have to say it.
+//! Stories of a folder that a watcher observes: backups are copied, moved, overwritten, removed, damaged and repaired.
+//! A check of the bytes that a file has now is the only truth about it; the watcher and its history must both report
+//! that truth.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +14,9 @@ use crate::subject::folder;
 
 /// Steps of a story.
 const STEPS: usize = 6;
-/// Files at most.
+/// The file names.
 const NAMES: [&str; 5] = ["a.bak", "b.bak", "c.bak", "sub/d.bak", "sub/e.bak"];
-/// Bytes that are tried until a check notices that one has changed.
+/// How often a byte is changed until a check notices it.
 const TRIED: usize = 100;
 
 /// Whether the bytes of a file are sound.
@@ -24,14 +25,15 @@ type Truth = BTreeMap<&'static str, bool>;
 struct Story<'a> {
     program: &'a Program,
     folder: PathBuf,
-    /// Two full backups of one database, the older one first, and each with damage.
+    /// Two full backups of one database, the older one first; and each with damage.
     sound: [Vec<u8>; 2],
     rotten: [Vec<u8>; 2],
-    /// The labels of one that is rotten name another server or database: the history has a row of its own for it.
+    /// Whether the labels of a damaged backup name another server or database: the history then has a separate row for
+    /// it.
     is_renamed: bool,
-    /// Each file that is there, with the backup in it, and whether that is sound.
+    /// The existing files: the number of the backup in each, and whether it is sound.
     files: BTreeMap<&'static str, (usize, bool)>,
-    /// What the watcher said of each file last.
+    /// The watcher's last verdict on each file.
     said: BTreeMap<&'static str, String>,
     told: Vec<String>,
 }
@@ -52,7 +54,7 @@ impl<'a> Story<'a> {
         let failed = |error: std::io::Error| error.to_string();
         let chain = made.join("chain");
         let (mut seed, mut sound) = (seed, None);
-        // A backup of which not everything can be verified is neither sound nor corrupt.
+        // A backup that cannot be fully verified is neither sound nor corrupt.
         while sound.is_none() {
             let (path, text) = (chain.display().to_string(), seed.to_string());
             let made = program
@@ -89,7 +91,7 @@ impl<'a> Story<'a> {
         Ok(story)
     }
 
-    /// The backup with one byte changed, such that a check notices.
+    /// The backup with one changed byte that a check notices.
     fn rot(&self, which: usize, random: &mut Random) -> Result<Vec<u8>, String> {
         let path = self.folder.join("tried.bak");
         for _ in 0..TRIED {
@@ -98,7 +100,7 @@ impl<'a> Story<'a> {
             bytes[at] ^= 1 << random.below(8);
             std::fs::write(&path, &bytes).map_err(|error| error.to_string())?;
             let done = self.program.run(&["check", &path.display().to_string()]).end();
-            // Findings, and nothing that keeps labels from being read.
+            // There are findings, and the labels can still be read.
             if matches!(done.code, Some(1 | 17)) {
                 return Ok(bytes);
             }
@@ -106,7 +108,7 @@ impl<'a> Story<'a> {
         Err("no byte was found whose change is noticed".to_owned())
     }
 
-    /// What the labels of a backup say of the database in it, as far as they can be read.
+    /// The names and the ID of the database in the labels of a backup, as far as they can be read.
     fn names(&self, bytes: &[u8]) -> Result<Option<[Value; 3]>, String> {
         let path = self.folder.join("tried.bak");
         std::fs::write(&path, bytes).map_err(|error| error.to_string())?;
@@ -122,7 +124,7 @@ impl<'a> Story<'a> {
             }
             self.look()?;
         }
-        // In the end all is put right: nothing of what was must stay.
+        // At the end all backups are repaired: no trace of the damage may remain.
         for name in NAMES {
             if self.files.contains_key(name) || name == NAMES[0] {
                 self.put(name, 1, true)?;
@@ -139,7 +141,7 @@ impl<'a> Story<'a> {
         Err(format!("the history says {} although all is put right: {open}", states.join(", ")))
     }
 
-    /// Something happens to a file.
+    /// Changes a file in a random way.
     fn step(&mut self, random: &mut Random) -> Result<(), String> {
         let name = NAMES[random.below(NAMES.len())];
         let there: Vec<&'static str> = self.files.keys().copied().collect();
@@ -152,7 +154,7 @@ impl<'a> Story<'a> {
             }
             (2, Some(other)) => {
                 let (which, _) = self.files[other];
-                // Whoever looks at its size and the time of the last write only sees nothing.
+                // A watcher that only compares the size and the time of the last write would notice no change.
                 let time = self.written(other)?;
                 self.put(other, which, false)?;
                 let is_put_back = random.below(2) == 0;
@@ -199,7 +201,7 @@ impl<'a> Story<'a> {
     fn remove(&mut self, name: &'static str) -> Result<(), String> {
         std::fs::remove_file(self.folder.join("in").join(name)).map_err(|error| error.to_string())?;
         self.files.remove(name);
-        // What was said of it is said of it no more: a file of this name is another one.
+        // Earlier verdicts no longer apply: a new file of this name is another file.
         self.said.remove(name);
         Ok(())
     }
@@ -208,7 +210,7 @@ impl<'a> Story<'a> {
         self.folder.join(name).display().to_string()
     }
 
-    /// The watcher looks, and each file must be called what it is.
+    /// Runs the watcher; its verdict on each file must be right.
     fn look(&mut self) -> Result<(), String> {
         let (watched, history) = (self.at("in"), self.at("h.db"));
         let done =
@@ -243,8 +245,8 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    /// What the history says of the databases that it knows. A file whose labels name another database has a row
-    /// of its own, which stays corrupt when the file is put right.
+    /// The states of the databases in the history. A file whose labels name another database has a separate row, which
+    /// stays corrupt when the file is repaired.
     fn states(&self) -> Result<Vec<String>, String> {
         let done = self.program.run(&["history", &self.at("h.db"), "--json"]).end();
         let state = |line: &str| {

@@ -1,4 +1,4 @@
-//! Temporary files that fail: what a check spills is on a disk that is full, gone, read-only, or cannot be read again.
+//! Temporary files that fail: the disk for spilled data is full, missing, read-only, or cannot be read back.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::folder;
 
-/// What happens to temporary files.
+/// The fault of temporary files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
     Gone,
@@ -43,7 +43,7 @@ pub(super) const FAULTS: [(Fault, &str); 9] = [
 
 /// Sizes of databases with more findings than fit into the least grant.
 const BYTES: [u64; 2] = [12 << 20, 24 << 20];
-/// A folder of the system in which no file can be made, not even by root.
+/// A system folder in which nobody can create a file, not even root.
 const READ_ONLY: &str = "/proc/self/fdinfo";
 
 pub(super) fn trial(program: &Program, seed: u64, random: &mut Random) -> Outcome {
@@ -128,13 +128,13 @@ fn run(case: &Case<'_>, fault: Fault, seed: u64, random: &mut Random) -> Verdict
     };
     match fault {
         Fault::ReadsShort | Fault::ReadsInterrupted => case.same_as(&clean, &done),
-        // What was found stays in memory: only what reads it again can lose it.
+        // The findings stay in memory: they can only be lost when they are read back.
         Fault::ReadsFail => case.same_or_told(&clean, &done),
         _ => case.same_findings_or_refused(&clean, &done),
     }
 }
 
-/// Changes a byte of every row of the user's tables. Returns how many.
+/// Changes one byte in every row of the user tables. Returns the number of rows.
 fn damage_rows(path: &Path, at: usize) -> u32 {
     let mut bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut changed = 0;

@@ -1,4 +1,4 @@
-//! The answer does not depend on the way: a damaged database is checked in many ways, and all that is printed is compared.
+//! The answer must not depend on the way: a damaged database is checked in many ways, and all outputs are compared.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use crate::mutant::{Damage, Mutant};
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::{Content, Subject, folder, store};
 
-/// Ways that a trial compares with the first one.
+/// Ways that a trial compares with the first way.
 const WAYS: usize = 12;
-/// Runs of the program that it compares with it too.
+/// Runs of the program that a trial compares too.
 const COMMANDS: usize = 4;
-/// Bytes per second that no small database notices, but that take the other path.
+/// A limit in bytes per second that no small database reaches, but that selects the throttled code.
 const IO_LIMIT: u64 = 4 << 30;
 
-/// How pages come.
+/// How pages are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Input {
     Memory,
@@ -35,7 +35,7 @@ enum Input {
 fn check(pages: &dyn PageSource, options: &Options) -> Answer {
     let database = catalog::load(pages);
     let mut options = options.clone();
-    // A grant is asked for by its distance from the least one.
+    // The tested grant is given as the difference to the least one.
     if let Some(more) = options.memory_bytes {
         options.memory_bytes = Some(check::minimum_memory_bytes(pages, &database, &options) + more);
     }
@@ -62,7 +62,7 @@ fn damaged(subject: &Subject, foreign: &Subject, random: &mut Random) -> (Vec<Co
     (contents, what.join("; "), can_be_backed_up)
 }
 
-/// Puts the damage of a mutant on top of other damage.
+/// Adds the damage of a mutant to other damage.
 fn merge(contents: &mut Vec<Content>, subject: &Subject, mutant: &Mutant) {
     let Damage::Page(page, bytes) = &mutant.damage else {
         *contents = mutant.contents(subject);
@@ -76,7 +76,7 @@ fn merge(contents: &mut Vec<Content>, subject: &Subject, mutant: &Mutant) {
     }
 }
 
-/// Whether the damage is to a page of a user's table: what a backup copies is decided by other pages.
+/// Whether the damage is to a page of a user table: only other pages decide which pages a backup copies.
 fn is_of_a_table(subject: &Subject, mutant: &Mutant) -> bool {
     let is_one =
         |role| matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Node | PageRole::Leaf | PageRole::Text);
@@ -103,7 +103,7 @@ fn options(random: &mut Random, temp_dir: PathBuf) -> Options {
     }
 }
 
-/// What all ways of a trial have in common: depth and scope.
+/// The options that all ways of a trial have in common: depth and scope.
 fn scope(subject: &Subject, random: &mut Random, options: Options) -> Options {
     let is = |random: &mut Random, percent| random.below(100) < percent;
     let tables: Vec<i32> =
@@ -145,7 +145,7 @@ fn input(random: &mut Random, can_be_backed_up: bool) -> Input {
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + super::ANOTHER);
-    // The values of its rows, as they are read, are those that were written, however its columns came and went.
+    // The values of its rows must be those that were written, whatever columns were added and dropped.
     if let Err(story) = subject.sound() {
         return Outcome::new("values", subject.name.clone(), Verdict::Differs(story.to_owned()));
     }
@@ -227,7 +227,7 @@ impl Place<'_> {
         if input == Input::FilesInAnotherOrder {
             paths.reverse();
         }
-        // Memory has no file system that reads past the cache.
+        // File systems in memory do not support direct reads.
         let direct = input == Input::Direct && source::open(&paths, &[], true).is_ok();
         let pages = source::open(&paths, &[], direct).map_err(|error| text(&error))?;
         Ok(match input {
@@ -257,7 +257,7 @@ impl Place<'_> {
     }
 }
 
-/// The options that are no defaults.
+/// The options as text.
 fn told(options: &Options) -> String {
     format!(
         "threads {} readers {:?} batches {} memory least+{:?} temp-dir {} row-by-row {} physical-only {} no-index {} \

@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use check::{Options, Silent};
 
-/// Bytes in front of each change: offset, how many bytes follow.
+/// Bytes in front of each change: offset, and the number of bytes that follow.
 const CHANGE_HEADER: usize = 5;
-/// In the offset: the XOR check of the header that is changed is made right.
+/// Flag in the offset: the XOR check of the changed header is corrected.
 const RIGHTED: u32 = 1 << 31;
 const SECTOR_BYTES: usize = 512;
-/// Words XORed in the header of a block and of a stream: the word after them is the sum.
+/// Words covered by the XOR check in the header of a block and of a stream; the word after them is the check.
 const BLOCK_WORDS: usize = 25;
 const STREAM_WORDS: usize = 10;
 
-/// A backup, changed as `bytes` say (u32 offset, u8 length, bytes), read and checked; without `base`, `bytes` themselves.
+/// Reads and checks a backup with the changes in `bytes` (u32 offset, u8 length, bytes); without `base`, `bytes` are
+/// the backup.
 pub fn backup(base: &[u8], bytes: &[u8]) {
     let content = if base.is_empty() { bytes.to_vec() } else { changed(base, bytes) };
     let Some(file) = Temporary::write(&content) else { return };
@@ -50,7 +51,7 @@ fn changed(base: &[u8], bytes: &[u8]) -> Vec<u8> {
     content
 }
 
-/// Makes the XOR check of a header right that starts at `at`, if one does.
+/// Corrects the XOR check of the header that starts at `at`, if there is one.
 fn right(content: &mut [u8], at: usize, words: usize) {
     let Some(header) = content.get_mut(at..).and_then(|rest| rest.get_mut(..2 * words + 2)) else { return };
     let (summed, stored) = header.split_at_mut(2 * words);
@@ -60,7 +61,7 @@ fn right(content: &mut [u8], at: usize, words: usize) {
     }
 }
 
-/// A file that is gone with its value: backups are read from files alone.
+/// A file that is deleted with its value: backups can only be read from files.
 pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {

@@ -10,14 +10,14 @@ use source::{MemoryFiles, PageSource};
 
 use crate::mutate::seal;
 
-/// The catalog of a database that was changed as `bytes` say.
+/// Loads the catalog of a database with the changes in `bytes`.
 pub fn bootstrap(base: Option<&MemoryFiles>, bytes: &[u8]) {
     if let Some(files) = changed(base, bytes) {
         let _ = catalog::load(&files);
     }
 }
 
-/// A whole small database that was changed as `bytes` say, checked with every message printed.
+/// Checks a small database with the changes in `bytes`, and prints every message.
 pub fn database(base: Option<&MemoryFiles>, bytes: &[u8]) {
     if let Some(files) = changed(base, bytes) {
         let database = catalog::load(&files);
@@ -28,13 +28,13 @@ pub fn database(base: Option<&MemoryFiles>, bytes: &[u8]) {
     }
 }
 
-/// Pages of the substitute database, used if there is no other.
+/// Pages of the substitute, which is used if there is no other database.
 const EMPTY_PAGES: usize = 32;
-/// Bytes in front of each change: page, offset, how many bytes follow.
+/// Bytes in front of each change: page, offset, and the number of bytes that follow.
 const CHANGE_HEADER: usize = 5;
 
-/// `base`, or a file of almost nothing, with changes: each is u16 page, u16 offset, u8 length, and that number of bytes. The
-/// protection of each changed page is made right; otherwise nothing would look further.
+/// `base`, or a minimal file, with changes: each is u16 page, u16 offset, u8 length, and that number of bytes. The
+/// protection of each changed page is corrected; otherwise nothing would be read from the page.
 fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     let empty;
     let base = match base {
@@ -72,12 +72,12 @@ fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     .ok()
 }
 
-/// A file that is taken for a data file by its allocation pages, which are empty.
+/// A file that is accepted as a data file because of its allocation pages, which are empty.
 fn almost_nothing() -> Option<MemoryFiles> {
     let mut bytes = vec![0; EMPTY_PAGES * PAGE_BYTES];
     for (number, kind) in [(0u8, 15u8), (1, 11), (2, 8), (3, 9), (6, 16), (7, 17), (9, 13)] {
         let page = bytes.get_mut(usize::from(number) * PAGE_BYTES..)?.first_chunk_mut::<PAGE_BYTES>()?;
-        // Header version, type, unit 99 of the system's pages, own id.
+        // Header version, type, unit 99 of the system's pages, own ID.
         [page[0], page[1], page[24], page[32], page[36]] = [1, kind, 99, number, 1];
     }
     MemoryFiles::open(vec![(PathBuf::from("nothing.mdf"), bytes)]).ok()

@@ -1,4 +1,4 @@
-//! Inputs for the entry points, from a seed: bytes that look a little like what each expects.
+//! Inputs for the entry points, from a seed: bytes that resemble what each expects.
 
 use source::{MemoryFiles, PageSource};
 
@@ -9,8 +9,8 @@ const WORDS: &str = "( ) + - * / % [a] [bb] [ccc] 'x' N'y' 1 0x1F 1.5 and or not
      like in ( datediff(day, substring( ~ ' [ \u{1F600} between NULL CONVERT([int], CONVERT([decimal](38,20), dateadd(month, \
      round( power( stuff( str( replicate( nullif( coalesce( <= ^ & | len( charindex( 9223372036854775807 1e308";
 
-/// Bytes that look a little like what the target expects. `seeds` are those of [`seeds`]; the backup that is changed has
-/// `backup_bytes`, 0 if there is none.
+/// Bytes that resemble what the target expects. `seeds` come from [`seeds`]; `backup_bytes` is the size of the backup
+/// to be changed, 0 if there is none.
 pub fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>], backup_bytes: usize) -> Vec<u8> {
     match target {
         "bootstrap" | "database" => return changes(random),
@@ -47,7 +47,7 @@ pub fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>], backup_bytes:
     bytes
 }
 
-/// Changes of a database: pages near the start are those by which all others are found.
+/// Changes to a database: mostly pages near the start, by which all others are found.
 fn changes(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(8) {
@@ -71,7 +71,7 @@ fn changes(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Changes of a backup: headers are at its start, and the log at its end.
+/// Changes to a backup: mostly headers at its start and the log at its end.
 fn changes_of_backup(random: &mut Random, length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(4) {
@@ -89,7 +89,7 @@ fn changes_of_backup(random: &mut Random, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Changes of a log: headers of VLFs and blocks, and bytes of records, which are small.
+/// Changes to a log: headers of VLFs and blocks, and bytes of records, which are small.
 fn changes_of_log(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(3) {
@@ -149,7 +149,7 @@ fn log_block() -> Vec<u8> {
     block
 }
 
-/// What browsers and others send.
+/// Requests as browsers and other clients send them.
 const REQUESTS: [&str; 5] = [
     "GET /database/12 HTTP/1.1\r\nHost: 127.0.0.1:8898\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\n\r\n",
     "POST /acknowledge/7 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 29\r\n\r\ntoken=ab%2Bc&because=is+on+%E8",
@@ -158,7 +158,7 @@ const REQUESTS: [&str; 5] = [
     "\r\nGET http://127.0.0.1/page/1 HTTP/1.1\r\nHost:\r\nX: \u{e9}\r\n\r\nGET /run/1 HTTP/1.1\r\n\r\n",
 ];
 
-/// What the targets start from: pages of a sound database and their records, or the least that is whole.
+/// The initial inputs of the targets: pages of a sound database and their records, or the smallest complete input.
 pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
     match target {
         "compressed" => return vec![compressed_row()],

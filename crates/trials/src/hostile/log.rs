@@ -1,4 +1,4 @@
-//! Whole logs, and what recovery makes of a database with them.
+//! Whole logs, and recovery with them.
 
 use std::sync::LazyLock;
 
@@ -12,11 +12,11 @@ use super::backup::Temporary;
 use crate::in_use::{in_memory, recover, workload};
 use crate::log_layout::{Layout, Part, seal};
 
-/// Bytes in front of each change: part, offset, how many bytes follow.
+/// Bytes in front of each change: part, offset, and the number of bytes that follow.
 const CHANGE_HEADER: usize = 5;
-/// In the number of the part: it is a VLF, not a block.
+/// Flag in the part number: the part is a VLF, not a block.
 const OF_VLF: u16 = 1 << 15;
-/// In the number of a block: its checksum is left as it was.
+/// Flag in a block number: the checksum of the block is not corrected.
 const STALE: u16 = 1 << 14;
 const GRANT_BYTES: u64 = 8 << 20;
 
@@ -35,8 +35,9 @@ static IN_USE: LazyLock<Option<InUse>> = LazyLock::new(|| {
     Some(InUse { source: in_memory(&crashed.files), log: crashed.log.1, layout })
 });
 
-/// The log of a small database, changed as `bytes` say, opened and read to its end, with its transactions and checkpoints.
-/// Each change is u16 part, u16 offset, u8 length, and that number of bytes; the checksum of a changed block is made right.
+/// Opens the log of a small database with the changes in `bytes` and reads it to its end, with its transactions and
+/// checkpoints. Each change is u16 part, u16 offset, u8 length, and that number of bytes; the checksum of a changed
+/// block is corrected.
 pub fn log_file(bytes: &[u8]) {
     let Some(file) = IN_USE.as_ref().and_then(|used| Temporary::write(&changed(used, bytes))) else { return };
     let Ok(log) = Log::open(std::slice::from_ref(&file.0)) else { return };
@@ -50,7 +51,7 @@ pub fn log_file(bytes: &[u8]) {
     history.finish(&mut drop);
 }
 
-/// The same database, compared with its changed log, recovered by it and checked.
+/// Compares the same database with its changed log, recovers it and checks it.
 pub fn recovery(bytes: &[u8]) {
     let Some(used) = IN_USE.as_ref() else { return };
     let Some(file) = Temporary::write(&changed(used, bytes)) else { return };

@@ -7,10 +7,10 @@ use check::part::{Part, SumsError, frames, merge, sweeper};
 use check::{FileRange, HashKey, Options, Silent};
 use source::MemoryFiles;
 
-/// What the sums of the part are bound to.
+/// The head to which the sums of the part are bound.
 const HEAD: &[u8] = b"hostile";
 
-/// A small database of the lab, and what the frames of its only part hold.
+/// A small database of the lab, and the content of the frames of its only part.
 struct Swept {
     source: MemoryFiles,
     database: Database,
@@ -44,13 +44,13 @@ static SWEPT: LazyLock<Option<Swept>> = LazyLock::new(|| {
     Some(Swept { source, database, ranges, payload: frames::unwrap(&part)? })
 });
 
-/// The bytes of a whole part, without their hashes: what these are tried with first.
+/// The bytes of a complete part, without their hashes: the first input.
 pub fn part_payload() -> Vec<u8> {
     SWEPT.as_ref().map_or_else(Vec::new, |swept| swept.payload.clone())
 }
 
-/// Merges a part that holds these bytes, with right hashes: what one who knows the key could make of it. It is refused, or the
-/// check comes to its end.
+/// Merges a part that holds these bytes, with right hashes: an attacker who knows the key could make it. The part must
+/// be refused, or the check must end.
 pub fn part(bytes: &[u8]) {
     let Some(swept) = SWEPT.as_ref() else { return };
     let options = options();

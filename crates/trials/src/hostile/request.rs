@@ -1,8 +1,8 @@
-//! What a client sends to `mdfsck serve`.
+//! Requests of a client to `mdfsck serve`.
 
 use requests::{BODY_BYTES, HEAD_BYTES, Route, fields, parse, route};
 
-/// A request: its head, however much of it has arrived; what its target leads to; the fields of its body.
+/// A request: its head, of which any part may have arrived; the route of its target; the fields of its body.
 pub fn request(bytes: &[u8]) {
     let parsed = parse(bytes);
     if let Err(status) = parsed {
@@ -10,7 +10,7 @@ pub fn request(bytes: &[u8]) {
     }
     if let Ok(Some(head)) = &parsed {
         assert!(head.head_bytes <= bytes.len().min(HEAD_BYTES) && head.body_bytes <= BODY_BYTES, "{head:?}");
-        // It is the same when it arrives in two pieces: the first may be refused or too short, but is no other request.
+        // Until all of the head has arrived, the request is incomplete: neither refused nor read as another request.
         for length in (0..head.head_bytes).rev().take(64).chain((0..head.head_bytes).step_by(97)) {
             let piece = parse(bytes.get(..length).unwrap_or_default());
             assert!(matches!(piece, Ok(None)), "{length}: {piece:?}");
@@ -35,6 +35,6 @@ fn body_fields(body: &[u8]) {
     let fields = fields(body);
     assert_eq!(fields.len(), 1 + body.iter().filter(|byte| **byte == b'&').count());
     let length: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-    // A byte that is no text becomes a character of three bytes.
+    // A byte that is not valid text becomes a character of three bytes.
     assert!(length <= 3 * body.len(), "{length}");
 }

@@ -9,14 +9,14 @@ use source::PageSource;
 
 use super::common::logical;
 
-/// A page without the bits by which torn writes show: those are of the write, not of the page.
+/// A page without the bits that reveal torn writes: they depend on the write, not on the page.
 fn read(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     let mut bytes = source.read_page(page)?;
     undo_torn_bits(&mut bytes);
     Some(bytes)
 }
 
-/// Whether its PFS page says that a page is allocated.
+/// Whether a page is allocated, according to its PFS page.
 pub fn is_allocated(source: &dyn PageSource, page: PageId) -> bool {
     let pfs = read(source, PageId::new(page.file, pfs_page_of(page.page))).unwrap();
     pfs[100 + (page.page % PFS_PAGES) as usize] & 0x40 != 0
@@ -31,7 +31,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = PageId> {
     source.files().iter().flat_map(pages).filter(|page| is_allocated(source, *page))
 }
 
-/// Compares all pages that are allocated in the truth; those that differ. LSNs are compared too.
+/// The pages allocated in the truth that differ, including in their LSNs.
 pub fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId> {
     let is_compared = |page: &PageId| *page != PageId::BOOT && page.page != 0;
     let differs = |page: &PageId| match (read(found, *page), read(truth, *page)) {
@@ -44,13 +44,13 @@ pub fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId
 /// The type of an index page.
 const INDEX: u8 = 2;
 
-/// The live rows of every unit by the object and index ids of its pages, and the allocation maps.
+/// The live rows of every unit, by the object and index IDs of its pages, including the allocation maps.
 pub fn live_rows(source: &dyn PageSource) -> BTreeMap<(u32, u16), Vec<Vec<u8>>> {
     let mut rows: BTreeMap<(u32, u16), Vec<Vec<u8>>> = BTreeMap::new();
     for page in allocated(source) {
         let bytes = read(source, page).unwrap();
         let header = *Page::new(&bytes).header();
-        // The level of a text page means nothing.
+        // The level of a text page has no meaning.
         let is_inner = header.level != 0 && header.page_type == INDEX;
         if is_inner || !matches!(header.page_type, 1..=4) {
             continue;

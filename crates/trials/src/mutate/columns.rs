@@ -36,7 +36,7 @@ pub(super) fn sites(
         for column in &rowset.layout.columns {
             let (_, null_bit, bit) = column.place(level);
             let name = name(database, rowset, column, is_leaf, space.slot == 0);
-            // A column that was added later may lie where another one was: the row has no value of it.
+            // An added column may have the place of a dropped one: an older row has no value of it.
             let is_null = record.null_bit(null_bit) == Some(true) || null_bit > 0 && !record.has_column(null_bit);
             let put = |bytes, bit| Site { page, slot: Some(space.slot), bytes, bit };
             if let Some(place) = place(column, level, &record, space.bytes.start, &of_slot) {
@@ -59,7 +59,7 @@ pub(super) fn sites(
     found
 }
 
-/// What the row is; `None` of what holds no columns.
+/// The kind of the row; `None` if it holds no columns.
 fn structure(database: &Database, rowset: &Rowset, record: &Record<'_>, is_leaf: bool) -> Option<String> {
     let is_system = database.is_system_table(rowset.object_id);
     Some(match (record.kind(), rowset.index_id, is_leaf) {
@@ -75,7 +75,7 @@ fn structure(database: &Database, rowset: &Rowset, record: &Record<'_>, is_leaf:
     })
 }
 
-/// The column's name in a system table; elsewhere what the column is good for.
+/// The name of the column in a system table; in other tables, the use of the column.
 fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn, is_leaf: bool, is_first: bool) -> String {
     let is_table = rowset.index_id <= 1 && is_leaf;
     let is_key = column.key_ordinal > 0;
@@ -104,7 +104,7 @@ fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn, is_leaf: bo
     name.to_owned()
 }
 
-/// The bytes on the page that hold the column, if they do so plainly.
+/// The bytes of the column on the page, if they are stored as one plain range.
 fn place(
     column: &RowsetColumn,
     level: Level,
@@ -127,7 +127,7 @@ fn place(
         _ => of_slot
             .iter()
             .find(|instance| {
-                // Values of a vector are numbered too.
+                // Values of a sparse vector have an index too.
                 instance.field.structure != Structure::SparseVector
                     && instance.field.place == Place::Part(Part::VariableColumn)
                     && instance.index == Some(offset.unsigned_abs() - 1)

@@ -1,9 +1,9 @@
-//! What may go unnoticed, and why: the published list.
+//! The published list of fields whose damage may go unnoticed, and why.
 
 /// `structure`, `fields` and `reason`, a line each.
 const EXEMPTIONS: &str = include_str!("../../tests/matrix/exemptions.tsv");
 
-/// Fields that may go unnoticed.
+/// Fields whose damage may go unnoticed.
 #[derive(Clone, Debug)]
 pub struct Exemption {
     /// Pattern of the structure's name.
@@ -15,18 +15,18 @@ pub struct Exemption {
 }
 
 impl Exemption {
-    /// Whether it has fields of this structure.
+    /// Whether it is about fields of this structure.
     pub fn is_of(&self, structure: &str) -> bool {
         matches(self.structure, structure)
     }
 
-    /// Whether it has this field.
+    /// Whether it includes this field.
     pub fn covers(&self, structure: &str, field: &str) -> bool {
         self.is_of(structure) && self.fields.iter().any(|pattern| matches(pattern, field))
     }
 }
 
-/// Whether a pattern matches a name: it is the name, or the start of one followed by `*`.
+/// Whether a pattern matches a name: the pattern is the name itself, or the start of the name followed by `*`.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use check::{Finding, Report};
 use format::PageId;
 
-/// Whether a finding of `report` names one of these pages: its text does, or one of the columns for places that TABLERESULTS
-/// and JSON have. A row's address names its page.
+/// Whether a finding of `report` names one of these pages: in its text, or in one of the columns for places in
+/// TABLERESULTS and JSON. A row's address names its page.
 pub fn names_any(finding: &Finding, report: &Report, pages: &BTreeSet<PageId>) -> bool {
     let places = [finding.page, finding.ref_page].into_iter().flatten();
     let text = finding.text(&report.names());

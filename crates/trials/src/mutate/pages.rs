@@ -1,4 +1,4 @@
-//! The pages of a database, and what each is for.
+//! The pages of a database, and the role of each.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// What a page is for. The same field of a page header means more on one page than on another.
+/// The role of a page. The same field of a page header matters more on some pages than on others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PageRole {
     /// Page 0 of a file.
@@ -38,7 +38,7 @@ pub enum PageRole {
     Leaf,
     /// Page of a LOB or row-overflow unit.
     Text,
-    /// In use, and of another kind, or of no unit that the catalog names.
+    /// In use, but of another kind, or of no unit that the catalog names.
     Other,
     /// Not in use.
     Free,
@@ -98,7 +98,7 @@ impl<'a> Pages<'a> {
         Some(bytes)
     }
 
-    /// What PFS says about the page.
+    /// The PFS byte of the page.
     pub fn pfs(&self, page: PageId) -> Option<PfsByte> {
         let map = self.read(PageId::new(page.file, pfs_page_of(page.page)))?;
         let first = match pfs_page_of(page.page) {
@@ -114,7 +114,7 @@ impl<'a> Pages<'a> {
         self.database.rowset_of(unit)
     }
 
-    /// All pages, by what they are for.
+    /// All pages, by role.
     pub fn by_role(&self) -> BTreeMap<PageRole, Vec<PageId>> {
         let mut by_role: BTreeMap<PageRole, Vec<PageId>> = BTreeMap::new();
         for id in self.ids() {
@@ -125,7 +125,7 @@ impl<'a> Pages<'a> {
         by_role
     }
 
-    /// What `page` is for, whose bytes are `bytes`.
+    /// The role of `page`, whose bytes are `bytes`.
     pub fn role(&self, page: PageId, bytes: &PageBytes) -> PageRole {
         let header = Page::new(bytes).header();
         let Some(kind) = header.kind() else { return PageRole::Free };

@@ -1,6 +1,6 @@
-//! A small generator (splitmix64): what it gives is decided by its seed alone.
+//! A small generator (splitmix64): its numbers depend only on its seed.
 
-/// Numbers from a seed.
+/// Pseudo-random numbers from a seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -16,7 +16,7 @@ impl Random {
         mix(self.0)
     }
 
-    /// The next number below `limit`; 0 when that is 0.
+    /// The next number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.number() % (limit.max(1) as u64)) as usize
     }

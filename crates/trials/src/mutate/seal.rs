@@ -1,4 +1,4 @@
-//! Page protection of a changed page made right again (docs/format/checksums-and-torn-pages.md).
+//! Corrects the protection of a changed page (docs/format/checksums-and-torn-pages.md).
 
 use std::ops::Range;
 
@@ -12,15 +12,15 @@ const SECTOR_BYTES: usize = 512;
 /// Offset of the checksum or torn word.
 pub const PROTECTED_WORD: Range<usize> = PROTECTION_WORD..PROTECTION_WORD + 4;
 
-/// Makes the protection of `page` right, of the kind its flags name. The torn bits of the page must have been put back
-/// before it was changed.
+/// Corrects the protection of `page`, of the kind that its flags name. The torn bits of the page must have been put
+/// back before the page was changed.
 pub fn seal(page: &mut PageBytes) {
     let flags = u16_at(page, 4).unwrap_or_default();
     if flags & page_flags::CHECKSUM != 0 {
         let sum = checksum(page);
         page[PROTECTED_WORD].copy_from_slice(&sum.to_le_bytes());
     } else if flags & page_flags::TORN_BITS != 0 {
-        // The pattern of the write is 1 or 2 in turn.
+        // The bits of successive writes alternate between 1 and 2.
         let pattern = match page[PROTECTION_WORD] & 3 {
             2 => 2u8,
             _ => 1,

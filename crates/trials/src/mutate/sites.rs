@@ -1,4 +1,4 @@
-//! Where a database can be changed: sites, by structure and field.
+//! The places at which a database can be changed: sites, by structure and field.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use super::pages::{PageRole, Pages};
 use super::random::mix;
 use super::verbs::Verb;
 
-/// Sites kept of a field: the first few are damaged, the others lend their values.
+/// Sites that are kept of a field: the first few are damaged, the others provide values.
 const KEPT: usize = 24;
-/// Bits after the end of the file in which a bitmap is tried.
+/// Bits after the end of the file that are tried in a bitmap.
 const BITS_BEHIND_END: u32 = 4;
 
 /// A place that holds one value of a field.
@@ -28,7 +28,7 @@ pub struct Site {
     pub slot: Option<u16>,
     /// Its bytes on the page, torn bits put back.
     pub bytes: Range<usize>,
-    /// The one bit of them that it is, if it is a bit.
+    /// The bit within the bytes, if the site is a single bit.
     pub bit: Option<u8>,
 }
 
@@ -38,8 +38,8 @@ impl Site {
         page.get(self.bytes.clone()).unwrap_or_default()
     }
 
-    /// Changes it by `verb`; false if it has that value already, or if the verb says nothing of a bit. `other` is the
-    /// value of another site of the field.
+    /// Changes the site by `verb`; false if it has that value already, or if the verb does not apply to a bit. `other`
+    /// is the value of another site of the field.
     pub fn apply(&self, page: &mut PageBytes, verb: Verb, other: Option<&[u8]>) -> bool {
         let Some(place) = page.get_mut(self.bytes.clone()) else { return false };
         match self.bit {
@@ -83,12 +83,12 @@ impl Sites {
         }
     }
 
-    /// The sites drawn, in the order in which they were.
+    /// The sites, in the order in which they were drawn.
     pub fn drawn(&self) -> impl Iterator<Item = &Site> {
         self.drawn.values()
     }
 
-    /// How many there are in all.
+    /// The number of sites found, drawn or not.
     pub fn seen(&self) -> u64 {
         self.seen
     }
@@ -99,12 +99,12 @@ impl Sites {
 pub struct Survey {
     fields: BTreeMap<(String, String), Sites>,
     seed: u64,
-    /// Sites kept of each field.
+    /// The number of sites kept of each field.
     kept: usize,
 }
 
 impl Survey {
-    /// Finds the sites on all pages of `source`, whose catalog is `database`. Which are drawn is decided by `seed`.
+    /// Finds the sites on all pages of `source`, whose catalog is `database`; `seed` decides which sites are drawn.
     pub fn of(source: &dyn PageSource, database: &Database, seed: u64) -> Self {
         let mut this = Self { fields: BTreeMap::new(), seed, kept: KEPT };
         let pages = Pages::new(source, database);
@@ -121,7 +121,7 @@ impl Survey {
         this
     }
 
-    /// Structure and name of the fields that a bit of a page is part of; none of space that no field has.
+    /// Structure and name of the fields that include a bit of a page; none if no field does.
     pub fn at(&self, byte: usize, bit: u8) -> impl Iterator<Item = (&str, &str)> {
         let covers = move |site: &Site| site.bytes.contains(&byte) && site.bit.is_none_or(|own| own == bit);
         let covered = self.fields().filter(move |(.., sites)| sites.drawn().any(covers));
@@ -136,7 +136,7 @@ impl Survey {
         }
     }
 
-    /// The fields that there are, with their sites.
+    /// The fields with their sites.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str, &Sites)> {
         self.fields.iter().map(|((structure, field), sites)| (structure.as_str(), field.as_str(), sites))
     }
@@ -146,7 +146,7 @@ impl Survey {
         sites.put(self.seed, self.kept, site);
     }
 
-    /// A page that is not in use: all of it is one field, about which nothing may be reported.
+    /// Adds a page that is not in use: all of it is one field, about which nothing may be reported.
     fn free(&mut self, page: PageId) {
         self.put("page not in use", "header", Site { page, slot: None, bytes: 0..60, bit: None });
         self.put("page not in use", "rest", Site { page, slot: None, bytes: 96..8192, bit: None });
@@ -157,7 +157,7 @@ impl Survey {
         let rowset = pages.rowset(view.header().alloc_unit());
         let is_leaf = role != PageRole::Node;
         let instances = instances_of(bytes, is_leaf);
-        // Rows are described column by column if the catalog allows.
+        // Rows are described column by column if the catalog has their columns.
         let has_columns = matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Leaf | PageRole::Node)
             && rowset.is_some_and(|rowset| !rowset.layout.columns.is_empty() && rowset.compression == 0);
         for instance in &instances {

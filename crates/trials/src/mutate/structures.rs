@@ -1,4 +1,4 @@
-//! Damage to whole pages, extents, chains and files: what real incidents look like.
+//! Damage to whole pages, extents, chains and files, as in real incidents.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,17 +22,17 @@ const OWN_ID: Range<usize> = 32..38;
 /// One piece of damage.
 #[derive(Clone, Debug)]
 pub struct Damage {
-    /// What was done.
+    /// The kind of damage.
     pub kind: String,
-    /// The page that suffered first.
+    /// The first damaged page.
     pub page: PageId,
-    /// Pages as currently stored on disk.
+    /// Damaged pages in their form on disk.
     pub changes: Vec<(PageId, PageBytes)>,
-    /// The file that was cut, and its length now.
+    /// The file that was cut, and its new length.
     pub cut: Option<(u16, usize)>,
 }
 
-/// Damage of each kind, some pieces of each; which is decided by `seed`. `older` is an earlier copy of the database.
+/// Some pieces of damage of each kind, which `seed` decides. `older` is an earlier copy of the database.
 pub fn damages(source: &dyn PageSource, database: &Database, older: Option<&dyn PageSource>, seed: u64) -> Vec<Damage> {
     let pages = Pages::new(source, database);
     let mut maker = Maker { pages, by_role: pages.by_role(), random: Random::new(seed), made: Vec::new() };
@@ -67,7 +67,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A page with some of its bytes replaced, protection right.
+    /// A page with some of its bytes replaced and right protection.
     fn edited(&self, page: PageId, edits: &[(Range<usize>, &[u8])]) -> Option<PageBytes> {
         let mut bytes = *self.pages.read(page)?;
         for (place, value) in edits {
@@ -81,7 +81,7 @@ impl Maker<'_> {
         Some(bytes)
     }
 
-    /// `page`'s content under the id of `place`.
+    /// The content of `page` under the ID of `place`.
     fn relabelled(&self, page: PageId, place: PageId) -> Option<PageBytes> {
         self.edited(page, &[(OWN_ID, &pointer(place))])
     }
@@ -204,13 +204,13 @@ impl Maker<'_> {
         }
     }
 
-    /// Writes that were lost: a page as it was in an earlier copy of the database.
+    /// Lost writes: a page as it was in an earlier copy of the database.
     fn older(&mut self, older: &dyn PageSource) {
         for (role, pages) in self.roles() {
             for page in pages {
                 let (Some(now), Some(then)) = (self.pages.raw(page), older.read_page(page)) else { continue };
                 let (now, then_header) = (*Page::new(&now).header(), *Page::new(&then).header());
-                // Another page was there then, or none.
+                // Otherwise another page was at this place then, or none.
                 if now.page_type == then_header.page_type && now.alloc_unit() == then_header.alloc_unit() {
                     self.put("page of an earlier copy", role, vec![(page, *then)]);
                 }

@@ -1,6 +1,6 @@
-//! What is done to a field.
+//! The ways in which a field is changed.
 
-/// What is done to a field.
+/// A way in which a field is changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Verb {
     /// All bits 0.
@@ -17,12 +17,12 @@ pub enum Verb {
     Add,
     /// One less.
     Subtract,
-    /// The value that another instance of the field has.
+    /// The value of another instance of the field.
     Other,
 }
 
 impl Verb {
-    /// All of them.
+    /// All verbs.
     pub const ALL: [Self; 8] = [
         Self::Zeros,
         Self::Ones,
@@ -48,7 +48,7 @@ impl Verb {
         }
     }
 
-    /// What `bytes`, a little-endian value, become; `None` if they have that value already. `other` are the bytes of
+    /// The new value of `bytes`, a little-endian value; `None` if it equals the old one. `other` is the value of
     /// another instance.
     pub fn apply(self, bytes: &[u8], other: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut changed = bytes.to_vec();

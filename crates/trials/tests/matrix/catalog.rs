@@ -1,5 +1,5 @@
-//! The catalog's own rows, column by column: what a sealed change of a column of a base table leads to, and what it would lead
-//! to if nothing compared what base tables say twice.
+//! The catalog's own rows, column by column: the result of a sealed change to a column of a base table, with and
+//! without the comparison of facts that base tables store twice.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,23 +19,23 @@ use crate::table::WRITE;
 
 /// A run may not be worse than this result.
 const BASELINE: &str = include_str!("catalog.tsv");
-/// Sites of each column that are damaged in each database, unless [`SITES`] says otherwise.
+/// The number of damaged sites of each column in each database, unless [`SITES`] is set.
 const FEW: usize = 1;
-/// Set to a number, so many rows of each base table are damaged: the long run.
+/// If set to a number, that number of rows of each base table is damaged: the long run.
 const SITES: &str = "MDFSCK_CATALOG_SITES";
 /// Decides which rows are damaged.
 const SEED: u64 = 1;
-/// What the checks of this campaign are called in a report.
+/// The check ID of this comparison in a report.
 const CHECK: &str = "catalog.invalid-value";
 const NOTES: &str = "catalog values";
 
-/// What came of the changes of one column.
+/// The results of the changes of one column.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Tally {
     tried: u32,
     found: u32,
     told: u32,
-    /// The same without the comparison.
+    /// The results without the comparison.
     found_without: u32,
     told_without: u32,
 }
@@ -93,12 +93,12 @@ fn silence_has_a_reason() -> Result<(), Failed> {
     if without.is_empty() { Ok(()) } else { Err(format!("no reason: {without:?}").into()) }
 }
 
-/// The columns of which a change went unnoticed.
+/// The columns with a change that went unnoticed.
 pub fn silent() -> Vec<(String, String)> {
     parse(BASELINE).into_iter().filter(|(_, tally)| tally.silent() > 0).map(|(name, _)| name).collect()
 }
 
-/// Small databases of 2005, 2012 and 2022: their catalogs are as large as any.
+/// Small databases of 2005, 2012 and 2022: their catalogs are as large as those of large databases.
 fn subjects() -> Vec<Subject> {
     let small = |version| {
         let specimen = specimen(version, PageVerify::Checksum, 1);

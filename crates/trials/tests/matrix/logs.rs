@@ -1,4 +1,5 @@
-//! The log: every field of its structures changed in logs that recovery needs, and the data files checked with each.
+//! The log: every field of its structures is changed in logs that recovery needs, and the data files are checked with
+//! each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -32,9 +33,10 @@ use crate::table::WRITE;
 const BASELINE: &str = include_str!("logs.tsv");
 /// Decides which sites are damaged.
 const SEED: u64 = 1;
-/// Where a record about a row says which bytes of it change; other records have fields of their own from 0x30 on.
+/// The offset at which a record about a row gives the bytes that it changes; other records have their own fields from
+/// here on.
 const PIECE: u16 = 0x30;
-/// Operations whose records' headers are changed: each kind that recovery treats in a way of its own.
+/// Operations whose record headers are changed: one for each kind that recovery treats differently.
 const COMMON: [Operation; 9] = [
     Operation::INSERT_ROWS,
     Operation::DELETE_ROWS,
@@ -47,23 +49,23 @@ const COMMON: [Operation; 9] = [
     Operation::END_CKPT,
 ];
 const GRANT_BYTES: u64 = 8 << 20;
-/// No mutant of a small database takes longer.
+/// The longest time of a mutant of a small database.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What came of the changes of one field.
+/// The results of the changes of one field.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Tally {
-    /// Checksums made right again.
+    /// Changes with corrected checksums.
     tried: u32,
     /// Refused, or findings.
     found: u32,
     /// Listed as not verified.
     told: u32,
-    /// Nothing was said, and the recovered rows are those of the truth.
+    /// Nothing was reported, and the recovered rows are those of the truth.
     same: u32,
-    /// Nothing was said, and they are others.
+    /// Nothing was reported, and the recovered rows differ from the truth.
     other: u32,
-    /// Checksums left wrong.
+    /// Changes with wrong checksums.
     stale: u32,
     /// How many of them were refused, found or listed as not verified.
     stale_noticed: u32,
@@ -144,7 +146,7 @@ fn silence_has_a_reason() -> Result<(), Failed> {
     if without.is_empty() { Ok(()) } else { Err(format!("no reason: {without:?}").into()) }
 }
 
-/// The fields of which a change went unnoticed.
+/// The fields with a change that went unnoticed.
 pub fn silent() -> Vec<(String, String)> {
     parse(BASELINE).into_iter().filter(|(_, tally)| !tally.is_noticed()).map(|(name, _)| name).collect()
 }
@@ -156,7 +158,7 @@ struct Site {
     protection: Protection,
 }
 
-/// What protects a field.
+/// The protection of a field.
 #[derive(Clone)]
 enum Protection {
     /// Its page.
@@ -176,7 +178,7 @@ struct InUse {
 }
 
 impl InUse {
-    /// It is stopped long after its last checkpoint, so that recovery needs records of most operations.
+    /// Stops it long after its last checkpoint, so that recovery needs records of most operations.
     fn new() -> Self {
         let spec = Spec {
             version: Version::V904,
@@ -198,7 +200,7 @@ impl InUse {
         used
     }
 
-    /// What becomes of the data files with this log.
+    /// The result of recovering the data files with this log.
     fn judge(&self, folder: &Path, log: &[u8]) -> Verdict {
         let Ok(recovered) = recover(&self.source, &write(folder, log), GRANT_BYTES) else { return Verdict::Found };
         let database = catalog::load(&recovered.pages);
@@ -227,9 +229,9 @@ fn write(folder: &Path, log: &[u8]) -> std::path::PathBuf {
     path
 }
 
-/// The fields of a log's file header, of its VLFs, and of the blocks and records that recovery needs. Blocks without one after
-/// them are left out: where such a block is damaged, the log ends before it, as after a crash. So are records of pages that are
-/// free in the end, whatever they hold.
+/// The fields of a log's file header, of its VLFs, and of the blocks and records that recovery needs. The last block is
+/// left out: if it is damaged, the log ends before it, as after a crash. Records of pages that are free at the end are
+/// left out too, whatever they contain.
 fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String, String), Vec<Site>> {
     let (file, truth) = (&crashed.log.1, &crashed.truth.files[0].1);
     let mut sites: BTreeMap<(String, String), Vec<Site>> = BTreeMap::new();
@@ -287,7 +289,7 @@ fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String
 
 /// Whether a page of a file with one PFS page is free.
 fn is_free(file: &[u8], page: u32) -> bool {
-    /// Where the bytes of the PFS page start.
+    /// The offset of the first byte for a page in the PFS page.
     const BYTES_AT: usize = PAGE_BYTES + 100;
     file.get(BYTES_AT + page as usize).is_some_and(|byte| !PfsByte(*byte).is_allocated())
 }
@@ -303,8 +305,8 @@ fn map_of(record: &LogRecord<'_>) -> &'static str {
     }
 }
 
-/// Whether a later record leaves nothing of what this one does: it makes the page anew, or sets the same byte. `replaced` are the
-/// pages, and bytes of PFS pages, of the records after it.
+/// Whether a later record replaces the whole effect of this one: it formats the page, or sets the same byte. `replaced`
+/// are the pages, and bytes of PFS pages, of later records.
 fn is_replaced(record: &LogRecord<'_>, replaced: &mut BTreeSet<(PageId, Option<u16>)>) -> bool {
     let Some(page) = record.on_page().map(|change| change.page) else { return false };
     let byte = match record.change() {
@@ -337,7 +339,7 @@ fn structures(record: &LogRecord<'_>) -> &'static [Structure] {
     }
 }
 
-/// Adds the fields of a structure, as far as its bytes hold them.
+/// Adds the fields of a structure that its bytes contain completely.
 fn add(
     sites: &mut BTreeMap<(String, String), Vec<Site>>,
     structure: Structure,
@@ -349,7 +351,7 @@ fn add(
         let Field { place: Place::At(at), width: Width::Bytes(width), .. } = *field else { continue };
         let start = bytes.start + usize::from(at);
         let range = start..start + usize::from(width);
-        // The first byte of each sector is that of its status; what belongs there lies at the end of the block.
+        // The first byte of each sector is a status byte; the block's own byte is stored at the end of the block.
         let has_status = |part: &Part| {
             range.clone().any(|byte| (byte - part.at).is_multiple_of(SECTOR_BYTES)) && range.start != part.at
         };
@@ -393,7 +395,7 @@ impl Job<'_> {
     }
 }
 
-/// Each field at one place, by every verb; by one of them with the checksum left wrong.
+/// Each field at one place, by every verb; for one verb also with the checksum left wrong.
 fn jobs(used: &InUse) -> Vec<Job<'_>> {
     let mut random = Random::new(SEED);
     let mut jobs = Vec::new();
@@ -412,7 +414,7 @@ fn jobs(used: &InUse) -> Vec<Job<'_>> {
     jobs
 }
 
-/// What came of all changes, and those that broke it.
+/// The results of all changes, and the changes that caused a panic or a hang.
 fn run() -> (Tallies, Vec<String>) {
     let used = InUse::new();
     let jobs = jobs(&used);

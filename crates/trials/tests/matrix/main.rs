@@ -25,7 +25,7 @@ fn main() {
         None => Ok(Completion::ignored_with("no real database files in target/corpus")),
     };
     trials.push(Trial::ignorable_test("matrix: real databases", real));
-    // All of it takes minutes: it is for the full tier.
+    // The whole matrix takes minutes: it belongs to the full tier.
     let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }

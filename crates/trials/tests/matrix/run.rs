@@ -16,23 +16,23 @@ use format::{PAGE_BYTES, Page, PageId};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 
-/// A verb on one bit is one flip: this many times as many sites are damaged.
+/// On a single bit a verb is a single flip, so this many times as many sites are damaged.
 const BITS_PER_SITE: usize = 4;
-/// A mutant may take this many times as long as the sound database, and this on top.
+/// The time limit of a mutant, as a multiple of the time for the sound database, plus a constant.
 const SLOWER: u32 = 10;
 const SLACK: Duration = Duration::from_secs(2);
-/// Times that a mutant that took longer is tried again.
+/// How often a mutant that exceeded the limit is repeated.
 const RETRIES: usize = 2;
-/// Memory that the harness itself may take for its mutants and its log.
+/// Memory of the harness for its mutants and its log.
 const HARNESS_BYTES: u64 = 256 << 20;
 
-/// What became of one mutant.
+/// The outcome of one mutant.
 pub struct Outcome {
     /// Names of structure and field.
     pub field: (String, String),
     /// Column of the table.
     pub column: Column,
-    /// What the checker said.
+    /// The checker's verdict.
     pub verdict: Verdict,
     /// Database, place and values, for people.
     pub story: String,
@@ -47,16 +47,16 @@ pub enum Column {
     Stale,
 }
 
-/// What the checker said.
+/// The checker's verdict.
 pub enum Verdict {
-    /// Findings: the first one's check, whether it names a damaged page and whether any does, how many there are, and of how
-    /// many damaged pages.
+    /// Findings: the first finding's check, whether that finding names a damaged page and whether any does, the number
+    /// of findings, and the number of damaged pages.
     Found { first: &'static str, first_names: bool, any_names: bool, count: usize, damaged: usize },
     /// Refused before anything was read.
     Refused,
-    /// No finding; more is listed as not verified than of the sound database.
+    /// No finding, but more is listed as not verified than for the sound database.
     Told,
-    /// Nothing.
+    /// No finding, and nothing more is listed as not verified.
     Nothing,
     /// Took too long.
     Slow(Duration),
@@ -64,7 +64,7 @@ pub enum Verdict {
     Panicked,
 }
 
-/// A mutant before it is made.
+/// A mutant that is not made yet.
 pub struct Job {
     /// Names of structure and field.
     pub field: (String, String),
@@ -75,7 +75,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Whether it changes a column of a base table, and makes the page's protection right.
+    /// Whether it changes a column of a base table and corrects the page's protection.
     pub fn is_of_the_catalog(&self) -> bool {
         let (structure, field) = &self.field;
         let is_sealed = matches!(self.change, Change::Sealed(..));
@@ -84,27 +84,27 @@ impl Job {
 }
 
 enum Change {
-    /// These bytes of the page become those; its protection is made right.
+    /// A range of the page gets new bytes; the protection is corrected.
     Sealed(Range<usize>, Vec<u8>),
-    /// These bytes of the page as stored on disk become those.
+    /// A range of the page in its form on disk gets new bytes.
     Unsealed(Range<usize>, Vec<u8>),
     /// Whole pages, or the file.
     Structure(Damage),
 }
 
-/// A sound database and what it looks like when checked.
+/// A sound database, and the report of its check.
 pub struct Subject {
     /// Its name.
     pub name: String,
     /// Its files.
     pub files: MemoryFiles,
-    /// Sites of each field that are damaged.
+    /// The number of sites of each field that are damaged.
     sites: usize,
-    /// Rows of the system's tables are damaged too.
+    /// Whether rows of the system tables are damaged too.
     system_rows: bool,
     /// An earlier copy of it.
     older: Option<MemoryFiles>,
-    /// What is said of it as it is.
+    /// The report on the sound database.
     pub clean: Report,
     clean_time: Duration,
 }
@@ -123,7 +123,7 @@ impl Subject {
         Self::new(&description.name, open(written.files), sites, false)
     }
 
-    /// Damages rows of the system's tables too, so many of each.
+    /// Damages rows of the system tables too, this number of each.
     pub fn with_system_rows(self, sites: usize) -> Self {
         Self { sites, system_rows: true, ..self }
     }
@@ -136,7 +136,7 @@ impl Subject {
         Self { name: name.to_owned(), files, sites, system_rows, older: None, clean, clean_time }
     }
 
-    /// What the checker says to `files`, of which `damaged` pages are not as they were.
+    /// The checker's verdict on `files`, in which the `damaged` pages changed.
     pub fn judge(&self, files: Result<MemoryFiles, source::OpenError>, damaged: &BTreeSet<PageId>) -> Verdict {
         let Ok(files) = files else { return Verdict::Refused };
         let timed = || {
@@ -146,7 +146,7 @@ impl Subject {
         let limit = self.clean_time * SLOWER + SLACK;
         let Ok((report, mut elapsed)) = timed() else { return Verdict::Panicked };
         for _ in 0..RETRIES {
-            // Perhaps the machine had something else to do.
+            // The machine may have been busy.
             if elapsed > limit {
                 elapsed = timed().map_or(elapsed, |(_, again)| again);
             }
@@ -156,7 +156,7 @@ impl Subject {
         }
         if let Some(first) = report.findings.first() {
             let names = |finding: &check::Finding| names_any(finding, &report, damaged);
-            // Lines that no summary counts belong to the one before them; some messages name no place at all.
+            // Lines that no summary counts belong to the line before them; some messages name no place.
             let places = || report.findings.iter().skip_while(|finding| finding.page.is_none());
             let rest = places().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
             let first_names = places().take(1).chain(rest).any(|finding| names(&finding));
@@ -175,7 +175,7 @@ impl Subject {
         }
     }
 
-    /// All that is to be damaged, as `seed` decides.
+    /// All damage, decided by `seed`.
     pub fn jobs(&self, seed: u64) -> Vec<Job> {
         let database = catalog::load(&self.files);
         let pages = Pages::new(&self.files, &database);
@@ -240,7 +240,7 @@ impl Subject {
                 }
                 match (is_protection, has_checksum) {
                     (false, _) => put(Column::Verb(verb), Change::Sealed(site.bytes.clone(), new)),
-                    // The sectors keep the pattern of their write.
+                    // The sectors keep the bits of their write.
                     (true, false) => put(Column::Verb(verb), Change::Unsealed(site.bytes.clone(), new)),
                     (true, true) => {}
                 }
@@ -289,7 +289,7 @@ impl Subject {
         changed.chain(lost).collect()
     }
 
-    /// Damages every field; `done` gets each outcome, in no order.
+    /// Damages every field; `done` receives each outcome, in no particular order.
     pub fn mutate(&self, seed: u64, done: &(dyn Fn(Outcome) + Sync)) {
         let jobs = self.jobs(seed);
         let next = AtomicUsize::new(0);
@@ -319,12 +319,12 @@ fn open(paths: Vec<PathBuf>) -> MemoryFiles {
     MemoryFiles::open(paths.into_iter().map(read).collect()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Mutants that are checked at once.
+/// The number of mutants that are checked at once.
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A line of Linux's report on the process's memory.
+/// A line of Linux's report on the memory of the process.
 fn resident_bytes(line: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kilobytes: u64 =
@@ -338,7 +338,7 @@ pub fn check(files: &MemoryFiles) -> Report {
     check::run(files, &database, &Options { max_threads: 1, ..Options::default() }, &Silent)
 }
 
-/// Outcomes by field and column, and what they amount to.
+/// Outcomes by field and column, and their totals.
 #[derive(Default)]
 pub struct Matrix {
     /// By structure and field.
@@ -347,19 +347,19 @@ pub struct Matrix {
     pub mutants: u64,
     /// Mutants with findings.
     pub found: u64,
-    /// Those whose first finding names the page.
+    /// Mutants whose first finding names the page.
     pub named: u64,
-    /// Those of which any finding does.
+    /// Mutants of which any finding names the page.
     pub named_at_all: u64,
     /// Findings of each mutant that has some, by damaged page, ascending.
     pub findings: Vec<f64>,
-    /// Panics and hangs.
+    /// Panics, and mutants that took too long.
     pub broken: Vec<String>,
     /// Mutants listed as not verified.
     pub told: u64,
-    /// Bytes of memory that the runs took in addition to the databases, and their limit, if the system reports it.
+    /// Bytes of memory that the runs needed in addition to the databases, and the limit, if the system reports them.
     pub memory: Option<(u64, u64)>,
-    /// Mutants to look into: not found, not named, or with many findings.
+    /// Mutants that deserve a look: not found, not named, or with many findings.
     pub log: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The matrix as a table: what is committed, what may go unnoticed, and how the two are compared with a run.
+//! The matrix as a table: the committed results, the exemptions, and the comparison of both with a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,9 +17,9 @@ struct Choice {
     name: &'static str,
     /// An earlier copy of it.
     older: Option<&'static str>,
-    /// How many sites of each field are damaged; with more than one, damage is also done without making checksums right.
+    /// The number of damaged sites of each field; with more than one, some damage is left with wrong checksums too.
     sites: usize,
-    /// Whether rows of the system's tables are damaged too, which are much the same in all databases.
+    /// Whether rows of the system tables are damaged too, which are almost the same in all databases.
     system_rows: bool,
 }
 
@@ -57,18 +57,18 @@ const SUBJECTS: &[Choice] = &[
         system_rows: true,
     },
 ];
-/// Sites of each field that are damaged in each database of the lab.
+/// The number of damaged sites of each field in each database of the lab.
 const SITES_OF_LAB: usize = 1;
 /// Decides which sites are damaged.
 const SEED: u64 = 1;
 /// A run may not be worse than this result.
 const BASELINE: &str = include_str!("baseline.tsv");
-/// The same for people.
+/// The same results for readers.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sensitivity.md");
-/// Set, the run becomes the baseline.
+/// If set, the run becomes the baseline.
 pub const WRITE: &str = "MDFSCK_WRITE_BASELINE";
 
-/// Mutants that a run must try at least.
+/// The least number of mutants in a run.
 const LEAST_MUTANTS: u64 = 15_000;
 
 type Rows = BTreeMap<(String, String), Row>;
@@ -157,7 +157,8 @@ pub fn compare(folder: &Path) -> Result<(), Failed> {
     if worse.is_empty() { Ok(()) } else { Err(worse.join("\n").into()) }
 }
 
-/// A part of the run, for who works on it: databases whose names have the text in this variable.
+/// Whether a database is part of the run: developers can restrict it to databases whose names contain the text in this
+/// variable.
 fn is_asked_for(name: &str) -> bool {
     std::env::var("MDFSCK_MATRIX_ONLY").map_or(true, |only| name.contains(&only))
 }
@@ -220,7 +221,7 @@ fn print(rows: &Rows) -> String {
     lines
 }
 
-/// The ids that come first most often.
+/// The IDs that most often come first.
 fn first(row: &Row) -> Vec<&str> {
     let mut ids: Vec<(&String, &u32)> = row.ids.iter().collect();
     ids.sort_by_key(|(id, count)| (std::cmp::Reverse(**count), id.as_str()));
@@ -240,7 +241,7 @@ fn parse(text: &str) -> Rows {
                 row.cells.insert(column, Cell { tried: number(tried), found: number(found), told: number(told) });
             }
         }
-        // Only their order is kept.
+        // Only the order of the IDs is kept.
         let ids: Vec<&str> = ids.split(", ").filter(|id| !id.is_empty()).collect();
         row.ids = ids.into_iter().rev().zip(1..).map(|(id, count)| (id.to_owned(), count)).collect();
         rows.insert(((*structure).to_owned(), (*field).to_owned()), row);

@@ -1,4 +1,4 @@
-//! `mdfsck advise`: the steps for each kind of damage, as tables that a person reads, and what they promise.
+//! `mdfsck advise`: the steps for each kind of damage, as tables for human readers, and the promises of the steps.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -25,12 +25,12 @@ use script::{Definitions, Script};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::seal;
 
-/// Where the environment of Python programs is made.
+/// The folder for the environment of Python programs.
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What is said of a damaged database.
+/// The report and the plan for a damaged database.
 fn advice(source: &dyn PageSource, backups: Option<&Backups>) -> (Report, Plan) {
     let database = catalog::load(source);
     let report = check::run(source, &database, &Options { max_threads: 1, ..Options::default() }, &Silent);
@@ -53,7 +53,8 @@ fn backups(files: &[PathBuf]) -> Backups {
     Backups { databases: source::backup::chains(&media), memory_bytes: None }
 }
 
-/// Marks a database as one whose log is kept for log backups (docs/format/boot-and-file-headers.md#boot-page).
+/// Marks a database as in full recovery, so that its log is kept for log backups
+/// (docs/format/boot-and-file-headers.md#boot-page).
 fn in_full_recovery(bytes: &mut [u8]) {
     const RECORD: usize = 96;
     let page: &mut PageBytes = (&mut bytes[9 * PAGE_BYTES..][..PAGE_BYTES]).try_into().unwrap();
@@ -63,7 +64,7 @@ fn in_full_recovery(bytes: &mut [u8]) {
     seal(page);
 }
 
-/// Writes a database of the lab whose log is kept.
+/// Writes a database of the lab in full recovery.
 fn write(description: &lab::Description, folder: &Path) -> Vec<PathBuf> {
     fs::create_dir_all(folder).unwrap();
     let files = lab::write(description, folder).unwrap().files;
@@ -86,7 +87,7 @@ fn owner(source: &dyn PageSource, database: &catalog::Database, page: PageId) ->
     Some((rowset.object_id, rowset.index_id))
 }
 
-/// A step in one line: what, of which object and index, which pages.
+/// A step in one line: the action, its object and index, its pages.
 fn line(step: &Step) -> String {
     let about = [step.object.as_deref(), step.index.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let pages: Vec<String> = step.pages.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! Each kind of damage is seen, with a message that was expected, on the page that was damaged.
+//! Each kind of damage is found, with an expected message, on the damaged page.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ fn every_kind_of_damage_is_seen_where_it_is() {
                 let expected = messages.iter().any(|message| done.messages.contains(message));
                 assert!(expected, "{}: {messages:?}", done.what);
                 let named = found.iter().any(|finding| names_the_page(finding, &done));
-                // What a page lost cannot be seen there, only where it is missed.
+                // Data that a page lost cannot be seen on that page, only where it is missing.
                 assert!(named || matches!(kind, Kind::Truncated | Kind::LostWrite), "{}", done.what);
                 // One damaged page gives no more than ten findings.
                 assert!(
@@ -55,7 +55,7 @@ fn every_kind_of_damage_is_seen_where_it_is() {
     }
 }
 
-/// Fields of a page header with offsets: slots, free data; and the first slots.
+/// Sets fields of a page header with offsets (slots, free data) and the first slots to wrong values.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn files_whose_headers_lie_are_damaged_further_or_refused() {
@@ -69,13 +69,13 @@ fn files_whose_headers_lie_are_damaged_further_or_refused() {
         }
         for kind in Kind::ALL {
             std::fs::write(&written.files[0], &bytes).unwrap();
-            // Whether a page was fit for it is another matter.
+            // The page may be unfit for this damage; only a panic is an error.
             drop(damage(&written.files, kind, 1));
         }
     }
 }
 
-/// The same, the record of the file header, the boot page and the maps.
+/// Does the same to backups, and changes the record of the file header, the boot page and the maps too.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn files_whose_headers_lie_are_backed_up_or_refused() {
@@ -103,7 +103,7 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
             let differential = BackupOptions { base: Some(Base { files: &base.files, step: 1 }), ..full };
             for (name, options) in [("full", full), ("differential", differential)] {
                 match backup(&[Set { files: &written.files, step: 2, options }], to.path(), name) {
-                    // What was written can be opened, or is refused.
+                    // A backup that was written must open, or be refused.
                     Ok(done) => drop(source::open(&done.files, &[], false)),
                     Err(_) => refused += 1,
                 }

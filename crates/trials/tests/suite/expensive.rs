@@ -1,5 +1,5 @@
-//! Expressions of the catalog that were made to take hours: they are not verified, and what is told of them does not
-//! depend on the way.
+//! Expressions of the catalog that are designed to take hours: they are not verified, and the report does not depend on
+//! the way.
 #![allow(clippy::unwrap_used)]
 
 use check::{Options, Readers, Report, Silent};
@@ -8,13 +8,13 @@ use lab::{Description, SqlType, Version, orders};
 
 const TOO_EXPENSIVE: &str = "rows for which the expression is too expensive to evaluate";
 
-/// 6 KB of terms that each look for what is not there in 8000 characters.
+/// 6 KB of terms, each of which searches 8000 characters for a text that they do not contain.
 fn endless_filter() -> String {
     let term = format!("replicate('a',8000) like '%{}b'", "a".repeat(27));
     format!("({})", vec![term; 100].join(" or "))
 }
 
-/// A million characters that are searched for what is not there.
+/// A million characters that are searched for a text that they do not contain.
 fn endless_condition() -> String {
     format!("(convert(varchar(max),replicate(convert(varchar(max),'a'),1000000)) like '%{}b')", "a".repeat(3000))
 }
@@ -41,14 +41,14 @@ fn table(checks: Vec<(&str, Filter)>, computed: &[&str], indexes: Vec<Index>) ->
         clustered: Some(Index::on("pk_t", &[0]).primary_key()),
         indexes,
         rows: 1500,
-        // So that not all pages are uniform, and those that are have exceptions.
+        // Makes some pages not uniform, and gives the uniform ones exceptions.
         ghost_every: 70,
         checks: checks.into_iter().map(|(name, check)| (name.to_owned(), check)).collect(),
         ..Table::default()
     }
 }
 
-/// Everything reported, in each way.
+/// The report, which must be the same in each way.
 fn each_way(description: &Description) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(description, folder.path()).unwrap();
@@ -124,8 +124,8 @@ fn an_endless_computed_column_is_not_verified() {
     assert_eq!([what.as_str(), scope.as_str()], ["persisted computed columns", "t.computed"]);
 }
 
-/// The first rows of a page are evaluated until its steps are used up: they are the same rows whatever the way, and so are
-/// the violations among them.
+/// The first rows of a page are evaluated until the steps of the page are used up: in every way these are the same
+/// rows, with the same violations.
 #[test]
 fn a_page_is_evaluated_as_far_as_its_steps_reach() {
     let long = format!("replicate('a',[a]*(4)) like '%{}b%'", "_".repeat(4));

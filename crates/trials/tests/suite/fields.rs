@@ -1,4 +1,4 @@
-//! Single fields of rows and pages, and what is said of each.
+//! Single fields of rows and pages, and the report on each.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -114,7 +114,7 @@ fn the_level_of_an_index_of_one_page_is_named_whatever_it_is() {
 
 #[test]
 fn a_null_over_bytes_that_were_kept_is_null() {
-    // The column is in no index, which would have the value.
+    // The column is in no index, so no index has its value.
     let files = database(Table { indexes: Vec::new(), ..table() });
     let loaded = catalog::load(&files);
     let rowset = loaded.table_rowsets(object(&loaded)).next().unwrap();

@@ -1,4 +1,4 @@
-//! Fields of the boot page and of file headers that contradict other places: the finding names their page.
+//! Fields of the boot page and of file headers that contradict other places: a finding must name their page.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;

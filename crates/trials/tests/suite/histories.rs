@@ -1,5 +1,5 @@
-//! Tables whose columns came and went: rows that were written before are read with the values that they have now, and no check
-//! takes the bytes of a dropped column for those of the one in its place.
+//! Tables with added and dropped columns: older rows are read with their present values, and no check reads the bytes
+//! of a dropped column as those of its successor.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ fn check(file: &Path, options: &Options) -> (BTreeSet<(String, u16)>, usize) {
     let files = DataFiles::open(&[file.to_owned()]).unwrap();
     let database = catalog::load(&files);
     let report = check::run(&files, &database, options, &Silent);
-    // The lab writes no partition functions.
+    // The lab does not write partition functions.
     let others = report.not_verified.iter().filter(|entry| entry.limit.id != "partition.function");
     let limits: Vec<_> = others.map(|entry| format!("{entry:?}")).collect();
     assert!(limits.is_empty() && report.read_errors.is_empty(), "{limits:#?} {:?}", report.read_errors);
@@ -33,7 +33,7 @@ fn all() -> Options {
     Options { constraints: true, extended_logical_checks: true, ..Options::default() }
 }
 
-/// The rows of a table with their places, in the columns of these names.
+/// The rows of a table with their addresses, in the columns of these names.
 fn read(files: &DataFiles, name: &str, columns: &[String]) -> Vec<(RecordId, Row)> {
     let database = catalog::load(files);
     let id = Table::list(&database).into_iter().find(|id| database.objects[id].name == name).unwrap();
@@ -54,7 +54,7 @@ fn read(files: &DataFiles, name: &str, columns: &[String]) -> Vec<(RecordId, Row
     found
 }
 
-/// Sound by every check, row by row too, and every value is the one that was written or the default.
+/// The database is sound by every check, row by row too, and every value is the written value or the default.
 fn proves(version: Version) {
     let folder = tempfile::tempdir().unwrap();
     let description = histories(version, 7);

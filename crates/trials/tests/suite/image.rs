@@ -26,7 +26,7 @@ impl Image {
         self.bytes[page as usize * PAGE_BYTES..].first_chunk().unwrap()
     }
 
-    /// Changes a page as it is stored; its checksum is made right.
+    /// Changes a page in its form on disk, and corrects its checksum.
     pub(crate) fn edit(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
         let bytes = self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().unwrap();
         change(bytes);

@@ -1,4 +1,4 @@
-//! What the lab writes, read by every other crate: sound, damaged, hostile.
+//! Databases of the lab, read by every other crate: sound, damaged, hostile.
 
 mod advice;
 mod base_tables;

@@ -1,5 +1,5 @@
-//! What the lab writes of a database that a real backup holds is that backup again, byte for byte, but for numbers whose
-//! meaning is not known.
+//! When the lab writes the database of a real backup, the result is that backup again, byte for byte, except for
+//! numbers of unknown meaning.
 //!
 //! The backups are not part of the repository; they are looked for in `target/corpus`.
 
@@ -25,7 +25,7 @@ const REAL: [&str; 9] = [
     "garynico__C-SQL-Form/SchoolDB.bak",
 ];
 
-/// Writes the data files in a backup, as stored in it.
+/// Writes the data files of a backup, as stored in it.
 fn data_files(backup: &Path, folder: &Path) -> Vec<PathBuf> {
     let pages = BackupPages::open(&[backup.to_owned()], &[]).unwrap();
     let write = |file: &source::DataFile| {

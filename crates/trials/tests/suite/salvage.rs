@@ -1,4 +1,4 @@
-//! What damage costs a table, and what of its rows can be had nevertheless.
+//! The cost of damage for a table, and the rows that can be recovered.
 #![allow(clippy::unwrap_used)]
 
 mod files;

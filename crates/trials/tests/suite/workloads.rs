@@ -1,5 +1,5 @@
-//! What a workload of the lab leaves is sound: after a shutdown as it lies, after a crash as recovery must make it; and its
-//! log is read to the last record.
+//! The database of a lab workload is sound: after a shutdown as it is, after a crash once it is recovered; and its log
+//! is read to the last record.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use lab::{PageVerify, Version};
 use log::{Event, History, Log, Outcome, Walk};
 use source::MemoryFiles;
 
-/// Seeds of each kind of run; more with MDFSCK_WORKLOADS.
+/// The number of seeds for each kind of run; MDFSCK_WORKLOADS increases it.
 fn seeds() -> u64 {
     std::env::var("MDFSCK_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }

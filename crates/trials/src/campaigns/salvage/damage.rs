@@ -1,4 +1,5 @@
-//! Damage to pages of users' tables and to allocation maps: some that the page's protection shows, and some that it does not.
+//! Damage to pages of user tables and to allocation maps: some that the page's protection shows, and some that it does
+//! not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +13,16 @@ use trials::mutate::{PageRole, Pages, Random, Survey, seal};
 use super::sound::Sound;
 use crate::campaigns::sealed;
 
-/// Pages that are damaged at most, not counting those that lie side by side with them.
+/// The most pages that are damaged, not counting adjacent ones.
 const MOST_PAGES: usize = 4;
 /// Bytes of a sector.
 const SECTOR: usize = 512;
-/// Bytes of the header that say how the page is protected.
+/// Bytes of the header that give the kind of protection.
 const FLAGS: std::ops::Range<usize> = 4..6;
-/// Where a page says which it is.
+/// Bytes of the header that give the page's own ID.
 const OWN_ID: std::ops::Range<usize> = 32..38;
 
-/// What pages are damaged; those that come twice come more often.
+/// Roles of the pages that are damaged; repeated roles are drawn more often.
 const ROLES: [PageRole; 10] = [
     PageRole::Heap,
     PageRole::Heap,
@@ -35,11 +36,11 @@ const ROLES: [PageRole; 10] = [
     PageRole::Gam,
 ];
 
-/// Damaged pages as they are stored now.
+/// Damaged pages in their form on disk.
 pub(super) struct Damage {
     pub(super) kind: String,
     pub(super) changes: BTreeMap<PageId, PageBytes>,
-    /// Those of them whose protection and address are right.
+    /// Damaged pages whose protection and address are right.
     pub(super) sealed: BTreeSet<PageId>,
 }
 
@@ -76,8 +77,8 @@ impl Kind {
     }
 }
 
-/// Damages some pages. Half of the trials have only damage that the protection shows, a quarter only such as it does not, and a
-/// quarter both.
+/// Damages some pages. Half of the trials have only damage that the protection shows, a quarter only damage that it
+/// does not show, and a quarter both.
 pub(super) fn damage(sound: &Sound<'_>, random: &mut Random) -> Damage {
     let kinds: Vec<Kind> = match random.below(4) {
         0 => Kind::SEALED.to_vec(),
@@ -122,7 +123,7 @@ pub(super) fn damage(sound: &Sound<'_>, random: &mut Random) -> Damage {
     }
 }
 
-/// Whether a page is of a table that is looked at, or of its indexes and long values, or an allocation map.
+/// Whether a page belongs to a judged table, to its indexes or long values, or is an allocation map.
 fn is_of_user(sound: &Sound<'_>, page: PageId, role: PageRole) -> bool {
     let unit = sound.files.read_page(page).map(|bytes| Page::new(&bytes).header().alloc_unit());
     let rowset = unit.and_then(|unit| Pages::new(sound.files, sound.database).rowset(unit));
@@ -130,7 +131,7 @@ fn is_of_user(sound: &Sound<'_>, page: PageId, role: PageRole) -> bool {
         || rowset.is_some_and(|rowset| sound.tables.iter().any(|whole| whole.table.object_id == rowset.object_id))
 }
 
-/// A page as it is after damage; `None` if this kind of damage would not change it as it must.
+/// A page after damage; `None` if this kind of damage would not change it in the required way.
 fn damaged(
     sound: &Sound<'_>,
     (page, of_role): (PageId, &[PageId]),
@@ -184,7 +185,7 @@ fn damaged(
         seal(&mut bytes);
         return is_changed.then_some(bytes);
     }
-    // A change that the protection does not show is none that storage makes.
+    // Storage does not make changes that the protection does not show.
     let is_shown = format::protection::verify(&bytes).is_err() || Page::new(&bytes).header().page_id() != page;
     is_shown.then_some(bytes)
 }

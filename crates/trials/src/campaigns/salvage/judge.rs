@@ -1,7 +1,7 @@
-//! What must hold of the rows of a damaged table.
+//! Requirements on the rows of a damaged table.
 //!
-//! A page whose protection is right is taken at its word: where damage was sealed, the file itself may prove what was never so. Each
-//! such excuse is named by [`Excuse`], holds for no more than its pages, and is counted.
+//! A page whose protection is right is trusted: where damage was sealed, the file itself may prove something that was
+//! never true. [`Excuse`] names each such case, which is limited to its pages, and is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,31 +21,31 @@ use super::damage::Damage;
 use super::lost;
 use super::sound::{Read, Row, Sound, Whole, read};
 
-/// Bytes of memory for what is lost.
+/// Bytes of memory for lost rows.
 const MEMORY: usize = 1 << 20;
 const LITTLE_MEMORY: usize = 64 << 10;
-/// Pages that nothing leads to and that are kept at once.
+/// The most unreachable pages that are kept at once.
 const MOST_STRAYS: usize = 1000;
-/// A value off the row that a damaged page had a piece of.
+/// A value off the row with a piece on a damaged page.
 const LOST: &str = "<Lost(";
-/// A value of a row that was put together which no index has.
+/// A value of a rebuilt row that no index has.
 const NOT_IN_ANY_INDEX: &str = "<NotInAnyIndex>";
 
-/// Why something need not be as it was.
+/// Why something may differ from the truth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Excuse {
-    /// A row lies on a page that was sealed after it was changed.
+    /// A row is on a page that was sealed after it was changed.
     Row,
-    /// A page of which a sealed allocation map says that it is free, or in use.
+    /// A sealed allocation map marks a page as free, or as in use.
     Map,
     /// A value off the row has a piece on a sealed page.
     Value,
-    /// A row was put together from an index that has a sealed page.
+    /// A row was rebuilt from an index with a sealed page.
     Index,
-    /// What is lost is judged by a sealed page of the table.
+    /// The loss was derived from a sealed page of the table.
     Loss,
-    /// A row of a damaged page is as it was, and its uniquifier or back pointer, which are in no file, is not: indexes know it by
-    /// another locator, and give it again.
+    /// A row of a damaged page is as it was, except for its uniquifier or back pointer, which no exported column shows:
+    /// indexes know the row by another locator, and it is rebuilt again.
     Locator,
 }
 
@@ -62,7 +62,7 @@ impl Excuse {
     }
 }
 
-/// What a table has of some pages, by their headers before and after the damage.
+/// Parts of a table that some pages belong to, by their headers before and after the damage.
 #[derive(Default)]
 struct Parts {
     /// Pages of the heap or clustered index, IAM pages among them.
@@ -89,17 +89,17 @@ pub(super) struct Judge<'a> {
     files: &'a MemoryFiles,
     database: &'a Database,
     damage: &'a Damage,
-    /// Tables that have damaged pages, by object id.
+    /// Tables with damaged pages, by object ID.
     reached: BTreeSet<i32>,
-    /// What they have of damaged pages, and what of sealed ones.
+    /// The parts of each table with damaged pages, and those with sealed pages.
     damaged: BTreeMap<i32, Parts>,
     sealed: BTreeMap<i32, Parts>,
-    /// Pages of which a sealed map says something else.
+    /// Pages that a sealed map describes differently.
     remapped: BTreeSet<PageId>,
     maps_are_damaged: bool,
 }
 
-/// What was salvaged.
+/// The salvaged rows.
 #[derive(Default)]
 struct Kept {
     doubtful: BTreeMap<RecordId, Row>,
@@ -155,12 +155,12 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Whether damage can have to do with a table. One that it has nothing to do with is looked at too.
+    /// Whether damage may concern a table. One table is judged even if no damage concerns it.
     pub(super) fn is_reached(&self, whole: &Whole) -> bool {
         self.maps_are_damaged || self.reached.contains(&whole.table.object_id)
     }
 
-    /// Judges a table; what is wrong, or the excuse that it took.
+    /// Judges a table; returns the excuse that was used, or an error with the problem.
     pub(super) fn table(&self, whole: &Whole) -> Result<Option<String>, String> {
         let table = Table::of(self.database, whole.table.object_id).map_err(|why| why.to_string())?;
         let read = read(self.files, self.database, &table)?;
@@ -196,14 +196,14 @@ impl<'a> Judge<'a> {
         Ok(excuses.first().map(|excuse| excuse.text().to_owned()))
     }
 
-    /// With little memory, and with all tables searched for at once, the rows are the same.
+    /// With little memory, and in a single search for all tables, the rows must be the same.
     fn another_way(&self, request: &Request<'_>, kept: &Kept, done: &Salvaged) -> Result<(), String> {
         let tables = std::slice::from_ref(request.table);
         let unreached = Unreached::find(request.source, request.database, tables, request.reached, MOST_STRAYS);
         let request = Request { unreached: Some(&unreached), memory: LITTLE_MEMORY, ..*request };
         let mut again = Kept::default();
         let redone = salvage(&request, &mut again).map_err(|error| error.to_string())?;
-        // What memory is not enough for is said.
+        // Whatever is skipped for lack of memory must be reported.
         let is_whole = done.rebuilt.missing == redone.rebuilt.missing;
         let is_same = again.doubtful == kept.doubtful && (again.rebuilt == kept.rebuilt || !is_whole);
         if is_same { Ok(()) } else { Err("other rows are salvaged with little memory".to_owned()) }
@@ -213,7 +213,7 @@ impl<'a> Judge<'a> {
         whole.leaves.keys().any(|page| self.remapped.contains(page))
     }
 
-    /// No row of an undamaged page is missing, and none that is exported as proven is invented.
+    /// No row of an undamaged page may be missing, and no row that is exported as proven may be invented.
     fn rows(
         &self,
         whole: &Whole,
@@ -259,7 +259,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// What is put together from indexes was lost, and is as it was.
+    /// Rebuilt rows must have been lost, and must be as they were.
     fn rebuilt(
         &self,
         whole: &Whole,
@@ -267,7 +267,7 @@ impl<'a> Judge<'a> {
         (kept, missing): (&Kept, &[String]),
         excuses: &mut BTreeSet<Excuse>,
     ) -> Result<(), String> {
-        // A doubtful row whose key was damaged is still missing for the indexes.
+        // For the indexes, a doubtful row with a damaged key is still missing.
         let is_open = |place: &RecordId, before: &Row| {
             self.damage.sealed.contains(&place.page)
                 || !read.rows.contains_key(place) && kept.doubtful.get(place).is_none_or(|row| row != before)
@@ -276,7 +276,7 @@ impl<'a> Judge<'a> {
             whole.rows.iter().filter(|(place, before)| is_open(place, before)).map(|(_, row)| row).collect();
         let mut excused = 0;
         let has_values = self.damaged.get(&whole.table.object_id).is_some_and(|damaged| damaged.of_values);
-        // A row of few columns may look like several that are lost.
+        // A row of few columns may match several lost rows.
         for (indexes, row) in &kept.rebuilt {
             if open.iter().any(|before| is_part(row, before, has_values)) {
                 continue;
@@ -300,7 +300,7 @@ impl<'a> Judge<'a> {
         }
         let is_lost = |place: &&RecordId| !read.rows.contains_key(place) && !kept.doubtful.contains_key(place);
         let lost = whole.rows.keys().filter(is_lost).count();
-        // Where damage was sealed, nothing may say that rows are lost.
+        // After sealed damage there may be no evidence that rows are lost.
         let is_noticed = !self.sealed.get(&whole.table.object_id).is_some_and(|sealed| sealed.in_table);
         if kept.rebuilt.len() < lost && missing.is_empty() && is_noticed && self.has_sound_index(whole) {
             return Err(format!("{} rows were put together, but {lost} are lost", kept.rebuilt.len()));
@@ -308,7 +308,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Whether a part of a row's locator is in no column: a uniquifier, or the back pointer of a row that was moved.
+    /// Whether a part of a row's locator is in no column: a uniquifier, or the back pointer of a moved row.
     fn has_hidden_locator(&self, whole: &Whole, place: RecordId) -> bool {
         let bytes = Pages::new(self.sound.files, self.sound.database).read(place.page);
         let kind = bytes.and_then(|bytes| Some(Record::data(Page::new(&bytes).slot_bytes(place.slot)?).ok()?.kind()));
@@ -329,7 +329,8 @@ impl<'a> Judge<'a> {
             })
     }
 
-    /// Whether one of the indexes with these names has a sealed page, or one of which a sealed map says something else.
+    /// Whether one of the indexes with these names has a sealed page, or a page that a sealed map describes
+    /// differently.
     fn has_sealed_index(&self, whole: &Whole, names: &str) -> bool {
         let object = whole.table.object_id;
         let of_table = self.sound.database.indexes.range((object, 2)..=(object, i32::MAX)).map(|(_, index)| index);
@@ -348,7 +349,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether a sealed PFS or GAM page says something else of a page than before.
+/// Whether a sealed PFS or GAM page describes a page differently than before.
 fn is_remapped(page: PageId, [before, after]: [Pages<'_>; 2], damage: &Damage) -> bool {
     let is_sealed = |map: u32| damage.sealed.contains(&PageId::new(page.file, map));
     let in_use = |pages: Pages<'_>| pages.pfs(page).map(|byte| (byte.is_allocated(), byte.is_iam()));
@@ -361,7 +362,7 @@ fn is_remapped(page: PageId, [before, after]: [Pages<'_>; 2], damage: &Damage) -
         || is_sealed(gam) && is_free(before) != is_free(after)
 }
 
-/// Whether a row is as it was, but for values off the row that are lost, if they may be.
+/// Whether a row is as it was, except for lost values off the row if `may_be_lost`.
 fn is_same(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     let is_lost = |value: &Option<String>| may_be_lost && value.as_ref().is_some_and(|text| text.starts_with(LOST));
     row.len() == before.len() && row.iter().zip(before).all(|(now, then)| now == then || is_lost(now))
@@ -373,7 +374,7 @@ fn can_be_long(xtype: u8) -> bool {
     matches!(xtype, CLR | IMAGE | NTEXT | NVARCHAR | SQL_VARIANT | TEXT | VARBINARY | VARCHAR | XML)
 }
 
-/// Whether all values that a row put together from indexes has are those of another one.
+/// Whether all values of a rebuilt row are those of another row.
 fn is_part(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     let is_none = |value: &Option<String>| {
         let text = value.as_deref().unwrap_or_default();
@@ -381,7 +382,7 @@ fn is_part(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     };
     row.len() == before.len()
         && row.iter().zip(before).all(|(now, then)| {
-            // An index stores computed columns that the table does not.
+            // An index stores computed columns that the table does not store.
             now == then || is_none(now) || then.as_deref() == Some("<NotStored>")
         })
 }

@@ -15,14 +15,14 @@ use super::sound::{Sound, Whole};
 use crate::shared::Shared;
 use crate::subject::check_pages;
 
-/// The largest files that are taken: a trial should take some milliseconds.
+/// The largest files that are used: a trial should take some milliseconds.
 const MOST_BYTES: u64 = 12 << 20;
-/// Trials that share a database, half of which take one of the lab.
+/// Trials that share a database; half of them use one of the lab instead.
 const TRIALS_PER_DATABASE: u64 = 20;
 /// Databases that are kept at once.
 const KEPT: usize = 6;
 
-/// A real database in which a check finds nothing, with the tables that can be read whole.
+/// A real database in which a check finds nothing, with the tables that can be read completely.
 pub(crate) struct Real {
     name: String,
     files: MemoryFiles,
@@ -55,12 +55,12 @@ impl Real {
     }
 }
 
-/// Those that were used last.
+/// The databases that were used last.
 #[derive(Default)]
 pub(crate) struct Reals(Shared<Option<Real>>);
 
 impl Reals {
-    /// The database of the trial with this seed; `None` if a check finds something in it, or without the corpus.
+    /// The database of the trial with this seed; `None` if a check finds something in it, or if there is no corpus.
     pub(super) fn of(&self, seed: u64) -> Arc<Option<Real>> {
         let number = seed / TRIALS_PER_DATABASE;
         let path = files().get(number as usize % files().len().max(1));

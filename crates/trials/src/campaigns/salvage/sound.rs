@@ -1,4 +1,4 @@
-//! Sound databases with the rows of their tables, and what the ordinary reading gives of a table.
+//! Sound databases with the rows of their tables, and the normal reading of a table.
 
 use std::collections::BTreeMap;
 
@@ -20,38 +20,38 @@ pub(crate) struct Sound<'a> {
     pub(crate) name: &'a str,
     pub(crate) files: &'a MemoryFiles,
     pub(crate) database: &'a Database,
-    /// Its pages, by what they are for.
+    /// Its pages, by role.
     pub(crate) roles: &'a BTreeMap<PageRole, Vec<PageId>>,
-    /// The tables that are looked at.
+    /// The tables that are judged.
     pub(crate) tables: &'a [Whole],
 }
 
 /// A table of a sound database.
 pub(crate) struct Whole {
     pub(super) table: Table,
-    /// Its rows by their places.
+    /// Its rows by address.
     pub(super) rows: BTreeMap<RecordId, Row>,
-    /// Its leaves or heap pages by their own headers, with the number of their partition.
+    /// Its leaves or heap pages according to their own headers, with the partition number.
     pub(super) leaves: BTreeMap<PageId, i32>,
-    /// Its clustering key, if that is one integer.
+    /// Its clustering key, if the key is a single integer.
     pub(super) key: Option<IntegerKey>,
-    /// Rows of equal clustering key are told apart by a number that is in no column.
+    /// Whether a uniquifier, which is in no column, distinguishes rows of equal clustering key.
     pub(super) has_uniquifier: bool,
-    /// The catalog counts as many rows as each partition has.
+    /// Whether the row counts in the catalog are right for each partition.
     pub(super) is_counted: bool,
 }
 
 /// A clustering key of one integer.
 #[derive(Clone, Copy)]
 pub(super) struct IntegerKey {
-    /// The place of its column in a row.
+    /// The position of its column in a row.
     pub(super) at: usize,
     pub(super) is_descending: bool,
-    /// Several rows may have the same.
+    /// Whether several rows may have the same key.
     pub(super) has_equals: bool,
 }
 
-/// What the ordinary reading of a table gives.
+/// The result of the normal reading of a table.
 pub(super) struct Read {
     pub(super) rows: BTreeMap<RecordId, Row>,
     pub(super) left_out: Vec<(PageId, Why)>,
@@ -60,7 +60,7 @@ pub(super) struct Read {
     pub(super) skipped_slots: u64,
 }
 
-/// All tables of a sound database of the lab; an error if they are not what the lab wrote.
+/// All tables of a sound database of the lab; an error if they are not as the lab wrote them.
 pub(crate) fn lab_tables(
     files: &MemoryFiles,
     database: &Database,
@@ -80,7 +80,7 @@ pub(crate) fn lab_tables(
         let mut found: Vec<Row> =
             whole.rows.values().map(|row| stored.iter().map(|at| row[*at].clone()).collect()).collect();
         let mut expected = truth.rows;
-        // A column with values that the reader does not convert is compared with itself alone.
+        // A column with values that the reader does not convert is left out of the comparison.
         for at in 0..stored.len() {
             if found.iter().any(|row| row[at].as_deref() == Some("<Undocumented>")) {
                 found.iter_mut().chain(&mut expected).for_each(|row| row[at] = None);
@@ -124,7 +124,7 @@ impl Whole {
     }
 }
 
-/// The pages in use whose own headers say that they are leaves or heap pages of the table.
+/// The pages in use that are leaves or heap pages of the table according to their own headers.
 fn leaves(files: &MemoryFiles, database: &Database, table: &Table) -> BTreeMap<PageId, i32> {
     let pages = Pages::new(files, database);
     let partition = |page: &PageId| {
@@ -151,7 +151,7 @@ fn integer_key(database: &Database, table: &Table) -> Option<IntegerKey> {
     })
 }
 
-/// The ordinary reading of a table.
+/// Reads a table in the normal way.
 pub(super) fn read(source: &dyn PageSource, database: &Database, table: &Table) -> Result<Read, String> {
     let mut scan = Scan::new(source, database, table, ScanOptions::default());
     let mut reader = Reader::new(source, database, table, ScanOptions::default());

@@ -1,6 +1,7 @@
-//! The first step of advice is carried out in the lab, until nothing is left to do: then the database is sound and has every row.
-//! No server is at hand: what a statement does is done to pages. A restore takes them from the sound copy; a rebuild gives the
-//! object its sound pages, if the rows that it reads are all there, and if what it frees belongs to nobody else.
+//! Carries out the first step of the advice in the lab until no step is left: then the database must be sound and have
+//! every row. There is no server, so the effect of a statement is applied to pages. A restore takes them from the sound
+//! copy; a rebuild gives the object its sound pages, if the rows that it reads are complete, and if the pages that it
+//! frees belong to no other object.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,11 +18,11 @@ use trials::plain::plain;
 
 use super::*;
 
-/// Plans after which a database must be sound.
+/// The most plans until a database must be sound.
 const MOST_ROUNDS: usize = 6;
 
-/// Damage whose first step is wrong, and is known to be: a column of the catalog was moved under a right checksum, and only rows that
-/// no longer fit it are found.
+/// Damage whose first step is known to be wrong: a column of the catalog was moved under a right checksum, and only the
+/// rows that no longer fit are found.
 const KNOWN: [&str; 1] = ["sys.sysrscols, offset"];
 
 type Row = Vec<Option<String>>;
@@ -60,7 +61,7 @@ impl Sound {
         self.files.files().iter().flat_map(of)
     }
 
-    /// The pages with these rowsets' units, IAM pages among them, by the headers.
+    /// The pages of these rowsets' units according to their headers, including IAM pages.
     fn pages_of(&self, object: &str, is_meant: impl Fn(i32) -> bool) -> Vec<PageId> {
         let is_of = |page: &PageId| {
             let found = owner(&self.files, &self.database, *page);
@@ -81,7 +82,7 @@ impl Sound {
     }
 }
 
-/// The rows of all tables, as the ordinary reading gives them.
+/// The rows of all tables, from the normal reading.
 fn rows_of(files: &MemoryFiles) -> BTreeMap<String, Vec<Row>> {
     let database = catalog::load(files);
     let mut all = BTreeMap::new();
@@ -102,7 +103,7 @@ fn rows_of(files: &MemoryFiles) -> BTreeMap<String, Vec<Row>> {
     all
 }
 
-/// What an allocation unit's IAM pages give to it.
+/// The pages that the IAM pages of an allocation unit give to it.
 fn claimed(source: &MemoryFiles, unit: &AllocUnit) -> BTreeSet<PageId> {
     let (mut pages, mut at) = (BTreeSet::new(), unit.first_iam);
     for _ in 0..64 {
@@ -118,7 +119,7 @@ fn claimed(source: &MemoryFiles, unit: &AllocUnit) -> BTreeSet<PageId> {
     pages
 }
 
-/// New pages have new marks in PFS, and a new rowset new rows in the catalog.
+/// New pages get new PFS bytes, and a new rowset gets new rows in the catalog.
 fn rebuilt(sound: &Sound, hurt: &MemoryFiles, pages: Vec<PageId>) -> Result<Option<MemoryFiles>, String> {
     const ROWSETS: [i32; 3] = [3, 5, 7];
     let mut changes: Changes = pages.iter().map(|page| (*page, sound.page(*page))).collect();
@@ -139,14 +140,15 @@ fn rebuilt(sound: &Sound, hurt: &MemoryFiles, pages: Vec<PageId>) -> Result<Opti
     hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
 }
 
-/// Carries out a step; an error if it harms. `None`: there is nothing more to do to the database.
+/// Carries out a step; an error if the step does harm. `None`: no step is left for the database.
 fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> Result<Option<MemoryFiles>, String> {
     let put = |pages: Vec<PageId>| {
         let changes = pages.into_iter().map(|page| (page, sound.page(page)));
         hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
     };
     let object = step.object.clone().unwrap_or_default();
-    // Whether the rebuild keeps what the table had; it may have another value, where the step says that only a person can tell.
+    // Whether the rebuild keeps the rows of the table. A value may differ if the step says that only a person can
+    // decide.
     let keeps_rows = |object: &str| {
         let (found, all) = (rows_of(hurt).remove(object), sound.rows.get(object));
         let is_told = step.risk.contains("nothing tells which");
@@ -222,12 +224,12 @@ fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> R
     }
 }
 
-/// How often a check led to a first step, and how often that was right.
+/// How often a check led to a first step, and how often the step was right.
 #[derive(Default)]
 struct Tally {
     by_check: BTreeMap<String, (u32, u32)>,
     steps: BTreeMap<&'static str, u32>,
-    /// Steps that say what they cannot do: that nothing tells which of two values is wrong, or which rows no index has whole.
+    /// Steps that state a limit: nothing shows which of two values is wrong, or which rows no index has completely.
     told: u32,
     wrong: Vec<String>,
 }
@@ -242,7 +244,7 @@ impl Tally {
         let ids: BTreeSet<&'static str> = report.findings.iter().map(|finding| finding.check.id).collect();
         let mut said = Vec::new();
         for backups in [None, Some(&sound.backups)] {
-            // Without a backup and with rows lost, the first step is to look for one.
+            // Without a backup, and with rows lost, the first step is to look for a backup.
             if backups.is_none() && plan.situation == Situation::Loss {
                 continue;
             }
@@ -262,7 +264,7 @@ impl Tally {
         );
     }
 
-    /// Carries out the steps of a plan in their order, and those of the next, until the database is sound.
+    /// Carries out the steps of a plan in order, then those of the next plan, until the database is sound.
     fn mend(&mut self, sound: &Sound, hurt: &MemoryFiles, backups: Option<&Backups>) -> Result<(), String> {
         let heading = if backups.is_some() { "with a backup" } else { "without a backup" };
         let mut now = hurt.with_pages([]).map_err(|error| error.to_string())?;
@@ -282,9 +284,9 @@ impl Tally {
             for (number, step) in steps.iter().enumerate() {
                 let is_restored = steps.iter().skip(number).any(|step| !step.from.is_empty());
                 match step.action {
-                    // What is freed, or deleted, comes last: what the steps before did is looked at again.
+                    // Steps that free or delete come last, after a new check of the earlier steps.
                     Action::RepairAllowDataLoss if number > 0 => break,
-                    // What is saved is not gone with the restore that comes then.
+                    // Exported rows are needed only if no restore follows.
                     Action::Export if is_restored || number > 0 => continue,
                     _ => {}
                 }
@@ -342,7 +344,7 @@ fn fields(sound: &Sound, per_field: usize, seed: u64, tally: &mut Tally) {
     }
 }
 
-/// The maps are wrong about pages of live rows, and no row is lost (the kinds of damage that a repair would have made a loss of).
+/// Damage to maps of pages with live rows; no row is lost (the repair would lose rows in these cases).
 fn maps(sound: &Sound) -> Vec<(&'static str, Changes)> {
     let pages = Pages::new(&sound.files, &sound.database);
     let is_of = |page: &PageId, index_id: i32| {
@@ -378,7 +380,7 @@ fn maps(sound: &Sound) -> Vec<(&'static str, Changes)> {
     ]
 }
 
-/// An IAM page that nothing names, of a unit that does not exist.
+/// An IAM page to which nothing points, of a unit that does not exist.
 fn orphan(sound: &Sound) -> (PageId, Changes) {
     let pages = Pages::new(&sound.files, &sound.database);
     let iam = sound.pages().find(|page| pages.pfs(*page).is_some_and(|byte| byte.is_iam())).unwrap();
@@ -438,7 +440,7 @@ fn an_iam_page_that_nothing_names_is_looked_at_and_freed_and_no_place_is_0_0() {
     assert_eq!(actions(&plan), ["export", "repair_allow_data_loss"], "{plan:#?}");
     assert!(plan.steps.iter().all(|step| step.pages == [page]), "{plan:#?}");
     assert_eq!(plan.situation, Situation::NoLoss);
-    // What the repair does: the page is free again, and every row is there.
+    // The effect of the repair: the page is free again, and every row exists.
     let freed = hurt.with_pages([(PageId::new(1, 1), sound.page(PageId::new(1, 1)))]).unwrap();
     assert!(advice(&freed, None).0.findings.is_empty() && rows_of(&freed) == sound.rows);
 }
@@ -446,7 +448,7 @@ fn an_iam_page_that_nothing_names_is_looked_at_and_freed_and_no_place_is_0_0() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn the_first_step_of_every_check_that_the_lab_triggers_leads_to_a_sound_database_with_every_row() {
-    // MDFSCK_ALL_ADVICE=1 tries all pieces of damage, not some of each kind: ten minutes.
+    // MDFSCK_ALL_ADVICE=1 tries all pieces of damage instead of some of each kind: ten minutes.
     let every = if std::env::var_os("MDFSCK_ALL_ADVICE").is_some() { 1 } else { 8 };
     let mut tally = Tally::default();
     let orders = Sound::new(&orders::orders(Version::V904, 5, 9 << 20));

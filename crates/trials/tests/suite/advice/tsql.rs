@@ -1,4 +1,4 @@
-//! Scripts of advice, read by programs that know nothing of mdfsck (`tsql.py`). No server has run them.
+//! Scripts of advice, parsed by programs that do not share code with mdfsck (`tsql.py`). No server has run them.
 
 use std::process::Command;
 

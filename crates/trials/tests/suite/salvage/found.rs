@@ -59,7 +59,8 @@ pub(crate) fn leaf_pages(files: &MemoryFiles, database: &Database, table: &Table
     pages
 }
 
-/// What is salvaged of a table whose `damaged` pages are so in `files`, when the ordinary reading met all pages but `missed`.
+/// The salvaged rows of a table whose `damaged` pages are damaged in `files`, when the normal reading reached all pages
+/// except `missed`.
 pub(crate) fn salvaged(
     (files, database, table): (&dyn PageSource, &Database, &Table),
     (pages, damaged, missed): (&[PageId], &[PageId], &[PageId]),
@@ -70,7 +71,8 @@ pub(crate) fn salvaged(
     salvaged_of((files, database, table), (&reached, &left_out), (rows_read, ghosts, memory))
 }
 
-/// What is salvaged of a table when the ordinary reading met the pages `met`, and left out some, each for its reason.
+/// The salvaged rows of a table when the normal reading reached the pages `met`, and left out some, each for its
+/// reason.
 pub(crate) fn salvaged_of(
     (files, database, table): (&dyn PageSource, &Database, &Table),
     (met, left_out): (&[PageId], &[(PageId, Why)]),

@@ -12,7 +12,7 @@ pub(crate) fn orders_database(version: Version) -> (MemoryFiles, Database) {
     opened(&orders::orders(version, 7, 10 << 20))
 }
 
-/// A table by name, with the columns that the losses name.
+/// A table by name, with the columns that losses name.
 pub(crate) fn table(database: &Database, name: &str) -> Table {
     let object = database.objects.values().find(|object| object.name == name && object.type_code == "U").unwrap();
     let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == object.id && rowset.index_id < 2).unwrap();

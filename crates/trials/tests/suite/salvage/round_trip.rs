@@ -1,4 +1,4 @@
-//! What is read of the lab's tables of every type is what the lab says that they are.
+//! The values read from the lab's tables of every type are those that the lab reports.
 
 use std::collections::BTreeSet;
 

@@ -25,7 +25,7 @@ fn whole_records_of_damaged_pages_are_doubtful_and_the_rest_comes_from_indexes()
         let orders = table(&database, "orders");
         let truth = by_column(&description, "orders", 0);
         let pages = leaf_pages(&files, &database, &orders);
-        // One page has a wrong byte in the middle of a record's texts, one is zero.
+        // One page gets a wrong byte in the middle of a record's texts, one becomes zero.
         let (flipped, zero) = (pages[5], pages[6]);
         let mut bytes = *files.read_page(flipped).unwrap();
         let (at, _) = (2000..).map(|at| (at, bytes[at])).find(|(_, byte)| byte.is_ascii_lowercase()).unwrap();
@@ -56,7 +56,7 @@ fn whole_records_of_damaged_pages_are_doubtful_and_the_rest_comes_from_indexes()
             }
         }
         assert_eq!((done.known_lost, done.unproven), (0, 0));
-        // The same with memory for a few rows only.
+        // The same result with memory for only a few rows.
         let (again, _) = salvaged((&damaged, &database, &orders), input, (read, false, 64 << 10));
         assert_eq!(again.rebuilt, found.rebuilt);
     }
@@ -115,7 +115,7 @@ fn deleted_rows_are_found_only_where_they_are_asked_for() {
     }
 }
 
-/// The rows that the ordinary reading hands out, by page, and the pages that it leaves out.
+/// The rows that the normal reading delivers, by page, and the pages that it leaves out.
 fn read(files: &dyn PageSource, database: &Database, table: &Table) -> (BTreeSet<PageId>, Vec<(PageId, Why)>) {
     let mut scan = Scan::new(files, database, table, ScanOptions::default());
     let mut reader = Reader::new(files, database, table, ScanOptions::default());
@@ -139,7 +139,7 @@ fn rows_of_a_page_that_was_freed_are_never_proven_whatever_map_is_damaged() {
     let truth = by_column(&description, "products", 0);
     let pages = leaf_pages(&files, &database, &products);
     assert_eq!(read(&files, &database, &products), (pages.iter().copied().collect(), Vec::new()));
-    // A page of the heap is freed: it keeps its rows, and its extent stays with the table.
+    // A page of the heap is freed: its rows remain on it, and its extent still belongs to the table.
     let freed = *pages.last().unwrap();
     let map = PageId::new(freed.file, 1);
     let mut bytes = *files.read_page(map).unwrap();
@@ -148,7 +148,7 @@ fn rows_of_a_page_that_was_freed_are_never_proven_whatever_map_is_damaged() {
     let sound = files.with_pages([(map, bytes)]).unwrap();
     let (proven, left_out) = read(&sound, &database, &products);
     assert!(left_out.is_empty() && !proven.contains(&freed) && proven.len() + 1 == pages.len());
-    // Nothing says so any more when the PFS page is damaged.
+    // With a damaged PFS page, nothing shows that the page is free.
     bytes[5000] ^= 1;
     let damaged = files.with_pages([(map, bytes)]).unwrap();
     let (proven, left_out) = read(&damaged, &database, &products);

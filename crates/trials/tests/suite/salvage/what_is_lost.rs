@@ -1,4 +1,4 @@
-//! What is said to be lost is what the lab wrote on the pages.
+//! Reported losses must agree with the rows that the lab wrote on the pages.
 
 use std::collections::BTreeMap;
 
@@ -48,19 +48,19 @@ fn zeroed(files: &MemoryFiles, pages: &[PageId]) -> MemoryFiles {
     files.with_pages(pages.iter().map(|page| (*page, [0; PAGE_BYTES]))).unwrap()
 }
 
-/// The losses of these pages of a table once they are zero.
+/// The losses of these pages of a table, after they are set to zero.
 fn lost(files: &MemoryFiles, database: &Database, table: &Table, pages: &[PageId]) -> Vec<Loss> {
     losses(&zeroed(files, pages), database, table, pages, None)
 }
 
-/// The values that the lab gave an integer column.
+/// The values that the lab wrote into an integer column.
 fn keys(description: &Description, table: &str, column: &str) -> Vec<i64> {
     let truth = lab::truth::truth(description).into_iter().find(|truth| truth.table == table).unwrap();
     let at = truth.columns.iter().position(|own| own == column).unwrap();
     truth.rows.iter().map(|row| row[at].as_ref().unwrap().parse().unwrap()).collect()
 }
 
-/// How many of these keys are in the range of a loss; none if it has no range.
+/// The number of these keys in the range of a loss; 0 if it has no range.
 fn keys_in(keys: &[i64], loss: &Loss) -> u64 {
     let (from, to) = match &loss.which {
         WhichRows::Keys { from, to, .. } => (from, to),
@@ -122,7 +122,8 @@ fn rows_of_equal_key_may_lie_on_both_sides_of_a_limit() {
         let found = lost(&files, &database, &computed, &[*lost_page]);
         let WhichRows::Keys { from: Some(from), to: Some(to), .. } = &found[0].which else { panic!("{found:?}") };
         assert!(from.inclusive && to.inclusive);
-        // Runs of four rows have the same key: one may begin on the leaf before, and one is on the leaf after.
+        // Each four successive rows have the same key: one run may begin on the leaf before, and one continue on the
+        // leaf after.
         let most = slots(&files, &[*lost_page]) + 3 + 4;
         assert!((slots(&files, &[*lost_page])..=most).contains(&keys_in(&keys, &found[0])));
     }
@@ -165,7 +166,7 @@ fn a_lost_page_is_of_the_partition_whose_pages_lead_to_it() {
             assert_eq!(found.iter().map(|loss| loss.partition).collect::<Vec<_>>(), [Some(number)], "{name} {found:?}");
             assert_eq!(found[0].pages, pages[1..3], "{name}");
         }
-        // Both IAM pages that could list it are lost with it.
+        // Both IAM pages that could list the page are lost too.
         let page = pages_of(&files, units[1], PageType::Data)[1];
         let damaged = [page, units[1].first_iam, units[2].first_iam];
         let found = lost(&files, &database, &table, &damaged);
@@ -192,7 +193,7 @@ fn pages_without_rows_of_the_table_cost_no_rows() {
     let below_root: Vec<PageId> = nodes.iter().copied().filter(|page| *page != unit.root).collect();
     for damaged in [&below_root[..], &[unit.root], &[unit.first_iam], &of_index[..2]] {
         assert_eq!(lost(&files, &database, &orders, damaged), [], "{damaged:?}");
-        // With a leaf among them, the leaf alone.
+        // If a leaf is among them, only the leaf is a loss.
         let leaf = *leaf_pages(&files, &database, &orders).last().unwrap();
         let found = lost(&files, &database, &orders, &[damaged, &[leaf]].concat());
         assert_eq!(found.iter().map(|loss| loss.pages.as_slice()).collect::<Vec<_>>(), [&[leaf]], "{damaged:?}");
