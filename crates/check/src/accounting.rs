@@ -1,4 +1,4 @@
-//! What a run costs, phase by phase and moment by moment: where the time went when it was long.
+//! The cost of a run, by phase and as a time series: shows where a long run spent its time.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use crate::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
 
 /// Time between two samples of the series.
 const SAMPLE_NANOS: u64 = 100_000_000;
-/// Samples of one run at most; a longer one has every second of them, then every fourth.
+/// The most samples that a run keeps. When the list is full, every other sample is dropped and the interval doubles.
 const MAX_SAMPLES: usize = 4096;
 
-/// What threads share, one at a time.
+/// The locks for which threads wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lock {
-    /// The sums of all, to which each thread adds its own once.
+    /// The merged sums, to which each thread adds its own once.
     Merge,
-    /// The findings of all.
+    /// The shared list of findings.
     Findings,
 }
 
@@ -104,26 +104,26 @@ fn seconds(nanos: u64) -> f64 {
 }
 
 impl Meter {
-    /// A thread had nothing to do while others worked.
+    /// Counts time in which a thread had no work while others did.
     pub(crate) fn idle(&self, time: Duration) {
         add(&self.idle_nanos, time);
     }
 
-    /// A thread waited for a lock.
+    /// Counts time in which a thread waited for a lock.
     pub(crate) fn locked(&self, lock: Lock, time: Duration) {
         if let Some(nanos) = self.lock_nanos.get(lock as usize) {
             add(nanos, time);
         }
     }
 
-    /// Notes that only some of the threads that were wanted are there; `cause` says why.
+    /// Notes that fewer threads were started than wanted; `cause` says why.
     pub(crate) fn started_threads(&self, started: usize, wanted: usize, cause: Option<io::Error>) {
         let Some(cause) = cause else { return };
         let text = format!("{started} of {wanted} threads could be started ({cause}); the results are the same");
         self.shortage.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
     }
 
-    /// Why threads are missing, if any are: one line.
+    /// One line that says why threads are missing, if any are.
     pub(crate) fn shortage(&self) -> Option<String> {
         self.shortage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -133,7 +133,7 @@ impl Meter {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Takes a sample if it is time for one, and returns it.
+    /// Takes a sample if one is due, and returns it.
     pub(crate) fn sample(&self, space: &TempStore) -> Option<Sample> {
         let now = self.start.elapsed().as_nanos() as u64;
         let due = self.next_sample_nanos.load(Ordering::Relaxed);
@@ -196,12 +196,12 @@ impl Totals {
 }
 
 impl<'a> Phases<'a> {
-    /// The first phase begins now.
+    /// Begins the first phase now.
     pub(crate) fn new(meter: &'a Meter, space: &TempStore) -> Self {
         Self { meter, last: Totals::now(meter, space), list: Vec::new() }
     }
 
-    /// A phase ends and the next begins.
+    /// Ends a phase under this name and begins the next.
     pub(crate) fn end(&mut self, name: &'static str, space: &TempStore) {
         let now = Totals::now(self.meter, space);
         let mut counted = [0; 8];

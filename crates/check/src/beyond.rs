@@ -1,11 +1,11 @@
-//! What is checked beyond CHECKDB, and only when asked for: constraints, identity columns.
+//! Results of the checks that CHECKDB does not make and that run only on request: constraints and identity columns.
 
 use catalog::IdentityMark;
 
 use crate::coverage::Coverage;
 use crate::registry::limits::Reason;
 
-/// What is checked beyond CHECKDB.
+/// Results of the checks that CHECKDB does not make.
 #[derive(Clone, Debug, Default)]
 pub struct Beyond {
     /// CHECK and FOREIGN KEY constraints of the scope, by table and name; empty when they were not asked for.
@@ -14,29 +14,29 @@ pub struct Beyond {
     pub identities: Vec<IdentityResult>,
 }
 
-/// What became of a constraint.
+/// The result for one constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConstraintResult {
-    /// The table that has it.
+    /// The table that the constraint belongs to.
     pub table: String,
-    /// Its name.
+    /// The name of the constraint.
     pub name: String,
     /// CHECK or FOREIGN KEY.
     pub type_name: &'static str,
-    /// Whether the engine says that all rows obey it; others are checked only if all are asked for.
+    /// Whether the engine trusts the constraint: all rows obey it. The others are checked only with --constraints=all.
     pub is_trusted: bool,
-    /// Whether the engine holds new rows to it.
+    /// Whether the engine enforces the constraint on new rows.
     pub is_enabled: bool,
-    /// Whether all rows were looked at and each was decided.
+    /// Whether all rows were checked and the result of each is certain.
     pub is_verified: bool,
-    /// Rows looked at.
+    /// Number of rows checked.
     pub rows: u64,
-    /// Rows that violate it.
+    /// Number of rows that violate the constraint.
     pub violations: u64,
 }
 
 impl ConstraintResult {
-    /// What the engine makes of it, in the words of its messages.
+    /// How the engine treats the constraint, in the words of its messages.
     pub(crate) fn standing(&self) -> &'static str {
         match (self.is_trusted, self.is_enabled) {
             (true, _) => "trusted",
@@ -45,7 +45,7 @@ impl ConstraintResult {
         }
     }
 
-    /// Notes that some of it was not verified.
+    /// Notes that the constraint could not be verified for `count` rows.
     pub(crate) fn not_verified(&self, reason: impl Into<Reason>, coverage: &mut Coverage, count: u64) -> Self {
         let (what, scope) = (format!("{} constraint", self.type_name), format!("{}.{}", self.table, self.name));
         coverage.note_as(&what, reason, scope, count);
@@ -56,15 +56,15 @@ impl ConstraintResult {
 /// An identity column, its high-water mark and its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdentityResult {
-    /// The table.
+    /// The object id of the table.
     pub table_id: i32,
-    /// Its name.
+    /// The name of the table.
     pub table: String,
-    /// The column.
+    /// The name of the column.
     pub column: String,
-    /// What the catalog keeps.
+    /// The identity values that the catalog keeps.
     pub mark: Option<IdentityMark>,
-    /// The value of the rows that is farthest in the direction of the increment; `None` without rows.
+    /// The value farthest in the direction of the increment; `None` without rows.
     pub farthest: Option<i64>,
 }
 
@@ -75,12 +75,12 @@ impl IdentityResult {
         self
     }
 
-    /// The last value given out, if there is one.
+    /// The last value that was assigned, if any was.
     pub fn current(&self) -> Option<i64> {
         self.mark.filter(|mark| mark.is_used).map(|mark| mark.current)
     }
 
-    /// Whether the values to be given out next are among those that rows have, or had: legal, and the next insert may fail.
+    /// Whether the next values to be assigned are values that rows have or had: legal, but the next insert may fail.
     pub fn is_behind(&self) -> bool {
         let (Some(mark), Some(farthest)) = (self.mark, self.farthest) else { return false };
         let (current, farthest) = if mark.increment > 0 { (mark.current, farthest) } else { (farthest, mark.current) };

@@ -1,5 +1,5 @@
-//! Service Broker: how many of each kind there are, as CHECKDB lists them. What its objects refer to is checked with the
-//! other references of the catalog.
+//! Service Broker: the number of objects of each kind, as CHECKDB lists them. References between these objects are
+//! checked with the other references of the catalog.
 
 use catalog::{Database, Unread, read_base_table};
 use source::PageSource;
@@ -8,14 +8,14 @@ use crate::coverage::Coverage;
 use crate::registry::limits;
 use crate::report::{BrokerCount, RowsetCounts};
 
-/// A kind, and the rows that are of it.
+/// A kind of object, and the catalog rows that count as one.
 struct Kind {
     number: u16,
     name: &'static str,
     table: i32,
     /// First database version that has the table.
     since: u16,
-    /// Column and value that pick the rows; all rows without.
+    /// Column and value that select the rows; `None` selects all.
     only: Option<(&'static str, &'static [u8])>,
 }
 
@@ -44,7 +44,7 @@ const SYSDERCV: i32 = 73;
 const SYSDESEND: i32 = 72;
 const SYSXMITQUEUE: i32 = 68;
 
-/// Counts all kinds; a kind whose table cannot be read is left out and noted.
+/// Counts all kinds; a kind whose table cannot be read is skipped and noted.
 pub(crate) fn count(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) -> Vec<BrokerCount> {
     let version = database.boot.as_ref().map_or(0, |boot| boot.version);
     let rows = |table, only| rows(source, database, table, only);
@@ -60,7 +60,7 @@ pub(crate) fn count(source: &dyn PageSource, database: &Database, coverage: &mut
             Err(_) => coverage.note(&limits::BROKER_TABLE, kind.name, 0),
         }
     }
-    // No file met has rows of these: their columns are known by name only.
+    // No file met has such rows: only the names of their columns are known.
     for count in counts.iter().filter(|count| UNFOLLOWED.contains(&count.number) && count.count > 0) {
         coverage.note(&limits::BROKER_NOT_FOLLOWED, count.name, count.count);
     }
@@ -85,7 +85,7 @@ fn rows(
     Ok(count)
 }
 
-/// Notes messages in queues, and queues that are not the three of every database, which have no activation.
+/// Notes messages in queues. Skips the three queues that every database has: these have no activation.
 pub(crate) fn note_queues(database: &Database, rowsets: &[RowsetCounts], coverage: &mut Coverage) {
     const OF_EVERY_DATABASE: [&str; 3] =
         ["QueryNotificationErrorsQueue", "EventNotificationErrorsQueue", "ServiceBrokerQueue"];

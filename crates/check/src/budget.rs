@@ -1,19 +1,19 @@
-//! What the expressions of the catalog may cost. They come from the file, so that one may be made to take hours for a few
-//! rows; the steps of its evaluations are counted, and beyond the limit it is not verified.
+//! A limit on the cost of the expressions of the catalog. The file supplies them, and a crafted one could take hours
+//! for a few rows. So evaluation steps are counted; an expression that exceeds the limit is not verified.
 //!
-//! The limit is one for each page: what the rows of a page take depends on the page alone, and every way of a run looks at
-//! them in the same order. So a run costs a multiple of the pages that it reads, and its answer depends neither on threads
-//! and batches nor on what other pages hold. Expressions that rows are computed by together take no steps (`expr::Integers`,
-//! `expr::Selection`): it does not matter whether they are.
+//! The limit applies to each page separately: the cost of a page's rows depends on that page alone, and every kind of
+//! run evaluates them in the same order. So the cost of a run is bounded by a multiple of the pages that it reads, and
+//! its result does not depend on threads, batches or other pages. Expressions that are evaluated for many rows at once
+//! take no steps (`expr::Integers`, `expr::Selection`), so the result is the same whether they are used or not.
 
 use format::PageId;
 
-/// Steps that the expressions of a table may take for the rows of one page: of its indexes, its computed columns, and its
-/// constraints each. A step is one to three nanoseconds. No expression of the tests' real databases takes more than
-/// 308 for a row and 11,725 for a page.
+/// Steps that the expressions of a table may take for the rows of one page: its indexes, its computed columns and its
+/// constraints have this many each. A step is one to three nanoseconds. No expression of the tests' real databases
+/// takes more than 308 for a row and 11,725 for a page.
 const STEPS_PER_PAGE: u64 = 1 << 21;
 
-/// What one of them may take of it.
+/// The most steps per page for a single expression.
 const MOST_STEPS_PER_PAGE: u64 = STEPS_PER_PAGE / 4;
 
 /// Steps per page that each of `expressions` expressions may take.
@@ -21,16 +21,16 @@ pub(crate) fn share(expressions: usize) -> u64 {
     (STEPS_PER_PAGE / (expressions as u64).max(1)).min(MOST_STEPS_PER_PAGE)
 }
 
-/// What a thread has left for the page that it looks at.
+/// The steps that a thread has used for its current page.
 #[derive(Default)]
 pub(crate) struct Purse {
     page: Option<PageId>,
-    /// Steps taken, by the place of the expression among those of its table.
+    /// Steps taken, by the index of the expression among those of its table.
     taken: Vec<u64>,
 }
 
 impl Purse {
-    /// Steps that the expression at `place` has left of its share for a row of this page.
+    /// Steps of its share that the expression at index `place` may still take for the rows of this page.
     pub(crate) fn left(&mut self, page: PageId, place: usize, share: u64) -> u64 {
         if self.page != Some(page) {
             self.page = Some(page);
@@ -39,7 +39,7 @@ impl Purse {
         share.saturating_sub(self.taken.get(place).copied().unwrap_or_default())
     }
 
-    /// Notes what is left now.
+    /// Records how many steps are left after an evaluation.
     pub(crate) fn put_back(&mut self, place: usize, share: u64, left: u64) {
         if self.taken.len() <= place {
             self.taken.resize(place + 1, 0);

@@ -1,8 +1,8 @@
-//! A value for each plan of a check, by its place in the list of plans: the default where nothing was put.
+//! One value per plan of a check, by the plan's index in the list of plans; the default where none was set.
 
 use crate::wire::wire;
 
-/// Values by plan; as many as the last one that was touched needs.
+/// Values by plan index; the list ends at the highest index that was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ByPlan<T> {
     values: Vec<T>,
@@ -20,7 +20,7 @@ impl<T: Clone + Default> ByPlan<T> {
         self.values.get(plan).cloned().unwrap_or_default()
     }
 
-    /// The value of a plan, made if it is the first time.
+    /// The value of a plan; created with the default on first use.
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     pub(crate) fn get_mut(&mut self, plan: usize) -> &mut T {
@@ -30,7 +30,7 @@ impl<T: Clone + Default> ByPlan<T> {
         &mut self.values[plan]
     }
 
-    /// The values, by plan, as far as any was touched.
+    /// The values in order of their plans, up to the highest index that was used.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.values.iter()
     }

@@ -24,8 +24,8 @@ pub use listing::{CatalogReference, catalog_references};
 use evaluate::{KeySets, Tables, is_of_the_server};
 use rules::Classes;
 
-/// Checks all references. `findings` are those made before: a reference to a table that has any proves nothing, as the
-/// missing row may be lost with them (docs/format/checkdb.md#phases).
+/// Checks all references. `findings` holds the findings so far: a reference to a table that has any proves nothing, as
+/// the damage may have taken the missing row with it (docs/format/checkdb.md#phases).
 pub(crate) fn check(
     source: &dyn PageSource,
     database: &Database,
@@ -92,10 +92,10 @@ fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     let _: Result<(), Unread> = read;
 }
 
-/// Limit on the classes listed per table; no real table has as many.
+/// Limit on the classes listed per table; no real table has that many.
 const MOST_CLASSES: usize = 64;
 
-/// Rows of a kind that no rule covers: one line for all tables.
+/// Notes rows of a class that no rule covers, in one line for all tables.
 fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
     let mut listed = Vec::new();
     let mut rows = 0;
@@ -127,7 +127,7 @@ fn unknown_classes(tables: &Tables<'_>, classes: &Classes, rows: &mut u64) -> BT
             }
         }
     });
-    // An incomplete table is noted with the rules about it.
+    // The rules note incomplete tables.
     let _: Result<(), Unread> = read;
     unknown
 }

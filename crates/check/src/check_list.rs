@@ -14,33 +14,33 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// The checks that want the pages of a unit, and those that want its rows; a bit each.
+/// The checks that want the pages of a unit, and the checks that want its rows, as bit masks.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
     pub(crate) pages: u32,
     pub(crate) rows: u32,
 }
 
-/// What a sweep gives: what it counted of pages, and the sums of the checks.
+/// The result of a sweep: the tallies of pages and the sums of the checks.
 pub(crate) struct Swept<S> {
     pub(crate) tallies: Tallies,
     pub(crate) sums: S,
 }
 
 impl<S: CheckSums> Swept<S> {
-    /// Nothing yet.
+    /// An empty result.
     pub(crate) fn new(checks: &impl CheckList<Sums = S>, units: usize) -> Self {
         Self { tallies: Tallies::new(units), sums: checks.sums(units) }
     }
 
-    /// Writes them.
+    /// Writes the result.
     pub(crate) fn write(&self, context: &Context<'_>, to: &mut dyn Write) -> Result<(), SumsError> {
         let mut to = Output::new(&context.hash, &[], context.space, to);
         self.put(&mut to)?;
         to.finish()
     }
 
-    /// Reads what a run over the same database with the same seed wrote.
+    /// Reads a result that a run over the same database with the same seed has written.
     pub(crate) fn read(context: &Context<'_>, from: &mut dyn Read) -> Result<Self, SumsError> {
         let mut from = Input::new(&context.hash, &[], (context.space, context.units.list().len()), from);
         let this = Self::take(&mut from)?;
@@ -48,26 +48,26 @@ impl<S: CheckSums> Swept<S> {
         Ok(this)
     }
 
-    /// Writes them after what was written before.
+    /// Writes the result after earlier output.
     pub(crate) fn put(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         self.tallies.write(to)?;
         self.sums.write(to)
     }
 
-    /// Reads what [`Self::put`] wrote.
+    /// Reads a result that [`Self::put`] wrote.
     pub(crate) fn take(from: &mut Input<'_>) -> Result<Self, SumsError> {
         let (tallies, sums) = Wire::read(from)?;
         Ok(Self { tallies, sums })
     }
 
-    /// Puts what is kept as it came into an order that does not depend on threads, and drops lists that are not whole: equal
-    /// pages then give equal bytes.
+    /// Sorts the entries that are kept in order of arrival, so that the order does not depend on threads, and drops
+    /// incomplete lists: equal pages then give equal bytes.
     pub(crate) fn put_in_order(&mut self, context: &Context<'_>) {
         self.tallies.put_in_order();
         self.sums.put_in_order(context.space);
     }
 
-    /// Adds what another thread, or another batch, has.
+    /// Adds the result of another thread or batch.
     pub(crate) fn merge(&mut self, other: Self) {
         self.tallies.merge(other.tallies);
         self.sums.merge(other.sums);
@@ -76,14 +76,14 @@ impl<S: CheckSums> Swept<S> {
 
 /// A list of checks, as [`check_list!`](crate::check_list::check_list) makes it.
 pub(crate) trait CheckList: Sync {
-    /// The sums of all.
+    /// The sums of all checks.
     type Sums: CheckSums;
-    /// What a thread needs for all.
+    /// The scratch space that a thread needs for all checks.
     type Scratch: Default;
-    /// What each has done with the rows of a page.
+    /// Which rows of a page each check has handled.
     type Handled: Copy;
 
-    /// What the checks keep in a thread at most besides sums per unit, in bytes.
+    /// The most bytes that the checks keep per thread, besides sums per unit.
     fn bytes_per_thread(database: &Database) -> u64;
 
     /// Sums without any page, for this number of units.
@@ -102,11 +102,11 @@ pub(crate) trait CheckList: Sync {
         findings: &mut Vec<Finding>,
     );
 
-    /// Writes out what a thread may not keep of its sums.
+    /// Lets the checks write out those sums that exceed a thread's memory.
     fn bound(&self, context: &Context<'_>, sums: &mut Self::Sums);
 
-    /// Hands the rows of a page to the checks of rows; and whether all that want them have handled all that are plain, and all
-    /// that have a complex column.
+    /// Passes the rows of a page to the checks of rows. Also returns two flags: whether all interested checks have
+    /// handled every plain row, and every row with a complex column.
     fn rows(
         &self,
         context: &Context<'_>,
@@ -115,8 +115,8 @@ pub(crate) trait CheckList: Sync {
         local: (&mut Self::Sums, &mut Self::Scratch),
     ) -> (Self::Handled, [bool; 2]);
 
-    /// Hands a row to the checks that want it; with what was done with the rows of its page, if it was among them, and whether
-    /// it has a complex column.
+    /// Passes a row to the checks that want it, with the rows of its page that were already handled, if the row was
+    /// among those rows, and with whether it has a complex column.
     fn row(
         &self,
         context: &Context<'_>,
@@ -126,12 +126,12 @@ pub(crate) trait CheckList: Sync {
         findings: &mut Vec<Finding>,
     );
 
-    /// Hands a page of values off the row to the checks of rows.
+    /// Passes a page of off-row values to the checks of rows.
     fn text_page(&self, context: &Context<'_>, page: &TextPage<'_>, sums: &mut Self::Sums, findings: &mut Vec<Finding>);
 }
 
-/// Makes a list of checks: a struct of their plans, one of their sums, one of their scratch, and what was handled of a page of
-/// rows.
+/// Makes a list of checks: structs for their plans, their sums, their scratch space, and the rows of a page that each
+/// has handled.
 macro_rules! check_list {
     ($(#[$doc:meta])* $name:ident, $sums:ident, $scratch:ident, $handled:ident {
         pages { $($(#[$page_doc:meta])* $of_pages:ident: $page_check:ty,)* }
@@ -152,14 +152,14 @@ macro_rules! check_list {
             $(pub(crate) $of_rows: <$row_check as $crate::row_check::RowCheck>::Sums,)*
         }
 
-        /// What a thread needs for all checks.
+        /// The scratch space that a thread needs for all checks.
         #[derive(Default)]
         pub(crate) struct $scratch {
             $($of_pages: <$page_check as $crate::page_check::PageCheck>::Scratch,)*
             $($of_rows: <$row_check as $crate::row_check::RowCheck>::Scratch,)*
         }
 
-        /// What each check has done with the rows of a page.
+        /// Which rows of a page each check has handled.
         #[derive(Clone, Copy)]
         pub(crate) struct $handled {
             $($of_rows: $crate::row_check::Handled<<$row_check as $crate::row_check::RowCheck>::Rest>,)*
@@ -181,7 +181,7 @@ macro_rules! check_list {
                 self
             }
 
-            /// Lets the checks of pages compare what cannot wait for other batches.
+            /// Lets the checks of pages make the comparisons that cannot wait for other batches.
             pub(crate) fn end_batch(
                 &self,
                 context: &$crate::context::Context<'_>,
@@ -194,7 +194,7 @@ macro_rules! check_list {
                 );)*
             }
 
-            /// Lets the checks of pages compare what the pages of one part show, before it is written.
+            /// Lets the checks of pages compare the facts of one part before it is written.
             #[allow(dead_code, reason = "a list of a test is not swept in parts")]
             pub(crate) fn end_part(
                 &self,
@@ -206,7 +206,8 @@ macro_rules! check_list {
                 $($crate::page_check::PageCheck::end_part(&self.$of_pages, context, &mut swept.sums.$of_pages, findings);)*
             }
 
-            /// Settles the checks of pages; `judged` are the units all of whose pages were seen or are known to be damaged.
+            /// Settles the checks of pages. `judged` lists the units all of whose pages were seen or are known to be
+            /// damaged.
             pub(crate) fn settle_pages(
                 &self,
                 context: &$crate::context::Context<'_>,
@@ -220,7 +221,7 @@ macro_rules! check_list {
                 );)*
             }
 
-            /// Settles the checks of rows of a stage, and gives up their plans if they are not needed any more.
+            /// Settles the checks of rows of a stage, and drops their plans when no later stage needs them.
             pub(crate) fn settle(
                 &mut self,
                 stage: $crate::row_check::Stage,
@@ -241,7 +242,7 @@ macro_rules! check_list {
                 )*
             }
 
-            /// What a finding of the sweep amounts to when all rows were seen; `None` if it is no proof.
+            /// Reviews a finding of the sweep once all rows were seen; `None` if it proves nothing.
             pub(crate) fn proven(
                 &self,
                 context: &$crate::context::Context<'_>,

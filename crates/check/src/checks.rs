@@ -1,5 +1,5 @@
-//! The list of the checks of pages and of rows: the only place that knows all of them. Their order is that in which pages and
-//! rows are handed to them and in which their sums are settled; those of pages are settled first.
+//! The list of the checks of pages and of rows: the only place that knows all of them. Pages and rows are passed to the
+//! checks in this order, and sums are settled in it; checks of pages are settled first.
 
 use catalog::Database;
 use source::PageSource;
@@ -16,27 +16,27 @@ check_list! {
     /// The plans of all checks.
     Checks, Sums, Scratch, PageHandled {
         pages {
-            /// How full a page is, against its PFS byte.
+            /// Free space on a page against its PFS byte.
             free_space: lob::FreeSpace,
-            /// Pages from after the last checkpoint.
+            /// Pages changed after the last checkpoint.
             last_checkpoint: page_lsn::LastCheckpoint,
-            /// Pages that nothing protects.
+            /// Pages without checksum or torn-page bits.
             unprotected: unprotected::Unprotected,
-            /// Rows of heaps that moved.
+            /// Forwarded rows of heaps.
             heaps: heap::Heaps,
             /// B-trees.
             trees: tree::Trees,
         }
         rows {
-        /// Columns against the catalog, NULL, length, data purity.
+        /// Columns against the catalog: NULL, length, data purity.
         columns: columns::Plans,
         /// Persisted computed columns.
         computed: computed::Plans,
-        /// Values off the row.
+        /// Off-row values.
         lob: lob::Plans,
         /// Nonclustered indexes against their table.
         indexes: index_match::Plans,
-        /// Rows in their partitions.
+        /// Rows against the bounds of their partitions.
         partitions: partitions::Plans,
         /// CHECK and FOREIGN KEY constraints.
         constraints: constraints::Plans,
@@ -47,12 +47,12 @@ check_list! {
 }
 
 impl Checks {
-    /// What a run needs of memory.
+    /// The memory that a run needs.
     pub(crate) fn needs(source: &dyn PageSource, database: &Database, options: &Options) -> MemoryBudget {
         MemoryBudget::of(source, database, options, Self::bytes_per_thread(database))
     }
 
-    /// The plans of the checks that a run makes: with PHYSICAL_ONLY none that looks at rows.
+    /// The plans of all checks that this run makes; with PHYSICAL_ONLY, no checks of rows.
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let (database, units, survey, options) = (context.database, &context.units, &context.survey, context.options);
         let last_checkpoint = page_lsn::LastCheckpoint::of(database, context.source);

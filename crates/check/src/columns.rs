@@ -42,8 +42,7 @@ use program::{Column, Program, VariableCheck, bit_of};
 /// A text pointer: id and address of the value's root (docs/format/lob.md#text-pointer).
 const TEXT_POINTER_BYTES: usize = 16;
 
-/// The least that a value encrypted by the client takes, whatever its type: version, tag, initialization vector and one
-/// block.
+/// The shortest value encrypted by the client, whatever its type: version, tag, initialization vector and one block.
 const MIN_ENCRYPTED_BYTES: u16 = 65;
 
 /// The sums of one thread, or of all threads.
@@ -68,7 +67,7 @@ impl Sums {
         Self { units: PerUnit::new(units), unverified: ByPlan::default(), heads: heads::DeferredValues::default() }
     }
 
-    /// Rows whose columns were checked; values in them that were verified; values that were not.
+    /// Numbers of rows whose columns were checked, of values in them that were verified, and of values that were not.
     pub(crate) fn totals(&self, plans: &Plans) -> (u64, u64, u64) {
         let mut unverified: u64 = self.unverified.iter().sum();
         let (mut rows, mut values) = (0, 0);
@@ -82,7 +81,7 @@ impl Sums {
         (rows, values.saturating_sub(unverified), unverified)
     }
 
-    /// Counts another value of a unit's rows.
+    /// Counts one more value in the rows of a unit.
     fn value(&mut self, unit: UnitIndex) {
         if let Some(unit) = self.units.get_mut(unit as usize) {
             unit.values += 1;
@@ -160,12 +159,12 @@ impl RowCheck for Plans {
     }
 }
 
-/// What is checked of a row.
+/// Which columns of a row are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Part {
     #[default]
     All,
-    /// Its variable columns: the rest was checked with that of other rows.
+    /// Only variable columns: the fixed ones were checked for many rows at once.
     Variables,
 }
 
@@ -204,7 +203,8 @@ fn row(
         }
     }
     for (number, (bytes, complex)) in record.variables().take(variable.into()).enumerate() {
-        // It comes after the columns that existed when the row was written: a column added later may have its number.
+        // The vector follows all columns that existed when the row was written, so a column added later may have its
+        // number.
         let may_be_vector = program.has_sparse && complex && number + 1 == usize::from(variable);
         match SparseVector::read(bytes).filter(|_| may_be_vector) {
             Some(vector) => check.sparse(vector),
@@ -216,7 +216,7 @@ fn row(
     }
 }
 
-/// The values of a compressed row that are not in its expanded record.
+/// Checks the values of a compressed row that its expanded record lacks.
 fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
     let Row { unit, at, ref record, .. } = *row;
     let Some(program) = plans.get(unit as usize) else { return };
@@ -234,7 +234,7 @@ fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, 
     }
 }
 
-/// The number of columns that records store, which have those of these null bits.
+/// The number of stored columns in records that have these null bits.
 fn present(program: &Program, has_column: impl Fn(u16) -> bool) -> u64 {
     if has_column(program.last_null_bit) {
         return program.stored_columns;
@@ -316,7 +316,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Fixed columns that end after the record's fixed part: the record must not have them, or have NULL there.
+    /// Handles fixed columns beyond the end of the record's fixed part: the record must not have them, or must mark
+    /// them NULL.
     #[cold]
     fn missing(&mut self) {
         let (program, record) = (self.program, self.record);
@@ -335,7 +336,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// No NULL in those NOT NULL columns that the record has.
+    /// Checks that no NOT NULL column that the record has is NULL.
     fn not_null(&mut self) {
         for &(word, mask) in &self.program.not_null {
             let nulls = if word == 0 { self.nulls } else { self.record.null_word(word) };
@@ -377,7 +378,7 @@ impl RowLook<'_, '_> {
         self.purity(verdict, column);
     }
 
-    /// A variable column that has bytes.
+    /// Checks a variable column that has bytes.
     fn variable(&mut self, number: usize, bytes: &[u8], complex: bool) {
         let program = self.program;
         let Some(Some(check)) = program.variable.get(number) else { return };
@@ -393,7 +394,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A variable value stored in the row.
+    /// Checks a variable value that is stored in the row.
     fn plain(&mut self, check: &VariableCheck, column: &Column, bytes: &[u8]) {
         if bytes.len() > usize::from(check.max_length) {
             self.wrong_length(check.max_length, column, bytes);
@@ -424,15 +425,15 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A value stored off the row. The pointer has its length.
+    /// Checks a value that is stored off the row, whose length is in the pointer.
     fn off_row(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) {
         match check.domain {
             None | Some(Domain::Any) => {}
             Some(_) if !self.context.options.checks_purity() => {}
             Some(Domain::Utf16) if value_length(pointer).is_some_and(|length| length.is_multiple_of(2)) => {}
-            // Its root decides: see `lob`.
+            // The length is at the root: see `lob`.
             Some(Domain::Utf16) if column.info.xtype == xtype::NTEXT && pointer.len() == TEXT_POINTER_BYTES => {}
-            // The table keeps large types out of its rows: only the root has the length.
+            // The table stores large types off the row, and only the root of the value has the length.
             Some(Domain::Utf16) if pointer.len() == TEXT_POINTER_BYTES && self.begins(check, column, pointer) => {}
             Some(Domain::Xml | Domain::CompressibleXml | Domain::Variant | Domain::Spatial)
                 if self.begins(check, column, pointer) => {}
@@ -440,7 +441,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Notes the place of a value, if its pointer gives it.
+    /// Records where a value begins, if its pointer says so.
     fn begins(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) -> bool {
         self.sums.heads.add(self.unit, (check.column, column.counter), self.at, pointer)
     }
@@ -451,7 +452,7 @@ fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column:
     of_row(context, unit, row, impure(&column.name, column.info))
 }
 
-/// The finding with the row that it is about.
+/// Adds the row that a finding is about to the finding.
 fn of_row(context: &Context<'_>, unit: UnitIndex, row: RecordId, finding: Finding) -> Finding {
     let finding = finding.at_record(row);
     match context.units.get(unit) {
@@ -467,7 +468,7 @@ fn value_length(pointer: &[u8]) -> Option<u32> {
     u32_at(pointer, pointer.len().checked_sub(12)?).filter(|_| is_pointer)
 }
 
-/// Why single values of a column were not verified.
+/// The limit that explains why single values of a column were not verified.
 fn undecided_limit(column: &Column) -> &'static Limit {
     match column.info.xtype {
         _ if column.is_nobodys => &limits::COLUMN_SPARSE_UNKNOWN,
@@ -479,12 +480,12 @@ fn undecided_limit(column: &Column) -> &'static Limit {
     }
 }
 
-/// Whether values were perhaps not found off the row.
+/// Whether a limit says that values could not be found off the row.
 fn is_off_row(limit: &Limit) -> bool {
     *limit == limits::COLUMN_XML_OFF_ROW || *limit == limits::COLUMN_VALUE_OFF_ROW
 }
 
-/// After the sweep: what was not verified.
+/// After the sweep: notes which values were not verified.
 fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, coverage: &mut Coverage) {
     let lacks_file = survey::missing_files(context.source, context.database).next().is_some();
     for (at, tally) in swept.units.touched() {

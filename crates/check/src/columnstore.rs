@@ -1,5 +1,5 @@
-//! Columnstore indexes, as far as their catalog says (7902, 7967, 7976, 5285, 7991): segments of a row group agree on its
-//! rows, what they refer to is there, and what they are stored in is there. No segment is decoded.
+//! Columnstore indexes, as described by the catalog (7902, 7967, 7976, 5285, 7991): the segments of a row group agree
+//! on its row count, and the dictionaries and LOB values that they refer to exist. No segment is decoded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use crate::units::UnitIndex;
 const MAX_ROWS: i32 = 1 << 20;
 /// Internal version of SQL Server 2016.
 const VERSION_2016: u16 = 852;
-/// Internal version of SQL Server 2017: what is known of encodings was met from there on.
+/// Internal version of SQL Server 2017, the oldest version for which the encodings are known.
 const VERSION_2017: u16 = 869;
 /// No dictionary.
 const NONE: i32 = -1;
@@ -35,9 +35,9 @@ const EXACT: u64 = 1 << 52;
 enum Fault {
     /// Segment and row group, or two fields of a segment, contradict each other.
     Mismatch,
-    /// The segment is not there.
+    /// The segment is missing.
     NoSegment,
-    /// A dictionary is not there.
+    /// A dictionary is missing.
     NoDictionary,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn reckon(
     }
 }
 
-/// What the rows of the catalog say of a rowset's segments: row group, column and fault.
+/// The faults that the catalog shows in a rowset's segments: row group, column and fault.
 fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     let store = &database.columnstore;
     let segments = of_rowset(&store.segments, rowset, |segment| segment.rowset_id);
@@ -100,7 +100,7 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     let mut faults = BTreeSet::new();
     for segment in segments {
         let at = |fault| (segment.group_id, segment.column_id, fault);
-        // Without a row of its own, the group has the rows of its first segment.
+        // If the group has no row of its own, its first segment gives the row count.
         let agrees = *rows.entry(segment.group_id).or_insert(segment.rows) == segment.rows;
         let is_possible = (0..=MAX_ROWS).contains(&segment.rows);
         if !agrees || !is_possible || encodings_are_known && !(is_range_ordered(segment) && is_encoding_sound(segment))
@@ -136,22 +136,23 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     faults
 }
 
-/// The rows of a rowset, of a list that is sorted by rowset.
+/// The entries of a rowset in a list that is sorted by rowset.
 fn of_rowset<'a, T>(list: &'a [T], rowset: &Rowset, id: impl Fn(&T) -> u64) -> &'a [T] {
     let start = list.partition_point(|row| id(row) < rowset.id);
     let end = list.partition_point(|row| id(row) <= rowset.id);
     list.get(start..end).unwrap_or_default()
 }
 
-/// Whether the range of a segment is none that is upside down. That of a float column is kept as the bits of its floats, of
-/// which the negative ones ascend where their bits descend.
+/// Whether the minimum of a segment is not above its maximum. The range of a float column is stored as the bits of
+/// floats; for negative floats, the order of the bits is reversed.
 fn is_range_ordered(segment: &Segment) -> bool {
     let [min, max] = [segment.min_data_id, segment.max_data_id];
     let as_float = |id: i64| f64::from_bits(id.cast_unsigned());
     min <= max || as_float(min) <= as_float(max)
 }
 
-/// Base and magnitude of a segment, as met in all of 1,309 segments (docs/format/columnstore.md#invariants).
+/// Checks base and magnitude of a segment by the rules that all 1,309 segments met obey
+/// (docs/format/columnstore.md#invariants).
 fn is_encoding_sound(segment: &Segment) -> bool {
     let min = segment.min_data_id;
     match segment.encoding {
@@ -164,8 +165,8 @@ fn is_encoding_sound(segment: &Segment) -> bool {
     }
 }
 
-/// Segments and dictionaries whose root is not where the catalog has it, on a page that can be read; a unit with a page that
-/// was sound when it was swept and cannot be read now is noted.
+/// Segments and dictionaries whose root is missing at the address in the catalog although the page can be read. Notes
+/// units that have a page that was sound in the sweep and cannot be read now.
 fn missing_blobs(
     context: &Context<'_>,
     rowset: &Rowset,
@@ -181,7 +182,7 @@ fn missing_blobs(
     let (mut target, mut missing) = (Target::default(), Vec::new());
     for (group, column, fault, blob) in segments.chain(dictionaries) {
         let Some((blob, unit)) = blob.and_then(|blob| Some((blob, context.unit_of(blob.root.page)?))) else { continue };
-        // What the sweep could not read is known.
+        // Pages that the sweep could not read are already noted.
         if swept.units.get(unit as usize).is_some_and(|tally| tally.unread_pages > 0) {
             continue;
         }
@@ -201,12 +202,12 @@ fn is_missing(
     (unit, blob): (UnitIndex, Blob),
 ) -> Result<bool, Unread> {
     if !rowset.units.contains(&(unit as usize)) {
-        // Another unit's page, for certain.
+        // Another unit owns the page, provided that all maps could be read.
         return Ok(context.survey.unread.is_empty() && context.source.read_page(blob.root.page).is_some());
     }
     let bytes = match sound(context, target, unit, blob.root.page)? {
         Some(bytes) => bytes,
-        // The sweep passed over a page that is free, or reported one that is bad.
+        // The sweep skips free pages, and has already reported bad ones.
         None => {
             let mut bytes = context.source.read_page(blob.root.page).ok_or(Unread)?;
             if audit::identity(&bytes, blob.root.page).is_some() {
@@ -288,7 +289,7 @@ mod tests {
             store.segments.remove(1);
         };
         assert_eq!(after(column_added_later), []);
-        // The least and the greatest float met have these numbers; -5 and -1 are floats as well.
+        // These are the lowest and the highest float met; -5 and -1 are valid floats too.
         for (min, max) in [
             (-4_503_599_627_370_497, 9_218_868_437_227_405_311),
             ((-5f64).to_bits().cast_signed(), (-1f64).to_bits().cast_signed()),
@@ -308,7 +309,7 @@ mod tests {
     fn what_older_servers_wrote_is_known_less_well() {
         let mut database = database();
         database.boot.as_mut().unwrap().create_version = 782;
-        // A delta store of before the column, compressed after it.
+        // A delta store older than the column, compressed after the column was added.
         database.columnstore.segments.remove(3);
         assert!(faults(&database, &database.rowsets[0]).is_empty());
         database.columnstore.segments[0].base_id = 7;

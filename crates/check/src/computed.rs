@@ -1,4 +1,4 @@
-//! Persisted computed columns (2537): the value that a row stores is the one that the column's definition gives.
+//! Persisted computed columns (2537): the stored value must be the value that the column's definition gives.
 //!
 //! CHECKDB makes this check only WITH EXTENDED_LOGICAL_CHECKS, as its evaluation is slow; here it costs some ten
 //! nanoseconds per row.
@@ -34,11 +34,11 @@ struct Persisted {
     id: u32,
     column: Column,
     formula: Formula,
-    /// How it is computed for all rows of a page at once, if possible.
+    /// How the column is computed for all rows of a page at once, if possible.
     together: Option<together::BatchPlan>,
     /// Index among the counters.
     counter: usize,
-    /// Steps that it may take per page.
+    /// Evaluation steps that the column may take per page.
     share: u64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Plans {
     /// Only for units that have pages.
     units: PerUnit<Vec<Persisted>>,
     counters: usize,
-    /// Columns that cannot be computed, with their unit and the reason.
+    /// Columns that cannot be computed, each with its unit and the reason.
     left_out: Vec<(String, UnitIndex, Reason)>,
 }
 
@@ -68,11 +68,11 @@ pub(crate) struct Scratch {
     page: together::BatchScratch,
 }
 
-/// Values of a column, counted by the result of computing them.
+/// Counts of a column's values by the outcome of their computation.
 #[derive(Clone, Copy, Default, Debug)]
 struct Values {
     known: u64,
-    /// The result is uncertain.
+    /// Values whose expected result is uncertain.
     uncertain: u64,
     too_expensive: u64,
 }
@@ -199,8 +199,8 @@ fn row(
 }
 
 impl Persisted {
-    /// Whether the row stores what the definition gives; `None` if the stored value is unknown, an error if the result
-    /// of the definition is.
+    /// Whether the row stores the value that the definition gives. `None` if the stored value is unknown; an error if
+    /// the result of the definition is uncertain.
     fn holds(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<Option<bool>, Undecided> {
         let computed = self.formula.value(record, room)?;
         Ok(match (self.column.value(record), computed) {
@@ -216,7 +216,7 @@ impl Persisted {
     }
 }
 
-/// After the sweep: what was not verified.
+/// After the sweep: notes what was not verified.
 fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, sums: &Sums, coverage: &mut Coverage) {
     let what = limits::COMPUTED_UNCERTAIN.what;
     let in_scope = |unit: UnitIndex| context.units.get(unit).is_some_and(|unit| context.in_scope(unit));

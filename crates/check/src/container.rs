@@ -1,4 +1,4 @@
-//! What a backup adds to its pages: damage around them, and parts that are not there.
+//! Checks of a backup beyond its pages: damage around the pages, and missing parts.
 
 use source::backup::{Damage, DamageKind};
 use source::{BackupPages, PageSource};
@@ -9,7 +9,7 @@ use crate::ledger::FindingCollector;
 use crate::registry::{self, Check, limits};
 use crate::warnings;
 
-/// Stripes that were not given: what is there is not verified.
+/// Notes stripes that were not given: their content is not verified.
 pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Coverage) {
     let Some(backup) = source.backup() else { return };
     if let Some(which) = warnings::missing_stripes(backup) {
@@ -17,7 +17,7 @@ pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Cover
     }
 }
 
-/// Blocks of a type that is not described: what they hold is not verified.
+/// Notes blocks of an undocumented type: their content is not verified.
 pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Coverage) {
     for (tag, count) in source.backup().map_or(&[][..], BackupPages::undescribed_blocks) {
         let scope = format!("of type {}", String::from_utf8_lossy(tag));
@@ -25,7 +25,7 @@ pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Co
     }
 }
 
-/// Findings of the container. Reads all of it that was not read yet.
+/// Checks the container. Reads the parts of it that were not read yet.
 pub(crate) fn check(
     source: &dyn PageSource,
     findings: &mut FindingCollector,
@@ -33,7 +33,7 @@ pub(crate) fn check(
     errors: &mut Vec<String>,
 ) {
     let Some(backup) = source.backup() else { return };
-    // Damaged records of a compressed backup may be many: each goes where findings are kept as soon as it is known.
+    // A compressed backup may have many damaged records, so each finding goes straight to the collector.
     let unread = backup.container_damage(|damage| match finding(&damage) {
         Some(finding) => findings.push(finding),
         None => {
@@ -43,7 +43,7 @@ pub(crate) fn check(
     errors.extend(unread.iter().map(ToString::to_string));
 }
 
-/// What a place of damage is reported as; `None` where it need not be damage.
+/// The finding for a damaged place; `None` if it may be legal.
 fn finding(damage: &Damage) -> Option<Finding> {
     let about = |check: &'static Check| {
         let at = i64::try_from(damage.at).unwrap_or(i64::MAX);

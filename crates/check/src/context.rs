@@ -1,4 +1,4 @@
-//! What a run knows before it looks at ordinary pages, shared by all phases and threads.
+//! Facts that a run knows before it reads ordinary pages, shared by all phases and threads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,35 +26,35 @@ use crate::taken::Taken;
 use crate::tallies::Tallies;
 use crate::units::{Unit, UnitIndex, Units, ids_named_by};
 
-/// What a run knows.
+/// Facts that a run knows before it reads ordinary pages.
 pub(crate) struct Context<'a> {
     pub(crate) source: &'a dyn PageSource,
     pub(crate) database: &'a Database,
     pub(crate) options: &'a Options,
     pub(crate) units: Units,
     pub(crate) survey: Survey,
-    /// The number of the current batch, and of how many; `None` when the run has no batches.
+    /// The number of the current batch and the number of batches; `None` when the run has no batches.
     pub(crate) batch: Option<(u32, u32)>,
-    /// The pages that are swept; `None` for all.
+    /// The pages to be swept; `None` for all.
     pub(crate) range: Option<FileRange>,
-    /// The ranges of the parts, as far as they are known: of a part its own, and all when parts are merged.
+    /// The ranges of the parts as far as they are known: a part knows its own range, a merge knows all.
     pub(crate) ranges: Ranges,
-    /// Pages whose unit is not the one that the maps name; known after the sweep.
+    /// Pages whose header names another unit than the maps do; known after the sweep.
     pub(crate) taken: Arc<Taken>,
-    /// Units with pages that the sweep found bad; known after it.
+    /// Units with bad pages; known after the sweep.
     pub(crate) bad_units: Arc<BTreeSet<UnitIndex>>,
-    /// Second looks that tasks take; `None` if all are taken here.
+    /// Second looks that other tasks take; `None` if this run takes all of them.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
-    /// What the log of a backup still changes; `None` for data files.
+    /// The pages that the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
-    /// Tables whose pre-checks failed: nothing that the log may explain.
+    /// Tables whose pre-checks failed, excluding failures that the log may explain.
     pub(crate) ended: Ended,
     /// Only for units that have pages.
     keys: PerUnit<Option<Box<Keys>>>,
-    /// Accelerated database recovery is, or was, on.
+    /// Whether accelerated database recovery is or was on.
     rows_hold_versions: bool,
     pub(crate) hash: FactHash,
-    /// Where facts go that do not fit into memory.
+    /// Temporary storage for facts that exceed memory.
     pub(crate) space: &'a TempStore,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Context<'a> {
         survey: Survey,
         space: &'a TempStore,
     ) -> Self {
-        // With a key that lacks columns, rows that differ look the same.
+        // If the key lacks columns, different rows look equal.
         let knows_keys = database.layouts_are_complete();
         let heaps: BTreeSet<i32> =
             database.rowsets.iter().filter(|rowset| rowset.index_id == 0).map(|rowset| rowset.object_id).collect();
@@ -122,13 +122,13 @@ impl<'a> Context<'a> {
         context
     }
 
-    /// What only the sweep has shown: second looks need it.
+    /// Takes over facts that only the sweep shows and that second looks need.
     pub(crate) fn learn(&mut self, swept: &mut Tallies) {
         self.taken = swept.take_taken().into();
         self.bad_units = swept.bad_units().into();
     }
 
-    /// Bytes of the grant that the facts of one phase may take.
+    /// Bytes of the memory grant that the facts of one phase may use.
     pub(crate) fn bytes_for_facts(&self) -> usize {
         self.space.memory_bytes()
     }
@@ -146,7 +146,7 @@ impl<'a> Context<'a> {
         self.is_clean() && !self.source.has_recovered_pages() && (self.source.backup().is_some() || is_shut_down())
     }
 
-    /// What the audit of a unit's pages needs to know.
+    /// The facts that the audit of a unit's pages needs.
     pub(crate) fn known(&self, unit: &Unit) -> AuditRules<'_> {
         let expansion = self.expansion(unit);
         let version = self.database.boot.as_ref().map_or(u16::MAX, |boot| boot.version);
@@ -159,7 +159,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How a unit's rows are expanded, if they are compressed and the catalog says how.
+    /// How to expand a unit's rows, if they are compressed and the catalog describes them.
     pub(crate) fn expansion(&self, unit: &Unit) -> Option<&'a Expansion> {
         if !unit.compressed {
             return None;
@@ -184,7 +184,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the run, or its batch, covers the pages of a unit, or those in use that no unit claims.
+    /// Whether the run, or its batch, covers the pages of a unit; for `None`, pages in use that no unit claims.
     pub(crate) fn covers(&self, unit: Option<UnitIndex>) -> bool {
         unit.and_then(|unit| self.units.get(unit)).map_or_else(|| self.covers_unclaimed(), |unit| self.in_scope(unit))
     }
@@ -246,7 +246,7 @@ impl<'a> Context<'a> {
         Place::of(unit.owner.object_id, self.index_name(unit))
     }
 
-    /// The object of these units, named so.
+    /// The object of these units as a place, with this text.
     pub(crate) fn place_in(&self, units: &[UnitIndex], text: impl Into<String>) -> Place {
         let object = units.iter().find_map(|unit| Some(self.units.get(*unit)?.owner.object_id));
         Place::of(object.unwrap_or_default(), text)
@@ -266,7 +266,7 @@ impl<'a> Context<'a> {
 /// Internal version of SQL Server 2019, the first with accelerated database recovery.
 pub(crate) const VERSION_2019: u16 = 904;
 
-/// Whether the last key column of a heap's index is not one of its own but the address of the row.
+/// Whether the last key column of a heap's index is the address of the row rather than a column of the index.
 fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     let key = rowset.layout.columns.iter().filter(|column| column.key_ordinal > 0);
     let own = database.index_columns.get(&(rowset.object_id, rowset.index_id));
@@ -276,7 +276,8 @@ fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     })
 }
 
-/// No index has more key columns than this (32, and a locator of as many): if there are more, the catalog is damaged.
+/// More key columns than any index has (32, and a locator with as many): a longer key means that the catalog is
+/// damaged.
 const MAX_KEY_COLUMNS: usize = 64;
 
 fn keys_of(database: &Database, rowset: &Rowset, heaps: &BTreeSet<i32>) -> Option<Keys> {

@@ -1,35 +1,36 @@
-//! What was asked for and could not be verified, gathered from all phases and threads.
+//! Requested checks that could not be made, collected from all phases and threads.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::registry::limits::{Limit, Reason};
 
-/// Something that was asked for and could not be verified: not a finding, never silent.
+/// A requested check that could not be made: not a finding, but always reported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotVerified {
-    /// What: "key order", "columns" ...
+    /// What was not verified: "key order", "columns" ...
     pub what: String,
     /// Where: an object, index, file or "database".
     pub scope: String,
     /// Why.
     pub reason: String,
-    /// How many (comparisons, pages, rows; 0 when it cannot be counted).
+    /// How many comparisons, pages or rows; 0 when they cannot be counted.
     pub count: u64,
-    /// The limit that is the reason.
+    /// The limit that describes the reason.
     pub limit: &'static Limit,
-    /// The ids of the objects that it is about; empty where only `scope` says that: index `s` of `Order` reads as the table `Order.s`.
+    /// The ids of the objects concerned; empty where only `scope` names them: index `s` of `Order` reads as the table
+    /// `Order.s`.
     pub objects: Vec<i32>,
 }
 
-/// Where something could not be verified.
+/// A place where something could not be verified.
 pub(crate) struct Place {
     text: String,
     object: Option<i32>,
 }
 
 impl Place {
-    /// In an object or a part of it.
+    /// An object or a part of one.
     pub(crate) fn of(object_id: i32, text: impl Into<String>) -> Self {
         Self { text: text.into(), object: Some(object_id).filter(|id| *id != 0) }
     }
@@ -59,10 +60,10 @@ impl From<Cow<'_, str>> for Place {
     }
 }
 
-/// Collects; equal entries add up.
+/// Collects what was not verified; the counts of equal entries add up.
 #[derive(Default)]
 pub(crate) struct Coverage {
-    /// By what, scope and reason.
+    /// By what was not verified, scope and reason.
     entries: BTreeMap<(String, String, Reason), Noted>,
 }
 
@@ -70,18 +71,18 @@ pub(crate) struct Coverage {
 struct Noted {
     count: u64,
     objects: BTreeSet<i32>,
-    /// Of some of it, no object is known.
+    /// Some notes in this entry name no object.
     has_others: bool,
 }
 
 impl Coverage {
-    /// Notes that `count` of what the limit is about, in `scope`, were not verified; 0 where they cannot be counted.
+    /// Notes that `count` items of the limit's kind in `scope` were not verified; 0 if they cannot be counted.
     pub(crate) fn note(&mut self, reason: impl Into<Reason>, scope: impl Into<Place>, count: u64) {
         let reason = reason.into();
         self.note_as(reason.limit.what, reason, scope, count);
     }
 
-    /// The same, for a limit that keeps `what` from being verified among other things.
+    /// Like `note`, but for `what`, if the limit prevents several kinds of checks.
     pub(crate) fn note_as(&mut self, what: &str, reason: impl Into<Reason>, scope: impl Into<Place>, count: u64) {
         let Place { text, object } = scope.into();
         let noted = self.entries.entry((what.to_owned(), text, reason.into())).or_default();
@@ -90,7 +91,7 @@ impl Coverage {
         noted.has_others |= object.is_none();
     }
 
-    /// What was not verified, and what is merely worth knowing; in order.
+    /// Two sorted lists: what was not verified, and what is merely worth knowing.
     pub(crate) fn into_lists(self) -> (Vec<NotVerified>, Vec<NotVerified>) {
         let entries = self.entries.into_iter().map(|((what, scope, reason), noted)| {
             let Reason { limit, text: reason } = reason;

@@ -1,4 +1,4 @@
-//! Units that damage was found in, or of which not all is known: what relates their rows to others proves nothing.
+//! Units that are damaged or only partly known: comparing their rows with other rows proves nothing.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::registry::{Phase, limits};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Units that are damaged, or of whose rows not all is known.
+/// Units that are damaged or have unknown rows.
 pub(crate) fn partly_known_units(
     context: &Context<'_>,
     swept: &Tallies,
@@ -21,7 +21,7 @@ pub(crate) fn partly_known_units(
     units
 }
 
-/// Units whose pages were lost to the run, or whose structure is damaged.
+/// Units with pages that could not be read, or with structural damage.
 pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &FindingCollector) -> HashSet<UnitIndex> {
     let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
     let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
@@ -31,7 +31,7 @@ pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &F
     damaged
 }
 
-/// Why damage is assumed in one of these units: pages in a file that was not given are no damage.
+/// The limit that says why one of these units counts as damaged: pages in a file that was not given are not damaged.
 pub(crate) fn why_partly_known<'u>(
     context: &Context<'_>,
     units: impl IntoIterator<Item = &'u UnitIndex>,
@@ -44,7 +44,7 @@ pub(crate) fn lacks_file<'u>(context: &Context<'_>, units: impl IntoIterator<Ite
     units.into_iter().any(|unit| context.survey.partial_units.contains(unit))
 }
 
-/// Units of the catalog that findings of some phases name.
+/// Units of the catalog that have findings of the given phases.
 pub(crate) fn named(
     context: &Context<'_>,
     findings: &FindingCollector,

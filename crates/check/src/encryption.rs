@@ -1,10 +1,11 @@
-//! An encrypted database (TDE) without its key. The header of each page is in the clear, and the checksum is that of the
-//! page as it is stored: so page id, protection, type, level and links are checked, and nothing else.
+//! An encrypted database (TDE) without its key. Page headers are not encrypted, and the checksum covers the page as it
+//! is stored. So page id, protection, type, level and links are checked, and nothing else.
 //!
-//! Which pages are in use is in pages that are encrypted themselves. A page that is no longer in use keeps its header, and
-//! one that never was may hold anything. So these are proofs: what a page says against itself while it names its own
-//! place; a page that is not what was written where a sound page links to; a link that does not fit although the page that
-//! has it was changed long after the one that does not point back. All else that does not fit is not verified.
+//! The pages that record which pages are in use are encrypted themselves. A page that is no longer in use keeps its
+//! header, and a page that never was in use may hold anything. So only these cases are proofs: a header that
+//! contradicts itself while it names its own place; a page that differs from what was written there and that a sound
+//! page links to; a link without its counterpart if the page with the link was changed long after the other one. Every
+//! other contradiction is not verified.
 
 use catalog::Database;
 use format::page::PAGE_BYTES;
@@ -24,21 +25,21 @@ use crate::survey::{self, FileMap, PageSet};
 use crate::tallies::UnreadPages;
 use crate::units::Units;
 
-/// Pages that are not what they should be, and perhaps not in use, that are named; the others are counted.
+/// How many suspect pages, perhaps not in use, are named; the rest are only counted.
 const MOST_NAMED: usize = 32;
 
-/// 512-byte blocks of the log. A page that leaves its index is changed by the same system transaction as its neighbors: in
-/// 17 of 17 such pages of sound databases that were newer than their neighbor, both LSNs were of one log block.
+/// In 512-byte log blocks. A page is removed from its index by the same system transaction that changes its neighbors:
+/// in 17 of 17 such pages of sound databases that were newer than their neighbor, both LSNs were in one log block.
 const BLOCKS_OF_ONE_TRANSACTION: u32 = 2048;
 
-/// The type of pages that are not in use and that the encryption scan has formatted: 228 pages of an encrypted database of
-/// 2022 have it, unit 0 and no rows.
+/// The type of unused pages that the encryption scan has formatted: 228 pages of an encrypted database of 2022 have it,
+/// unit 0 and no rows.
 const FORMATTED_PAGE: u8 = 21;
 
 /// The highest page type number of the engine.
 const HIGHEST_PAGE_TYPE: u8 = 0x66;
 
-/// What was read, and why some was not.
+/// The number of pages read, and the pages that could not be read.
 #[derive(Default)]
 pub(crate) struct Looked {
     /// Pages read.
@@ -47,7 +48,7 @@ pub(crate) struct Looked {
     pub(crate) unread: UnreadPages,
 }
 
-/// Judges the headers of all pages in the scope.
+/// Checks the headers of all pages in the scope.
 pub(crate) fn check(
     source: &dyn PageSource,
     database: &Database,
@@ -85,7 +86,7 @@ pub(crate) fn check(
     pass.looked
 }
 
-/// What cannot be checked.
+/// Numbers of things that could not be checked.
 #[derive(Default)]
 struct Counts {
     encrypted: u64,
@@ -110,12 +111,12 @@ impl Counts {
 
 struct Pass<'a> {
     source: &'a dyn PageSource,
-    /// Nothing in the log is missing from the pages.
+    /// Whether the pages contain all changes of the log.
     is_recovered: bool,
     options: &'a Options,
     units: &'a Units,
     findings: &'a mut FindingCollector,
-    /// Pages that are not what was written there, unless they are not in use.
+    /// Pages that differ from what was written there; unused pages may legally differ.
     doubtful: PageSet,
     /// Pages that a sound page links to.
     linked: PageSet,
@@ -184,7 +185,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Both neighbors of a page of a B-tree.
+    /// Checks the links of a B-tree page to both neighbors.
     fn links(&mut self, id: PageId, header: &PageHeader) {
         if !matches!(header.kind(), Some(PageType::Data | PageType::Index)) {
             return;
@@ -195,11 +196,13 @@ impl Pass<'_> {
             }
             self.linked.insert(neighbor);
             let Some(mut bytes) = self.source.read_page(neighbor) else {
-                // Its file was not given or not read, which is noted; or it was cut off when the file shrank.
+                // Its file was not given or not read, which is noted already; or the page was cut off when the file
+                // shrank.
                 self.counts.links += u64::from(!self.source.contains(neighbor));
                 continue;
             };
-            // A page that is not what was written is checked by itself; zeros may be those of a file that grew again.
+            // A page that differs from what was written is checked by itself; a zeroed page may come from a file that
+            // grew again.
             if audit::identity(&bytes, neighbor).is_some() {
                 self.counts.links += u64::from(bytes.iter().all(|byte| *byte == 0));
                 continue;
@@ -227,8 +230,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Pages that are not what was written there: in use where a sound page links to them, as pages of an encrypted
-    /// database are never taken over from what was on the disk before.
+    /// Judges pages that differ from what was written there. A page that a sound page links to is in use: encrypted
+    /// databases never adopt what was on the disk before.
     fn doubtful_pages(&mut self, coverage: &mut Coverage) {
         let (mut named, mut others) = (0, 0);
         for id in self.doubtful.iter() {
@@ -266,7 +269,7 @@ impl Pass<'_> {
     }
 }
 
-/// What the header of a page says against itself, wherever the page is used.
+/// A contradiction within the header of a page, independent of where the page is used.
 fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     let owner = Owner::unknown(header.alloc_unit());
     let test = |text: &str, value: u8, against: u8| {
@@ -276,7 +279,7 @@ fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     if header.header_version != 1 {
         return test("m_headerVersion == HEADER_7_0", header.header_version, 1);
     }
-    // What only certain places have.
+    // Types that only certain fixed pages have.
     let is_of_place = |kind: PageType| {
         use PageType::{Boot, DiffMap, FileHeader, Gam, MlMap, Pfs, ServerConfig, Sgam};
         matches!(kind, Boot | DiffMap | FileHeader | Gam | MlMap | Pfs | ServerConfig | Sgam)
@@ -295,7 +298,7 @@ fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     }
 }
 
-/// Whether a change came so long after another that no transaction of the engine made both.
+/// Whether one change came so long after another that no single transaction of the engine made both.
 fn is_long_after(later: Lsn, earlier: Lsn) -> bool {
     let is_next_but_one = later.vlf > earlier.vlf.saturating_add(1);
     let is_far = later.vlf == earlier.vlf && later.block > earlier.block.saturating_add(BLOCKS_OF_ONE_TRANSACTION);

@@ -1,4 +1,4 @@
-//! What a run would take: like CHECKDB WITH ESTIMATEONLY, for this program.
+//! The resources that a run would need: like CHECKDB WITH ESTIMATEONLY, for this program.
 
 use catalog::Database;
 use format::page::PAGE_BYTES;
@@ -17,12 +17,12 @@ use crate::sweep::any_in_scope;
 use crate::tree::FACT_BYTES_PER_PAGE;
 use crate::units::Units;
 
-/// What a run would take.
+/// The resources that a run would need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimate {
     /// Bytes that would be read.
     pub read_bytes: u64,
-    /// Memory that would be used, in bytes, if nothing is damaged: never more than the grant, never less than the least.
+    /// Memory that would be used, in bytes, if nothing is damaged: at most the grant, at least the minimum.
     pub memory_bytes: u64,
     /// Memory below which the run is refused, in bytes.
     pub minimum_memory_bytes: u64,
@@ -30,12 +30,12 @@ pub struct Estimate {
     pub temp_bytes: u64,
 }
 
-/// The memory, in bytes, below which [`crate::run`] would not keep to its grant.
+/// The memory grant, in bytes, below which [`crate::run`] would exceed it.
 pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, options: &Options) -> u64 {
     Checks::needs(source, database, options).minimum_bytes()
 }
 
-/// Estimates what [`crate::run`] would take with the same arguments. Reads the allocation pages only.
+/// Estimates what [`crate::run`] would need with the same arguments. Reads the allocation pages only.
 pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options) -> Estimate {
     let needs = Checks::needs(source, database, options);
     let mut estimate = Estimate { minimum_memory_bytes: needs.minimum_bytes(), ..Estimate::default() };
@@ -54,7 +54,7 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     }
     let budget = needs.bytes_for_facts(options);
     estimate.memory_bytes = needs.bytes_with(facts.min(budget)).max(estimate.minimum_memory_bytes);
-    // A thread writes out all it has when its share of three quarters is full.
+    // A thread writes out all its facts when three quarters of its share are full.
     estimate.temp_bytes = if facts > budget / 4 * 3 { facts } else { 0 };
     estimate
 }
@@ -71,7 +71,7 @@ fn swept_pages(context: &Context<'_>) -> u64 {
     in_scope.map(|(_, pages)| u64::from(pages)).sum()
 }
 
-/// Pages that leave key bounds.
+/// The number of pages that record key bounds.
 fn tree_pages(context: &Context<'_>) -> u64 {
     let is_of_tree = |page: PageId| {
         let unit = context.survey.owner(page).and_then(|unit| context.units.get(unit));

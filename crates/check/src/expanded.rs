@@ -1,5 +1,5 @@
-//! The rows of a compressed leaf page as the uncompressed records that they stand for: expanded once, so that every check
-//! reads rows of one form.
+//! The rows of a compressed leaf page, expanded once to uncompressed records, so that every check reads rows in a
+//! single form.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use format::same_shape::{BYTES_AFTER, Rows, SameShapeRows};
 use format::slots::{MAX_SLOTS, SlotEntry, SlotOrder, Span};
 use format::{Page, PageType};
 
-/// A value that is not in the expanded record: its column's null bit, and why.
+/// The null bit of a column whose value is not in the expanded record, and the reason.
 pub(crate) type ColumnDoubt = (u16, Doubt);
 
-/// By how much the buffer for rows that are expanded one by one grows at least.
+/// The smallest step by which the buffer for rows that are expanded one by one grows, in bytes.
 const STEP_BYTES: usize = 1 << 18;
 
-/// What the expanded rows of a page of this rowset take at most.
+/// The most bytes that the expanded rows of a page of this rowset need.
 pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
     let most = expansion.most_of_page();
-    // There may be a doubt about each value. Their buffer doubles.
+    // Every value may have a doubt, and the list of doubts grows by doubling.
     (most.bytes + STEP_BYTES + 2 * most.values * size_of::<(u16, ColumnDoubt)>()) as u64
 }
 
@@ -27,10 +27,10 @@ pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
 #[derive(Default)]
 pub(crate) struct ExpandedRows {
     is_loaded: bool,
-    /// By slot; empty where there is none, or none that can be read.
+    /// By slot; empty for a slot without a readable row.
     rows: Vec<Range<u32>>,
     bytes: Vec<u8>,
-    /// The rows, instead, if they were expanded together.
+    /// The rows if they were expanded together; then this replaces `bytes`.
     together: ExpandedPage,
     is_together: bool,
     /// In slot order.
@@ -38,17 +38,17 @@ pub(crate) struct ExpandedRows {
     /// Rows that could not be expanded.
     failed: u64,
     scratch: Scratch,
-    /// The rows, if all of them are here and of one form, with all of their values.
+    /// The rows, if all were expanded, have the same form and lack no value.
     same_shape: SameShapeRows,
     is_same_shape: bool,
 }
 
-/// How the rows of a rowset are expanded, if they are compressed and the catalog says how.
+/// How to expand the rows of a rowset, if they are compressed and the catalog describes them.
 pub(crate) fn expansion(rowset: &Rowset) -> Option<&Expansion> {
     rowset.expansion.as_ref().filter(|_| rowset.is_row_compressed())
 }
 
-/// Where the first record of a page starts: what is in front of it is compression information.
+/// Offset of the first record of a page; compression information may precede it.
 pub(crate) fn first_record(page: Page<'_>) -> usize {
     let slots = page.header().slot_count.get().min(MAX_SLOTS as u16);
     let used = (0..slots).filter_map(|slot| page.slot_offset(slot)).filter(|offset| *offset != 0);
@@ -56,14 +56,14 @@ pub(crate) fn first_record(page: Page<'_>) -> usize {
 }
 
 impl ExpandedRows {
-    /// Forgets the page before: rows are stored plainly on the page.
+    /// Discards the rows of the previous page: this page stores its rows uncompressed.
     pub(crate) fn clear(&mut self) {
         (self.is_loaded, self.is_together) = (false, false);
         self.failed = 0;
     }
 
-    /// Audits and expands the records of a page together, and calls `place` with the kind and length of each. False, and
-    /// nothing is known, if one of them is not as usual.
+    /// Audits and expands all records of a page at once, and calls `place` with the kind and length of each. Returns
+    /// false, with nothing loaded, if any record is unusual.
     pub(crate) fn load_together(
         &mut self,
         page: Page<'_>,
@@ -77,7 +77,7 @@ impl ExpandedRows {
         self.rows.clear();
         self.rows.resize(usize::from(page.header().slot_count.get()).min(MAX_SLOTS), 0..0);
         let is_index = page.header().kind() == Some(PageType::Index);
-        // Up to the next record by place, or to the end of used space.
+        // A record extends to the next one by offset, or to the end of used space.
         let nexts = order.entries().iter().skip(1).map(|next| next.offset).chain([page.header().free_data.get()]);
         let spaces = order.entries().iter().zip(nexts).map(|(entry, next)| entry.offset.into()..next.into());
         let (mut entries, rows) = (order.entries().iter(), &mut self.rows);
@@ -106,8 +106,8 @@ impl ExpandedRows {
         if self.is_together { self.together.bytes() } else { &self.bytes }
     }
 
-    /// Expands the rows of a page that passed its audit, and sees whether they are of one form unless each is to be looked at
-    /// by itself.
+    /// Expands the rows of a page that passed its audit. Also tests whether they have the same form, unless
+    /// `row_by_row` is set.
     pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion, row_by_row: bool) {
         let most_bytes = expansion.most_of_page().bytes;
         self.clear();
@@ -128,7 +128,7 @@ impl ExpandedRows {
         self.is_same_shape = is_whole && !row_by_row && self.same_shape.load_expanded(&self.bytes, &self.rows);
     }
 
-    /// The rows, if they are of one form.
+    /// The rows, if they all have the same form.
     pub(crate) fn same_shape(&self) -> Option<Rows<'_>> {
         self.is_same_shape.then(|| self.same_shape.of_bytes(self.bytes()))
     }
@@ -147,7 +147,7 @@ impl ExpandedRows {
                 let bytes = row.record.bytes();
                 let needed = bytes.len() + BYTES_AFTER;
                 if self.bytes.capacity() - self.bytes.len() < needed {
-                    // By steps, as twice as much might be beyond the grant.
+                    // Grow in steps, as doubling could exceed the grant.
                     self.bytes.reserve_exact(needed.max(STEP_BYTES));
                 }
                 self.bytes.extend_from_slice(bytes);
@@ -157,7 +157,7 @@ impl ExpandedRows {
         }
     }
 
-    /// Whether the page's rows are here, not on the page.
+    /// Whether the rows are here rather than on the page.
     pub(crate) fn is_loaded(&self) -> bool {
         self.is_loaded
     }
@@ -167,7 +167,7 @@ impl ExpandedRows {
         self.failed
     }
 
-    /// Rows of the page of which some value is not in their record.
+    /// Number of rows that lack some value in their expanded record.
     pub(crate) fn doubtful(&self) -> u64 {
         match self.is_loaded {
             true => self.doubts.chunk_by(|(a, _), (b, _)| a == b).count() as u64,
@@ -181,7 +181,7 @@ impl ExpandedRows {
         Record::data(self.bytes().get(place.start as usize..place.end as usize)?).ok()
     }
 
-    /// The values of the row in a slot that are not in its record.
+    /// Values that the expanded record of the row in a slot lacks.
     pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         let first = match self.is_loaded {
             true => self.doubts.partition_point(|(of, _)| usize::from(*of) < slot),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_rows_of_a_page_take_no_more_than_what_is_counted_for_them() {
-        // Expanded, a row is 4,096 bytes; 64 of them are a step to the byte.
+        // An expanded row has 4,096 bytes, so 64 rows fill a step exactly.
         let info = TypeInfo { xtype: xtype::CHAR, length: 4089, ..TypeInfo::default() };
         let expansion = Expansion::new(&[Some(CompressedColumn { info, is_uniquifier: false })]).unwrap();
         let record = [0x01, 1, 0];

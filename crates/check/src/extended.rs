@@ -1,5 +1,5 @@
-//! What CHECKDB makes WITH EXTENDED_LOGICAL_CHECKS only: rows that are made from other rows, against these (8907, 8908).
-//! Their own structure and columns are checked as those of any table, always.
+//! The checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: rows that are derived from other rows are compared
+//! with these (8907, 8908). Their structure and columns are always checked, as those of any table.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,10 +21,10 @@ use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, unmatched};
 use crate::values::Column;
 
-/// What is noted of what is not compared.
+/// The subject of notes about rows that are not compared.
 const WHAT: &str = limits::EXTENDED_KEYS.what;
-/// Binary XML starts with a signature, a version and a code page (docs/format/other-features.md#xml): a document of no
-/// more has no nodes.
+/// Binary XML starts with a signature, a version and a code page (docs/format/other-features.md#xml): a document that
+/// ends there has no nodes.
 const XML_HEADER_BYTES: usize = 5;
 /// How the names of the internal tables of XML indexes begin: ids of table and index follow.
 const NODES_TABLE: &str = "xml_index_nodes_";
@@ -69,15 +69,15 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Find
 /// The internal tables of XML indexes, by the table that has the index and by their name.
 fn nodes_tables(database: &Database) -> BTreeMap<(i32, &str), i32> {
     let objects = database.objects.values().filter(|object| object.name.starts_with(NODES_TABLE));
-    // If there are several, the one with the least id.
+    // If several have the same name, the one with the lowest id wins.
     objects.rev().map(|object| ((object.parent_id, object.name.as_str()), object.id)).collect()
 }
 
-/// A row's document, as a hash of its key; `None` for rows that stand for none, or `Err` when that is not known.
+/// The document of a row as a hash of its key; `None` for rows that have none, `Err` if it is unknown.
 type Named = Result<Option<(u64, u64)>, ()>;
 
-/// A primary XML index: every document of the table has nodes in an internal table, of which the first has an empty id
-/// (docs/format/other-features.md#xml).
+/// A primary XML index: every document of the table has nodes in an internal table; the first node of a document has an
+/// empty id (docs/format/other-features.md#xml).
 struct Documents {
     object_id: i32,
     base: UnitIndex,
@@ -87,7 +87,7 @@ struct Documents {
     key: Vec<Column>,
     /// ORDPATH of a node.
     id: Column,
-    /// The clustering key in the nodes.
+    /// The columns of the clustering key in the nodes table.
     node_key: Vec<Column>,
 }
 
@@ -124,12 +124,12 @@ impl Documents {
         [self.base, self.nodes].iter().all(|unit| context.units.get(*unit).is_some_and(|unit| context.in_scope(unit)))
     }
 
-    /// The document of a row of either table.
+    /// The document that a row of the base table or of the nodes table belongs to.
     fn document(&self, context: &Context<'_>, unit: UnitIndex, record: &Record<'_>) -> Named {
         let (test, key) = if unit == self.base { (&self.document, &self.key) } else { (&self.id, &self.node_key) };
         match (unit == self.base, test.value(record)) {
             (true, Stored::Null) => return Ok(None),
-            // Whether a document without nodes has a row in the index is not known.
+            // It is unknown whether the index has a row for a document without nodes.
             (true, Stored::Plain(xml)) if xml.len() == XML_HEADER_BYTES => return Err(()),
             (true, Stored::Absent) | (false, Stored::Complex(_) | Stored::Absent | Stored::Null) => return Err(()),
             (false, Stored::Plain(id)) if !id.is_empty() => return Ok(None),

@@ -1,4 +1,4 @@
-//! What a sweep adds up, as text: for tests that compare two ways to the same facts.
+//! The sums of a sweep as text, for tests that compute the same facts in two ways.
 
 use std::fmt::Write;
 
@@ -39,8 +39,8 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     text(swept, findings, &space)
 }
 
-/// Calls `then` with what gives the facts of single pages, as stored on disk, in the place of those that `source` has:
-/// the sum of them, if they are several.
+/// Calls `then` with a function that computes the facts of given pages, as stored on disk, in place of the pages of
+/// `source`; for several pages, their sum.
 pub fn facts_of_pages(
     source: &dyn PageSource,
     database: &Database,
@@ -66,10 +66,10 @@ pub fn facts_of_pages(
     });
 }
 
-/// A run whose sums were written after the sweep, changed by `change`, and read again.
+/// Runs a check whose sums are written after the sweep, changed by `change`, and read back.
 ///
 /// # Errors
-/// They cannot be written, or not be read.
+/// The sums cannot be written or read.
 pub fn run_with_sums_carried(
     source: &dyn PageSource,
     database: &Database,

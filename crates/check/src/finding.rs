@@ -1,4 +1,4 @@
-//! What a check found: values, from which every output is made.
+//! A finding as values, from which every output is made.
 
 mod codec;
 
@@ -10,7 +10,7 @@ use format::{AllocUnitId, PageId, RecordId};
 use crate::registry::limits::Limit;
 use crate::registry::{Check, Class, Repair, ReportOrder};
 
-/// To whom a finding belongs.
+/// The object, index and unit that a finding belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Owner {
     /// Object; 0 when the unit is unknown to the catalog.
@@ -99,23 +99,23 @@ pub enum Value {
 /// A proven violation of an invariant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Which.
+    /// The check that failed.
     pub check: &'static Check,
     /// Message state.
     pub state: u8,
-    /// To whom it belongs; `None` when the message names none.
+    /// What the finding belongs to; `None` when the message names no owner.
     pub owner: Option<Owner>,
-    /// Where: the page that is damaged or that the message is about.
+    /// The page that is damaged or that the message is about.
     pub page: Option<PageId>,
-    /// The slot there.
+    /// The slot on `page`.
     pub slot: Option<u16>,
-    /// The page that refers to it, or that it is compared with.
+    /// The page that refers to `page` or is compared with it.
     pub ref_page: Option<PageId>,
-    /// The slot there.
+    /// The slot on `ref_page`.
     pub ref_slot: Option<u16>,
-    /// What may explain it, if something not known may: then it is no proof.
+    /// The limit that may explain the finding; then it proves nothing.
     pub demoted_by: Option<&'static Limit>,
-    /// What else the message inserts: expected and actual values.
+    /// Further values that the message inserts: expected and actual ones.
     pub evidence: Vec<(&'static str, Value)>,
 }
 
@@ -216,9 +216,9 @@ impl Finding {
         self.owner.map(|owner| owner.object_id).filter(|&id| id != 0)
     }
 
-    /// Least repair. Structural damage of a nonclustered index is repaired by rebuilding it, if the damaged page can be
-    /// attributed to it (docs/format/checkdb.md#repair-levels); transcripts show allow_data_loss for 8928 and 8939/98
-    /// all the same.
+    /// The minimum repair. Structural damage of a nonclustered index is repaired by rebuilding it, if the damaged page
+    /// can be attributed to the index (docs/format/checkdb.md#repair-levels). But transcripts show allow_data_loss for
+    /// 8928 and 8939/98.
     pub fn repair(&self) -> Repair {
         let nonclustered = self.owner.is_some_and(|owner| owner.index_id > 1);
         match self.check.repair {
@@ -227,8 +227,8 @@ impl Finding {
         }
     }
 
-    /// Order in which findings are listed: by object and index, there as the check's row says ([`ReportOrder`]), then by unit,
-    /// page and message.
+    /// The order in which findings are listed: by object and index, then as the check's row says ([`ReportOrder`]),
+    /// then by unit, page and message.
     pub fn sort_key(&self) -> impl Ord + use<'_> {
         let owner = self.owner.filter(|owner| owner.object_id != 0);
         let (group, page) = match self.check.listed {
@@ -247,7 +247,7 @@ impl Finding {
         )
     }
 
-    /// Whether it says no more than `other`: what several phases find is reported once.
+    /// Whether this finding says nothing that `other` does not: a fault that several phases find is reported once.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.check == other.check
             && self.owner == other.owner
@@ -258,7 +258,7 @@ impl Finding {
             && self.evidence == other.evidence
     }
 
-    /// Whether the summary counts it, and how.
+    /// Whether and how the summary counts this finding.
     pub fn class(&self) -> Class {
         self.check.class
     }
@@ -268,12 +268,12 @@ impl Finding {
         self.filled(self.check.template, names)
     }
 
-    /// What is wrong, in a few words.
+    /// A few words that say what is wrong.
     pub fn brief(&self, names: &Names<'_>) -> String {
         self.filled(self.check.brief, names)
     }
 
-    /// A text with the values of this finding in its named places.
+    /// Fills the named places of a text with the values of this finding.
     fn filled(&self, template: &str, names: &Names<'_>) -> String {
         let mut text = String::new();
         let mut rest = template;
@@ -392,13 +392,13 @@ mod tests {
         assert_eq!(finding.object_id(), None);
     }
 
-    /// An owner of object 1413580074 and so on: one object, one index.
+    /// An owner with object 1413580074: one object, one index.
     fn owner(alloc_unit: u64) -> Owner {
         let kind = Some(UnitKind::InRow);
         Owner { object_id: 1_413_580_074, index_id: 1, partition_id: 1, alloc_unit: AllocUnitId(alloc_unit), kind }
     }
 
-    /// The findings in the order in which they are listed, as message and page.
+    /// Message and page of each finding, in listing order.
     fn listed(mut findings: Vec<Finding>) -> Vec<(u16, u32)> {
         findings.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
         findings.iter().map(|finding| (finding.check.msg, finding.page.unwrap_or_default().page)).collect()
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn order_equals_published_transcripts() {
         let of = |check, page| Finding::new(check).owner(owner(2)).page(PageId::new(1, page));
-        // Case 17: two bad leaves, each with what its parent and the next page say.
+        // Case 17: two bad leaves, each with the messages of its parent and of the next page.
         let leaf = |page, next| {
             let next: Finding = of(&registry::TREE_PREV_UNSEEN, next);
             let unseen = of(&registry::TREE_CHILD_UNSEEN, page).ref_page(PageId::new(1, 15_990));
@@ -416,7 +416,7 @@ mod tests {
         let findings = leaf(15_848, 15_849).into_iter().chain(leaf(15_840, 15_841)).collect();
         let expected = [(8928, 15_840), (8976, 15_840), (8978, 15_841), (8928, 15_848), (8976, 15_848), (8978, 15_849)];
         assert_eq!(listed(findings), expected);
-        // Cases 19 and 20: what is wrong with the page, that it was left out, that others miss it.
+        // Cases 19 and 20: the fault of the page, then that it was not processed, then that other pages miss it.
         let before = of(&registry::TREE_PREV_UNSEEN, 1767).ref_page(PageId::new(1, 1766));
         let findings = [&registry::TREE_CHILD_UNSEEN, &registry::PAGE_UNPROCESSED, &registry::PAGE_IO];
         let findings = findings.into_iter().map(|check| of(check, 1766)).chain([before]).collect();
@@ -429,7 +429,7 @@ mod tests {
         let fragment = Finding::new(&registry::LOB_UNSEEN).owner(owner(2)).at(PageId::new(1, 78_859), 0);
         let findings = vec![fragment, of(&registry::PAGE_UNPROCESSED, 78_859)];
         assert_eq!(listed(findings), [(8928, 78_859), (8965, 78_859)]);
-        // Case 31: fragments, then the rows that own them, on whatever pages these are.
+        // docs/format/cases.md#case-31: fragments first, then the owning rows, whatever their pages.
         let fragment = |page| Finding::new(&registry::LOB_UNSEEN).owner(owner(1)).page(PageId::new(1, page));
         let findings = vec![of(&registry::LOB_OWNER, 9222), fragment(18_447), of(&registry::LOB_OWNER, 8160)];
         assert_eq!(listed(findings), [(8965, 18_447), (8929, 8160), (8929, 9222)]);

@@ -1,4 +1,4 @@
-//! The findings of a report, in the order in which they are listed: in memory while they are few, else in a file.
+//! The findings of a report in listing order: in memory while they are few, otherwise in a file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::registry::{Class, Phase, Repair};
 use crate::spill::{Item, Reader, TempStore, read_item, write_item};
 
-/// Numbers of errors as CHECKDB's summaries have them.
+/// Numbers of errors, in the categories of CHECKDB's summaries.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ErrorCounts {
     /// Allocation errors.
@@ -21,19 +21,19 @@ pub struct ErrorCounts {
 }
 
 impl ErrorCounts {
-    /// Whether there is any.
+    /// Whether there is any error.
     pub fn any(self) -> bool {
         self != Self::default()
     }
 }
 
-/// What was found, group by group.
+/// All findings of a report, in groups.
 #[derive(Default)]
 pub struct Findings {
     groups: Vec<Group>,
-    /// The first ones, if they do not all fit into memory.
+    /// The first findings, if not all fit into memory.
     file: Option<Stored>,
-    /// Those after them.
+    /// The findings that follow those in the file.
     kept: Vec<Finding>,
     error: OnceLock<String>,
 }
@@ -48,31 +48,31 @@ struct Stored {
 /// Findings that are listed together.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// They are of the pre-checks, which stand in front of all else.
+    /// Whether these findings are of the pre-checks, which are listed first.
     pub is_primitive: bool,
-    /// The object that they belong to; `None` for those that belong to no single object.
+    /// The object that the findings belong to; `None` if they belong to no single object.
     pub object_id: Option<i32>,
-    /// How the summary counts them.
+    /// Numbers of errors in the summary.
     pub counts: ErrorCounts,
-    /// The highest of their least repairs.
+    /// The highest of the findings' minimum repairs.
     pub repair: Repair,
     range: Range<usize>,
-    /// Where the first of them is in the file.
+    /// Offset of the group's first finding in the file.
     offset: u64,
 }
 
 impl Group {
-    /// How many there are.
+    /// The number of findings.
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether there is none.
+    /// Whether the group is empty.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 
-    /// Which group a finding is in. Groups are listed in this order.
+    /// The group of a finding. Groups are listed in this order.
     pub(crate) fn key(finding: &Finding) -> (bool, Option<i32>) {
         match finding.check.phase {
             Phase::Primitive => (false, None),
@@ -92,12 +92,12 @@ impl Group {
 }
 
 impl Findings {
-    /// How many there are.
+    /// The number of findings.
     pub fn len(&self) -> usize {
         self.groups.last().map_or(0, |group| group.range.end)
     }
 
-    /// Whether there is none.
+    /// Whether there is no finding.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
@@ -117,17 +117,18 @@ impl Findings {
         self.stretch(group.range.clone(), group.offset)
     }
 
-    /// The first one.
+    /// The first finding.
     pub fn first(&self) -> Option<Cow<'_, Finding>> {
         self.iter().next()
     }
 
-    /// Why some could not be read again from their file, if that happened: one line. They are counted all the same.
+    /// One line that says why some findings could not be read back from their file, if that happened. They are still
+    /// counted.
     pub fn error(&self) -> Option<&str> {
         self.error.get().map(String::as_str)
     }
 
-    /// How the summary counts them.
+    /// Numbers of errors in the summary.
     pub(crate) fn counts(&self) -> ErrorCounts {
         self.groups.iter().fold(ErrorCounts::default(), |sum, group| ErrorCounts {
             allocation: sum.allocation + group.counts.allocation,
@@ -135,7 +136,7 @@ impl Findings {
         })
     }
 
-    /// The highest of their least repairs; [`Repair::None`] when none can be repaired.
+    /// The highest of the findings' minimum repairs; [`Repair::None`] when none can be repaired.
     pub(crate) fn repair(&self) -> Repair {
         self.groups.iter().map(|group| group.repair).max().unwrap_or_default()
     }
@@ -153,14 +154,14 @@ impl Findings {
     }
 }
 
-/// Bytes of findings that are written and read at once.
+/// The number of bytes that are written and read at once.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Goes through findings.
+/// An iterator over findings.
 pub struct Iter<'a> {
     findings: &'a Findings,
     reader: Option<Reader<&'a File, Finding>>,
-    /// So many are to come from the file.
+    /// How many findings are still to be read from the file.
     in_file: usize,
     kept: std::slice::Iter<'a, Finding>,
 }
@@ -203,7 +204,7 @@ impl fmt::Debug for Findings {
 }
 
 impl From<Vec<Finding>> for Findings {
-    /// In the order in which they are given within each group.
+    /// Within each group, findings keep the order in which they are given.
     fn from(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(Group::key);
         let space = TempStore::default();
@@ -213,19 +214,19 @@ impl From<Vec<Finding>> for Findings {
     }
 }
 
-/// Takes findings in the order in which they are listed.
+/// Collects findings that arrive in listing order.
 pub(crate) struct List {
     findings: Findings,
     space: TempStore,
     limit_bytes: usize,
     kept_bytes: usize,
-    /// Findings on their way to the file, and how many.
+    /// Encoded findings that are not yet written to the file, and their number.
     pending: Vec<u8>,
     pending_count: usize,
 }
 
 impl List {
-    /// Keeps about `limit_bytes` in memory.
+    /// Keeps up to about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let (findings, space) = (Findings::default(), space.clone());
         Self { findings, space, limit_bytes, kept_bytes: 0, pending: Vec::new(), pending_count: 0 }
@@ -257,12 +258,13 @@ impl List {
         }
     }
 
-    /// From now on they go to a file, those before first. Without one, all stay in memory: nothing is lost.
+    /// Moves the kept findings to a file, which will also receive all later ones. If no file can be opened, all stay in
+    /// memory: nothing is lost.
     fn open(&mut self) {
         match self.space.file() {
             Ok(file) => {
                 self.findings.file = Some(Stored { file, bytes: 0, count: 0 });
-                // Where each group begins is known only now.
+                // The file offset of each group is known only now.
                 let kept = std::mem::take(&mut self.findings.kept);
                 let mut group = 0;
                 for (at, finding) in kept.into_iter().enumerate() {
@@ -302,7 +304,7 @@ impl List {
             }
             Err(error) => {
                 self.space.failed(&error);
-                // They stay in memory, and so does what follows.
+                // These findings stay in memory, and so do all later ones.
                 let mut rest = self.pending.as_slice();
                 while let Some(Ok((finding, length))) = read_item(rest) {
                     self.findings.kept.push(finding);
@@ -314,7 +316,7 @@ impl List {
         self.pending_count = 0;
     }
 
-    /// All of them.
+    /// Returns all findings.
     pub(crate) fn finish(mut self) -> Findings {
         self.flush();
         self.findings
@@ -329,7 +331,7 @@ mod tests {
     use crate::finding::Owner;
     use crate::registry;
 
-    /// Findings of some objects, and of none.
+    /// Findings of several objects, and of none.
     fn made() -> Vec<Finding> {
         let mut findings = vec![Finding::new(&registry::PRIMITIVE_LOOP).page(PageId::new(1, 9))];
         for page in 0..20_000 {

@@ -1,4 +1,4 @@
-//! Rows that moved: the two ends of a forwarding pair, and the address by which others know a row.
+//! Forwarded rows: the two ends of a forwarding pair, and the address by which indexes refer to a row.
 
 use format::RecordId;
 use format::record::{Record, RecordKind};
@@ -11,13 +11,13 @@ pub(crate) enum Forwarding {
     Row(RecordId),
 }
 
-/// A forwarded row whose back pointer is not where one was ever met, or that is a ghost (second status byte 1).
+/// A forwarded row that is a ghost (second status byte 1), or whose back pointer is not in any known place.
 pub(crate) fn is_unexplained_forward(record: &[u8]) -> bool {
     Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded || record.is_ghost_forwarded())
 }
 
-/// What a record of a heap says about forwarding (docs/format/forwarding.md). A forwarded row's last variable column is
-/// its back pointer: complex, 00 04, address of the stub.
+/// The forwarding that a record of a heap shows (docs/format/forwarding.md). The last variable column of a forwarded
+/// row is its back pointer: complex, 00 04, address of the stub.
 pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
     let record = Record::data(record).ok()?;
     match record.kind() {
@@ -37,8 +37,8 @@ pub(crate) fn is_live(record: &Record<'_>) -> bool {
     matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded | RecordKind::Index)
 }
 
-/// The address by which a nonclustered index of a heap knows a row: its own, or its stub's if it was moved. `None` for
-/// records that no index has: ghosts and stubs.
+/// The address by which a nonclustered index of a heap refers to a row: its own, or that of its stub if it was
+/// forwarded. `None` for ghosts and stubs, which are in no index.
 pub(crate) fn locator_of(at: RecordId, record: &Record<'_>) -> Option<RecordId> {
     match record.kind() {
         RecordKind::Primary | RecordKind::Index => Some(at),

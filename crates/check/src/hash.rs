@@ -22,22 +22,22 @@ pub(crate) struct FactHash {
 /// Hashes a sequence of values under the run's key.
 pub(crate) struct Hasher<'k> {
     state: State,
-    /// The first word of a pair was added.
+    /// Whether the first word of a pair was added.
     is_open: bool,
     keys: &'k WordKeys,
 }
 
-/// What a word of a value is: words are told apart by their role, so that no word inside a value passes for its end and
-/// neighbors do not run into each other.
+/// The role of a word within its value. Words of different roles hash differently, so that no word inside a value can
+/// pass for its end and adjacent values do not run into each other.
 pub(crate) type Role = usize;
 
-/// The last word of a value has 0 to 8 bytes, and their number as its role. This one is not the last.
+/// The last word of a value has 0 to 8 bytes, and its length is its role. `INNER` is the role of all other words.
 pub(crate) const INNER: Role = 10;
-/// NULL is an end that no value has.
+/// The role of NULL: an end that no value has.
 const NULL: Role = 9;
 
-/// What words are mixed with: a number of its own for each role and place in a pair, so that without knowing them no one
-/// can have a word pass for one of another role.
+/// The secret numbers that words are mixed with: one for each role and place in a pair. Without them, no one can make a
+/// word pass for one of another role.
 #[derive(Clone, Copy, Default)]
 struct WordKeys {
     first: [u64; INNER + 1],
@@ -58,8 +58,8 @@ impl WordKeys {
     }
 }
 
-/// A hash so far. Words are taken in pairs: one multiplication mixes two, and its product, of twice their size, goes into
-/// both halves.
+/// The state of a hash. Words are added in pairs: one multiplication mixes two words, and both halves of the state
+/// receive the product, which is twice as wide as a word.
 #[derive(Clone, Copy, Default)]
 struct State(u64, u64);
 
@@ -70,12 +70,12 @@ impl State {
         self.0 ^= word.wrapping_add(key);
     }
 
-    /// Adds the second one.
+    /// Adds the second word of a pair.
     #[inline(always)]
     fn close(&mut self, key: u64, word: u64) {
         self.1 ^= word.wrapping_add(key);
         let product = u128::from(self.0) * u128::from(self.1);
-        // Both are added crosswise, so that nothing is lost where one of them is 0.
+        // The halves are swapped while the product is added, so that nothing is lost if a factor is 0.
         *self = Self(self.1.wrapping_add(product as u64), self.0 ^ (product >> 64) as u64);
     }
 
@@ -101,7 +101,7 @@ impl Hasher<'_> {
         self.state.add(self.keys, &mut self.is_open, INNER, word);
     }
 
-    /// Ends a value: its last bytes, eight at most.
+    /// Ends a value with its last bytes, eight at most.
     #[inline]
     fn end(&mut self, last: u64, length: usize) {
         self.state.add(self.keys, &mut self.is_open, length, last);
@@ -120,7 +120,7 @@ impl Hasher<'_> {
         self.end(unsigned(last), last.len());
     }
 
-    /// Adds the words of a value that more bytes follow, and returns these.
+    /// Adds all words of a value except the last one, and returns the bytes of the last.
     #[inline]
     fn add_words<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
         while let Some((word, rest)) = bytes.split_first_chunk()
@@ -132,7 +132,7 @@ impl Hasher<'_> {
         bytes
     }
 
-    /// The hash.
+    /// Finishes the hash.
     #[inline]
     pub(crate) fn finish(&self) -> (u64, u64) {
         self.state.finish(self.keys.finish)
@@ -142,20 +142,20 @@ impl Hasher<'_> {
 /// Hash of a row.
 pub(crate) type RowHash = (u64, u64);
 
-/// The hashes of many rows, to which a value of each is added at a time: what one multiplication waits for, another row's
-/// does not.
+/// The hashes of many rows. One value of every row is added at a time, so that the multiplications of different rows
+/// overlap.
 #[derive(Default)]
 pub(crate) struct RowHashes {
     states: Vec<State>,
-    /// Whether the rows have an open pair; `None` if some have and some have not.
+    /// Whether the rows have an open pair; `None` if only some have.
     are_open: Option<bool>,
-    /// Which, then.
+    /// Which rows have an open pair, if only some have.
     open: Vec<bool>,
     keys: WordKeys,
 }
 
 impl RowHashes {
-    /// Begins with this number of rows without a value.
+    /// Starts with this number of rows, all without a value.
     pub(crate) fn start(&mut self, hash: &FactHash, rows: usize) {
         self.keys = hash.words;
         self.states.clear();
@@ -164,7 +164,7 @@ impl RowHashes {
         self.are_open = Some(false);
     }
 
-    /// Adds a value of eight bytes at most to each, all of the same length.
+    /// Adds a value of eight bytes at most to each row; all values have the same length.
     #[inline(always)]
     pub(crate) fn add_short(&mut self, length: usize, values: impl Iterator<Item = u64>) {
         let states = self.states.iter_mut().zip(values);
@@ -186,12 +186,12 @@ impl RowHashes {
         }
     }
 
-    /// Adds NULL to each.
+    /// Adds NULL to each row.
     pub(crate) fn add_null(&mut self) {
         self.add_short(NULL, std::iter::repeat(0));
     }
 
-    /// Adds a value of eight bytes at most, or NULL, to each.
+    /// Adds a value of eight bytes at most, or NULL, to each row.
     #[inline(always)]
     pub(crate) fn add_short_or_null(&mut self, length: usize, values: impl Iterator<Item = Option<u64>>) {
         self.add(values, |hasher, value| match value {
@@ -200,7 +200,7 @@ impl RowHashes {
         });
     }
 
-    /// Adds a value of each, whatever it is.
+    /// Adds a value to each row with the given function.
     #[inline(always)]
     pub(crate) fn add<T>(&mut self, values: impl Iterator<Item = T>, add: impl Fn(&mut Hasher<'_>, T)) {
         if let Some(are_open) = self.are_open {
@@ -217,7 +217,7 @@ impl RowHashes {
         self.are_open = (any == all).then_some(any);
     }
 
-    /// The sum of some, and how many they are.
+    /// The sum and the number of the selected rows.
     pub(crate) fn sum_of(&self, selected: impl Iterator<Item = bool>) -> (Sum, u64) {
         let (mut sum, mut count) = (Sum::default(), 0);
         for (state, is_selected) in self.states.iter().zip(selected) {
@@ -227,7 +227,7 @@ impl RowHashes {
         (sum, count)
     }
 
-    /// The sum of all.
+    /// The sum of all rows.
     pub(crate) fn sum(&self) -> Sum {
         let mut sum = Sum::default();
         self.states.iter().for_each(|state| sum.add(state.finish(self.keys.finish).into()));
@@ -235,7 +235,7 @@ impl RowHashes {
     }
 }
 
-/// A value that comes in pieces: its hash is that of the whole.
+/// Hashes a value that arrives in pieces; the result is the hash of the whole value.
 #[derive(Default)]
 pub(crate) struct Pieces {
     word: [u8; 8],
@@ -270,7 +270,7 @@ impl Pieces {
     }
 }
 
-/// Order-free sum of hashed facts.
+/// An order-free sum of hashed facts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Sum(u64, u64);
 
@@ -284,20 +284,20 @@ impl Sum {
 }
 
 impl Sum {
-    /// Adds a row if it counts.
+    /// Adds a row if it is selected.
     #[inline(always)]
     fn add_if(&mut self, is_counted: bool, (first, second): RowHash) {
-        // Without a branch: which rows count is unpredictable.
+        // Without a branch, as it is unpredictable which rows are selected.
         let mask = u64::from(is_counted).wrapping_neg();
         self.add(Self(first & mask, second & mask));
     }
 
-    /// Both halves.
+    /// Both halves of the sum.
     pub(crate) fn parts(self) -> (u64, u64) {
         (self.0, self.1)
     }
 
-    /// Takes a fact away.
+    /// Removes a fact.
     pub(crate) fn remove(&mut self, fact: Sum) {
         self.0 = self.0.wrapping_sub(fact.0);
         self.1 = self.1.wrapping_sub(fact.1);
@@ -310,7 +310,7 @@ impl From<(u64, u64)> for Sum {
     }
 }
 
-/// What is needed to hash rows of `N` words of the same roles.
+/// The keys for hashing rows that consist of `N` words, all rows with the same roles.
 #[derive(Clone, Copy)]
 struct WordsOf<const N: usize> {
     keys: [u64; N],
@@ -319,7 +319,7 @@ struct WordsOf<const N: usize> {
 }
 
 impl<const N: usize> WordsOf<N> {
-    /// The sum and number of rows with one more, if it counts.
+    /// Adds one more row to sum and count, if it is selected.
     #[inline(always)]
     fn add(&self, (mut sum, count): (Sum, u64), (values, is_counted): ([u64; N], bool)) -> (Sum, u64) {
         let mut state = self.start;
@@ -341,8 +341,8 @@ impl FactHash {
         Hasher { state: self.words.start, is_open: false, keys: &self.words }
     }
 
-    /// The sum of the hashes of those rows that count, and their number, of rows whose values are words of these roles: what
-    /// [`RowHashes`] gives in a pass per value, in one.
+    /// The sum of the hashes and the number of the selected rows, whose values are words of these roles. Gives in one
+    /// pass the result for which [`RowHashes`] needs a pass per value.
     #[inline(always)]
     pub(crate) fn sum_of_words<const N: usize>(
         &self,
@@ -351,14 +351,15 @@ impl FactHash {
     ) -> (Sum, u64) {
         let words = self.words_of(roles);
         let mut sum = (Sum::default(), 0);
-        // A loop, not a closure, which would keep its values in memory.
+        // A loop, as a closure would keep its values in memory.
         for row in rows {
             sum = words.add(sum, row);
         }
         sum
     }
 
-    /// The same for rows whose words come from several iterators, which are faster where they drive the loop.
+    /// Like `sum_of_words`, for rows whose words come from several iterators; these are faster if they drive the loop
+    /// themselves.
     #[inline(always)]
     pub(crate) fn sum_of_joined_words<const N: usize>(
         &self,
@@ -378,7 +379,7 @@ impl FactHash {
         WordsOf { keys, start: self.words.start, finish: self.words.finish }
     }
 
-    /// A hash whose key follows from `seed`, or is new.
+    /// A hash with a key derived from `seed`, or with a random key.
     pub(crate) fn new(seed: Option<u64>) -> Self {
         let random = RandomState::new();
         let mut drawn = 0u64;
@@ -388,7 +389,7 @@ impl FactHash {
         })
     }
 
-    /// A hash under a key that several processes share.
+    /// A hash with a key that several processes share.
     pub(crate) fn of_key(key: &HashKey) -> Self {
         let mut stream = key.stream();
         Self::drawn(|| stream.next().unwrap_or_default())
@@ -409,39 +410,39 @@ impl FactHash {
         Sum(fold(first ^ k3, k2 | 1), fold(second ^ k2, k1 | 1))
     }
 
-    /// A page exists.
+    /// The fact that a page exists.
     pub(crate) fn page(&self, page: PageId) -> Sum {
         self.hash(number(page), 0)
     }
 
-    /// `from` points to `to`.
+    /// The fact that `from` points to `to`.
     pub(crate) fn link(&self, from: PageId, to: PageId) -> Sum {
         self.hash(number(from), number(to))
     }
 
-    /// A stub at `stub` leads to the row at `row`.
+    /// The fact that a stub at `stub` leads to the row at `row`.
     pub(crate) fn forward(&self, stub: RecordId, row: RecordId) -> Sum {
         self.hash(record_number(stub), record_number(row))
     }
 
-    /// The record at `at` is a fragment of the off-row value `id`.
+    /// The fact that the record at `at` is a fragment of the off-row value `id`.
     pub(crate) fn fragment(&self, at: RecordId, id: u64) -> Sum {
         self.hash(record_number(at), id)
     }
 
-    /// The fragment at `at`, `level` levels above the data, has `size` bytes of its value below it.
+    /// The fact that the fragment at `at`, `level` levels above the data, has `size` bytes of its value below it.
     pub(crate) fn part(&self, at: RecordId, size: u64, level: u16) -> Sum {
         let Sum(first, second) = self.hash(record_number(at), size);
         self.hash(first ^ u64::from(level), second)
     }
 
-    /// Spreads records evenly over numbers.
+    /// A number for a record; these numbers are evenly distributed.
     pub(crate) fn spread(&self, at: RecordId) -> u64 {
         self.hash(record_number(at), 0).0
     }
 }
 
-/// Whether the word at this place, from 0, is the first of its pair.
+/// Whether the word at this index, counted from 0, is the first of its pair.
 #[inline(always)]
 fn is_first(at: usize) -> bool {
     at.is_multiple_of(2)
@@ -455,7 +456,7 @@ fn record_number(record: RecordId) -> u64 {
     number(record.page) << 16 | u64::from(record.slot)
 }
 
-/// 64 x 64 bit multiplication, folded.
+/// Multiplies 64 by 64 bits and folds the product to 64 bits.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

@@ -1,5 +1,5 @@
-//! Heaps: rows that moved, and the stubs that lead to them (8971, 8972, 8993, 8994). Each stub and each moved row adds
-//! the pair to a sum of its own; where the sums differ, a second look names the rows.
+//! Heaps: forwarded rows and the stubs that lead to them (8971, 8972, 8993, 8994). Stubs and forwarded rows each add
+//! the address pair to a sum of their own; where the two sums differ, a second look names the rows.
 
 mod pinpoint;
 
@@ -21,7 +21,7 @@ use crate::tallies::Tallies;
 use crate::units::{Shape, Unit, UnitIndex};
 use crate::wire::wire;
 
-/// The check of rows that moved.
+/// The check of forwarded rows.
 #[derive(Default)]
 pub(crate) struct Heaps;
 
@@ -38,7 +38,7 @@ struct HeapSums {
     stubs: Sum,
     /// Back pointers of forwarded rows.
     forwards: Sum,
-    /// Forwarded rows without a back pointer of the known form.
+    /// Number of forwarded rows without a back pointer of the known form.
     unexplained: u64,
 }
 
@@ -113,7 +113,7 @@ impl PageCheck for Heaps {
     }
 }
 
-/// Adds the stubs and moved rows of a sound page.
+/// Adds the stubs and forwarded rows of a sound page.
 fn add(context: &Context<'_>, sound: &SoundPage<'_>, sums: &mut HeapSums) {
     let SoundPage { unit, id, page, content, records, .. } = *sound;
     if unit.compressed {

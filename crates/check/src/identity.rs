@@ -1,7 +1,7 @@
 //! Identity columns against their current value, as CHECKIDENT with NORESEED reports it (--identity).
 //!
-//! A mark after the values of the rows is legal: SET IDENTITY_INSERT and RESEED leave such. So it is reported, and never a
-//! finding; the next rows may get values that others have.
+//! A current value behind the values of the rows is legal: SET IDENTITY_INSERT and RESEED leave one. So it is reported,
+//! but never as a finding; the next rows may get values that other rows already have.
 
 use catalog::{Database, Identity, Rowset, Stored};
 use format::types::xtype;
@@ -23,22 +23,22 @@ use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
 use crate::wire::wire;
 
-/// An identity column that can be looked at.
+/// An identity column to be checked.
 pub(crate) struct Plan {
     result: IdentityResult,
     units: Vec<UnitIndex>,
-    /// Why nothing can be said of it.
+    /// Why the column cannot be checked.
     obstacle: Option<Reason>,
 }
 
-/// All plans.
+/// The plans for all identity columns.
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
     work: PerUnit<Option<(usize, Column)>>,
 }
 
-/// Lowest and highest value that one thread, or all, saw, by plan; and how many could not be read.
+/// By plan, the lowest and highest value that one thread, or all threads, saw, and the number of unreadable values.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<Seen>,
@@ -64,7 +64,7 @@ impl Plans {
         for identity in &database.identities {
             let table: Vec<&Rowset> = database.table_rowsets(identity.table_id).collect();
             if table.is_empty() {
-                // It belongs to a view or a type.
+                // The column belongs to a view or a type.
                 continue;
             }
             let units = units_of(database, &table);
@@ -175,7 +175,7 @@ fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums) {
     }
 }
 
-/// After the sweep: every identity column of the scope.
+/// After the sweep: the results for all identity columns of the scope.
 fn reckon(
     plans: &Plans,
     context: &Context<'_>,

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// By module, the modules that it imports, each with a file that does.
+/// By module, the modules that it imports, each with a file that imports it.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The first names of all paths that begin at the crate's root: of `use crate::{a, b::{c, d}}` and `crate::e::f()`, `a`, `b` and
-/// `e`. Comments and what follows the first `#[cfg(test)]` do not count.
+/// The first names of all paths that begin at the crate's root: `a`, `b` and `e` for `use crate::{a, b::{c, d}}` and
+/// `crate::e::f()`. Comments and everything after the first `#[cfg(test)]` are ignored.
 fn imported_names(text: &str) -> BTreeSet<String> {
     let text = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String =
@@ -47,7 +47,7 @@ fn first_name(path: &str) -> String {
     path.chars().take_while(|sign| sign.is_alphanumeric() || *sign == '_').collect()
 }
 
-/// The modules of a cycle, if there is one, from one to itself again.
+/// The modules of an import cycle, if there is one; the first module is repeated at the end.
 fn cycle(imports: &Imports) -> Option<Vec<String>> {
     fn visit(
         imports: &Imports,
@@ -70,7 +70,8 @@ fn cycle(imports: &Imports) -> Option<Vec<String>> {
     imports.keys().find_map(|module| visit(imports, module, &mut Vec::new(), &mut done))
 }
 
-/// Adds the imports of all files in a folder to those of `module`, or of the module that a file of the crate's root is.
+/// Adds the imports of all files in a folder to those of `module`; for a file in the crate's root, to those of the
+/// module that it is.
 fn add_folder(folder: &Path, module: Option<&str>, roots: &BTreeMap<String, String>, imports: &mut Imports) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -91,7 +92,7 @@ fn add_folder(folder: &Path, module: Option<&str>, roots: &BTreeMap<String, Stri
     }
 }
 
-/// By name, the module from which the crate's root takes it.
+/// By name, the module from which the crate's root re-exports it.
 fn names_of_root(lib: &str) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     for item in lib.split("pub use ").skip(1).filter_map(|item| item.split(';').next()) {

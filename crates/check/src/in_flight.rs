@@ -1,5 +1,5 @@
-//! Pages of a backup that its own log still changes, and pages that are newer than their snapshot: a finding that such a page could
-//! explain is no proof.
+//! Pages of a backup that its own log still changes, and pages that are newer than their snapshot: a finding that one
+//! of these pages could explain is no proof.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use source::PageSource;
 use crate::finding::Finding;
 use crate::registry::{self, Phase};
 
-/// What the pages in flight touch.
+/// The pages in flight and the objects that they belong to.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     pages: BTreeSet<PageId>,
-    /// Those that are damaged, and that the log does not make anew.
+    /// Damaged pages in flight that the log does not rewrite as a whole.
     damaged: BTreeSet<PageId>,
     objects: BTreeSet<i32>,
     /// Pages of allocation maps, of base tables or of unknown owners: anything may depend on them.
@@ -23,12 +23,12 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// `None` for a source that does not say.
+    /// `None` for a source that has no such list.
     pub(crate) fn of(source: &dyn PageSource, database: &Database) -> Option<Self> {
         let mut this = Self { damaged: source.damaged_in_flight().iter().copied().collect(), ..Self::default() };
         for &page in source.in_flight()? {
             this.pages.insert(page);
-            // What these hold is compared with nothing else.
+            // The content of these pages is compared with nothing else.
             let is_apart = matches!(
                 FixedPage::at(page),
                 Some(FixedPage::FileHeader | FixedPage::Boot | FixedPage::DiffMap | FixedPage::MlMap)
@@ -38,7 +38,7 @@ impl InFlight {
             }
             let owner = source.read_page(page).and_then(|bytes| {
                 let header = Page::new(&bytes).header();
-                // What an IAM page says is compared with the pages of others.
+                // The content of an IAM page is compared with the pages of other units.
                 let unit = Some(header.alloc_unit()).filter(|_| header.kind() != Some(PageType::Iam))?;
                 let unit = database.units.get(database.unit_index(unit)?)?;
                 Some(database.rowset_of(unit)?.object_id)
@@ -48,7 +48,7 @@ impl InFlight {
                 None => this.everything = true,
             }
         }
-        // The rest is not listed.
+        // The list is cut off at this length.
         this.everything |= source.snapshot().is_some() && this.pages.len() >= source::MOST_NEWER;
         Some(this)
     }
@@ -60,19 +60,19 @@ impl InFlight {
 
     /// Whether the log may settle `finding`; `depends` says whether it relates several places.
     pub(crate) fn touches(&self, finding: &Finding, depends: bool) -> bool {
-        // The audit knows which records recovery applies, and rests on others.
+        // The audit already considers which records recovery applies; these findings do not depend on pages in flight.
         if matches!(finding.check.phase, Phase::Container | Phase::Log) {
             return false;
         }
         let is_on = |page: Option<PageId>| page.is_some_and(|page| self.pages.contains(&page));
         let is_damaged = finding.page.is_some_and(|page| self.damaged.contains(&page));
-        // What a damaged page says against itself no record explains.
+        // No log record explains why a damaged page contradicts itself.
         let is_by_itself = is_damaged && !depends && finding.ref_page.is_none();
         if !is_by_itself && (is_on(finding.page) || is_on(finding.ref_page)) {
             return true;
         }
         if self.everything {
-            // How rows are laid out is read from pages in flight, perhaps; a checksum depends on nothing.
+            // Row layouts may have been read from pages in flight; only a checksum depends on no other page.
             return *finding.check != registry::PAGE_IO;
         }
         let is_apart = finding.object_id().is_some_and(|object| !self.objects.contains(&object));

@@ -49,7 +49,7 @@ pub(crate) struct PlanSums {
     pub(crate) table_rows: u64,
     /// Rows of the index.
     pub(crate) index_rows: u64,
-    /// Rows that cannot be hashed: a value cannot be read, or the result of an expression is uncertain.
+    /// Rows that cannot be hashed, because a value cannot be read or the result of an expression is uncertain.
     unhashed: u64,
     /// Rows for which an expression takes more steps than allowed.
     too_expensive: u64,
@@ -162,7 +162,7 @@ fn page(
             false => handled.complex = Done::Except(complex),
         }
     }
-    // What was left out of some indexes has been added to others by now.
+    // Meanwhile the skipped rows may have been added to some indexes.
     let rest = |done, added| if matches!(done, Done::All) { done } else { Done::Except(added) };
     Handled { plain: rest(handled.plain, plain), complex: rest(handled.complex, complex) }
 }
@@ -228,7 +228,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
             continue;
         }
         outcome.indexes_in_scope += 1;
-        // It may have pages after all, if its IAM chain is broken.
+        // A broken IAM chain may hide pages of the index.
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
             true => {
                 let limit = why_partly_known(context, index.iter().chain(&table));
@@ -291,7 +291,7 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
     })
 }
 
-/// The number of rows whose content is unknown.
+/// The number of rows with unknown content.
 fn unread_rows<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(*unit as usize)).map(|tally| tally.unaudited_rows).sum()
 }

@@ -1,4 +1,4 @@
-//! Integers and expressions of integers, of all rows of a same-shape page at once.
+//! Integers and integer expressions, computed for all rows of a same-shape page at once.
 
 use catalog::RowsetColumn;
 use expr::{Integers, OfTwoInts, Selection};
@@ -8,10 +8,10 @@ use format::types::xtype;
 use crate::values::{Column, Formula};
 use crate::vectors::VectorColumn;
 
-/// What evaluations need; kept from page to page.
+/// Scratch space for evaluations, reused from page to page.
 pub(crate) use expr::IntegerScratch;
 
-/// A column of integers in the fixed part of rows.
+/// An integer column in the fixed part of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntegerColumn {
     offset: u16,
@@ -32,7 +32,7 @@ impl IntegerColumn {
         Some(Self { offset: leaf_offset.unsigned_abs(), length, is_signed, null_bit: leaf_null_bit })
     }
 
-    /// Whether all rows have a value of it.
+    /// Whether all rows store the column.
     fn is_in(self, rows: Rows<'_>) -> bool {
         rows.has_column(self.null_bit)
             && rows.nulls_of(self.null_bit).is_none()
@@ -43,13 +43,13 @@ impl IntegerColumn {
         self.length == 4 && self.is_signed
     }
 
-    /// The value of each row; `None` if it is no int, is NULL in some row, or is not there.
+    /// The value of each row; `None` if the column is no int, is NULL in some row, or is not stored.
     #[inline(always)]
     pub(crate) fn ints<'a>(self, rows: Rows<'a>) -> Option<impl Iterator<Item = i32> + 'a> {
         (self.is_int() && self.is_in(rows)).then(|| rows.fixed(self.offset).map(i32::from_le_bytes))
     }
 
-    /// Reads the value of each row; false if it is NULL in some, or is not there.
+    /// Reads the value of each row; false if the column is NULL in some row or is not stored.
     pub(crate) fn read(self, rows: Rows<'_>, values: &mut [i64]) -> bool {
         if !self.is_in(rows) {
             return false;
@@ -71,21 +71,21 @@ fn fill<'a>(places: impl Iterator<Item = &'a mut i64>, values: impl Iterator<Ite
     places.zip(values).for_each(|(place, value)| *place = value);
 }
 
-/// An expression of integers over columns of the fixed part.
+/// An integer expression over columns of the fixed part.
 #[derive(Clone, Debug)]
 pub(crate) struct IntegerFormula {
     integers: Integers,
-    /// The columns that it names.
+    /// The columns that the expression names.
     operands: Vec<IntegerColumn>,
-    /// The expression with its operands, if it is an operation on two columns that gives an int; whether these are ints is seen when they
-    /// are read.
+    /// The expression with its operands, if it is an operation on two columns that gives an int. Whether the columns
+    /// are ints is tested when they are read.
     of_two_ints: Option<(OfTwoInts, [IntegerColumn; 2])>,
-    /// Bytes of the type of its value.
+    /// Length of the result's type in bytes.
     pub(crate) length: u16,
 }
 
 impl IntegerFormula {
-    /// `None` if something is not an integer, or is not in the fixed part.
+    /// `None` if a part of the formula is not an integer or not in the fixed part.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let integers = formula.integers()?;
         let operands: Vec<_> = formula.columns().map(|(_, column)| IntegerColumn::of(column)).collect::<Option<_>>()?;
@@ -96,8 +96,9 @@ impl IntegerFormula {
         Some(Self { integers, operands, of_two_ints, length: formula.target.length })
     }
 
-    /// The value for each row of an operation on two ints: most expressions are one. A value that is no int is that of a row whose
-    /// expression overflows. `None` for another expression, or if it is NULL or not certain in some row.
+    /// The values of an operation on two ints, the most frequent kind of expression, by row. A value outside the range
+    /// of int means that the expression overflows in this row. `None` for another expression, or if the result is NULL
+    /// or uncertain in some row.
     #[inline(always)]
     pub(crate) fn values_of_two_ints(&self, rows: Rows<'_>) -> Option<impl Iterator<Item = i64>> {
         let (operation, [left, right]) = self.of_two_ints?;
@@ -105,7 +106,7 @@ impl IntegerFormula {
         Some(left.zip(right).map(move |(left, right)| operation.value(left, right)))
     }
 
-    /// The value for each row; `None` if it is NULL or not certain in some.
+    /// The value for each row; `None` if it is NULL or uncertain in some row.
     pub(crate) fn values<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<&'r [i64]> {
         self.integers.evaluate(rows.count(), room, |index, values| {
             self.operands.get(index).is_some_and(|operand| operand.read(rows, values))
@@ -113,11 +114,11 @@ impl IntegerFormula {
     }
 }
 
-/// A filter of an index over integers, and over columns that are NULL or not.
+/// A filter of an index over integers and over tests for NULL.
 #[derive(Clone, Debug)]
 pub(crate) struct IntegerFilter {
     selection: Selection,
-    /// The columns that it names.
+    /// The columns that the filter names.
     operands: Vec<Operand>,
 }
 
@@ -125,10 +126,10 @@ pub(crate) struct IntegerFilter {
 #[derive(Clone, Copy, Debug)]
 struct Operand {
     null_bit: u16,
-    /// Place and length, if it is in the fixed part.
+    /// Offset and length, if the column is in the fixed part.
     fixed: Option<(u16, u16)>,
     integer: Option<IntegerColumn>,
-    /// If its values are in the vectors of rows.
+    /// Set if its values are in the vectors of rows.
     vector: Option<VectorColumn>,
 }
 
@@ -145,8 +146,8 @@ impl Operand {
         Some(Self { null_bit, fixed, integer: IntegerColumn::of(column), vector: None })
     }
 
-    /// Whether it is NULL in each row; false if the null bitmap alone does not show it. `has_complex` becomes false if it is
-    /// known of plain rows only.
+    /// Reads whether the column is NULL in each row; false if the null bitmap alone does not show it. Clears
+    /// `has_complex` if this is known only for plain rows.
     fn nulls(self, rows: Rows<'_>, are_null: &mut [bool], has_complex: &mut bool) -> bool {
         if let Some(vector) = self.vector {
             *has_complex &= vector.nulls(rows, are_null);
@@ -164,15 +165,15 @@ impl Operand {
 }
 
 impl IntegerFilter {
-    /// `None` if it is of another kind.
+    /// `None` if the formula is of another kind.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let selection = formula.selection()?;
         let operands = formula.columns().map(|(_, column)| Operand::of(column)).collect::<Option<_>>()?;
         Some(Self { selection, operands })
     }
 
-    /// Which rows satisfy it, and whether that is certain also of rows with a complex column; `None` if it is not certain of all
-    /// plain ones.
+    /// The rows that satisfy the filter, and whether this is also certain for rows with a complex column; `None` if it
+    /// is uncertain for some plain row.
     pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<(&'r [bool], bool)> {
         let operand = |index: usize| self.operands.get(index).copied();
         let mut has_complex = true;
@@ -221,7 +222,7 @@ mod tests {
         })
     }
 
-    /// The least and greatest value of each kind and those next to zero, in rows with and without a NULL.
+    /// The lowest and highest value of each kind and the values next to zero, in rows with and without a NULL.
     fn page(null_bit: Option<u16>) -> Box<format::PageBytes> {
         let fixed = [0u64, 1, u64::MAX, i64::MAX.cast_unsigned(), i64::MIN.cast_unsigned(), 0x8070_6050_4030_2010];
         fixed

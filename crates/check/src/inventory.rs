@@ -1,4 +1,4 @@
-//! What was seen of each rowset: rows and pages as counted, never as the catalog says.
+//! Rows and pages of each rowset as the run counted them, never as the catalog has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
     let database = context.database;
     let mut extents = match context.options.scope {
         crate::Scope::Allocation => extents_by_unit(context),
-        // CHECKALLOC's listing alone shows them.
+        // Only the listing of CHECKALLOC shows extents.
         _ => BTreeMap::new(),
     };
     let in_memory = database.memory_optimized_tables();
@@ -70,7 +70,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
         .collect()
 }
 
-/// All rowsets that the catalog lists, by name, with nothing seen of them; by object, index and partition.
+/// All rowsets in the catalog, by name, without any counts; sorted by object, index and partition.
 pub fn listed(database: &Database) -> Vec<RowsetCounts> {
     let in_memory = database.memory_optimized_tables();
     let mut all: Vec<RowsetCounts> =
@@ -96,7 +96,7 @@ fn names(database: &Database, rowset: &Rowset, in_memory: &BTreeSet<i32>) -> Row
     }
 }
 
-/// What each unit has in each file.
+/// The extents of each unit in each file.
 fn extents_by_unit(context: &Context<'_>) -> BTreeMap<UnitIndex, Vec<UnitFileTotals>> {
     let mut totals: BTreeMap<UnitIndex, Vec<UnitFileTotals>> = BTreeMap::new();
     for file in &context.survey.files {

@@ -1,4 +1,4 @@
-//! What was found so far, in bounded memory: what does not fit goes to sorted runs.
+//! The findings so far, in bounded memory: those that do not fit go to sorted runs.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,19 +8,19 @@ use crate::finding::Finding;
 use crate::registry::Phase;
 use crate::spill::{Item, Sorter, TempStore};
 
-/// Takes findings from all phases and threads, in any order.
+/// Collects findings from all phases and threads, in any order.
 pub(crate) struct FindingCollector {
     findings: Sorter<Finding>,
     space: TempStore,
     limit_bytes: usize,
-    /// By unit of the catalog, the phases that found something: a bit each.
+    /// By unit of the catalog, the phases that have findings, one bit per phase.
     phases: HashMap<AllocUnitId, u32>,
-    /// Objects of which something was found.
+    /// Objects that have findings.
     objects: BTreeSet<i32>,
 }
 
 impl FindingCollector {
-    /// Keeps about `limit_bytes` in memory.
+    /// Keeps up to about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let findings = Sorter::new(limit_bytes, space);
         Self { findings, space: space.clone(), limit_bytes, phases: HashMap::new(), objects: BTreeSet::new() }
@@ -28,7 +28,7 @@ impl FindingCollector {
 
     /// Adds a finding.
     pub(crate) fn push(&mut self, finding: Finding) {
-        // Units that only damaged headers name are as many as there are damaged pages.
+        // Units that only damaged headers name are excluded: there may be one for each damaged page.
         if let Some(owner) = finding.owner.filter(|owner| owner.kind.is_some()) {
             *self.phases.entry(owner.alloc_unit).or_default() |= 1 << finding.check.phase as u32;
         }
@@ -36,23 +36,23 @@ impl FindingCollector {
         self.findings.push(finding);
     }
 
-    /// The objects of which something was found.
+    /// The objects that have findings.
     pub(crate) fn objects(&self) -> &BTreeSet<i32> {
         &self.objects
     }
 
-    /// The units of the catalog of which something was found in a phase that is `asked` for.
+    /// The units of the catalog that have findings in a phase for which `asked` is true.
     pub(crate) fn units(&self, asked: fn(Phase) -> bool) -> impl Iterator<Item = AllocUnitId> + '_ {
         let mask = Phase::ALL.iter().filter(|phase| asked(**phase)).fold(0, |mask, phase| mask | 1 << *phase as u32);
         self.phases.iter().filter(move |(_, phases)| **phases & mask != 0).map(|(unit, _)| *unit)
     }
 
-    /// How many bytes it keeps in memory, about.
+    /// The approximate number of bytes kept in memory.
     pub(crate) fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
 
-    /// A sorter of something else that may take as much.
+    /// A sorter of other items with the same memory limit.
     pub(crate) fn sorter<T: Item>(&self) -> Sorter<T> {
         Sorter::new(self.limit_bytes, &self.space)
     }

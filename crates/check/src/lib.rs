@@ -1,6 +1,6 @@
 //! The checks: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md), and the registry of what they prove.
 
-// What indexes does so where a test before it proved the place: that is said there.
+// Indexing is used only after a bounds check; a comment there names the check.
 #![warn(clippy::indexing_slicing)]
 
 mod accounting;

@@ -1,6 +1,6 @@
 //! Off-row values (8929, 8961 to 8965, 8974): each pointer of a live row and each link of a node adds the fragment that
-//! it leads to to one sum; each fragment adds itself to another. Equal sums mean that every fragment is reached exactly
-//! once, by the value that it is part of, and that every length on the way is right.
+//! it names to one sum; each fragment adds itself to another. If the sums are equal, every fragment is referenced
+//! exactly once, by the value that it is part of, and every length on the way is right.
 
 mod facts;
 mod free_space;
@@ -43,13 +43,13 @@ pub(crate) struct Sums {
 /// The two sides of a unit with off-row values.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct UnitSums {
-    /// Fragments that pointers and links name, each with the id that they give.
+    /// Fragments that pointers and links name, each with the value id that they give.
     named: Sum,
-    /// Fragments, with their ids.
+    /// Fragments that were found, with their value ids.
     found: Sum,
     /// Size and level that links expect.
     expected: Sum,
-    /// Size and level of fragments that are not roots.
+    /// Size and level of fragments other than roots.
     actual: Sum,
     /// Number of pointers and links.
     pub(crate) references: u64,
@@ -185,7 +185,7 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
             sums.fragments += 1;
             match held.kind {
                 Kind::Undescribed => sums.undescribed += 1,
-                // Left out, so that the sums differ and a second look finds its owner.
+                // Skipped, so that the sums differ and a second look finds the owner.
                 Kind::Unknown | Kind::Malformed => {}
                 _ => sums.found.add(context.hash.fragment(at, held.id)),
             }
@@ -203,12 +203,12 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
     }
 }
 
-/// The finding for a fragment of a type that does not exist, or that cannot be on its page.
+/// The finding for a fragment with an unknown type, or with a type that cannot be on its page.
 fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
     let page_type = page.header().page_type;
     let finding = match fragment.node() {
         Node::Unknown(_) => Finding::new(&registry::LOB_NODE_TYPE),
-        // Small values share pages of type 3; a page of type 4 belongs to the tree of a single large value.
+        // Small values share pages of type 3; a page of type 4 belongs to the tree of one large value.
         _ if matches!(fragment.node_type(), SMALL_ROOT | NULL_ROOT) && page_type == PageType::TextTree as u8 => {
             Finding::new(&registry::LOB_PAGE_TYPE).number("page_type", page_type)
         }
@@ -228,7 +228,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums
             }
         }
         if rowset((plans, plan), context, swept, (sums, suspects.as_deref()), to).is_err() {
-            // Which of its pages could not be read does not matter: the pointers to its values are not all known.
+            // Every unit is noted, whichever pages were unreadable: not all pointers to the values are known.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
                 note_unread(context, *unit, swept, to.coverage);
             }
@@ -279,7 +279,7 @@ fn rowset(
     Ok(())
 }
 
-/// Why nothing can be decided about a rowset's off-row values.
+/// Why nothing can be proven about a rowset's off-row values.
 fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Tallies, sums: &Sums) -> Option<&'static Limit> {
     let tally = |unit: &UnitIndex| swept.units.get(*unit as usize);
     let in_row = tally(&plan.in_row)?;

@@ -1,4 +1,4 @@
-//! Makes the page map by what the survey knows; only where it is asked for.
+//! Builds the page map from the survey, if the report needs one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 use crate::units::{Shape, UnitIndex};
 
-/// The least number of runs that a file is given.
+/// The smallest number of runs that a file is limited to.
 const LEAST_RUNS: usize = 16;
-/// Unread pages that are kept.
+/// The most unread pages that are listed.
 const MAX_UNREAD: usize = 1 << 12;
 
-/// The map of all files, by what the survey knows.
+/// The map of all files, as the survey knows them.
 pub(crate) fn page_map(context: &Context<'_>, unread: &UnreadPages) -> PageMap {
     let survey = &context.survey;
     let (owners, numbers) = owners(context);
@@ -36,14 +36,14 @@ pub(crate) fn page_map(context: &Context<'_>, unread: &UnreadPages) -> PageMap {
     PageMap { files, owners, unread: each_once(of_sweep.chain(maps).take(MAX_UNREAD).collect()) }
 }
 
-/// Each page once, with the largest number that it stands for.
+/// Lists each page once, with its largest count.
 fn each_once(mut unread: Vec<(PageId, u64)>) -> Vec<(PageId, u64)> {
     unread.sort_unstable_by_key(|(page, count)| (*page, Reverse(*count)));
     unread.dedup_by_key(|(page, _)| *page);
     unread
 }
 
-/// The heaps and indexes with the most extents, and by unit the number of its owner.
+/// The heaps and indexes with the most extents, and for each unit the number of its owner in this list.
 fn owners(context: &Context<'_>) -> (Vec<MapOwner>, Vec<u16>) {
     let units = context.units.list();
     let owner_of = |unit: UnitIndex| {
@@ -73,7 +73,7 @@ fn owners(context: &Context<'_>) -> (Vec<MapOwner>, Vec<u16>) {
     (largest.into_iter().take(MAX_OWNERS).map(|(owner, _)| owner).collect(), of_units)
 }
 
-/// What an extent is used for, and the number of its owner.
+/// The use of an extent, and the number of its owner.
 fn extent_of(context: &Context<'_>, file: &FileMap, extent: u32, numbers: &[u16]) -> (MapState, u16) {
     if is_fixed_extent(extent) {
         return (MapState::Maps, MapRun::NO_OWNER);
@@ -104,7 +104,7 @@ fn extent_of(context: &Context<'_>, file: &FileMap, extent: u32, numbers: &[u16]
     (state, MapRun::NO_OWNER)
 }
 
-/// The cells of a file in at most `most` runs, with the power of two of extents that a cell has for that.
+/// The cells of a file in at most `most` runs, and the binary logarithm of the extents per cell that this takes.
 fn runs(extents: u32, most: usize, counts: &mut Counts, extent: impl Fn(u32) -> (MapState, u16)) -> (u32, Vec<MapRun>) {
     let mut shift = 0;
     loop {
@@ -130,7 +130,7 @@ fn runs(extents: u32, most: usize, counts: &mut Counts, extent: impl Fn(u32) -> 
     }
 }
 
-/// Counts what the extents of a cell are.
+/// Counts the extents of a cell by state and owner.
 struct Counts {
     counts: Vec<u32>,
     seen: Vec<usize>,
@@ -141,7 +141,7 @@ impl Counts {
         Self { counts: vec![0; (owners.max(MAX_OWNERS) + 2) * MapState::ALL.len()], seen: Vec::new() }
     }
 
-    /// What most of them are; of equals the first one.
+    /// The most frequent state and owner; of equally frequent ones, the first.
     fn most(&mut self, extents: impl Iterator<Item = (MapState, u16)>) -> (MapState, u16) {
         let states = MapState::ALL.len();
         for (state, owner) in extents {
@@ -193,12 +193,12 @@ mod tests {
 
     #[test]
     fn a_file_that_changes_often_has_larger_cells_each_of_what_most_of_its_extents_are() {
-        // Three of four extents are of one table, each fourth of another.
+        // Three of every four extents belong to one table, the fourth to another.
         let used = |extent: u32| if extent % 4 == 3 { (MapState::Index, 2) } else { (MapState::Data, 1) };
         let (shift, found) = cells(1000, 16, used);
         assert_eq!(shift, 1);
         assert_eq!(found, [MapRun { cells: 1000_u32.div_ceil(1 << shift), owner: 1, state: MapState::Data }]);
-        // All differ: no limit is exceeded, and nothing is left out.
+        // All extents differ: the limit is kept and no extent is lost.
         let owners = |extent: u32| (MapState::Data, (extent.wrapping_mul(2_654_435_761) >> 20) as u16);
         for (extents, most) in [(1, 16), (17, 16), (100_000, 16), (100_000, 1000), (1 << 20, 4096)] {
             let (shift, found) = cells(extents, most, owners);

@@ -1,4 +1,4 @@
-//! The memory grant: how much of it is spoken for, and what is left for facts that grow with the database.
+//! The memory grant: the part with a fixed use, and the part that is left for facts that grow with the database.
 
 use catalog::{AllocUnit, ConstraintKind, Database, ExpressionKind, IndexColumn, Rowset};
 use format::page::PAGE_BYTES;
@@ -13,44 +13,44 @@ use crate::report::RowsetCounts;
 use crate::units::Unit;
 use crate::values::{Expressions, Formula};
 
-/// Pages read at once at most: 1 MB, large enough for any disk.
+/// The most pages per read: 1 MB, large enough for any disk.
 pub(crate) const CHUNK_PAGES: u32 = 128;
 
 const BYTES_PER_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
 /// PFS byte, extent owner, GAM and SGAM bits, and a reserve.
 const BYTES_PER_PAGE: u64 = 2;
-/// What is known of a unit before the sweep, and where its sums are found in each thread.
+/// The facts about a unit before the sweep, and its entry in the sums of each thread.
 const BYTES_PER_UNIT: u64 = size_of::<Unit>() as u64 + 64;
-/// Sums of a unit with pages in one thread: its own, of the levels of its tree, and of an index.
+/// Sums of a unit with pages in one thread: its own, those of the levels of its tree, and those of an index.
 const BYTES_PER_UNIT_AND_THREAD: u64 = 1000;
-/// What is reported of a rowset: counts and four names.
+/// The report of a rowset: counts and four names.
 const BYTES_PER_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
-/// Stack, buffers and findings of a thread, besides what it reads.
+/// Stack, buffers and findings of a thread, without its read buffer.
 const BYTES_PER_THREAD: u64 = 1 << 20;
-/// What a column of a heap or clustered index that has pages costs besides its rows in the catalog: the programs made of it, and what
-/// reading them took.
+/// The cost of a column of a heap or clustered index with pages, besides its catalog rows: the programs compiled for it
+/// and the memory used while they are compiled.
 const BYTES_PER_TABLE_COLUMN: u64 = 500;
 /// A column of a nonclustered index, whose rows are compared with those of the table.
 const BYTES_PER_INDEX_COLUMN: u64 = 1000;
 /// A plan for a constraint, its result, and their names.
 const BYTES_PER_CONSTRAINT: u64 = 800;
-/// Facts and findings need so much at least: windows of runs that were spilled.
+/// The minimum for facts and findings: read windows of spilled runs.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
-/// More would only save writing what few databases ever have.
+/// More would only avoid writing temporary files in the few databases with that many findings.
 const MOST_FOR_FINDINGS: u64 = 16 << 20;
 
-/// Chunks in memory at once when threads read for others: one in each hand, and one waiting for each that judges.
+/// Chunks in memory at once when readers serve the threads: one per reader and thread, and one waiting for each thread.
 pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
     readers + 2 * threads
 }
 
-/// What the expressions take that are made ready before the sweep: filters and computed columns, and conditions where they
-/// are asked for, of tables with pages. They are compiled for that, as no rule says how large a text becomes: an IN
-/// takes some hundred times its bytes.
+/// The memory for expressions that are compiled before the sweep: filters, computed columns and, if requested,
+/// conditions, of tables with pages. They are compiled here to measure them, as the size of a text does not predict it:
+/// an IN takes some hundred times its bytes.
 fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&Rowset) -> bool) -> u64 {
     let compiled = |formula: Result<Formula, Reason>| match formula {
         Ok(formula) => formula.bytes(),
-        // The reason names the text.
+        // The reason contains the text of the expression.
         Err(reason) => 2 * reason.text.len() as u64,
     };
     let each = |object_id: i32, compile: &dyn Fn(Expressions<'_>) -> Result<Formula, Reason>| -> u64 {
@@ -60,7 +60,8 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
     let of_tables = database.expressions.iter().map(|expression| match expression.kind {
         ExpressionKind::Filter => each(expression.object_id, &|of| of.filter(expression.sub_id)),
         ExpressionKind::ComputedColumn => {
-            // For the rows of the table, and for each index that has it; most have none.
+            // One for the rows of the table, and one for each index that contains the column; most expressions are in
+            // no index.
             let id = expression.sub_id.cast_unsigned();
             let has_it = |columns: &Vec<IndexColumn>| columns.iter().any(|column| column.column_id == id);
             let indexes = database.index_columns.range((expression.object_id, 0)..=(expression.object_id, i32::MAX));
@@ -79,20 +80,20 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
     of_tables.sum::<u64>() + constraints.sum::<u64>()
 }
 
-/// What a run needs.
+/// The memory that a run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MemoryBudget {
-    /// Whatever the grant: maps, sums, buffers.
+    /// Needed whatever the grant: maps, sums, buffers.
     fixed: u64,
-    /// Facts and findings, at least.
+    /// The minimum for facts and findings.
     least: u64,
     /// Pages whose maps are in memory: those of the data files, or of the largest range that is swept.
     mapped: u64,
 }
 
 impl MemoryBudget {
-    /// What a run over a database needs, as far as the catalog and the files' sizes say; `of_checks` are the bytes that
-    /// checks keep in each thread.
+    /// The needs of a run over a database, estimated from the catalog and the files' sizes. `of_checks` is the number
+    /// of bytes that checks keep in each thread.
     pub(crate) fn of(source: &dyn PageSource, database: &Database, options: &Options, of_checks: u64) -> Self {
         let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
         let threads = options.threads() as u64;
@@ -103,7 +104,7 @@ impl MemoryBudget {
         let of_columns = |rowset: &Rowset| rowset.layout.columns.len() as u64 * a_column(rowset);
         let rows: u64 = database.rowsets.iter().filter(occupied).map(of_columns).sum();
         let reports = database.rowsets.len() as u64 * BYTES_PER_ROWSET;
-        // Reports of rowsets are made when all rows are read, and what was made for them is given up.
+        // Reports of rowsets are made when all rows are read and the programs for them are dropped.
         let in_turn = rows.max(reports);
         let with_pages = database.units.iter().filter(|unit| has_pages(unit)).count() as u64;
         let readers = match options.readers {
@@ -127,18 +128,18 @@ impl MemoryBudget {
             + expression_bytes(database, options, |rowset| occupied(&rowset))
             + threads * a_thread
             + buffers as u64 * BYTES_PER_CHUNK;
-        // The keys of the catalog are compared between the two, when facts are done with. Not all that was given up is in one
-        // piece. No page has more rows than it has bytes for.
+        // The keys of the catalog are compared between the two, when the facts are no longer needed. Freed memory may
+        // be fragmented, so half of it counts. No page has more rows than bytes.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
         Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), mapped }
     }
 
-    /// The least grant that works.
+    /// The smallest grant with which a run works.
     pub(crate) fn minimum_bytes(&self) -> u64 {
         self.fixed + self.least
     }
 
-    /// What a run is granted.
+    /// The memory granted to a run.
     pub(crate) fn granted_bytes(&self, options: &Options) -> u64 {
         let default = DEFAULT_MEMORY_BYTES + self.mapped * BYTES_PER_PAGE;
         options.memory_bytes.unwrap_or(default).max(self.minimum_bytes())
@@ -148,17 +149,17 @@ impl MemoryBudget {
         self.granted_bytes(options).saturating_sub(self.fixed).max(self.least)
     }
 
-    /// What of the grant is left for facts.
+    /// The part of the grant that is left for facts.
     pub(crate) fn bytes_for_facts(&self, options: &Options) -> u64 {
         self.bytes_that_grow(options) - self.bytes_for_findings(options) as u64
     }
 
-    /// What of the grant is left for findings.
+    /// The part of the grant that is left for findings.
     pub(crate) fn bytes_for_findings(&self, options: &Options) -> usize {
         (self.bytes_that_grow(options) / 8).min(MOST_FOR_FINDINGS) as usize
     }
 
-    /// What a run would take if its facts took `facts` bytes.
+    /// The memory that a run would need if its facts took `facts` bytes.
     pub(crate) fn bytes_with(&self, facts: u64) -> u64 {
         self.fixed + facts
     }

@@ -1,4 +1,4 @@
-//! What the catalog says about itself: 7995 and 8930.
+//! Contradictions within the catalog: 7995 and 8930.
 
 use catalog::{ChainFault, Database};
 use format::PageId;
@@ -14,7 +14,8 @@ use crate::units::Units;
 /// Tables needed to identify objects and their layouts: also sysschobjs, syscolpars, sysidxstats.
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
-/// Versions that no release has: steps of an upgrade from 2005, which may have been cut off with either form of catalog.
+/// Versions that no release has: steps of an upgrade from 2005. An interrupted upgrade may have left either form of
+/// catalog.
 const BETWEEN_2005_AND_2008: std::ops::RangeInclusive<u16> = 613..=654;
 
 /// Findings and gaps of the catalog as it was read.
@@ -50,7 +51,7 @@ pub(crate) fn check(
         coverage.note(limit, format!("sys.{}", gap.table), count);
     }
     if database.gaps.iter().any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. }))) {
-        // What is missing may be in the pages that could not be read.
+        // The missing parts may be in the pages that could not be read.
     } else if unusable {
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if is_of_another_version(database) {
@@ -65,7 +66,7 @@ pub(crate) fn check(
     }
 }
 
-/// Whether the catalog is of 2005 and the boot page of a later version, or the other way round: sysrscols took the place of
+/// Whether the catalog has the form of 2005 and the boot page a later version, or vice versa: sysrscols replaced
 /// syshobtcolumns in 2008, in 258 of 258 databases.
 fn is_of_another_version(database: &Database) -> bool {
     const SYSRSCOLS: u64 = 3 << 16;
@@ -75,7 +76,7 @@ fn is_of_another_version(database: &Database) -> bool {
     [has(SYSRSCOLS), has(SYSHOBTCOLUMNS_2005)] == [is_2005, !is_2005]
 }
 
-/// The base tables are in the primary filegroup. A unit without a filegroup is none of a table.
+/// Checks that the base tables are in the primary filegroup. A unit without a filegroup is not a table's.
 pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut FindingCollector) {
     const PRIMARY: u16 = 1;
     for unit in database.units.iter().filter(|unit| unit.filegroup > PRIMARY) {
@@ -88,7 +89,7 @@ pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut F
     }
 }
 
-/// A unit whose rowset does not exist, or a rowset with pages and without columns.
+/// Whether a unit has no rowset, or a rowset has pages but no columns.
 fn is_inconsistent(database: &Database) -> bool {
     database.units.iter().any(|unit| match database.rowset_of(unit) {
         None => !unit.is_dropped(),

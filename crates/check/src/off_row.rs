@@ -1,4 +1,4 @@
-//! Values that are stored off the row, read piece by piece: for the few rows of an index that have one, wherever they are.
+//! Reads off-row values piece by piece: for the few rows of an index that have one, wherever they are.
 
 use format::lob::{Fragment, Links, Node, Pointer};
 use format::protection::undo_torn_bits;
@@ -7,11 +7,11 @@ use source::PageSource;
 
 use crate::audit;
 
-/// Pages kept at hand: the fragments of a value, and of its neighbors, are close together.
+/// The number of cached pages: the fragments of a value and of its neighbors are close together.
 const KEPT_PAGES: usize = 16;
 /// Levels of a tree: three hold 2 GB, which is the longest value.
 const MAX_LEVELS: u16 = 8;
-/// The smallest piece met has 8 bytes: smaller ones are padded.
+/// The shortest piece met has 8 bytes: shorter ones are padded.
 const SMALLEST_PIECE: u64 = 8;
 
 /// A fragment to be read.
@@ -21,18 +21,18 @@ struct Part {
     expects: Expects,
 }
 
-/// What a fragment must be.
+/// The expected kind of a fragment.
 #[derive(Clone, Copy)]
 enum Expects {
     /// A root, or the whole value.
     Root,
-    /// So many bytes of the value.
+    /// This many bytes of the value.
     Data(u64),
     /// A node of this level, with the number of bytes below it.
     Node(u16, u64),
 }
 
-/// Reads values; keeps pages between them.
+/// Reads off-row values; keeps recently read pages.
 #[derive(Default)]
 pub(crate) struct Reader {
     pages: Vec<(PageId, Option<Box<PageBytes>>)>,
@@ -43,9 +43,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Calls `each` with the pieces, in order, of the value to which the bytes of a complex column lead, as long as it
-    /// returns true. `None` when the value cannot be followed to its end or what leads to it is not as described, which is
-    /// left to the check of off-row values.
+    /// Calls `each` with the pieces of a value, in order, as long as it returns true. `pointer` holds the bytes of a
+    /// complex column. Returns `None` if the value cannot be followed to its end or if a fragment on the way is not as
+    /// described; the check of off-row values reports that.
     pub(crate) fn read(
         &mut self,
         source: &dyn PageSource,
@@ -104,7 +104,7 @@ impl Reader {
         Some(())
     }
 
-    /// The length of the value to which a text pointer leads, as its root has it. `None` as for [`Self::read`].
+    /// The length of the value that a text pointer leads to, as stored in the root. `None` as for [`Self::read`].
     pub(crate) fn length(&mut self, source: &dyn PageSource, pointer: &[u8]) -> Option<u64> {
         let Pointer::Text { id, root } = Pointer::read(pointer) else { return None };
         let page = self.page(source, root.page)?;
@@ -117,7 +117,7 @@ impl Reader {
         }
     }
 
-    /// A sound text page, torn bits put back.
+    /// A sound text page with its torn-page bits restored.
     fn page(&mut self, source: &dyn PageSource, id: PageId) -> Option<&PageBytes> {
         let kept = self.pages.iter().position(|(kept, _)| *kept == id);
         let at = kept.unwrap_or_else(|| {
@@ -145,8 +145,8 @@ fn sound_page(source: &dyn PageSource, id: PageId) -> Option<Box<PageBytes>> {
     matches!(Page::new(&page).header().kind(), Some(PageType::TextMix | PageType::TextTree)).then_some(page)
 }
 
-/// Puts the children of a node of `level` on the pile, the first on top. Each level is lower than the one above it, and no
-/// child is empty, so that the way through a tree ends.
+/// Pushes the children of a node of `level` onto the stack, the first on top. Each level is lower than the one above,
+/// and no child is empty, so the walk through a tree ends.
 fn below(parts: &mut Vec<Part>, level: u16, links: Links<'_>) -> Option<()> {
     if level > MAX_LEVELS {
         return None;

@@ -38,8 +38,8 @@ impl Scope {
         matches!(self, Self::Database | Self::Catalog)
     }
 
-    /// Whether it needs the files of a filegroup: beside its own there are those of the catalog, and those whose filegroup is not
-    /// known.
+    /// Whether a filegroup must be given: besides its own, a scope needs the primary filegroup with the catalog, and
+    /// files whose filegroup is unknown.
     pub(crate) fn needs(&self, filegroup: u16) -> bool {
         const PRIMARY: u16 = 1;
         match self {
@@ -60,15 +60,15 @@ impl Scope {
     }
 }
 
-/// Who reads the pages.
+/// Which threads read the pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Readers {
     /// Each thread reads the pages it checks, and announces the next ones to the system.
     #[default]
     Own,
-    /// So many threads that do nothing but read, in page order.
+    /// This many threads that only read, in page order.
     Count(u16),
-    /// One such thread a file, as with trace flag 2549: for files on disks of their own.
+    /// One reading thread per file, as with trace flag 2549: for files on separate disks.
     PerFile,
 }
 
@@ -81,61 +81,62 @@ pub struct Options {
     pub physical_only: bool,
     /// Leave out the logical checks of nonclustered indexes of user tables.
     pub no_index: bool,
-    /// The checks that CHECKDB makes WITH EXTENDED_LOGICAL_CHECKS only: indexed views, XML and spatial indexes against
-    /// what they are made from.
+    /// The checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: indexed views, XML and spatial indexes against
+    /// the data that they are derived from.
     pub extended_logical_checks: bool,
     /// Check that values are in the domains of their types; on when `None`, never with `physical_only`.
     pub data_purity: Option<bool>,
-    /// CHECK and FOREIGN KEY constraints too.
+    /// Also check CHECK and FOREIGN KEY constraints.
     pub constraints: bool,
-    /// With `constraints`: those too that are disabled or not trusted, as CHECKCONSTRAINTS WITH ALL_CONSTRAINTS.
+    /// With `constraints`: also check those that are disabled or not trusted, as CHECKCONSTRAINTS WITH ALL_CONSTRAINTS.
     pub all_constraints: bool,
-    /// Identity columns against their high-water mark too.
+    /// Also check identity columns against their high-water mark.
     pub identities: bool,
     /// Threads; 0 for one per processor.
     pub max_threads: usize,
-    /// Who reads.
+    /// Which threads read.
     pub readers: Readers,
-    /// In how many passes over the files the tables are checked; 0 counts as 1. Each pass reads the pages of its tables,
-    /// so that facts are kept for fewer of them at once. A table with all its indexes is never divided.
+    /// The number of passes over the files that check the tables; 0 counts as 1. Each pass reads the pages of its share
+    /// of the tables, so that facts are kept for fewer tables at once. A table is never separated from its indexes.
     pub batches: u16,
-    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes per page. Never below what
-    /// [`crate::minimum_memory_bytes`] says. The findings do not depend on it.
+    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes per page. The run uses
+    /// at least [`crate::minimum_memory_bytes`]. The findings do not depend on it.
     pub memory_bytes: Option<u64>,
-    /// Pages whose maps are in memory at once, where only ranges are swept: those of the largest; `None` for all.
+    /// If only ranges are swept, the number of pages of the largest range, whose maps are in memory at once; `None` for
+    /// all.
     pub mapped_pages: Option<u64>,
-    /// Where facts go that do not fit into memory; `None` for the system's place for temporary files.
+    /// Folder for facts that do not fit into memory; `None` for the system's folder for temporary files.
     pub temp_dir: Option<PathBuf>,
-    /// Seed of the key under which facts are hashed; a new one in every run when `None`, so that no file can be made whose
-    /// facts cancel. A fixed one is for tests that must repeat.
+    /// Seed of the key for hashing facts. With `None`, every run uses a new key, so that no file can be crafted whose
+    /// facts cancel. A fixed seed is for tests that must repeat.
     pub hash_seed: Option<u64>,
-    /// The key itself, where sums are carried from one process to another; it goes before the seed.
+    /// The key itself, if sums are passed between processes; takes precedence over the seed.
     pub hash_key: Option<HashKey>,
-    /// Limits that whoever asks accepts. They are reported all the same, as allowed; the check does not depend on them.
+    /// Limits that the caller accepts. They are still reported, marked as allowed; the check does not depend on them.
     pub allowed: Vec<&'static Limit>,
-    /// What recovery from a log did to the pages before this run; `None` if no log was looked for.
+    /// The result of a recovery from a log before this run; `None` if no log was looked for.
     pub recovery: Option<RecoverySummary>,
-    /// What a comparison of the pages with the log found before this run; `None` if there was none.
+    /// The result of comparing the pages with the log before this run; `None` if they were not compared.
     pub log_audit: Option<Arc<LogAudit>>,
-    /// Keep a map of the files for a picture: [`crate::Report::page_map`].
+    /// Build a map of the files for a picture: [`crate::Report::page_map`].
     pub page_map: bool,
-    /// Looks at every row by itself, also where a page's rows are all of one form and could be looked at together. For
-    /// tests that compare the two ways.
+    /// Check every row by itself, even if all rows of a page have the same form and could be checked together. For
+    /// tests that compare both ways.
     pub row_by_row: bool,
 }
 
-/// What became of a database's log.
+/// What was done with a database's log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryState {
     /// The files hold everything that is in the log.
     NotNeeded,
     /// The pages are as recovery would leave them.
     Done,
-    /// So are most; what is not is listed as not verified.
+    /// Most pages are as recovery would leave them; the others are listed as not verified.
     Partial,
-    /// The log is not one of this database at this moment, or cannot be used.
+    /// The log does not belong to this database at this point in time, or cannot be used.
     Refused,
-    /// It was not to be used.
+    /// The caller asked to ignore the log.
     Off,
 }
 
@@ -155,11 +156,11 @@ impl RecoveryState {
 /// What recovery from a log did before a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoverySummary {
-    /// What became of the log.
+    /// What was done with the log.
     pub state: RecoveryState,
-    /// Why, where it was not done; empty otherwise.
+    /// Why recovery was not done; empty if it was.
     pub reason: String,
-    /// From where records were redone, and the last record.
+    /// LSN from which records were redone, and LSN of the last record.
     pub range: Option<(Lsn, Lsn)>,
     /// Bytes of log in this range.
     pub log_bytes: u64,
@@ -167,9 +168,9 @@ pub struct RecoverySummary {
     pub records: u64,
     /// Pages that differ from the files.
     pub pages: u64,
-    /// Transactions that were taken back.
+    /// Transactions that were rolled back.
     pub transactions_undone: u64,
-    /// Transactions that another server decides about.
+    /// Transactions whose outcome another server decides.
     pub in_doubt: u64,
     /// What could not be recovered.
     pub doubts: Vec<RecoveryDoubt>,
@@ -178,22 +179,22 @@ pub struct RecoverySummary {
 /// What could not be recovered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecoveryDoubtKind {
-    /// All: the database was not shut down cleanly, and its log is not given; in words.
+    /// Everything: the database was not shut down cleanly and its log was not given; a text.
     NotGiven(String),
-    /// All: the log cannot be used, for this reason.
+    /// Everything: the log cannot be used, for this reason.
     Log(String),
     /// Pages, for this reason.
     Pages(String),
-    /// A transaction about which another server decides.
+    /// A transaction whose outcome another server decides.
     InDoubt,
-    /// A transaction that could not be taken back whole.
+    /// A transaction that could not be rolled back completely.
     Transaction,
     /// Whole blocks follow the end of the log.
     LogEnd,
 }
 
 impl RecoveryDoubtKind {
-    /// The limit that says so.
+    /// The limit that describes this doubt.
     pub fn limit(&self) -> &'static Limit {
         match self {
             Self::NotGiven(_) => &limits::RECOVERY_NONE,
@@ -206,25 +207,25 @@ impl RecoveryDoubtKind {
     }
 }
 
-/// Something that could not be recovered.
+/// One thing that could not be recovered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoveryDoubt {
-    /// What.
+    /// The kind of doubt.
     pub kind: RecoveryDoubtKind,
-    /// Where.
+    /// The place: a database, page or transaction.
     pub scope: String,
-    /// How many.
+    /// Number of affected items.
     pub count: u64,
 }
 
 /// Memory that a run may use by default, in addition to two bytes per page.
 pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
 
-/// How many processors the system has, once it was asked.
+/// The number of processors, read once.
 static PROCESSORS: OnceLock<usize> = OnceLock::new();
 
 impl Options {
-    /// Whether NOINDEX leaves out the logical checks of an index: of nonclustered indexes of user tables.
+    /// Whether NOINDEX excludes the logical checks of an index: it does for nonclustered indexes of user tables.
     pub(crate) fn leaves_out(&self, database: &Database, object_id: i32, index_id: i32) -> bool {
         self.no_index && index_id > 1 && !database.is_system_table(object_id)
     }
@@ -237,7 +238,7 @@ impl Options {
         }
     }
 
-    /// The hash of facts.
+    /// The hash for facts.
     pub(crate) fn fact_hash(&self) -> FactHash {
         self.hash_key.as_ref().map_or_else(|| FactHash::new(self.hash_seed), FactHash::of_key)
     }

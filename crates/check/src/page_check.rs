@@ -1,4 +1,5 @@
-//! The seam between the sweep and the checks of pages: what is looked at is the page and its place among others, not its rows.
+//! The interface between the sweep and the checks of pages: these look at a page and its place among others, not at its
+//! rows.
 //!
 //! A check is a type that implements [`PageCheck`], and a line in `checks`.
 
@@ -26,14 +27,14 @@ pub(crate) struct SoundPage<'p> {
     pub(crate) records: &'p PageRecords,
 }
 
-/// A check of pages. The type is its plan; the default is the plan of a run that does not make it.
+/// A check of pages. The type is its plan; the default plan belongs to a run that does not make the check.
 pub(crate) trait PageCheck: Default + Sync {
-    /// What each thread adds up.
+    /// The sums that each thread adds up.
     type Sums: CheckSums;
-    /// What a thread needs while it looks at pages; kept from page to page.
+    /// Scratch space of a thread, kept from page to page.
     type Scratch: Default;
 
-    /// What a thread keeps at most besides sums per unit and what [`Self::bound`] writes out, in bytes.
+    /// The most bytes that a thread keeps, besides sums per unit and data that [`Self::bound`] writes out.
     fn bytes_per_thread(_database: &Database) -> u64 {
         0
     }
@@ -41,10 +42,10 @@ pub(crate) trait PageCheck: Default + Sync {
     /// Sums without any page, for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
-    /// Whether pages of this unit are looked at. Asked once per unit, before the sweep.
+    /// Whether the check wants the pages of this unit. Called once per unit, before the sweep.
     fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool;
 
-    /// Looks at a sound page.
+    /// Checks a sound page.
     fn page(
         &self,
         context: &Context<'_>,
@@ -53,17 +54,18 @@ pub(crate) trait PageCheck: Default + Sync {
         findings: &mut Vec<Finding>,
     );
 
-    /// Writes out what a thread may not keep. Called between pages.
+    /// Writes out data that exceeds a thread's memory. Called between pages.
     fn bound(&self, _context: &Context<'_>, _sums: &mut Self::Sums) {}
 
-    /// Compares what cannot wait for other batches, and gives back what it takes; when the sweep of a batch has ended.
+    /// Makes the comparisons that cannot wait for other batches and frees their memory. Called when the sweep of a
+    /// batch has ended.
     fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
-    /// Compares what the pages of one part of the database show by themselves, before its sums are written.
+    /// Compares the facts that one part of the database shows by itself, before its sums are written.
     fn end_part(&self, _: &Context<'_>, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
-    /// Compares the sums, after the sweep, and takes a second look where they differ. `judged` are the units of which all
-    /// pages were seen, or are known to be damaged, by ascending ordinal.
+    /// Compares the sums after the sweep, and takes a second look where they differ. `judged` lists the units all of
+    /// whose pages were seen or are known to be damaged, by ascending ordinal.
     fn settle(
         &self,
         context: &Context<'_>,

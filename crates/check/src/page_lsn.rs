@@ -1,6 +1,7 @@
-//! Pages from after the last checkpoint. In a database that was shut down cleanly, no page was changed after the checkpoint that
-//! the boot page names (docs/format/boot-and-file-headers.md#boot-page); but servers leave the clean shutdown bit set in files
-//! that were copied while in use, so that such a page proves no damage: it says that the files may not be of one moment.
+//! Pages changed after the last checkpoint. In a database that was shut down cleanly, no page was changed after the
+//! checkpoint that the boot page names (docs/format/boot-and-file-headers.md#boot-page). But servers leave the clean
+//! shutdown bit set in files that were copied while in use. So such a page proves no damage: it shows that the files
+//! may be of different points in time.
 
 use catalog::Database;
 use format::Lsn;
@@ -17,12 +18,12 @@ use crate::tallies::Tallies;
 use crate::units::{Unit, UnitIndex};
 use crate::wire::wire;
 
-/// The checkpoint after which pages are counted; the default is that of a database that was not shut down cleanly, or of which
-/// none is known.
+/// The checkpoint after which changed pages are counted; the default, none, is for a database that was not shut down
+/// cleanly or whose checkpoint is unknown.
 #[derive(Default)]
 pub(crate) struct LastCheckpoint(Option<Lsn>);
 
-/// Pages that are newer than the checkpoint.
+/// Pages that were changed after the checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Newer {
     pages: u64,
@@ -41,7 +42,8 @@ impl CheckSums for Newer {
 }
 
 impl LastCheckpoint {
-    /// That of a database at rest; a backup has pages from after its checkpoint, a snapshot says which of its database are newer.
+    /// The checkpoint of a database at rest. None for a backup, which contains pages from after its checkpoint, and
+    /// none for a snapshot, which knows which pages of its database are newer.
     pub(crate) fn of(database: &Database, source: &dyn PageSource) -> Self {
         let is_at_rest = source.backup().is_none() && source.snapshot().is_none();
         let is_known = |boot: &&catalog::Boot| is_at_rest && boot.clean_shutdown();

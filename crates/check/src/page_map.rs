@@ -1,15 +1,15 @@
-//! The page map: which extents of each file are in use, for what and by whom, as runs that a picture can be made of.
+//! The page map: the use and owner of the extents of each file, as runs from which a picture can be drawn.
 
 use format::PageId;
 use format::allocation::EXTENT_PAGES;
 
-/// Runs of all files together at most: where there would be more, a cell of a file is 2, 4, 8 ... extents.
+/// The most runs of all files together: if there would be more, a cell of a file has 2, 4, 8 ... extents.
 pub const MAX_RUNS: usize = 1 << 20;
-/// Indexes and heaps that are named; the extents of smaller ones have [`MapRun::UNNAMED`].
+/// The most heaps and indexes that are named; the extents of smaller ones have [`MapRun::UNNAMED`].
 pub const MAX_OWNERS: usize = (1 << 12) - 1;
-/// Bytes per run while runs are collected: a growing list exists twice for a moment.
+/// Bytes per run while runs are collected: a list exists twice while it grows.
 const BYTES_PER_RUN: u64 = 2 * size_of::<MapRun>() as u64;
-/// Bytes for each unit, to find those with the most extents.
+/// Bytes per unit, used to find the units with the most extents.
 const BYTES_PER_UNIT: u64 = 96;
 /// Counters of the states of one cell.
 const BYTES_FOR_COUNTERS: u64 = ((MAX_OWNERS + 2) * MapState::ALL.len() * 12) as u64;
@@ -20,7 +20,7 @@ pub(crate) fn bytes(pages: u64, units: u64) -> u64 {
     extents.min(MAX_RUNS as u64) * BYTES_PER_RUN + units * BYTES_PER_UNIT + BYTES_FOR_COUNTERS
 }
 
-/// What an extent is used for.
+/// The use of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapState {
     /// Not allocated.
@@ -39,12 +39,12 @@ pub enum MapState {
     Reserved,
     /// The allocation maps themselves.
     Maps,
-    /// The allocation map that describes it cannot be used.
+    /// Unknown, because the allocation map that describes the extent cannot be used.
     Unknown,
 }
 
 impl MapState {
-    /// All of them, by their number.
+    /// All states, in the order of their numbers.
     pub const ALL: [Self; 9] = [
         Self::Free,
         Self::Data,
@@ -58,21 +58,21 @@ impl MapState {
     ];
 }
 
-/// Cells in a row that are used alike.
+/// Consecutive cells with the same use and owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapRun {
-    /// How many.
+    /// The number of cells.
     pub cells: u32,
     /// Position in [`PageMap::owners`], from 1; [`Self::NO_OWNER`] or [`Self::UNNAMED`].
     pub owner: u16,
-    /// What for.
+    /// What the extents are used for.
     pub state: MapState,
 }
 
 impl MapRun {
     /// No single object owns the extents.
     pub const NO_OWNER: u16 = 0;
-    /// An object that is not among those that are named.
+    /// An object without a number of its own.
     pub const UNNAMED: u16 = MAX_OWNERS as u16 + 1;
 }
 
@@ -92,7 +92,8 @@ pub struct MapOfFile {
     pub file_id: u16,
     /// Whole pages in the file.
     pub pages: u32,
-    /// Extents of a cell, as a power of two. A cell of several extents is what most of them are.
+    /// The binary logarithm of the extents per cell. A cell of several extents has the most frequent use and owner
+    /// among them.
     pub cell_shift: u32,
     /// All cells, from the start of the file.
     pub runs: Vec<MapRun>,
@@ -103,9 +104,9 @@ pub struct MapOfFile {
 pub struct PageMap {
     /// By ascending file id.
     pub files: Vec<MapOfFile>,
-    /// Those with the most extents, largest first.
+    /// The owners with the most extents, largest first.
     pub owners: Vec<MapOwner>,
-    /// Pages that could not be read: each allocation map, and the first page of each file of which others could not be read; with
-    /// the number of unread pages that it stands for.
+    /// Pages that could not be read: each unreadable allocation map, and for each file the first other unreadable page;
+    /// each with the number of unreadable pages that the entry counts.
     pub unread: Vec<(PageId, u64)>,
 }

@@ -1,4 +1,5 @@
-//! The records of one page at a time, as its audit found them: where they are, and of a compressed leaf page what they stand for.
+//! The records of one page at a time, as found by its audit: their positions, and for a compressed leaf page the
+//! expanded rows.
 
 use format::record::Record;
 use format::same_shape::Rows;
@@ -10,7 +11,7 @@ use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
 use crate::units::Unit;
 
-/// The records of the page that was audited last; keeps what it allocates.
+/// The records of the page that was audited last; keeps its buffers.
 #[derive(Default)]
 pub(crate) struct PageRecords {
     audit: Audit,
@@ -18,7 +19,7 @@ pub(crate) struct PageRecords {
 }
 
 impl PageRecords {
-    /// Audits a page of a unit; `None` if it is damaged, which the findings say.
+    /// Audits a page of a unit; `None` if the page is damaged, which is then among the findings.
     pub(crate) fn audit(
         &mut self,
         page: Page<'_>,
@@ -40,12 +41,12 @@ impl PageRecords {
         Some(content)
     }
 
-    /// Where the records are.
+    /// The positions of the records.
     pub(crate) fn spans(&self) -> &[Span] {
         self.audit.spans()
     }
 
-    /// The rows, if they are all of one form.
+    /// The rows, if they all have the same form.
     pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         match self.expanded.is_loaded() {
             true => self.expanded.same_shape(),
@@ -53,7 +54,7 @@ impl PageRecords {
         }
     }
 
-    /// The record in a slot; of a compressed leaf page, the one that it stands for.
+    /// The record in a slot; on a compressed leaf page, the expanded one.
     pub(crate) fn record<'p>(&'p self, page: Page<'p>, slot: usize) -> Option<Record<'p>> {
         if self.expanded.is_loaded() {
             return self.expanded.row(slot);
@@ -61,18 +62,18 @@ impl PageRecords {
         record(page, *self.audit.spans().get(slot)?)
     }
 
-    /// The columns of the row in a slot whose values are not in its record.
+    /// The columns of the row in a slot whose values its record lacks.
     pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         self.expanded.doubts(slot)
     }
 
-    /// What the rows of a compressed leaf page stand for.
+    /// The expanded rows of a compressed leaf page.
     pub(crate) fn expanded(&self) -> &ExpandedRows {
         &self.expanded
     }
 }
 
-/// The record at a place of a page, as it is there.
+/// The record at a position of a page, as stored.
 pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
     let bytes = span.of(page);
     match page.header().kind() {

@@ -1,8 +1,8 @@
-//! Parts: one check spread over processes. Each sweeps ranges of pages and writes what they amount to; one of them merges all
-//! parts and goes on from there, as a run does after its sweep.
+//! Parts: one check spread over processes. Each process sweeps ranges of pages and writes the result. One process
+//! merges all parts and continues as a run does after its sweep.
 //!
-//! A part is the same, byte for byte, for every degree of parallelism and memory grant. Its numbers of units and plans follow from
-//! catalog and maps, so that whoever reads it must have read the same of both: that is what a [`Fingerprint`] is for.
+//! A part is the same, byte for byte, for every degree of parallelism and memory grant. Its numbers of units and plans
+//! follow from catalog and maps, so the reader must have read the same catalog and maps; a [`Fingerprint`] proves it.
 
 mod body;
 mod cut;
@@ -48,29 +48,29 @@ pub use cut::Untiled;
 pub use error::PartError;
 pub use merging::{Part, Surveyed, merge, merge_in_rounds, so_far};
 
-/// Sweeps ranges of a database, each by itself.
+/// Sweeps ranges of a database, each independently.
 pub struct Sweeper<'r, 'a> {
     context: &'r mut Context<'a>,
     checks: &'r Checks,
     metered: &'r Metered<'a>,
     findings_bytes: usize,
-    /// What the maps say; nothing if another process has read them.
+    /// Fingerprint of the maps; the default if another process has read them.
     pub fingerprint: Fingerprint,
 }
 
-/// What a range came to.
+/// The result of sweeping a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
     /// Pages that were read.
     pub pages_read: u64,
-    /// What was found on single pages.
+    /// The number of findings on single pages.
     pub findings: u64,
     /// Whether every page could be read.
     pub is_read: bool,
 }
 
-/// Reads the maps of a database and calls `act` with what sweeps ranges of it. `None` if no page of tables is to be read: only
-/// allocation or the catalog is asked for, or the database is encrypted.
+/// Reads the maps of a database and calls `act` with a sweeper for ranges of it; with `None` if no table page needs to
+/// be read, because only allocation or the catalog is checked or the database is encrypted.
 pub fn sweeper<R>(
     source: &dyn PageSource,
     database: &Database,
@@ -84,7 +84,7 @@ pub fn sweeper<R>(
     progress.phase("survey", 0);
     let survey = |metered: &Metered<'_>, needs: &MemoryBudget, space: &TempStore| {
         progress.begin(source, database, needs.granted_bytes(options));
-        // The merge finds again what the maps show.
+        // The merge reads the maps too and reports their findings.
         let mut findings = FindingCollector::new(needs.bytes_for_findings(options), space);
         let mut units = Units::of(database);
         let (maps, fingerprint) =
@@ -96,11 +96,11 @@ pub fn sweeper<R>(
     done
 }
 
-/// The same as [`sweeper`] with what another process has read of the maps: [`Sweeper::write_common`] has written what is read here,
-/// and [`Sweeper::read_maps`] has to be called before a range is swept. `act` is called with `None` as there.
+/// Like [`sweeper`], but with the maps that another process has read: it takes the output of [`Sweeper::write_common`],
+/// and [`Sweeper::read_maps`] must be called before a range is swept. Calls `act` with `None` in the same cases.
 ///
 /// # Errors
-/// [`SumsError`] if it is not what was written for this database.
+/// [`SumsError`] if the input was not written for this database.
 pub fn sweeper_without_maps<R>(
     source: &dyn PageSource,
     database: &Database,
@@ -121,7 +121,7 @@ pub fn sweeper_without_maps<R>(
     sweeper_of(source, database, options, survey, |sweeper| act(Some(sweeper)))
 }
 
-/// Whether any page of a table is to be read.
+/// Whether any table page needs to be read.
 fn is_swept(database: &Database, options: &Options) -> bool {
     !database.is_encrypted && options.scope.reads_pages()
 }
@@ -149,7 +149,7 @@ fn sweeper_of<R, E>(
 }
 
 impl Sweeper<'_, '_> {
-    /// Ranges that hold all pages to be read, ascending, each with about this many of them at most.
+    /// Splits all pages to be read into ascending ranges of at most about this many pages each.
     pub fn ranges(&self, pages: u64) -> Vec<FileRange> {
         cut::ranges(self.context, pages)
     }
@@ -157,16 +157,16 @@ impl Sweeper<'_, '_> {
     /// Whether these ranges hold each page to be read exactly once.
     ///
     /// # Errors
-    /// The first place where they do not.
+    /// The first place that no range or more than one range contains.
     pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
         cut::tile(self.context, ranges)
     }
 
-    /// Writes what the maps of all ranges have in common, for processes that read nothing else of them. Only a reader that knows
-    /// `head` can read it.
+    /// Writes the facts that the maps of all ranges share, for processes that read no other maps. A reader needs the
+    /// same `head`.
     ///
     /// # Errors
-    /// [`SumsError`] if it cannot be written.
+    /// [`SumsError`] if they cannot be written.
     pub fn write_common(&self, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
         let mut to = Output::new(&self.context.hash, head, self.context.space, to);
         self.context.survey.write_common(&self.context.units, &mut to)?;
@@ -183,10 +183,10 @@ impl Sweeper<'_, '_> {
         to.finish()
     }
 
-    /// Reads what [`Self::write_maps`] wrote: only this range can be swept then.
+    /// Reads the output of [`Self::write_maps`]: afterwards, only this range can be swept.
     ///
     /// # Errors
-    /// [`SumsError`] if it is not what was written for this range.
+    /// [`SumsError`] if the input was not written for this range.
     pub fn read_maps(&mut self, range: FileRange, head: &[u8], from: &mut dyn Read) -> Result<(), SumsError> {
         let units = self.context.units.list().len();
         let mut from = Input::new(&self.context.hash, head, (self.context.space, units), from);
@@ -194,15 +194,16 @@ impl Sweeper<'_, '_> {
         from.finish()
     }
 
-    /// What is in use in each of these ranges, which reach to the next one: together they hold all pages of their files.
+    /// The pages in use in each of these ranges, each extended to the start of the next: together they cover their
+    /// files.
     pub fn tiles(&self, ranges: &[FileRange]) -> Vec<RangeRead> {
         read_ranges::tiles(self.context, ranges)
     }
 
-    /// Answers a question for a range: what a second look at its pages finds.
+    /// Answers a question for a range, by taking a second look at its pages.
     ///
     /// # Errors
-    /// [`PartError`]: nothing that was written is of use then. Another run's question is damaged.
+    /// [`PartError`]: then the output is of no use. A question of another run is refused as damaged.
     pub fn answer(
         &mut self,
         question: &mut Question,
@@ -223,10 +224,10 @@ impl Sweeper<'_, '_> {
         }
     }
 
-    /// Sweeps a range and writes what it amounts to. Only who knows `head` can read it.
+    /// Sweeps a range and writes the result. A reader needs the same `head`.
     ///
     /// # Errors
-    /// [`PartError`]: nothing that was written is of use then.
+    /// [`PartError`]: then the output is of no use.
     pub fn sweep(
         &mut self,
         range: FileRange,
@@ -267,8 +268,8 @@ impl Sweeper<'_, '_> {
     }
 }
 
-/// Reads a part to its end: whether it is as it was written, under this key and with this head. Equal parts have equal digests,
-/// others different ones.
+/// Reads a part to its end and verifies that it is unchanged and was written under this key and with this head. Equal
+/// parts have equal digests, different parts different ones.
 ///
 /// # Errors
 /// [`SumsError`] if it is not.
@@ -276,10 +277,10 @@ pub fn verify(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Digest,
     Input::new(&FactHash::of_key(key), head, (&TempStore::default(), 0), from).verify()
 }
 
-/// The pages that the findings of a part name, at most `most` of them.
+/// The pages that the findings of a part name, at most `most`.
 ///
 /// # Errors
-/// [`SumsError`] if it is not as it was written.
+/// [`SumsError`] if the part is not as it was written.
 pub fn pages_with_findings(key: &HashKey, part: &mut Part<'_>, most: usize) -> Result<BTreeSet<PageId>, SumsError> {
     let (hash, space) = (FactHash::of_key(key), TempStore::default());
     let mut from = Input::new(&hash, &part.head, (&space, 0), &mut part.from);
@@ -291,13 +292,13 @@ pub fn pages_with_findings(key: &HashKey, part: &mut Part<'_>, most: usize) -> R
     Ok(pages)
 }
 
-/// What the bytes of a comparison with the log are bound to.
+/// The head of a comparison with the log in bytes.
 const AUDIT: &[u8] = b"audit";
 
-/// A comparison of the pages with the log as bytes, so that it is made once for all processes of a run.
+/// Encodes a comparison of the pages with the log, so that it is made once for all processes of a run.
 ///
 /// # Errors
-/// None but of memory that is not there.
+/// Fails only if memory cannot be allocated.
 pub fn write_audit(key: &HashKey, audit: &LogAudit) -> Result<Vec<u8>, SumsError> {
     let mut bytes = Vec::new();
     let (hash, space) = (FactHash::of_key(key), TempStore::default());
@@ -307,10 +308,10 @@ pub fn write_audit(key: &HashKey, audit: &LogAudit) -> Result<Vec<u8>, SumsError
     Ok(bytes)
 }
 
-/// Reads what [`write_audit`] wrote.
+/// Reads the output of [`write_audit`].
 ///
 /// # Errors
-/// [`SumsError`] if it is anything else.
+/// [`SumsError`] if the bytes are anything else.
 pub fn read_audit(key: &HashKey, mut bytes: &[u8]) -> Result<LogAudit, SumsError> {
     let (hash, space) = (FactHash::of_key(key), TempStore::default());
     let mut from = Input::new(&hash, AUDIT, (&space, 0), &mut bytes);

@@ -1,10 +1,10 @@
 //! Partitions: each row of a partitioned heap or index is in the partition that its partition function gives (8984,
 //! 8988).
 //!
-//! Most rows cost two comparisons, with the boundaries of the partition that they are in. Whether a boundary value
-//! belongs to the partition on its left or on its right is learned from the rows that are equal to a boundary: where
-//! they agree, that is the side. No real sample shows how boundaries are stored, so the rows themselves must confirm
-//! them: if most rows contradict the boundaries, nothing is reported about any row.
+//! Most rows cost two comparisons, with the boundaries of the partition that they are in. The rows themselves show
+//! whether a boundary value belongs to the partition on its left or on its right: if all rows equal to a boundary are
+//! on one side, it is that side. No real sample shows how boundaries are stored, so the rows must confirm them: if most
+//! rows contradict the boundaries, no row is reported.
 
 mod plan;
 
@@ -81,7 +81,7 @@ impl Seen {
         }
     }
 
-    /// Whether most rows contradict the boundaries as they were read: then the boundaries are wrong.
+    /// Whether most rows contradict the boundaries as decoded: then the boundaries are wrong.
     fn is_contradicted(self) -> bool {
         self.outside > self.inside + self.on_low + self.on_high
     }
@@ -153,7 +153,8 @@ impl RowCheck for Plans {
     }
 }
 
-/// What the live rows of a page add; `None` if a value is not in their fixed part, or some row is not certainly in its partition.
+/// Counts the live rows of a page by their place; `None` if a value is not in the fixed part, or some row is not
+/// certainly in its partition.
 fn together(work: &UnitPlan, rows: Rows<'_>) -> Option<Seen> {
     let Column { column, fixed_length, .. } = &work.column;
     let (offset, length, null_bit) = (column.leaf_offset.unsigned_abs(), (*fixed_length)?, column.leaf_null_bit);
@@ -268,7 +269,7 @@ fn place(work: &UnitPlan, value: Option<&[u8]>) -> Option<Place> {
     Some(Place::Partition(low + 1))
 }
 
-/// What is noted about rows whose partition is not verified.
+/// The subject of notes about rows whose partition is not verified.
 const WHAT: &str = limits::PARTITION_ORDER.what;
 
 /// After the sweep: reports what could not be verified.

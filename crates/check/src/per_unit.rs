@@ -1,13 +1,14 @@
-//! A value for each allocation unit, kept for those that were touched: of a database of many tables, most are empty.
+//! A value per allocation unit, stored only for units that were touched: in a database of many tables, most values are
+//! empty.
 
 use std::fmt;
 
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// Units whose values are made together. Those of a table are side by side.
+/// The number of adjacent units whose values are allocated together; the units of a table are adjacent.
 const TOGETHER: usize = 8;
 
-/// A value for each unit, by ordinal: the default where nothing was put.
+/// A value for each unit, by ordinal; the default where none was set.
 pub(crate) struct PerUnit<T> {
     units: usize,
     values: Vec<Option<Box<[T; TOGETHER]>>>,
@@ -31,20 +32,20 @@ impl<T: Default> PerUnit<T> {
         }
     }
 
-    /// The value of a unit, made if it is the first time; `None` beyond the last unit.
+    /// The value of a unit, created with the default on first use; `None` beyond the last unit.
     #[inline]
     pub(crate) fn get_mut(&mut self, unit: usize) -> Option<&mut T> {
         let values = self.values.get_mut(unit / TOGETHER).filter(|_| unit < self.units)?;
         values.get_or_insert_with(|| Box::new(std::array::from_fn(|_| T::default()))).get_mut(unit % TOGETHER)
     }
 
-    /// Values that were touched, or are beside such, by ascending unit.
+    /// The allocated values: those that were touched, and their neighbors; by ascending unit.
     pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, &T)> {
         let made = (0..).step_by(TOGETHER).zip(&self.values).filter_map(|(at, values)| Some((at, values.as_ref()?)));
         made.flat_map(|(at, values)| (at..).zip(values.iter())).take_while(|(at, _)| *at < self.units)
     }
 
-    /// The same, to change them.
+    /// Like `touched`, with mutable access.
     pub(crate) fn touched_mut(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
         let units = self.units;
         let made =
@@ -75,7 +76,7 @@ impl<T: Default> Default for PerUnit<T> {
     }
 }
 
-/// The number of units, then each value that was touched after a byte that says that there is one.
+/// The number of units, then the values; a byte in front of each says whether it was touched.
 impl<T: Default + Wire> Wire for PerUnit<T> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         (self.units as u64).write(to)?;

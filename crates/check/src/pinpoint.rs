@@ -40,13 +40,13 @@ impl PageRange {
         Self { first: page(range.first), last: page(range.end().saturating_sub(1)) }
     }
 
-    /// The pages from the first of any range to the last of any range.
+    /// The smallest range that contains all of these ranges.
     pub(crate) fn around(stretches: impl Iterator<Item = Self>) -> Self {
         let join = |all: Self, own: Self| Self { first: all.first.min(own.first), last: all.last.max(own.last) };
         stretches.fold(Self::EMPTY, join)
     }
 
-    /// The part of it in a file with this many pages.
+    /// The pages of the range that are in a file with this many pages.
     fn of(self, file: u16, pages: u32) -> Range<u32> {
         let start = if file < self.first.file {
             pages
@@ -80,11 +80,11 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     stretches
 }
 
-/// A second look met a page that could not be read, or that has changed since the sweep: what it found is no proof.
+/// A second look met a page that could not be read or that has changed since the sweep, so its results prove nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
 
-/// Notes that a second look at a unit met a page that could not be read: from now on part of the unit is unknown.
+/// Notes that a second look met an unreadable page of a unit: from now on part of the unit counts as unknown.
 pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Tallies, coverage: &mut Coverage) {
     if let Some(tally) = swept.units.get_mut(unit as usize) {
         tally.unread_pages += 1;
@@ -94,7 +94,7 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Ta
     }
 }
 
-/// Takes a second look at units whose sums differ: `name` names what is wrong, unless a page cannot be read.
+/// Takes a second look at units whose sums differ: `name` reports the damaged places, unless a page cannot be read.
 pub(crate) fn second_look(
     context: &Context<'_>,
     suspects: &BTreeSet<UnitIndex>,
@@ -109,7 +109,7 @@ pub(crate) fn second_look(
     }
 }
 
-/// Calls `visit` with each sound page of `unit`, whose pages are in `stretch`, in page order.
+/// Calls `visit` with each sound page of `unit`, in page order; `stretch` is the page range of the unit.
 pub(crate) fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
@@ -131,7 +131,7 @@ pub(crate) fn for_each_sound(
     Ok(())
 }
 
-/// Returns a page if it is a sound one of `unit`; `target` then has its records.
+/// Returns a page if it is a sound page of `unit`; `target` then holds its records.
 pub(crate) fn sound(
     context: &Context<'_>,
     target: &mut Target,
@@ -142,7 +142,7 @@ pub(crate) fn sound(
     Ok(found.filter(|(found, _)| *found == unit).map(|(_, bytes)| bytes))
 }
 
-/// Returns a page if it is sound, with its unit.
+/// Returns a page and its unit, if the page is sound.
 pub(crate) fn look(
     context: &Context<'_>,
     target: &mut Target,
@@ -151,7 +151,7 @@ pub(crate) fn look(
     Ok(look_at_content(context, target, id)?.map(|(unit, _, bytes)| (unit, bytes)))
 }
 
-/// The same with what its audit found.
+/// Like `look`, and also returns the content that the audit found.
 pub(crate) fn look_at_content(
     context: &Context<'_>,
     target: &mut Target,
@@ -164,14 +164,14 @@ pub(crate) fn look_at_content(
     match target.look(context, id, &mut bytes) {
         Verdict::Sound(unit, content) => Ok(Some((unit, content, bytes))),
         Verdict::Unread => Err(Unread),
-        // It was sound when it was swept.
+        // The page was sound when it was swept.
         Verdict::Bad(unit) if !context.bad_units.contains(&unit) => Err(Unread),
         Verdict::Bad(_) | Verdict::Passed => Ok(None),
     }
 }
 
-/// Calls `visit` with each record, ghosts included, of the sound leaf pages of `units`, which are in `stretch`, in page
-/// order.
+/// Calls `visit` with each record, ghosts included, of the sound leaf pages of `units`, in page order; `stretch` is the
+/// page range of the units.
 pub(crate) fn each_row(
     context: &Context<'_>,
     units: &BTreeSet<UnitIndex>,
@@ -210,7 +210,7 @@ pub(crate) fn rows_of_page(
     Ok(())
 }
 
-/// Lets tasks take a look at units, now or in a later round.
+/// Asks tasks to take a look at units in the next round, or leaves it to a later round if this one is full.
 pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, bytes): (&BTreeSet<UnitIndex>, u64)) {
     if !rounds.has_room() {
         return;
@@ -227,7 +227,7 @@ pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, by
     rounds.ask(Wanted { question: Question::new(of, &context.taken, &context.bad_units), ranges, bytes });
 }
 
-/// Reads the answers to a question, one after the other, each with `read`.
+/// Reads the answers to a question one after another with `read`.
 ///
 /// # Errors
 /// [`Unread`] if a task could not read a page, or if an answer cannot be read: then there will be no report.

@@ -1,5 +1,5 @@
-//! The primitive checks (7984 to 7988): the leaf chains of the tables by which all others are found. A server ends its run
-//! when one of them fails.
+//! The primitive checks (7984 to 7988): the leaf chains of the tables through which all other tables are found. A
+//! server ends its run when one of these checks fails.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use source::PageSource;
 use crate::finding::{Finding, Owner, Value};
 use crate::registry::{self, Phase};
 
-/// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
-/// stood for sysrscols.
+/// Tables whose leaf chain CHECKDB walks first: sysrscols, sysrowsets, sysallocunits, and the tables of 2005 that
+/// sysrscols replaced.
 const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
 const SYSALLOCUNITS: i32 = 7;
-/// What is wrong with the chains, as far as they were read.
+/// The faults of the chains, as far as they were read.
 pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Finding> {
     let mut findings = Vec::new();
     if database.boot.is_none() {
@@ -31,7 +31,7 @@ pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Find
     findings
 }
 
-/// The tables of which a server says no more than what is wrong with their pages (5233): it has ended its run.
+/// Tables of which a server reports only damaged pages (5233), because it has ended its run.
 #[derive(Debug, Default)]
 pub(crate) struct Ended(BTreeSet<i32>);
 
@@ -41,7 +41,7 @@ impl Ended {
         Self(findings(source, database).iter().filter_map(Finding::object_id).collect())
     }
 
-    /// Whether an owner is one of them. If the row of its rowset is missing, the id of its unit decides.
+    /// Whether an owner is one of these tables. If the row of its rowset is missing, the id of its unit decides.
     pub(crate) fn contains(&self, owner: &Owner) -> bool {
         self.0.iter().any(|object_id| Self::is_of(*object_id, owner))
     }
@@ -57,7 +57,7 @@ impl Ended {
         named.map_or_else(|| "system tables".to_owned(), |id| format!("object ID {id}"))
     }
 
-    /// Whether a finding goes beyond what a server reports here. Findings in other tables stay.
+    /// Whether a server would not report this finding after a failed pre-check. Findings in other tables stay.
     pub(crate) fn leaves_out(&self, finding: &Finding) -> bool {
         if self.0.is_empty() {
             return false;
@@ -74,12 +74,12 @@ impl Ended {
     }
 }
 
-/// Whether the chain of sysallocunits ends where it begins, at the page to which the boot page leads.
+/// Whether the chain of sysallocunits already fails at its first page, the one that the boot page points to.
 pub(crate) fn is_led_astray(database: &Database, gap: &Gap) -> bool {
     gap.object_id == SYSALLOCUNITS && gap.fault.is_some_and(|fault| is_at_start(database, fault))
 }
 
-/// Whether a walk over sysallocunits ended at the page to which the boot page leads.
+/// Whether a walk over sysallocunits failed at the page that the boot page points to.
 fn is_at_start(database: &Database, fault: ChainFault) -> bool {
     let first = database.boot.as_ref().map(|boot| boot.first_sysallocunits);
     match fault {
@@ -89,7 +89,7 @@ fn is_at_start(database: &Database, fault: ChainFault) -> bool {
     }
 }
 
-/// For the first page, the boot page is the predecessor.
+/// The predecessor of the first page is the boot page.
 fn from_boot_page(finding: Finding) -> Finding {
     match finding.ref_page {
         None => finding.ref_page(PageId::BOOT),
@@ -97,7 +97,7 @@ fn from_boot_page(finding: Finding) -> Finding {
     }
 }
 
-/// The roots of the critical tables: 7985 for one that is damaged, although all rows were found along the leaves.
+/// Checks the roots of the critical tables: 7985 for a damaged root, even if the leaves showed all rows.
 fn roots(source: &dyn PageSource, database: &Database, findings: &mut Vec<Finding>) {
     for rowset in database.rowsets.iter().filter(|row| CRITICAL.contains(&row.object_id) && row.index_id == 1) {
         let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));

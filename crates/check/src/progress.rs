@@ -1,4 +1,4 @@
-//! How far a run is.
+//! The progress of a run.
 
 use catalog::Database;
 use format::PageId;
@@ -6,25 +6,25 @@ use source::PageSource;
 
 use crate::report::Sample;
 
-/// Listens to a run. Called from several threads.
+/// Receives the progress of a run. Called from several threads.
 pub trait Progress: Sync {
-    /// A phase starts ([`phase_words`] says what happens in it); `pages` is its length if it can be foreseen, else 0.
+    /// A phase starts ([`phase_words`] describes it); `pages` is its length, or 0 if that cannot be foreseen.
     fn phase(&self, name: &'static str, pages: u64);
 
-    /// So many more pages of the phase are done.
+    /// This many more pages of the phase are done.
     fn advance(&self, pages: u64);
 
-    /// The run begins: what it checks, and the bytes of memory that it may use.
+    /// The run begins: the database that it checks, and the bytes of memory that it may use.
     fn begin(&self, _source: &dyn PageSource, _database: &Database, _granted_bytes: u64) {}
 
-    /// The sweep is done with these pages: they were checked, or are not in its scope.
+    /// The sweep has finished these pages: it checked them, or they are not in its scope.
     fn swept(&self, _first: PageId, _pages: u32) {}
 
     /// A sample of the series was taken.
     fn sample(&self, _sample: &Sample) {}
 }
 
-/// What happens in the phases that have a description.
+/// Descriptions of phases.
 const PHASES: [(&str, &str); 12] = [
     ("spool", "copying standard input"),
     ("load", "reading the catalog"),
@@ -40,12 +40,12 @@ const PHASES: [(&str, &str); 12] = [
     ("container", "checking the rest of the backup"),
 ];
 
-/// What happens in a phase, in words for people; its name where it has no other.
+/// The description of a phase, or its name if it has none.
 pub fn phase_words(name: &'static str) -> &'static str {
     PHASES.iter().find(|(known, _)| *known == name).map_or(name, |(_, words)| words)
 }
 
-/// The phase of this name, as [`phase_words`] takes it; `None` if there is none.
+/// The phase with this name, for [`phase_words`]; `None` if there is none.
 pub fn phase_named(name: &str) -> Option<&'static str> {
     PHASES.iter().find(|(known, _)| *known == name).map(|(known, _)| *known)
 }

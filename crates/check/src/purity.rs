@@ -1,4 +1,4 @@
-//! Message 2570: a value that its type does not have.
+//! Message 2570: a value outside the domain of its type.
 
 use format::types::{TypeInfo, xtype};
 

@@ -1,15 +1,15 @@
-//! Ranges of pages, in which a database is swept part by part.
+//! Ranges of pages; a database may be swept range by range.
 
 use format::PageId;
 
-/// Pages of a file, one after another.
+/// Consecutive pages of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FileRange {
     /// The file.
     pub file_id: u16,
     /// The first page.
     pub first: u32,
-    /// How many there are.
+    /// The number of pages.
     pub pages: u32,
 }
 
@@ -19,40 +19,40 @@ impl FileRange {
         self.first.saturating_add(self.pages)
     }
 
-    /// Whether it has a page.
+    /// Whether the range contains a page.
     pub fn contains(&self, page: PageId) -> bool {
         page.file == self.file_id && (self.first..self.end()).contains(&page.page)
     }
 }
 
-/// The ranges of the parts of a run, ascending; none if the database is swept as one.
+/// The ranges of the parts of a run, ascending; none if the database is swept as a whole.
 #[derive(Default, Debug)]
 pub(crate) struct Ranges(Vec<FileRange>);
 
 impl Ranges {
-    /// These ranges, which do not overlap.
+    /// Sorts these ranges, which do not overlap.
     pub(crate) fn new(mut ranges: Vec<FileRange>) -> Self {
         ranges.sort_unstable();
         Self(ranges)
     }
 
-    /// All of them.
+    /// All ranges.
     pub(crate) fn list(&self) -> &[FileRange] {
         &self.0
     }
 
-    /// Whether the database is swept as one.
+    /// Whether the database is swept as a whole.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The range that has a page.
+    /// The range that contains a page.
     pub(crate) fn of(&self, page: PageId) -> Option<&FileRange> {
         let next = self.0.partition_point(|range| (range.file_id, range.first) <= (page.file, page.page));
         self.0.get(next.checked_sub(1)?).filter(|range| range.contains(page))
     }
 
-    /// Whether two pages are in different parts, so that what relates them is known only when these are merged.
+    /// Whether two pages are in different parts, so that only the merge can relate them.
     pub(crate) fn are_apart(&self, page: PageId, other: PageId) -> bool {
         !self.0.is_empty() && self.of(page).is_none_or(|range| !range.contains(other))
     }

@@ -1,4 +1,4 @@
-//! Which pages a run went through, in ranges of one size: a history keeps when each was read last.
+//! The pages that a run read, in ranges of one size: a history records when each range was last read.
 
 use std::ops::Range;
 
@@ -9,10 +9,11 @@ use crate::report::RangeRead;
 use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 
-/// Pages of a range: a gigabyte.
+/// Pages per range: one gigabyte.
 const RANGE_PAGES: u32 = 131_072;
 
-/// The ranges of all files with what is in use there. A range in which a page may not have been read is not read.
+/// The ranges of all files with the pages in use in each. A range counts as unread if any of its pages may not have
+/// been read.
 pub(crate) fn read_ranges(context: &Context<'_>, unread: &UnreadPages) -> Vec<RangeRead> {
     if context.options.scope != Scope::Database {
         return Vec::new();
@@ -29,7 +30,8 @@ pub(crate) fn read_ranges(context: &Context<'_>, unread: &UnreadPages) -> Vec<Ra
     ranges
 }
 
-/// Ranges that begin where each of these begins and end where the next one begins, or the file: together they hold all pages.
+/// Extends the ranges so that together they contain all pages: the first range of a file starts at its page 0, and each ends
+/// where the next one starts.
 pub(crate) fn tiles(context: &Context<'_>, ranges: &[FileRange]) -> Vec<RangeRead> {
     let tile = |(at, range): (usize, &FileRange)| {
         let file = context.survey.files.iter().find(|file| file.file_id == range.file_id)?;

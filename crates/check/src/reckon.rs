@@ -44,7 +44,7 @@ pub(crate) fn reckon(
     }
 }
 
-/// Whether all pages of a unit were seen, or are known to be damaged: only then is a missing page proven missing.
+/// Whether all pages of a unit were seen or are known to be damaged: only then is a missing page proven missing.
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
     let Some(row) = context.units.get(unit) else { return false };
     // Lazy: there may be many units, and few have anything to note.

@@ -11,7 +11,7 @@ pub use table::*;
 /// When in a run a check is made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// Leaf chains of the tables by which all others are found.
+    /// Leaf chains of the tables through which all other tables are found.
     Primitive,
     /// Allocation maps and IAM chains.
     Allocation,
@@ -23,9 +23,9 @@ pub enum Phase {
     Record,
     /// The columns of one record, as the catalog describes them.
     Column,
-    /// What ties pages together.
+    /// Relations between pages.
     CrossPage,
-    /// What ties rows together: an index and its table.
+    /// Relations between rows: an index and its table.
     CrossRow,
     /// Off-row values: fragments against the pointers that lead to them.
     OffRow,
@@ -37,12 +37,12 @@ pub enum Phase {
     Constraint,
     /// Pages against the log.
     Log,
-    /// What holds the pages of a backup.
+    /// The container of a backup around its pages.
     Container,
 }
 
 impl Phase {
-    /// All of them, in order.
+    /// All phases, in order.
     pub(crate) const ALL: [Self; 14] = [
         Self::Primitive,
         Self::Allocation,
@@ -60,7 +60,7 @@ impl Phase {
         Self::Container,
     ];
 
-    /// Name for people.
+    /// The name shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Primitive => "primitive system table checks",
@@ -88,11 +88,11 @@ pub enum Class {
     Allocation,
     /// As a consistency error.
     Consistency,
-    /// Not at all: it ends the run, or continues another line.
+    /// Not counted: it ends the run, or continues another line.
     Uncounted,
 }
 
-/// The least repair that CHECKDB would name.
+/// The minimum repair that CHECKDB would name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Repair {
     /// No repair exists: restore.
@@ -115,57 +115,59 @@ impl Repair {
     }
 }
 
-/// Where a message stands among those of its index. CHECKDB groups them by index and page
-/// (docs/format/checkdb.md#order-of-lines); what follows from damage elsewhere would come before its cause whenever its
-/// page has the lower number, so it is listed after it.
+/// The position of a message among those of its index. CHECKDB groups messages by index and page
+/// (docs/format/checkdb.md#order-of-lines). A message that follows from damage elsewhere would come before its cause
+/// whenever its page has the lower number, so it is listed after the cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReportOrder {
-    /// With its page, in front of all else: allocation pages are looked at first (8946 stands before 8909).
+    /// With its page, before all others: allocation pages are checked first (8946 before 8909).
     OfMap,
-    /// With its page: that is where the damage is.
+    /// With its page, as the damage is there.
     ByPage,
-    /// With its page, behind what is wrong with it (8939 and 8944 stand before 8928: docs/format/cases.md#case-19).
+    /// With its page, after the messages that say what is wrong (8939 and 8944 before 8928:
+    /// docs/format/cases.md#case-19).
     BehindCause,
-    /// With the page that is missing, behind what says why (8928 stands before 8976).
+    /// With the missing page, after the messages that say why it is missing (8928 before 8976).
     OfMissing,
-    /// With the page that it refers to: that one is missing (8978 stands with 8928 and 8976 of the page before).
+    /// With the missing page that it refers to (8978 with 8928 and 8976 of the previous page).
     ByReference,
-    /// After all that is damaged: it says what lost its counterpart, and damage anywhere may be why.
+    /// After all damage: it names pages or rows that lost their counterpart, and any damage may be the reason.
     AsConsequence,
-    /// At the end: it says what could not be checked because of the others.
+    /// At the end: it names what could not be checked because of other findings.
     Last,
 }
 
-/// What follows from what a finding is: by its phase, unless the check's row says otherwise.
+/// Consequences of the kind of a finding: given by its phase, unless the check's row overrides them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// It is a proof only if nothing in the log is missing from the pages.
+    /// A finding is a proof only if the pages contain all changes of the log.
     pub rests_on_log: bool,
-    /// It is a proof only if allocation maps and catalog could be read: it compares a page with what they say.
+    /// A finding is a proof only if allocation maps and catalog could be read, because it compares a page with them.
     pub rests_on_maps: bool,
-    /// It speaks of what a newer release may add to: types, forms of rows, tables of the catalog. Pages, allocation and B-trees
-    /// have been the same since SQL Server 2005.
+    /// The check is about something that newer releases may extend: types, forms of rows, tables of the catalog. Pages,
+    /// allocation and B-trees have been the same since SQL Server 2005.
     pub rests_on_release: bool,
-    /// CHECKALLOC makes it too.
+    /// CHECKALLOC makes this check too.
     pub is_of_checkalloc: bool,
-    /// CHECKCATALOG makes it too.
+    /// CHECKCATALOG makes this check too.
     pub is_of_checkcatalog: bool,
-    /// Damage of this kind in a nonclustered index is gone when the index is built anew from its table.
+    /// Rebuilding a nonclustered index from its table removes damage of this kind.
     pub is_mended_by_rebuild: bool,
-    /// It says no more than that another message about its page says why: without that one it is no proof.
+    /// The finding only refers to another message that says what is wrong with the page: without that message it is no
+    /// proof.
     pub is_explained: bool,
 }
 
 impl Policy {
-    /// What holds for the checks of a phase.
+    /// The policy for the checks of a phase.
     pub(crate) const fn of(phase: Phase) -> Self {
-        // What a page says against itself or against the log, and what is wrong with a backup, rests on nothing else.
+        // A page that contradicts itself or the log, and damage of a backup's container, are proofs by themselves.
         let is_by_itself = matches!(phase, Phase::Page | Phase::Record | Phase::Log | Phase::Container);
         let is_allocation = matches!(phase, Phase::Allocation);
         Self {
-            // The log may hold the ALTER TABLE after which a row was written: its shape, lengths and precisions.
+            // The log may contain the ALTER TABLE that preceded a row: its shape, lengths and precisions.
             rests_on_log: !is_by_itself,
-            // A page that may not be in use any more may be of before the last ALTER TABLE.
+            // A page that may be out of use may date from before the last ALTER TABLE.
             rests_on_maps: !is_by_itself && !matches!(phase, Phase::Primitive),
             rests_on_release: !is_by_itself
                 && !matches!(phase, Phase::Primitive | Phase::Allocation | Phase::CrossPage),
@@ -176,12 +178,12 @@ impl Policy {
         }
     }
 
-    /// The page, or the file, proves it.
+    /// The page or the file alone proves the finding.
     pub(crate) const fn rests_on_nothing(self) -> Self {
         Self { rests_on_log: false, rests_on_maps: false, rests_on_release: false, ..self }
     }
 
-    /// The page may be one that was never written.
+    /// A proof only if the log is applied, as the page may never have been written.
     pub(crate) const fn rests_on_the_log(self) -> Self {
         Self { rests_on_log: true, rests_on_maps: false, rests_on_release: false, ..self }
     }
@@ -203,7 +205,7 @@ impl Policy {
     }
 }
 
-/// Ids of checks that are gone: none of them is used again.
+/// Ids of removed checks, which must not be reused.
 pub const RETIRED: &[&str] = &[
     // 7961: an UPDATE to NULL may leave the bytes of the value.
     "column.null-length",
@@ -211,7 +213,7 @@ pub const RETIRED: &[&str] = &[
     "page.version-flag",
 ];
 
-/// One check: an invariant and the message that says it is broken.
+/// One check: an invariant, and the message that reports its violation.
 pub struct Check {
     /// Stable id, never reused.
     pub id: &'static str,
@@ -219,25 +221,25 @@ pub struct Check {
     pub msg: u16,
     /// Message state, where the finding does not set its own.
     pub state: u8,
-    /// When it is made.
+    /// When the check is made.
     pub phase: Phase,
-    /// How it is counted.
+    /// How the summary counts it.
     pub class: Class,
-    /// Least repair.
+    /// Minimum repair.
     pub repair: Repair,
-    /// Made under PHYSICAL_ONLY too.
+    /// Whether PHYSICAL_ONLY includes the check.
     pub physical_only: bool,
-    /// Where it is listed.
+    /// Where the message is listed.
     pub listed: ReportOrder,
-    /// What it rests on, which commands make it, what mends it.
+    /// What a finding rests on, which commands make the check, and what repairs the damage.
     pub policy: Policy,
     /// Message text with named places, see [`crate::finding`].
     pub template: &'static str,
-    /// What is wrong, in a few words for a summary, with named places of the message, and page and slot.
+    /// A few words for a summary that say what is wrong, with the named places of the message, page and slot.
     pub brief: &'static str,
     /// What must be true.
     pub invariant: &'static str,
-    /// What breaks it.
+    /// Possible causes of a violation.
     pub cause: &'static str,
     /// What to do.
     pub action: &'static str,
@@ -250,7 +252,7 @@ impl Check {
         ALL.iter().copied().filter(|check| check.id == key || number == Some(check.msg)).collect()
     }
 
-    /// Whether it only adds to another finding, which says what is wrong.
+    /// Whether a finding only adds to another finding, which says what is wrong.
     pub fn follows_from_another(&self) -> bool {
         ["Another message", "See "].iter().any(|start| self.cause.starts_with(start))
     }

@@ -1,4 +1,4 @@
-//! The result of a run: what was found, what was covered, what was not.
+//! The result of a run: findings, coverage, and what was not verified.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,12 @@ use crate::page_map::PageMap;
 use crate::registry::Repair;
 use crate::registry::limits::Limit;
 
-/// Something about the input that explains results, or keeps them from being complete.
+/// A fact about the input that explains the results or makes them incomplete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// Stable id: that of the limit that it leads to, where there is one.
+    /// Stable id: that of the resulting limit, if there is one.
     pub id: &'static str,
-    /// One line.
+    /// One line of text.
     pub text: String,
 }
 
@@ -25,36 +25,36 @@ pub struct Warning {
 pub struct Report {
     /// The database.
     pub database: DatabaseSummary,
-    /// What the reader must know about the input first.
+    /// Facts about the input that the reader must know first.
     pub warnings: Vec<Warning>,
-    /// What was asked for.
+    /// The options of the run.
     pub options: Options,
     /// Objects and indexes in scope, by object id, index id, partition.
     pub rowsets: Vec<RowsetCounts>,
-    /// What was found, in the order in which it is listed.
+    /// Findings, in listing order.
     pub findings: Findings,
-    /// Findings that something unknown may explain, in the same order: no proofs. Each names its limit, and is counted among
-    /// what was not verified.
+    /// Findings that something unknown may explain, in the same order; they are not proofs. Each names its limit and is
+    /// counted among what was not verified.
     pub demoted: Findings,
-    /// What was asked for beyond CHECKDB.
+    /// Results of the requested checks beyond CHECKDB.
     pub beyond: Beyond,
-    /// What was asked for and could not be verified.
+    /// Requested checks that could not be made.
     pub not_verified: Vec<NotVerified>,
-    /// Worth knowing: neither findings nor anything that was left unverified.
+    /// Facts worth knowing that are neither findings nor unverified items.
     pub notes: Vec<NotVerified>,
-    /// Reads that failed: each one line for stderr.
+    /// Failed reads, one line for stderr each.
     pub read_errors: Vec<String>,
-    /// What went otherwise than was asked for and changes no result: each one line for stderr.
+    /// Deviations from the request that change no result, one line for stderr each.
     pub notices: Vec<String>,
     /// Allocation totals by file, for CHECKALLOC's listing.
     pub file_totals: Vec<FileTotals>,
-    /// Which pages were read and judged; empty unless the whole database was.
+    /// Which pages were read and judged; empty unless the run covered the whole database.
     pub ranges: Vec<RangeRead>,
-    /// What the extents of each file are used for, if it was asked for and there are maps that can be read.
+    /// The use of the extents of each file, if requested and if any allocation map could be read.
     pub page_map: Option<PageMap>,
-    /// Service Broker's objects, in the order of CHECKDB's lines; empty when they were not asked for.
+    /// Service Broker's objects, in the order of CHECKDB's lines; empty when they are not in scope.
     pub service_broker: Vec<BrokerCount>,
-    /// What the run cost.
+    /// The cost of the run.
     pub statistics: Statistics,
 }
 
@@ -65,22 +65,22 @@ pub struct RangeRead {
     pub file_id: u16,
     /// The first page.
     pub first: u32,
-    /// How many there are.
+    /// The number of pages.
     pub pages: u32,
-    /// Those in use, or that may be.
+    /// The number of pages that are or may be in use.
     pub in_use: u32,
-    /// Whether each of them was read.
+    /// Whether all pages in use were read.
     pub is_read: bool,
 }
 
-/// How many there are of a kind of Service Broker objects.
+/// The number of Service Broker objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerCount {
     /// Number of the message that reports it.
     pub number: u16,
     /// The kind, as that message names it.
     pub name: &'static str,
-    /// How many.
+    /// The number of objects.
     pub count: u64,
 }
 
@@ -89,26 +89,26 @@ pub struct BrokerCount {
 pub struct DatabaseSummary {
     /// Name; from the file's name when the boot page cannot be read.
     pub name: String,
-    /// Database id on the server that wrote it; 0 when not known.
+    /// Database id on the server that wrote the files; 0 when unknown.
     pub id: u16,
-    /// Internal version; 0 when not known.
+    /// Internal version; 0 when unknown.
     pub version: u16,
-    /// Nothing in the log is missing from the files; `None` when not known.
+    /// Whether the files contain all changes of the log; `None` when unknown.
     pub clean_shutdown: Option<bool>,
-    /// When somebody last updated system tables by hand, `2011-03-10 08:09:00.000`.
+    /// When system tables were last updated by hand, `2011-03-10 08:09:00.000`.
     pub catalog_updated: Option<String>,
     /// The data files.
     pub files: Vec<FileSummary>,
-    /// The backup sets that they come from.
+    /// The backup sets that the files come from.
     pub sets: Vec<source::backup::UsedSet>,
-    /// The backup that the pages are from, if they are from one.
+    /// The backup that the pages come from, if any.
     pub backup: Option<BackupSummary>,
 }
 
 /// The backup set whose state of the database was checked.
 #[derive(Clone, Debug)]
 pub struct BackupSummary {
-    /// What the set is, as RESTORE HEADERONLY names it.
+    /// The kind of the set, as RESTORE HEADERONLY names it.
     pub kind: &'static str,
     /// Position in its file, from 1.
     pub set: u16,
@@ -129,7 +129,7 @@ pub struct FileSummary {
     pub pages: u32,
 }
 
-/// A rowset and what was seen of it; never what the catalog says.
+/// A rowset with the counts of the run, never those of the catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsetCounts {
     /// Object.
@@ -148,9 +148,9 @@ pub struct RowsetCounts {
     pub partition: i32,
     /// Rowset id.
     pub partition_id: u64,
-    /// Its table is memory-optimized: the data files do not have its rows (5296).
+    /// Whether the table is memory-optimized: its rows are not in the data files (5296).
     pub memory_optimized: bool,
-    /// Pages of it are in a data file that was not given: what is counted are those of the others.
+    /// Whether some of its pages are in a data file that was not given: only those in the other files are counted.
     pub lacks_file: bool,
     /// Live rows.
     pub rows: u64,
@@ -195,17 +195,17 @@ pub struct UnitTotals {
     pub first_iam: format::PageId,
     /// Root page.
     pub root: format::PageId,
-    /// Data pages the catalog counts.
+    /// Data pages as counted in the catalog.
     pub data_pages: i64,
     /// Pages in use, IAM pages included.
     pub used_pages: u64,
     /// Dedicated extents.
     pub extents: u64,
-    /// The same by file, without files in which it has no pages.
+    /// The same totals by file, without files in which the unit has no pages.
     pub files: Vec<UnitFileTotals>,
 }
 
-/// What an allocation unit has in one file.
+/// The totals of an allocation unit in one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitFileTotals {
     /// File id.
@@ -214,7 +214,7 @@ pub struct UnitFileTotals {
     pub extents: u64,
     /// Pages in use, IAM pages included.
     pub used_pages: u64,
-    /// Those of them in mixed extents.
+    /// Pages in use in mixed extents.
     pub mixed_pages: u64,
 }
 
@@ -235,7 +235,7 @@ pub struct FileTotals {
     pub mixed_pages: u64,
 }
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     /// Pages read.
@@ -246,21 +246,21 @@ pub struct Statistics {
     pub rows: u64,
     /// Rows of heaps and indexes whose columns were checked.
     pub rows_checked: u64,
-    /// Values in them, NULLs included, that were verified.
+    /// Values in these rows that were verified, NULLs included.
     pub column_values_checked: u64,
-    /// Values in them that were not.
+    /// Values in these rows that were not verified.
     pub column_values_not_verified: u64,
     /// Threads that checked pages.
     pub threads: usize,
     /// Nonclustered indexes that the run covers.
     pub indexes_in_scope: u64,
-    /// Those whose rows were compared with the rows of their table.
+    /// Indexes whose rows were compared with those of their table.
     pub indexes_compared: u64,
-    /// Their rows.
+    /// Rows of the compared indexes.
     pub index_rows_compared: u64,
     /// Wall time.
     pub seconds: f64,
-    /// By phase.
+    /// The cost by phase.
     pub phases: Vec<PhaseStatistics>,
     /// Totals ten times per second; less often for a long run.
     pub series: Vec<Sample>,
@@ -275,7 +275,7 @@ pub struct Statistics {
     pub counters: Vec<(&'static str, u64)>,
 }
 
-/// What a phase cost. Waits are summed over the threads.
+/// The cost of a phase. Waits are summed over the threads.
 #[derive(Clone, Debug)]
 pub struct PhaseStatistics {
     /// Name.
@@ -288,24 +288,24 @@ pub struct PhaseStatistics {
     pub reads: u64,
     /// Time that threads waited for reads.
     pub read_wait_seconds: f64,
-    /// Time that threads had nothing to do while the slowest worked: SQL Server's CXPACKET.
+    /// Time in which threads had no work while the slowest worked: SQL Server's CXPACKET.
     pub idle_seconds: f64,
-    /// Time that threads waited for locks, by name: under "merge" each thread adds its sums to those of all, once; under
-    /// "findings" it hands over what it found.
+    /// Time that threads waited for locks, by name: "merge" for adding a thread's sums to the common ones, once per
+    /// thread; "findings" for delivering findings.
     pub lock_waits: [(&'static str, f64); 2],
     /// Bytes of facts that went to temporary files.
     pub spilled_bytes: u64,
-    /// Time that threads waited for writing and reading them.
+    /// Time that threads waited for writing and reading temporary files.
     pub spill_wait_seconds: f64,
-    /// Processor time in the program, if the system reports it; in hundredths of a second.
+    /// Processor time in user mode, if the system reports it; in hundredths of a second.
     pub cpu_user_seconds: Option<f64>,
-    /// Processor time in the system.
+    /// Processor time in the kernel.
     pub cpu_system_seconds: Option<f64>,
     /// Largest resident memory in bytes from the start of the run to the end of the phase, if the system reports it.
     pub memory_peak: Option<u64>,
 }
 
-/// Totals at one moment of a run.
+/// Totals at one point in time of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// Time since the run began.
@@ -321,12 +321,12 @@ pub struct Sample {
 }
 
 impl Report {
-    /// Names that messages insert.
+    /// The names that messages insert.
     pub fn names(&self) -> Names<'_> {
         Names { database: &self.database.name, database_id: self.database.id, command: self.options.scope.command() }
     }
 
-    /// Counts over all findings.
+    /// Error counts over all findings.
     pub fn counts(&self) -> ErrorCounts {
         self.findings.counts()
     }
@@ -336,17 +336,17 @@ impl Report {
         self.findings.repair()
     }
 
-    /// Whether everything asked for was verified.
+    /// Whether every requested check was made.
     pub fn complete(&self) -> bool {
         self.not_verified.is_empty()
     }
 
-    /// Whether a limit is among those that whoever asked for the run accepts.
+    /// Whether a limit is among those that the caller accepts.
     pub fn is_allowed(&self, limit: &Limit) -> bool {
         self.options.allowed.contains(&limit)
     }
 
-    /// Whether everything asked for was verified but for what is allowed.
+    /// Whether every requested check was made, except where an accepted limit applies.
     pub fn complete_as_allowed(&self) -> bool {
         self.not_verified.iter().all(|entry| self.is_allowed(entry.limit))
     }

@@ -1,5 +1,5 @@
-//! Rounds: a second look that is too large for one process is divided into tasks, each with its own range. The results of the
-//! tasks answer a question: the merge asks it, and once all tasks have answered, goes on as if it had looked by itself.
+//! Rounds: a second look that is too large for one process is divided into tasks, each with its own range. The merge
+//! asks a question, the tasks answer it, and once all answers are there, a merge continues as if it had looked itself.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,27 +15,27 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
-/// Questions of a round at most.
+/// The most questions of a round.
 const MOST_QUESTIONS: usize = 256;
-/// A round with this number of tasks takes no further question.
+/// A round with this many tasks accepts no further question.
 const MOST_TASKS: usize = 100_000;
 
-/// What tasks are to look for.
+/// A question for tasks: what to look for.
 #[derive(Debug)]
 pub struct Question {
     pub(crate) of: Of,
     /// The units of pages in shared extents, as the first round found them.
     taken: Arc<Taken>,
-    /// The units of which it found bad pages.
+    /// The units in which the first round found bad pages.
     bad_units: Arc<BTreeSet<UnitIndex>>,
 }
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Of {
     /// The sums of the rows of an index and of its table, by cells.
     Cells { plan: usize },
-    /// The rows in the cells that differ, a bit for each cell.
+    /// The rows in the cells that differ, with one bit per cell.
     Rows { plan: usize, differing: Box<[u8]> },
 }
 
@@ -61,17 +61,17 @@ impl Wire for Of {
 wire!(Question { of, taken, bad_units });
 
 impl Question {
-    /// What it is about, in a word.
+    /// The subject in a word.
     pub fn why(&self) -> &'static str {
         match self.of {
             Of::Cells { .. } | Of::Rows { .. } => "index rows",
         }
     }
 
-    /// Writes the round. Only a reader that knows `head` can read it.
+    /// Writes the question. A reader needs the same `head`.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the question cannot be written.
     pub fn put(&self, key: &HashKey, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
         let (hash, space) = (FactHash::of_key(key), TempStore::default());
         let mut to = Output::new(&hash, head, &space, to);
@@ -79,10 +79,10 @@ impl Question {
         to.finish()
     }
 
-    /// Reads what [`Self::put`] wrote.
+    /// Reads the output of [`Self::put`].
     ///
     /// # Errors
-    /// If it is anything else.
+    /// If the input is anything else.
     pub fn take(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Self, SumsError> {
         let (hash, space) = (FactHash::of_key(key), TempStore::default());
         let mut from = Input::new(&hash, head, (&space, 0), from);
@@ -91,32 +91,32 @@ impl Question {
         Ok(question)
     }
 
-    /// A question, with what the first round has found and its tasks need to know.
+    /// A question with those facts of the first round that its tasks need.
     pub(crate) fn new(of: Of, taken: &Arc<Taken>, bad_units: &Arc<BTreeSet<UnitIndex>>) -> Self {
         Self { of, taken: Arc::clone(taken), bad_units: Arc::clone(bad_units) }
     }
 
-    /// The question without what is already known: the reader of its answers knows that.
+    /// The question without the facts of the first round, for the reader of the answers, who knows them.
     #[must_use]
     pub fn without_known(self) -> Self {
         Self { taken: Arc::default(), bad_units: Arc::default(), ..self }
     }
 
-    /// What is known already: pages in shared extents with their units, and the units that have bad pages. Nothing of it
-    /// remains here.
+    /// Moves the facts of the first round out of the question: pages in shared extents with their units, and the units
+    /// that have bad pages.
     pub(crate) fn take_known(&mut self) -> (Arc<Taken>, Arc<BTreeSet<UnitIndex>>) {
         let taken = Arc::unwrap_or_clone(std::mem::take(&mut self.taken)).sorted();
         (taken.into(), std::mem::take(&mut self.bad_units))
     }
 }
 
-/// Opens the answer of a task, again and again.
+/// Opens the answer of a task; may be called repeatedly.
 pub type Open<'p> = Box<dyn Fn() -> Result<Answer, SumsError> + Send + Sync + 'p>;
 
-/// The answer of a task: what it was written with, and its bytes.
+/// The answer of a task: the head that it was written with, and its bytes.
 pub type Answer = (Vec<u8>, Box<dyn Read>);
 
-/// A question that was asked, and the answers of all its tasks, in the order of their pages.
+/// A question with the answers of all its tasks, in page order.
 pub struct Asked<'p> {
     /// The question.
     pub question: Question,
@@ -124,18 +124,18 @@ pub struct Asked<'p> {
     pub answers: Vec<Open<'p>>,
 }
 
-/// A question that tasks have to answer.
+/// A question that tasks must answer.
 #[derive(Debug)]
 pub struct Wanted {
     /// The question.
     pub question: Question,
-    /// The ranges of the parts in which there is something to look at, ascending.
+    /// The ranges of the parts that contain pages to look at, ascending.
     pub ranges: Vec<FileRange>,
-    /// Bytes that the tasks read.
+    /// Bytes that the tasks must read.
     pub bytes: u64,
 }
 
-/// The second looks of a merge that tasks take.
+/// The second looks of a merge that tasks take over.
 pub struct Rounds<'p> {
     local_limit: u64,
     asked: Vec<Asked<'p>>,
@@ -144,12 +144,13 @@ pub struct Rounds<'p> {
 }
 
 impl<'p> Rounds<'p> {
-    /// With the answers that are there: looks that read more than `local_limit` bytes are for tasks.
+    /// Starts with the available answers. Looks that read more than `local_limit` bytes are left to tasks.
     pub fn new(local_limit: u64, asked: Vec<Asked<'p>>) -> Self {
         Self { local_limit, asked, wanted: Mutex::default(), error: Mutex::default() }
     }
 
-    /// The questions that have to be answered before the report is one. If there are any, it is none.
+    /// The questions that must be answered before the report is complete. If there are any, the report must not be
+    /// used.
     ///
     /// # Errors
     /// An answer could not be read.
@@ -160,17 +161,17 @@ impl<'p> Rounds<'p> {
         }
     }
 
-    /// Whether a look that reads this many bytes is for tasks.
+    /// Whether a look that reads this many bytes is left to tasks.
     pub(crate) fn are_for(&self, bytes: u64) -> bool {
         bytes > self.local_limit
     }
 
-    /// The question that fits, if it was asked.
+    /// The question that satisfies `fits`, if it was asked.
     pub(crate) fn asked(&self, fits: impl Fn(&Of) -> bool) -> Option<&Asked<'p>> {
         self.asked.iter().find(|asked| fits(&asked.question.of))
     }
 
-    /// Whether the next round has room for a question. One for which it has none comes up again in the next merge.
+    /// Whether the next round can take another question. A rejected question is asked again by the next merge.
     pub(crate) fn has_room(&self) -> bool {
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let tasks: usize = wanted.iter().map(|wanted| wanted.ranges.len()).sum();
@@ -182,13 +183,13 @@ impl<'p> Rounds<'p> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(wanted);
     }
 
-    /// An answer could not be read: there will be no report.
+    /// Records that an answer could not be read: there will be no report.
     pub(crate) fn fail(&self, error: SumsError) {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 }
 
-/// Bytes of the pages of units that hold rows.
+/// Total bytes of the row pages of these units.
 pub(crate) fn bytes_of<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     let tallies = units.filter_map(|unit| swept.units.get(*unit as usize));
     tallies.map(|tally| (tally.data_pages + tally.index_pages) * PAGE_BYTES as u64).sum()

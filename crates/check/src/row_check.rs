@@ -1,9 +1,9 @@
-//! The seam between the sweep and the checks of rows.
+//! The interface between the sweep and the checks of rows.
 //!
-//! A check is a type with a plan, made before the sweep, that implements [`RowCheck`], and a line in `checks`. What is decided
-//! about a row or a page of rows is decided once, by the sweep, and handed on as [`Row`] or [`RowPage`]. A check gets every live
-//! row of the units that it wants until it says of a page that it is done with it: to forget something costs time, and never
-//! leaves a row out.
+//! A check is a type with a plan, made before the sweep, that implements [`RowCheck`], and a line in `checks`. The
+//! sweep classifies a row or a page of rows once and passes the result on as [`Row`] or [`RowPage`]. A check receives
+//! every live row of its units until it declares a page handled: forgetting to declare one costs time, but never skips
+//! a row.
 
 use catalog::Database;
 use format::record::Record;
@@ -20,26 +20,26 @@ use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// A live row of a sound leaf page: no ghost, no forwarding stub; audited, and expanded if it was compressed.
+/// A live row of a sound leaf page: neither ghost nor forwarding stub; audited, and expanded if it was compressed.
 pub(crate) struct Row<'r> {
     pub(crate) unit: UnitIndex,
     pub(crate) at: RecordId,
-    /// The address by which a nonclustered index of a heap knows the row: its own, or its stub's if it was moved. `None` if it
-    /// was moved and its back pointer is of an unknown form.
+    /// The address by which a nonclustered index of a heap refers to the row: its own, or that of its stub if it was
+    /// forwarded. `None` if it was forwarded and its back pointer has an unknown form.
     pub(crate) locator: Option<RecordId>,
     pub(crate) record: Record<'r>,
     pub(crate) expanded: &'r ExpandedRows,
 }
 
 impl Row<'_> {
-    /// The columns whose values are not in the record, as their compressed form is not known.
+    /// The columns whose values the record lacks, as their compressed form is unknown.
     pub(crate) fn doubts(&self) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         self.expanded.doubts(usize::from(self.at.slot))
     }
 }
 
-/// The rows of a sound leaf page that have one form. Some are deleted, and checks leave those out; some may have a complex
-/// column. All other rows of the page are checked one by one.
+/// Rows of a sound leaf page that all have the same form. Some are deleted, which checks must skip; some may have a
+/// complex column. All other rows of the page are checked one by one.
 pub(crate) struct RowPage<'p> {
     pub(crate) unit: UnitIndex,
     pub(crate) id: PageId,
@@ -53,35 +53,35 @@ pub(crate) struct TextPage<'p> {
     pub(crate) spans: &'p [Span],
 }
 
-/// What a check has done with rows.
+/// What a check has done with a group of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done<Rest> {
-    /// Nothing: it wants them one by one.
+    /// Nothing: the check wants the rows one by one.
     Nothing,
-    /// All that there is to do.
+    /// Everything.
     All,
-    /// A part: it wants them one by one, with this.
+    /// A part: the check wants the rows one by one, and this value then.
     Except(Rest),
 }
 
-/// What a check has done with the live rows of a page that have one form.
+/// What a check has done with the live rows of a page that have the same form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Handled<Rest> {
-    /// With those that are plain.
+    /// What was done with plain rows.
     pub(crate) plain: Done<Rest>,
-    /// With those that have a complex column.
+    /// What was done with rows that have a complex column.
     pub(crate) complex: Done<Rest>,
 }
 
 impl<Rest: Copy + Default> Handled<Rest> {
-    /// It wants all of them one by one.
+    /// The check wants all rows one by one.
     pub(crate) const NOTHING: Self = Self { plain: Done::Nothing, complex: Done::Nothing };
-    /// All that there is to do.
+    /// The check has handled all rows.
     pub(crate) const ALL: Self = Self { plain: Done::All, complex: Done::All };
-    /// All that there is to do with plain rows.
+    /// The check has handled all plain rows.
     pub(crate) const PLAIN: Self = Self { plain: Done::All, complex: Done::Nothing };
 
-    /// What is left to do for such a row of the page; `None` if nothing is.
+    /// What a check still has to do for such a row; `None` for nothing.
     #[inline]
     pub(crate) fn rest(self, is_complex: bool) -> Option<Rest> {
         match if is_complex { self.complex } else { self.plain } {
@@ -92,7 +92,7 @@ impl<Rest: Copy + Default> Handled<Rest> {
     }
 }
 
-/// When the sums of a check are compared.
+/// The stage at which the sums of a check are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// With those of B-trees and heaps, before the catalog is compared with itself.
@@ -101,19 +101,19 @@ pub(crate) enum Stage {
     Beyond,
 }
 
-/// A check of rows. The type is its plan: what it knows before the sweep; the default is the plan of a run that does not
-/// make it, and wants no rows.
+/// A check of rows. The type is its plan, the knowledge from before the sweep; the default plan belongs to a run that
+/// does not make the check, and wants no rows.
 pub(crate) trait RowCheck: Default + Sync {
-    /// What each thread adds up.
+    /// The sums that each thread adds up.
     type Sums: CheckSums;
-    /// What a thread needs while it looks at rows; kept from row to row.
+    /// Scratch space of a thread, kept from row to row.
     type Scratch: Default;
-    /// What is left of a page that was handled in part.
+    /// What is still to be done for the rows of a page that was handled in part.
     type Rest: Copy + Default;
     /// When [`Self::settle`] is called.
     const STAGE: Stage = Stage::Reckon;
 
-    /// What a thread keeps at most besides sums per unit, in bytes.
+    /// The most bytes that a thread keeps besides sums per unit.
     fn bytes_per_thread(_database: &Database) -> u64 {
         0
     }
@@ -121,11 +121,11 @@ pub(crate) trait RowCheck: Default + Sync {
     /// Sums without any row, for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
-    /// Whether rows of this unit are looked at. Asked once per unit, before the sweep.
+    /// Whether the check wants the rows of this unit. Called once per unit, before the sweep.
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool;
 
-    /// Does what can be done for the rows of a page together. It only proves that there is nothing to report: what may be
-    /// wrong is looked at one by one.
+    /// Handles the rows of a page together where possible. This can only show that there is nothing to report: rows
+    /// that may be wrong are checked one by one.
     #[inline]
     fn page(
         &self,
@@ -137,7 +137,7 @@ pub(crate) trait RowCheck: Default + Sync {
         Handled::NOTHING
     }
 
-    /// Looks at a row.
+    /// Checks a row.
     fn row(
         &self,
         context: &Context<'_>,
@@ -147,7 +147,7 @@ pub(crate) trait RowCheck: Default + Sync {
         findings: &mut Vec<Finding>,
     );
 
-    /// Looks at a page of values off the row.
+    /// Checks a page of off-row values.
     #[inline]
     fn text_page(
         &self,
@@ -158,11 +158,11 @@ pub(crate) trait RowCheck: Default + Sync {
     ) {
     }
 
-    /// Compares the sums, after the sweep, and takes a second look where they differ. Checks are settled in the order of their
-    /// list: what is damaged otherwise is not compared.
+    /// Compares the sums after the sweep, and takes a second look where they differ. Checks are settled in the order of
+    /// their list; units that an earlier check found damaged are not compared.
     fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Self::Sums, to: &mut Results<'_>);
 
-    /// What a finding of the sweep amounts to when all rows were seen; `None` if it is no proof.
+    /// Reviews a finding of the sweep once all rows were seen; `None` if it is no proof.
     fn proven(&self, _: &Context<'_>, _: &Self::Sums, finding: Finding, _: &mut Coverage) -> Option<Finding> {
         Some(finding)
     }

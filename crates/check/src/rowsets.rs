@@ -1,11 +1,11 @@
-//! What checks ask of the rowsets of a table or index before they read rows.
+//! Properties of the rowsets of a table or index that checks need before they read rows.
 
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 
 use crate::registry::limits::{self, Reason};
 use crate::units::UnitIndex;
 
-/// Whether the columns of all rows can be found.
+/// Whether all columns can be located in all rows.
 pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), Reason> {
     if rowsets.clone().any(|rowset| rowset.compression > 2) {
         return Err((&limits::ROWS_COLUMNSTORE).into());
@@ -39,17 +39,17 @@ pub(crate) fn in_row_unit(database: &Database, rowset: &Rowset) -> Option<UnitIn
 /// Internal version of SQL Server 2017.
 const VERSION_2017: u16 = 869;
 
-/// The column by which an online build of an index marks rows that were deleted meanwhile.
+/// The column in which an online index build marks rows that were deleted during the build.
 pub(crate) fn anti_matter_column(rowset: &Rowset) -> Option<&RowsetColumn> {
     rowset.layout.columns.iter().find(|column| column.status & column_status::ANTI_MATTER != 0 && !column.is_dropped())
 }
 
-/// Whether builds of indexes can be paused: since SQL Server 2017.
+/// Whether index builds can be paused: since SQL Server 2017.
 pub(crate) fn can_be_paused(database: &Database) -> bool {
     database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2017)
 }
 
-/// Whether a rowset is perhaps one that a paused build goes on with: a key may have a row, and marks of those deleted.
+/// Whether a rowset may belong to a paused index build: then a key may have a row as well as marks of deleted rows.
 pub(crate) fn may_be_paused(database: &Database, rowset: &Rowset) -> bool {
     can_be_paused(database) && anti_matter_column(rowset).is_some()
 }

@@ -1,4 +1,4 @@
-//! A run from end to end: survey, sweep, reckon, and what it amounts to.
+//! A run from end to end: survey, sweep, reckon, and the report.
 
 mod notes;
 
@@ -34,7 +34,7 @@ use crate::{
     reckon, settle, sweep, system, warnings,
 };
 
-/// Checks the database whose pages `source` has and whose catalog was read into `database`.
+/// Checks the database whose pages are in `source` and whose catalog is in `database`.
 ///
 /// Never fails: pages that cannot be read are in [`Report::read_errors`], what could not be verified in
 /// [`Report::not_verified`].
@@ -52,7 +52,7 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     let mut coverage = Coverage::default();
     audit.note(&mut coverage);
     let (not_verified, notes) = coverage.into_lists();
-    // One of each object, for its name.
+    // One rowset per object, for its name.
     let objects: BTreeSet<i32> = findings.iter().filter_map(Finding::object_id).collect();
     let named = |object_id: i32| {
         let object = database.objects.get(&object_id)?;
@@ -64,7 +64,8 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
 }
 
-/// The same as [`run`]; `sweep` gives what a pass over the pages adds up. What is left to `rounds` is not in the report.
+/// Like [`run`], but `sweep` supplies the sums of a pass over the pages. The report lacks looks that are left to
+/// `rounds`.
 pub(crate) fn run_with<E>(
     source: &dyn PageSource,
     database: &Database,
@@ -104,7 +105,7 @@ pub(crate) fn run_with<E>(
     let mut checks = Checks::new(&context);
     let mut swept = sweep(&mut run, &mut context, &checks)?;
     let is_open = run.is_open;
-    // Sums of some of the pages say nothing.
+    // Sums over only some of the pages show nothing.
     if !is_open {
         run.reckon(&context, &mut checks, &mut swept);
     }
@@ -115,8 +116,8 @@ pub(crate) fn run_with<E>(
     Ok(run.settle(&context, &checks, swept))
 }
 
-/// Reads the maps; units that only they name join the others. What was read is told only where the run's key is known to other
-/// processes.
+/// Reads the maps, and adds the units that only IAM pages name. Returns a fingerprint only if other processes share the
+/// hash key.
 pub(crate) fn maps_of(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -134,7 +135,7 @@ pub(crate) fn maps_of(
     }
 }
 
-/// A run: what it has, and what came of it so far. Its methods are its phases, in their order.
+/// The state of a run. Its methods are its phases, in their order.
 pub(crate) struct Run<'a> {
     source: &'a dyn PageSource,
     meter: &'a Meter,
@@ -148,9 +149,9 @@ pub(crate) struct Run<'a> {
     phases: Phases<'a>,
     pub(crate) findings: FindingCollector,
     pub(crate) coverage: Coverage,
-    /// What the maps say, if the run's key is known to other processes.
+    /// Fingerprint of the maps, if other processes share the hash key.
     pub(crate) fingerprint: Fingerprint,
-    /// Not all pages were read: nothing is compared.
+    /// Whether some pages were not read: then nothing is compared.
     pub(crate) is_open: bool,
     read_errors: Vec<String>,
     outcome: Outcome,
@@ -158,7 +159,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// What files, boot page and catalog say by themselves.
+    /// Checks the input: files, boot page and catalog, each by itself.
     fn look_at_input(&mut self) {
         let (source, database) = (self.source, self.database);
         self.read_errors = notes::truncated_files(source, &mut self.coverage);
@@ -174,7 +175,7 @@ impl<'a> Run<'a> {
         container::note_undescribed_blocks(source, &mut self.coverage);
     }
 
-    /// Who owns which page, by the maps.
+    /// Finds out from the maps who owns which page.
     fn survey(&mut self) -> Context<'a> {
         self.progress.phase("survey", 0);
         let (source, database, options) = (self.source, self.database, self.options);
@@ -191,7 +192,7 @@ impl<'a> Run<'a> {
         Context::new(source, database, options, units, survey, self.space)
     }
 
-    /// One pass over the pages of each batch. `carry` is given what it added up, and gives it back.
+    /// Makes one pass over the pages per batch. `carry` receives the sums of each batch and returns them.
     pub(crate) fn sweep<E>(
         &mut self,
         context: &mut Context<'_>,
@@ -225,10 +226,10 @@ impl<'a> Run<'a> {
         checks.end_batch(context, swept, &mut self.findings);
     }
 
-    /// Ends a sweep that was made in parts by others.
+    /// Ends a sweep that other processes made in parts.
     pub(crate) fn end_parts(&mut self, context: &mut Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
         self.phases.end("sweep", self.space);
-        // What is looked at between parts may have been bad in its own.
+        // A unit whose pages are looked at across parts may have had bad pages in its own part.
         context.bad_units = swept.tallies.bad_units().into();
         self.end_batch(context, checks, swept);
         context.learn(&mut swept.tallies);
@@ -238,14 +239,14 @@ impl<'a> Run<'a> {
         Results { findings: &mut self.findings, coverage: &mut self.coverage, outcome: &mut self.outcome }
     }
 
-    /// Compares sums. Damage of one table may be found on a page of another: what is damaged is known only now.
+    /// Compares sums. Damage of one table may be found on a page of another, so only now are all damaged units known.
     fn reckon(&mut self, context: &Context<'_>, checks: &mut Checks, swept: &mut Swept<Sums>) {
         let progress = self.progress;
         reckon::reckon(context, checks, swept, &mut self.results(), progress);
         self.phases.end("compare", self.space);
     }
 
-    /// The catalog against itself.
+    /// Checks the catalog against itself.
     fn catalog(&mut self) {
         if !self.options.scope.checks_catalog() || self.options.physical_only {
             return;
@@ -258,7 +259,7 @@ impl<'a> Run<'a> {
         self.phases.end("catalog", self.space);
     }
 
-    /// Constraints, identity columns, and what remains of a backup's container.
+    /// Checks constraints, identity columns, and the rest of a backup's container.
     fn beyond(&mut self, context: &Context<'_>, checks: &mut Checks, swept: &mut Swept<Sums>) {
         if self.options.constraints {
             self.progress.phase("constraints", 0);
@@ -277,7 +278,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What of the findings is proof, and what the run says of itself.
+    /// Separates proofs from other findings, and adds what the run reports about itself.
     fn settle(mut self, context: &Context<'_>, checks: &Checks, swept: Swept<Sums>) -> Report {
         let Swept { tallies: swept, sums } = swept;
         let settled = settle::settle(context, (checks, &sums), self.findings, &mut self.coverage);
@@ -376,7 +377,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The name by which messages call a database: its own, or that of its file when the boot page cannot be read.
+/// The name by which messages call a database: its own, or that of its file if the boot page cannot be read.
 pub fn database_name(source: &dyn PageSource, database: &Database) -> String {
     let by_file = || Some(source.files().first()?.path.file_stem()?.to_string_lossy().into_owned());
     let own = database.boot.as_ref().map(|boot| boot.name.clone()).filter(|name| !name.is_empty());
@@ -392,7 +393,7 @@ pub fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary 
         name: database_name(source, database),
         id: boot.map_or(0, |boot| boot.database_id),
         version: boot.map(|boot| boot.version).or(label.and_then(|label| label.version)).unwrap_or_default(),
-        // How the database ended does not matter to a snapshot of it.
+        // A snapshot does not depend on how its database was shut down.
         clean_shutdown: boot.filter(|_| source.snapshot().is_none()).map(catalog::Boot::clean_shutdown),
         catalog_updated: boot.and_then(|boot| boot.catalog_updated.clone()),
         files: files

@@ -1,5 +1,5 @@
-//! What of the findings is proof: the last phase. A finding that something unknown may explain is demoted: it keeps all that it
-//! says, and is listed under the limit that demotes it.
+//! Settling, the last phase: decides which findings are proofs. A finding that something unknown may explain is
+//! demoted: it keeps all its values, and is listed under the limit that demotes it.
 
 use catalog::{ChainFault, Fetched, fetch};
 use format::version::NEWEST;
@@ -17,15 +17,15 @@ use crate::registry::limits::{self, Limit};
 use crate::registry::{Phase, Policy};
 use crate::survey::PageSet;
 
-/// What the findings of a run came to.
+/// The findings of a run, split into proofs and demoted ones.
 pub(crate) struct Settled {
     /// Proofs.
     pub(crate) findings: Findings,
-    /// Those that something unknown may explain; each says which limit.
+    /// Findings that something unknown may explain, each with its limit.
     pub(crate) demoted: Findings,
 }
 
-/// Keeps the findings that the options ask for, in the order in which they are listed, and tells proofs from the others.
+/// Keeps the findings that the options ask for, in listing order, and separates proofs from the others.
 pub(crate) fn settle(
     context: &Context<'_>,
     (checks, sums): (&Checks, &Sums),
@@ -37,7 +37,7 @@ pub(crate) fn settle(
     if newer > 0 {
         coverage.note(&limits::SNAPSHOT_NEWER, "database", newer);
     }
-    // Both lists share what the findings may take.
+    // Both lists share the memory for findings.
     let limit_bytes = findings.limit_bytes() / if doubts.any() { 2 } else { 1 };
     let mut kept = List::new(limit_bytes, context.space);
     let mut demoted = List::new(limit_bytes, context.space);
@@ -63,7 +63,7 @@ pub(crate) fn settle(
     }
     let kept = kept.finish();
     let Some(limit) = first_limit else { return Settled { findings: kept, demoted: demoted.finish() } };
-    // A finding that says no more than that another message says why goes with that one.
+    // A finding that only refers to another message is demoted together with that message.
     let mut proven = List::new(limit_bytes, context.space);
     for finding in &kept {
         let page = finding.page.unwrap_or_default();
@@ -81,20 +81,20 @@ fn demote(finding: Finding, limit: &'static Limit, coverage: &mut Coverage) -> F
     Finding { demoted_by: Some(limit), ..finding }
 }
 
-/// What is not known of the database, on which findings may rest.
+/// Unknown facts about the database that findings may depend on.
 struct Doubts<'a> {
     in_flight: Option<&'a InFlight>,
     in_flight_limit: &'static Limit,
     general: Vec<Doubt>,
 }
 
-/// Something that is not known of the whole database, and the findings that it may explain.
+/// An unknown fact about the whole database, and the findings that it may explain.
 struct Doubt {
     limit: &'static Limit,
     rests_on_it: RestsOnIt,
 }
 
-/// Whether what a finding rests on is among what is not known.
+/// Whether a finding with this policy depends on the unknown fact.
 type RestsOnIt = fn(Policy) -> bool;
 
 impl<'a> Doubts<'a> {
@@ -126,7 +126,7 @@ impl<'a> Doubts<'a> {
         self.in_flight.is_some() || !self.general.is_empty()
     }
 
-    /// The first limit that may explain a finding: any one is enough.
+    /// The first limit that may explain a finding: one is enough.
     fn limit(&self, finding: &Finding) -> Option<&'static Limit> {
         let policy = finding.check.policy;
         if self.in_flight.is_some_and(|in_flight| in_flight.touches(finding, policy.rests_on_log)) {
@@ -136,8 +136,9 @@ impl<'a> Doubts<'a> {
     }
 }
 
-/// Whether part of the catalog, or the boot page that leads to it, could not be read when it was loaded. A pointer into a file
-/// that was not given, or to a page whose flags call it encrypted, is no failed read: damage makes both.
+/// Whether part of the catalog, or the boot page that leads to it, could not be read when the catalog was loaded. A
+/// pointer into a file that was not given, or to a page whose flags call it encrypted, is not a failed read: damage
+/// causes both.
 fn is_catalog_unread(context: &Context<'_>) -> bool {
     let is_boot =
         |fetched| matches!(fetched, Fetched::Sound(bytes) if format::boot::Boot::read(Page::new(&bytes)).is_some());
@@ -146,16 +147,16 @@ fn is_catalog_unread(context: &Context<'_>) -> bool {
         context.source.contains(page) && !context.source.read_page(page).is_some_and(|bytes| is_encrypted(&bytes))
     };
     let mut gaps = context.database.gaps.iter();
-    // A boot page that can be read now could not be read then.
+    // The boot page may be readable now although it was not then.
     gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { page }) if is_failed_read(page)))
         || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
 }
 
 /// Whether the log may hold changes that the files lack. Then two places may contradict each other, and pages may be
-/// allocated that were never written: recovery would settle both. The LSN of the last checkpoint does not separate such pages
-/// from others, as a transaction may straddle the start of the checkpoint.
+/// allocated that were never written: recovery would resolve both. The LSN of the last checkpoint does not separate
+/// such pages from others, as a transaction may straddle the start of the checkpoint.
 fn needs_the_log(context: &Context<'_>) -> bool {
-    // Without its boot page a set of data files is checked by its pages alone; a backup is known to need its log.
+    // A set of data files without its boot page is checked by its pages alone; a backup is known to need its log.
     (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
 }
 
@@ -197,7 +198,7 @@ mod tests {
             (&limits::DEMOTED_MAPS, |policy| policy.rests_on_maps),
             (&limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),
         ]);
-        // A check whose finding rests on the release alone: the first doubt must not hide the second.
+        // A check whose findings depend on the release alone: the first doubt must not hide the second.
         let check: &'static registry::Check = Box::leak(Box::new(registry::Check {
             policy: Policy { rests_on_maps: false, rests_on_release: true, ..Policy::of(Phase::Record) },
             ..registry::RECORD_AUDIT

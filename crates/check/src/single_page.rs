@@ -1,4 +1,4 @@
-//! One page by itself, outside a run: is a copy of it, in a backup, what a restore may put back?
+//! One page outside a run: may a restore use a copy of it from a backup?
 
 use catalog::Database;
 use format::protection::undo_torn_bits;
@@ -19,13 +19,13 @@ pub struct SinglePages<'a> {
 }
 
 impl<'a> SinglePages<'a> {
-    /// For the pages of `database`, or of copies of it.
+    /// An audit for the pages of `database`, or of copies of it.
     pub fn new(database: &'a Database) -> Self {
         Self { database, units: Units::of(database), records: PageRecords::default() }
     }
 
-    /// What is wrong with a page as it is stored: its protection and page id, and, if it belongs to a unit of the catalog, its
-    /// header, slots and records. Empty if nothing is.
+    /// The faults of a page as stored: of its protection and page id and, if it belongs to a unit of the catalog, of
+    /// its header, slots and records. Empty if there is none.
     pub fn findings(&mut self, stored: &PageBytes, id: PageId) -> Vec<Finding> {
         let header = Page::new(stored).header();
         if let Some(fault) = identity(stored, id) {

@@ -1,8 +1,8 @@
-//! Facts about pages in bounded memory: facts that do not fit go to temporary files.
+//! Facts about pages in bounded memory: those that do not fit go to temporary files.
 //!
-//! Each thread has one run: facts in memory, and sorted segments in a file. All runs are read back side by side, a
-//! window of pages at a time. Without a spill nothing is written or copied, and there is one window. Facts that are
-//! needed in another order go through a [`Sorter`].
+//! Each thread has one run: facts in memory, and sorted segments in a file. All runs are read back in parallel, one
+//! window of pages at a time. Without a spill nothing is written or copied, and a single window contains all facts.
+//! Facts that are needed in another order go through a [`Sorter`].
 
 mod sorter;
 
@@ -20,26 +20,26 @@ pub(crate) use sorter::{Item, Reader, Sorted, Sorter, read_item, write_item};
 
 /// A fact about a page, of a fixed size.
 pub(crate) trait Fact: Copy {
-    /// Bytes in a file.
+    /// Number of bytes of a fact in a file.
     const BYTES: usize;
 
-    /// The page that it is about.
+    /// The page that the fact is about.
     fn page(&self) -> PageId;
 
-    /// Writes it to `bytes`, [`Self::BYTES`] long.
+    /// Writes the fact to `bytes`, which has [`Self::BYTES`] bytes.
     fn write(&self, bytes: &mut [u8]);
 
-    /// Reads what [`Self::write`] wrote.
+    /// Reads the output of [`Self::write`].
     fn read(bytes: &[u8]) -> Option<Self>;
 
-    /// Appends it to `out`; it may be shorter where it is like the fact `before`.
+    /// Appends the fact to `out`, in a shorter form if it resembles the fact `before`.
     fn pack(&self, _before: Option<&Self>, out: &mut Vec<u8>) {
         let start = out.len();
         out.resize(start + Self::BYTES, 0);
         self.write(out.get_mut(start..).unwrap_or_default());
     }
 
-    /// Reads what [`Self::pack`] wrote after the same fact. `take` fills what it is given with the next bytes.
+    /// Reads the output of [`Self::pack`] for the same `before`. `take` fills a buffer with the next bytes.
     fn unpack(_before: Option<&Self>, take: &mut dyn FnMut(&mut [u8]) -> Option<()>) -> Option<Self> {
         let mut bytes = vec![0; Self::BYTES];
         take(&mut bytes)?;
@@ -47,19 +47,19 @@ pub(crate) trait Fact: Copy {
     }
 }
 
-/// Writes a page's address after `out`, as [`PageId::read`] reads it.
+/// Appends a page's address to `out`, in the format of [`PageId::read`].
 pub(crate) fn page_to(out: &mut Vec<u8>, page: PageId) {
     out.extend(page.page.to_le_bytes());
     out.extend(page.file.to_le_bytes());
 }
 
-/// Writes a record's address after `out`, as [`RecordId::read`] reads it.
+/// Appends a record's address to `out`, in the format of [`RecordId::read`].
 pub(crate) fn record_to(out: &mut Vec<u8>, at: RecordId) {
     page_to(out, at.page);
     out.extend(at.slot.to_le_bytes());
 }
 
-/// Where runs spill to. Its clones are one space, shared by all threads.
+/// The place to which runs spill. All clones share one state, across all threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TempStore(Arc<Shared>);
 
@@ -73,7 +73,7 @@ struct Shared {
 }
 
 impl TempStore {
-    /// Puts files into `directory`, or into the system's place for them, when facts take more than `memory_bytes`.
+    /// Creates files in `directory`, or in the system's folder for temporary files, when facts exceed `memory_bytes`.
     pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: u64) -> Self {
         Self(Arc::new(Shared { directory, memory_bytes: memory_bytes as usize, ..Shared::default() }))
     }
@@ -93,7 +93,7 @@ impl TempStore {
         self.0.nanos.load(Ordering::Relaxed)
     }
 
-    /// Why facts were lost, if any were: one line.
+    /// One line that says why facts were lost, if any were.
     pub(crate) fn error(&self) -> Option<String> {
         self.0.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -116,7 +116,7 @@ impl TempStore {
         self.0.directory.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// A file without a name: it disappears when its handle is closed, however the run ends.
+    /// Opens a file without a name: it disappears when its handle is closed, however the run ends.
     pub(crate) fn file(&self) -> io::Result<File> {
         tempfile::tempfile_in(self.path())
     }
@@ -153,14 +153,15 @@ impl<F: Fact> Run<F> {
         self.kept.push(fact);
     }
 
-    /// Writes the facts out if there are more than `limit`. If that fails they are lost, and `space` has the error.
+    /// Writes the facts out if there are more than `limit`. If writing fails, the facts are lost and `space` has the
+    /// error.
     pub(crate) fn bound(&mut self, limit: usize, space: &TempStore) {
         if self.kept.len() < limit.max(1) {
             self.make_room(limit);
             return;
         }
         let start = Instant::now();
-        // Nothing that follows a partial write could be found again.
+        // After a partial write, later segments could not be found.
         if !space.has_failed()
             && let Err(error) = self.write(space)
         {
@@ -170,13 +171,13 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
-    /// Whether it has too few facts for a thread of its own.
+    /// Whether the run has too few facts to be worth a thread.
     pub(crate) fn is_small(&self) -> bool {
         self.spilled.is_none() && self.kept.len() < FEW_FACTS
     }
 
-    /// Calls `visit` with each fact, in the order in which they came if that was ascending. Facts that cannot be read back are
-    /// lost, and `space` has the error.
+    /// Calls `visit` with each fact, in the order of insertion if that was ascending. Facts that cannot be read back
+    /// are lost, and `space` has the error.
     pub(crate) fn each(&self, space: &TempStore, mut visit: impl FnMut(F)) {
         if let Some(Spilled { file, segments }) = &self.spilled {
             let end = segments.last().map_or(0, |(_, end)| *end);
@@ -187,7 +188,7 @@ impl<F: Fact> Run<F> {
         self.kept.iter().copied().for_each(visit);
     }
 
-    /// The facts of several runs as one, ascending by page.
+    /// Merges several runs into one that is ascending by page.
     pub(crate) fn in_order(mut runs: Vec<Self>, limit: usize, space: &TempStore) -> Self {
         let mut all = Self::default();
         if runs.iter().all(|run| run.spilled.is_none()) {
@@ -217,7 +218,7 @@ impl<F: Fact> Run<F> {
         });
     }
 
-    /// Makes room for new facts, up to `limit` in all: a vector that grows by itself would take twice as much.
+    /// Reserves memory for new facts, up to `limit` in all: a vector that grows by itself would need twice as much.
     fn make_room(&mut self, limit: usize) {
         if self.kept.capacity() - self.kept.len() < LEAST_ROOM {
             let growth = self.kept.len().min(limit - self.kept.len()).max(LEAST_ROOM);
@@ -248,7 +249,7 @@ impl<F: Fact> Run<F> {
     }
 }
 
-/// Calls `visit` with the facts in a stretch of a file.
+/// Calls `visit` with the facts in a byte range of a file.
 fn read_facts<F: Fact>(
     mut file: &File,
     stretch: Range<u64>,
@@ -271,12 +272,12 @@ fn read_facts<F: Fact>(
 }
 
 const FACTS_PER_WRITE: usize = 4096;
-/// Facts that are looked at in less time than a thread takes to start.
+/// This many facts are processed in less time than a thread takes to start.
 const FEW_FACTS: usize = 64;
-/// Room for the facts that come between two calls of [`Run::bound`], and more.
+/// Capacity for the facts that are added between two calls of [`Run::bound`], with a margin.
 const LEAST_ROOM: usize = 256;
 
-/// Reads runs side by side, a window of pages at a time.
+/// Reads runs in parallel, a window of pages at a time.
 pub(crate) struct Windows<'a, F> {
     files: Vec<File>,
     cursors: Vec<Cursor<F>>,
@@ -294,8 +295,8 @@ struct Cursor<F> {
 }
 
 impl<'a, F: Fact> Windows<'a, F> {
-    /// Windows of about `facts` facts; one window of all facts if nothing was spilled. Otherwise the facts in memory go
-    /// to the files too: only a window is in memory then.
+    /// Windows of about `facts` facts; a single window with all facts if nothing was spilled. Otherwise the facts in
+    /// memory are spilled too, so that only a window is in memory.
     pub(crate) fn new(mut runs: Vec<Run<F>>, facts: usize, space: &'a TempStore) -> Self {
         let (mut files, mut cursors) = (Vec::new(), Vec::new());
         if runs.iter().any(|run| run.spilled.is_some()) {
@@ -314,7 +315,7 @@ impl<'a, F: Fact> Windows<'a, F> {
         Self { files, cursors, facts_a_cursor, space, start: None, ended: false }
     }
 
-    /// Moves on to the next pages; `None` after the last.
+    /// Moves on to the next window; `None` after the last.
     pub(crate) fn advance(&mut self) -> Option<Window<'_, F>> {
         if self.ended {
             return None;
@@ -325,7 +326,7 @@ impl<'a, F: Fact> Windows<'a, F> {
                 self.space.failed(&error);
                 cursor.left = None;
             }
-            // What is still in the file begins after this page.
+            // The facts that are still in the file are about later pages.
             if cursor.left.is_some()
                 && let Some(last) = cursor.window.last()
             {
@@ -364,7 +365,7 @@ pub(crate) struct Window<'a, F> {
     end: Option<PageId>,
 }
 
-/// Where [`Window::get`] found a fact; the first one, to begin with.
+/// The position at which [`Window::get`] found the last fact; initially the first position.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Found {
     cursor: usize,
@@ -373,8 +374,8 @@ pub(crate) struct Found {
 }
 
 impl<F: Fact> Window<'_, F> {
-    /// The fact about a page, if the page is in the window and has one; no page has two. Looked for first where it is if all pages
-    /// between it and the one found last have a fact.
+    /// The fact about a page, if the page is in the window and has one; no page has two. Tries first the position that
+    /// results if all pages since the last fact found have a fact.
     pub(crate) fn get(&self, page: PageId, last: &mut Found) -> Option<F> {
         if !self.contains(page) {
             return None;
@@ -410,7 +411,7 @@ impl<F: Fact> Window<'_, F> {
         self.start.is_none_or(|start| page > start) && self.end.is_none_or(|end| page <= end)
     }
 
-    /// The pages before the window, and its last one; `None` for no bound.
+    /// The last page before the window, and the last page of the window; `None` for no bound.
     pub(crate) fn ends(&self) -> (Option<PageId>, Option<PageId>) {
         (self.start, self.end)
     }
@@ -439,7 +440,7 @@ mod tests {
         }
     }
 
-    /// Two threads that take turns of uneven length, out of order.
+    /// The facts of two threads that alternate unevenly and out of page order.
     fn runs(pages: u32, limit: usize, space: &TempStore) -> Vec<Run<Number>> {
         let mut runs = vec![Run::default(), Run::default()];
         for chunk in 0..pages / 100 {
@@ -473,7 +474,7 @@ mod tests {
     #[test]
     fn facts_are_found_in_any_order_and_none_that_is_not_there() {
         let space = TempStore::default();
-        // Of every fifth page there is none, nor of another file.
+        // Every fifth page has no fact, and neither has any page of another file.
         let mut runs = vec![Run::default(), Run::default()];
         let has_fact = |page: u32| page < 1000 && !page.is_multiple_of(5);
         (0..1000).filter(|page| has_fact(*page)).for_each(|page| runs[page as usize / 100 % 2].push(Number(page)));

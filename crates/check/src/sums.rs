@@ -1,26 +1,27 @@
-//! What a check adds up during the sweep.
+//! The sums that a check adds up during the sweep.
 
 use std::fmt::Debug;
 
 use crate::spill::TempStore;
 use crate::wire::Wire;
 
-/// What one thread, or all, added up.
+/// The sums of one thread, or of all threads.
 pub(crate) trait CheckSums: Wire + Send + Sized {
-    /// Adds what another thread, or another part of the tables, has; in any order.
+    /// Adds the sums of another thread or part of the tables, in any order.
     fn merge(&mut self, other: Self);
 
-    /// Puts what is kept as it came into an order that does not depend on threads, and drops lists that are not whole.
+    /// Sorts entries kept in order of arrival, so that the order does not depend on threads, and drops incomplete
+    /// lists.
     fn put_in_order(&mut self, _: &TempStore) {}
 
-    /// Joins what was kept apart by threads or parts, so that many of them take no more memory than one.
+    /// Merges the lists of different threads or parts, so that many of them need no more memory than one.
     fn gather(&mut self, _: &TempStore) {}
 
-    /// What it holds, for tests that compare two ways to the same sums.
+    /// A view of the sums for tests that compute them in two ways.
     fn facts(&self, space: &TempStore) -> impl Debug + '_;
 }
 
-/// For a check that each page settles by itself.
+/// For a check that settles each page by itself.
 impl CheckSums for () {
     fn merge(&mut self, (): Self) {}
 

@@ -1,5 +1,5 @@
-//! Survey: who owns each extent and page. It reads a few pages in a thousand: file headers, boot page, GAM, SGAM, DIFF,
-//! ML and PFS pages, IAM chains.
+//! Survey: finds the owner of each extent and page. Reads a few pages in a thousand: file headers, boot page, GAM,
+//! SGAM, DIFF, ML and PFS pages, and IAM chains.
 
 mod ahead;
 mod claims;
@@ -49,7 +49,8 @@ pub(crate) struct Survey {
     pub(crate) totals: Vec<FileTotals>,
 }
 
-/// Checks only the pages at fixed places. The maps contain what allocation pages say, as far as they could be read.
+/// Checks only the pages at fixed places. The maps then contain the content of the allocation pages, as far as they
+/// could be read.
 pub(crate) fn fixed_pages(
     source: &dyn PageSource,
     units: &Units,
@@ -60,7 +61,7 @@ pub(crate) fn fixed_pages(
 }
 
 impl Survey {
-    /// The part of the database that a page is in: one of 64 of equal size, in page order.
+    /// The part of the database that contains a page: one of 64 parts of equal size, in page order.
     pub(crate) fn part(&self, page: PageId) -> u32 {
         let all: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         let before = self.files.iter().take_while(|file| file.file_id < page.file);
@@ -78,7 +79,7 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Whether a page was asked for whose maps are not those of the stretch that is known.
+    /// Whether anyone asked for a page outside the range whose maps are in memory.
     pub(crate) fn has_missed(&self) -> bool {
         self.files.iter().any(FileMap::has_missed)
     }
@@ -88,8 +89,8 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// If several units claim the extent of `page`: the one that the page's header names, if it is one of them. `None`
-    /// if an IAM page needed to decide could not be read.
+    /// If several units claim the extent of `page`: the unit in the page's header, if it is one of those units. `None`
+    /// if an IAM page that is needed to decide could not be read.
     pub(crate) fn claimant(
         &self,
         (source, units): (&dyn PageSource, &Units),
@@ -123,7 +124,7 @@ impl Survey {
     }
 }
 
-/// The allocation structures as they were read, not yet compared with each other.
+/// The allocation structures as read, not yet compared with each other.
 pub(crate) struct Maps {
     files: Vec<FileMap>,
     chains: Chains,
@@ -131,7 +132,7 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Reads them.
+    /// Reads the allocation structures.
     pub(crate) fn read(
         source: &dyn PageSource,
         database: &Database,
@@ -151,7 +152,7 @@ impl Maps {
         Self { files, chains, claims }
     }
 
-    /// Checks them against each other, which looks at every page of the database.
+    /// Checks the allocation structures against each other, which takes a look at the map entries of every page.
     pub(crate) fn compare(
         self,
         source: &dyn PageSource,
@@ -165,7 +166,7 @@ impl Maps {
         Survey { totals, ..Self::owners(files, chains, units) }
     }
 
-    /// Who owns what, for whoever only sweeps: without totals.
+    /// The owners, without totals: enough for a process that only sweeps.
     pub(crate) fn uncompared(self, units: &Units) -> Survey {
         Self::owners(self.files, self.chains, units)
     }

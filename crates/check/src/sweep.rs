@@ -29,7 +29,7 @@ use chunks::{Chunk, Chunks};
 use feed::{Counter, Loaded, Queue};
 pub(crate) use target::{Target, Verdict, any_in_scope};
 
-/// Findings that a thread collects before it hands them over.
+/// Findings that a thread collects before it delivers them.
 const FINDINGS_PER_THREAD: usize = 256;
 
 /// Reads every page of the scope once.
@@ -64,7 +64,7 @@ pub(crate) fn sweep<C: CheckList>(
             sweep.queued(threads, &counters.iter().collect::<Vec<_>>());
         }
     }
-    // How much longer the slowest thread took than each of the others.
+    // The idle time of each thread: how much longer the slowest thread took.
     for end in sweep.ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
         meter.idle(end.elapsed());
     }
@@ -87,7 +87,7 @@ impl<C: CheckList> Sweep<'_, C> {
     /// Each thread reads and checks its own chunks.
     fn own(&self, threads: usize) {
         let counter = Counter::new(self.chunks.all());
-        // This one is one of them; more than there are chunks would have nothing to do.
+        // The calling thread is one of them; more threads than chunks would be idle.
         let wanted = self.chunks.count().min(threads).max(1);
         thread::scope(|scope| {
             let (started, cause) = crew::start(scope, (1..wanted).map(|_| || self.read_and_work(&counter)));
@@ -137,7 +137,7 @@ impl<C: CheckList> Sweep<'_, C> {
         });
     }
 
-    /// Checks the pages that `next` hands out. `next` takes back the buffer of the previous chunk.
+    /// Checks the pages that `next` supplies. `next` takes back the buffer of the previous chunk.
     fn work(&self, mut next: impl FnMut(Option<PageBuffer>) -> Option<Loaded>) {
         let context = self.context;
         let mut swept = Swept::new(self.checks, context.units.list().len());
@@ -164,7 +164,7 @@ impl<C: CheckList> Sweep<'_, C> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     }
 
-    /// The pages of a chunk are done.
+    /// Reports that the pages of a chunk are done.
     fn passed(&self, chunk: Chunk) {
         self.progress.advance(chunk.pages.into());
         self.progress.swept(chunk.first, chunk.pages);
@@ -178,7 +178,7 @@ impl<C: CheckList> Sweep<'_, C> {
         for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
             let id = PageId::new(first.file, page);
             if failed {
-                // A page that is not in use does not matter, readable or not.
+                // An unused page is irrelevant, readable or not.
                 if !target::may_be_in_scope(context, id) {
                     continue;
                 }

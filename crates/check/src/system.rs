@@ -1,4 +1,4 @@
-//! What the system counts of this process, from /proc; nothing where there is none.
+//! Counters of the system for this process, from /proc; none on other systems.
 
 use std::fs::File;
 use std::io::Read;
@@ -23,7 +23,7 @@ impl Cpu {
 /// Minor and major page faults, user and system time in hundredths of a second: fields 10, 12, 14 and 15.
 fn stat() -> Option<[u64; 4]> {
     let text = read("/proc/self/stat")?;
-    // The name of the program, in parentheses, may hold blanks.
+    // The program name, in parentheses, may contain blanks.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse().ok();
     Some([field(10)?, field(12)?, field(14)?, field(15)?])
@@ -39,32 +39,33 @@ pub(crate) fn resident_memory_bytes() -> Option<u64> {
     Some(number(&read(STATUS)?, "VmRSS:")? * 1024)
 }
 
-/// What this process uses: processor time in seconds and resident memory in bytes; `None` where the system does not report it.
+/// The processor time in seconds and the resident memory in bytes of this process; `None` where the system does not
+/// report it.
 pub fn process_usage() -> (Option<f64>, Option<u64>) {
     (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
 }
 
-/// The files of /proc that are read here have less nearly everywhere: one read gets all of it.
+/// Larger than nearly all files of /proc that are read here, so that one read returns everything.
 const FILE_BYTES: usize = 8192;
 
-/// A file of /proc, which only on Linux is the system's.
+/// Reads a file of /proc, which only Linux provides.
 fn read(file: &str) -> Option<String> {
     if !cfg!(target_os = "linux") {
         return None;
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     File::open(file).ok()?.read_to_end(&mut bytes).ok()?;
-    // The name of a process may be cut inside a character.
+    // A process name may be cut in the middle of a character.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The number after a name, in a text of such lines.
+/// The number after a name in a text with one such pair per line.
 fn number(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Counters that only grow, by name.
+/// Counters that never decrease, by name.
 pub(crate) fn counters() -> Vec<(&'static str, u64)> {
     let faults = stat().map(|[minor, major, ..]| [("minor_faults", minor), ("major_faults", major)]);
     let [status, io] = [STATUS, "/proc/self/io"].map(|file| read(file).unwrap_or_default());

@@ -1,14 +1,14 @@
-//! Pages of extents that several units claim: their headers say whose they are, not the maps.
+//! Pages of extents that several units claim: the owner is the unit in the page's header, not the one in the maps.
 
 use format::PageId;
 
 use crate::units::UnitIndex;
 use crate::wire::wire;
 
-/// Pages that are kept. Whether all are does not depend on how they are spread over threads and batches.
+/// The most pages that are kept. Whether all pages are kept does not depend on threads and batches.
 const MOST: usize = 1 << 14;
 
-/// Pages with the unit that their header names, where another unit was the first to claim their extent.
+/// Pages whose header names another unit than the first to claim their extent, with the unit in the header.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Taken {
     pages: Vec<(PageId, UnitIndex)>,
@@ -24,7 +24,7 @@ impl Taken {
         }
     }
 
-    /// Adds what another thread, or another batch, has.
+    /// Adds the pages of another thread or batch.
     pub(crate) fn merge(&mut self, other: Self) {
         self.seen += other.seen;
         if self.is_whole() {
@@ -37,13 +37,13 @@ impl Taken {
         self.seen <= MOST as u64
     }
 
-    /// All pages in order, to be looked up; none if they are too many.
+    /// All pages in order, ready for lookups; none if there were too many.
     pub(crate) fn sorted(mut self) -> Self {
         self.put_in_order();
         self
     }
 
-    /// Sorts the pages; none remain if they are too many.
+    /// Sorts the pages; drops all if there were too many.
     pub(crate) fn put_in_order(&mut self) {
         if !self.is_whole() {
             self.pages.clear();
@@ -51,7 +51,7 @@ impl Taken {
         self.pages.sort_unstable();
     }
 
-    /// The unit of a page, of [`Self::sorted`] ones.
+    /// The unit of a page; needs [`Self::sorted`] pages.
     pub(crate) fn unit(&self, page: PageId) -> Option<UnitIndex> {
         let at = self.pages.binary_search_by_key(&page, |(taken, _)| *taken).ok()?;
         self.pages.get(at).map(|(_, unit)| *unit)

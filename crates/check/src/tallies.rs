@@ -1,4 +1,4 @@
-//! What a sweep adds up. Everything merges in any order.
+//! The totals of a sweep. All of them merge in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,13 +11,13 @@ use crate::taken::Taken;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
-/// What one thread, or all, counted and added up of pages.
+/// Totals about pages of one thread, or of all threads.
 pub(crate) struct Tallies {
     /// By unit ordinal.
     pub(crate) units: PerUnit<UnitTally>,
-    /// What was found on single pages and not handed over yet.
+    /// Findings on single pages that were not yet delivered.
     pub(crate) findings: Vec<Finding>,
-    /// Pages of extents that several units claim, of another unit than the first to claim them.
+    /// Pages of extents that several units claim, if they belong to another unit than the first to claim the extent.
     pub(crate) taken: Taken,
     /// Pages that could not be read.
     pub(crate) unread: UnreadPages,
@@ -27,20 +27,20 @@ pub(crate) struct Tallies {
     pub(crate) pages_allocated: u64,
     /// Pages in use that no unit claims.
     pub(crate) unclaimed_pages: u64,
-    /// The owner of a page in an extent that several units claim could not be read.
+    /// Whether a page in an extent that several units claim could not be read, so that its owner is unknown.
     pub(crate) has_unread_shared: bool,
 }
 
-/// What was seen of a unit.
+/// The totals of a unit.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct UnitTally {
     /// Data pages that passed their audit.
     pub(crate) data_pages: u64,
-    /// Index pages that did.
+    /// Index pages that passed their audit.
     pub(crate) index_pages: u64,
-    /// Text pages that did.
+    /// Text pages that passed their audit.
     pub(crate) text_pages: u64,
-    /// Pages that did not, or that carry another unit.
+    /// Pages that failed their audit or that name another unit.
     pub(crate) bad_pages: u64,
     /// Pages that could not be read.
     pub(crate) unread_pages: u64,
@@ -48,7 +48,8 @@ pub(crate) struct UnitTally {
     pub(crate) unknown_pages: u64,
     /// Pages that a repair, reorganize, bulk load or sort was working on.
     pub(crate) pages_in_transit: u64,
-    /// Pages of extents that another unit was the first to claim; after the sweep, those that cannot be found again.
+    /// Pages of extents that another unit was the first to claim; after the sweep, only those that cannot be found
+    /// again.
     pub(crate) taken_pages: u64,
     /// Forwarded rows without a back pointer of the known form; known after the sweep.
     pub(crate) unexplained_forwards: u64,
@@ -60,11 +61,11 @@ pub(crate) struct UnitTally {
     pub(crate) forwarded: u64,
     /// Rows whose insides were not audited.
     pub(crate) unaudited_rows: u64,
-    /// Entries of non-leaf pages likewise.
+    /// Entries of non-leaf pages whose insides were not audited.
     pub(crate) unaudited_entries: u64,
     /// Pages with a record that the header may or may not count.
     pub(crate) uncounted_pages: u64,
-    /// Rows of which some value is not in their record, as its compressed form is not known.
+    /// Rows that lack some value in their expanded record, as its compressed form is unknown.
     pub(crate) doubtful_rows: u64,
 }
 
@@ -74,7 +75,7 @@ impl UnitTally {
         self.data_pages + self.index_pages + self.text_pages
     }
 
-    /// Pages of which nothing was added: damaged, not read, or of an unknown kind; and those that cannot be found again.
+    /// Pages that contributed nothing: damaged, unread or of an unknown kind; and pages that cannot be found again.
     pub(crate) fn lost_pages(&self) -> u64 {
         self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit + self.taken_pages
     }
@@ -118,7 +119,7 @@ wire!(UnitTally {
     doubtful_rows,
 });
 
-/// Pages that could not be read: of each file the first, why, and how many.
+/// Pages that could not be read: for each file the first page, the error, and the number of pages.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct UnreadPages {
     files: BTreeMap<u16, (PageId, String, u64)>,
@@ -149,7 +150,7 @@ impl UnreadPages {
         }
     }
 
-    /// Whether one of these pages of a file may be among them: only the first of a file is known.
+    /// Whether any page in this range of a file may be unread: only the first unread page of a file is known.
     pub(crate) fn may_be_in(&self, file_id: u16, pages: Range<u32>) -> bool {
         self.files.get(&file_id).is_some_and(|&(first, _, count)| match count {
             1 => pages.contains(&first.page),
@@ -157,14 +158,14 @@ impl UnreadPages {
         })
     }
 
-    /// By file.
+    /// One entry per file.
     pub(crate) fn into_files(self) -> impl Iterator<Item = (PageId, String, u64)> {
         self.files.into_values()
     }
 }
 
 impl Tallies {
-    /// Nothing yet, of `units` units.
+    /// Empty tallies for this number of units.
     pub(crate) fn new(units: usize) -> Self {
         Self {
             units: PerUnit::new(units),
@@ -178,7 +179,7 @@ impl Tallies {
         }
     }
 
-    /// Adds what another thread has.
+    /// Adds the tallies of another thread.
     pub(crate) fn merge(&mut self, other: Self) {
         self.units.merge(other.units, UnitTally::merge);
         self.findings.extend(other.findings);
@@ -190,7 +191,7 @@ impl Tallies {
         self.has_unread_shared |= other.has_unread_shared;
     }
 
-    /// Puts lists into an order that does not depend on threads.
+    /// Sorts lists, so that their order does not depend on threads.
     pub(crate) fn put_in_order(&mut self) {
         self.taken.put_in_order();
     }
@@ -200,7 +201,7 @@ impl Tallies {
         self.units.touched().filter(|(_, tally)| tally.bad_pages > 0).map(|(at, _)| at as UnitIndex).collect()
     }
 
-    /// The pages of extents that several units claim, to be looked up.
+    /// Removes and returns the pages of extents that several units claim, ready for lookups.
     pub(crate) fn take_taken(&mut self) -> Taken {
         let taken = std::mem::take(&mut self.taken).sorted();
         if taken.is_whole() {
@@ -210,7 +211,7 @@ impl Tallies {
     }
 }
 
-/// Without findings: a thread hands them over before it ends.
+/// Without findings: a thread delivers them before it ends.
 impl Wire for Tallies {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let Self { units, findings: _, taken, unread, pages_read, pages_allocated, unclaimed_pages, has_unread_shared } =

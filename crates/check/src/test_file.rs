@@ -11,21 +11,21 @@ use source::{DataFile, PageSource, ReadError};
 
 use crate::test_pages::{TestPage, UNIT};
 
-/// Not file 1: that has a boot page.
+/// Not file 1, which has a boot page.
 pub(crate) const FILE: u16 = 3;
 pub(crate) const PAGES: u32 = 32;
 pub(crate) const IAM: u32 = 8;
-/// The extents.
+/// The numbers of the extents.
 pub(crate) const MIXED: u32 = 1;
 pub(crate) const CLAIMED: u32 = 2;
 pub(crate) const FREE: u32 = 3;
 
-/// What the pages of a file say, and which of them cannot be read.
+/// A file with the content of its pages, and the pages that cannot be read.
 pub(crate) struct TestFile {
     info: [DataFile; 1],
     pub(crate) pages: BTreeMap<u32, Box<PageBytes>>,
     pub(crate) unread: BTreeSet<u32>,
-    /// Pages that are damaged once they have been read.
+    /// Pages that become damaged after they were read once.
     pub(crate) rotting: BTreeSet<u32>,
     read: Mutex<BTreeSet<u32>>,
 }
@@ -52,7 +52,7 @@ impl PageSource for TestFile {
     }
 }
 
-/// The bits and bytes of the maps, to be changed by tests.
+/// The bits and bytes of the maps, for tests to change.
 pub(crate) struct Maps {
     pub(crate) pfs: Vec<u8>,
     pub(crate) gam_free: Vec<u32>,
@@ -62,7 +62,7 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Which agree.
+    /// Maps that agree with each other.
     pub(crate) fn sound() -> Self {
         let mut pfs = vec![0; PAGES as usize];
         for page in [0, 1, 2, 3, 6, 7].into_iter().chain(16..24) {
@@ -119,7 +119,7 @@ impl Maps {
     }
 }
 
-/// A record of a map, which has its length.
+/// A record of a map, with the length of the map.
 fn record(length: u16) -> Vec<u8> {
     let mut record = vec![0; length.into()];
     record[2..4].copy_from_slice(&length.to_le_bytes());

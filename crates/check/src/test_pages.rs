@@ -12,7 +12,7 @@ pub(crate) const UNIT: AllocUnitId = AllocUnitId(72_057_594_040_000_000 & !0xFFF
 /// The page of most tests.
 pub(crate) const PAGE: PageId = PageId { file: 1, page: 200 };
 
-/// A unit of an index whose id follows from its shape.
+/// A unit of an index; the index id depends on the shape.
 pub(crate) fn unit(shape: Shape) -> Unit {
     let index_id = match shape {
         Shape::Heap | Shape::Text => 0,
@@ -24,7 +24,7 @@ pub(crate) fn unit(shape: Shape) -> Unit {
     Unit { id: UNIT, owner, shape, rowset: None, row: None, compressed: false }
 }
 
-/// A page with a right header, to which records are added.
+/// A page with a correct header, to which records are added.
 pub(crate) struct TestPage {
     bytes: Box<PageBytes>,
     free_data: usize,
@@ -39,7 +39,7 @@ impl TestPage {
         Self { bytes, free_data: HEADER_BYTES, slots: 0 }.of(UNIT).at(PAGE).set16(14, 8)
     }
 
-    /// Makes it a page of another unit.
+    /// Makes the page one of another unit.
     pub(crate) fn of(self, unit: AllocUnitId) -> Self {
         let object = (unit.0 >> 16) as u32;
         self.set16(6, (unit.0 >> 48) as u16).set16(24, object as u16).set16(26, (object >> 16) as u16)
@@ -56,7 +56,7 @@ impl TestPage {
         self
     }
 
-    /// Sets the left and the right neighbor.
+    /// Sets the previous and the next page.
     pub(crate) fn between(self, prev: PageId, next: PageId) -> Self {
         self.pointer(8, prev).pointer(16, next)
     }
@@ -74,7 +74,7 @@ impl TestPage {
         self.slot(at as u16)
     }
 
-    /// Adds a slot; 0 is an empty one.
+    /// Adds a slot; 0 stands for an empty slot.
     pub(crate) fn slot(mut self, offset: u16) -> Self {
         self.slots += 1;
         let at = PAGE_BYTES - 2 * self.slots;
@@ -87,7 +87,7 @@ impl TestPage {
         self
     }
 
-    /// The page with its counts and its checksum; `change` sees it before the checksum.
+    /// Completes the page with its counts and its checksum; `change` may modify it before the checksum is computed.
     pub(crate) fn finish_with(mut self, change: impl FnOnce(&mut PageBytes)) -> Box<PageBytes> {
         let is_ghost = |slot: &usize| {
             let entry = PAGE_BYTES - 2 * (slot + 1);
@@ -105,7 +105,7 @@ impl TestPage {
         self.bytes
     }
 
-    /// The page with its counts and its checksum.
+    /// Completes the page with its counts and its checksum.
     pub(crate) fn finish(self) -> Box<PageBytes> {
         self.finish_with(|_| {})
     }
@@ -121,7 +121,7 @@ pub(crate) fn row(key: u32, text: &[u8]) -> Vec<u8> {
     row
 }
 
-/// The same record as one of another kind: the kind's bits of the status.
+/// The same record with another kind in its status bits.
 pub(crate) fn row_of_kind(kind: u8, key: u32, text: &[u8]) -> Vec<u8> {
     let mut row = row(key, text);
     row[0] |= kind << 1;

@@ -1,4 +1,4 @@
-//! A hand-built B-tree of seven pages in a file of its own, beside a tree of another table. Its keys are ints.
+//! A hand-built B-tree of seven pages in its own file, next to a tree of another table. Its keys are ints.
 //!
 //! ```text
 //! level 2               16                24
@@ -32,11 +32,11 @@ use crate::test_file::{CLAIMED, FILE, FREE, IAM, Maps, TestFile};
 use crate::test_pages::{TestPage, UNIT, row};
 use crate::units::{Shape, Units};
 
-/// The unit of the tree beside it.
+/// The unit of the other tree.
 pub(crate) const OTHER: AllocUnitId = AllocUnitId(UNIT.0 + (1 << 16));
 /// The object of the tree.
 const OBJECT: i32 = 100;
-/// That of the other one.
+/// The object of the other tree.
 pub(crate) const OTHER_OBJECT: i32 = 200;
 /// The collation of its columns, which orders texts by their bytes.
 const BIN2: u32 = 0x800;
@@ -48,7 +48,7 @@ pub(crate) fn id(page: u32) -> PageId {
     PageId::new(FILE, page)
 }
 
-/// What a page of a tree says.
+/// The content of a tree page.
 #[derive(Clone)]
 pub(crate) struct TreePage {
     pub(crate) unit: AllocUnitId,
@@ -56,20 +56,20 @@ pub(crate) struct TreePage {
     pub(crate) level: u8,
     pub(crate) prev: PageId,
     pub(crate) next: PageId,
-    /// Entries if it is a node by the form of its records, else rows.
+    /// Whether the records have the form of node entries rather than rows.
     pub(crate) is_node: bool,
-    /// The keys, with the child of an entry. For a row it is what follows its key in a nonclustered index.
+    /// The keys, each with the child of an entry; in a row of a nonclustered index, with the bytes after the key.
     pub(crate) entries: Vec<(u32, PageId)>,
-    /// The bytes were changed after the checksum was made.
+    /// Whether the bytes are changed after the checksum was computed.
     pub(crate) is_damaged: bool,
 }
 
-/// The pages of both trees, and what the catalog says of the first one; to be changed by tests.
+/// The pages of both trees, and the catalog's description of the first one; for tests to change.
 pub(crate) struct TestTree {
     pub(crate) shape: Shape,
     /// Bytes after the key in rows of a nonclustered index.
     pub(crate) locator_bytes: u16,
-    /// Of four bytes.
+    /// A type of four bytes.
     pub(crate) key_type: u8,
     pub(crate) is_compressed: bool,
     pub(crate) root: PageId,
@@ -77,12 +77,12 @@ pub(crate) struct TestTree {
     pub(crate) maps: Maps,
     /// Pages that the system cannot read.
     pub(crate) unread: BTreeSet<u32>,
-    /// Pages that are damaged once the sweep has read them.
+    /// Pages that become damaged after the sweep has read them.
     pub(crate) rotting: BTreeSet<u32>,
 }
 
-/// What a run over the file says of the tree, in the words of [`described`]; and the ids of all limits, without those of the
-/// columns, of which no check has a plan.
+/// The findings of a run about the tree, in the format of [`described`], and the ids of all limits; without limits
+/// about columns, which no check here has a plan for.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub(crate) findings: Vec<String>,
@@ -131,24 +131,24 @@ impl TestTree {
         Self { shape, locator_bytes: 4, key_type: xtype::INT, is_compressed: false, root, pages, maps, unread, rotting }
     }
 
-    /// The same with a page changed.
+    /// The tree with one page changed.
     pub(crate) fn with(mut self, page: u32, change: impl FnOnce(&mut TreePage)) -> Self {
         change(self.pages.get_mut(&page).unwrap());
         self
     }
 
-    /// The same with pages damaged.
+    /// The tree with these pages damaged.
     pub(crate) fn damaged(self, pages: &[u32]) -> Self {
         pages.iter().fold(self, |tree, page| tree.with(*page, |page| page.is_damaged = true))
     }
 
-    /// The same with a page that is damaged once the sweep has read it.
+    /// The tree with a page that becomes damaged after the sweep has read it.
     pub(crate) fn rotting(mut self, page: u32) -> Self {
         self.rotting.insert(page);
         self
     }
 
-    /// The same with another root in the catalog.
+    /// The tree with another root in the catalog.
     pub(crate) fn root(self, root: PageId) -> Self {
         Self { root, ..self }
     }
@@ -236,7 +236,7 @@ impl TestTree {
         database
     }
 
-    /// Calls `look` with what a run knows after its survey, and with where its results go; unit 0 is the tree.
+    /// Calls `look` with the context of a run after its survey, and with the place for its results; unit 0 is the tree.
     pub(crate) fn surveyed(&self, look: impl FnOnce(&mut Context<'_>, &mut Results<'_>)) -> (Vec<Finding>, Coverage) {
         let (file, database, space) = (self.file(), self.database(), TempStore::new(None, 8 << 20));
         let options = Options { max_threads: 1, ..Options::default() };
@@ -249,7 +249,7 @@ impl TestTree {
         (findings.into_sorted().collect(), coverage)
     }
 
-    /// Sweep and comparison, with the checks of pages alone. `between` may change what is known before.
+    /// Sweep and comparison, with the checks of pages alone. `between` may change the context before the comparison.
     pub(crate) fn checked(&self, between: impl FnOnce(&mut Context<'_>)) -> Found {
         let (findings, coverage) = self.surveyed(|context, to| {
             between(context);

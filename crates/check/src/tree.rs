@@ -25,7 +25,7 @@ use crate::units::{Unit, UnitIndex};
 use page::{child, level_of};
 use sums::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
 
-/// Bytes that the facts about one page of a tree take when they are written out.
+/// Bytes per tree page when its facts are written out.
 pub(crate) const FACT_BYTES_PER_PAGE: usize = PageBounds::BYTES;
 
 /// The check of B-trees.
@@ -34,7 +34,7 @@ pub(crate) struct Trees;
 
 impl PageCheck for Trees {
     type Sums = Sums;
-    /// For the keys of pages whose rows all have one form.
+    /// For the keys of pages whose rows all have the same form.
     type Scratch = Ascent;
 
     fn sums(&self, units: usize) -> Sums {
@@ -101,9 +101,9 @@ impl PageCheck for Trees {
     }
 }
 
-/// What could not be verified of B-trees.
+/// Notes what could not be verified of B-trees.
 fn note(context: &Context<'_>, swept: &Tallies, sums: &Sums, to: &mut Results<'_>) {
-    // Key bounds that could not be stored were not compared.
+    // Key bounds that could not be stored could not be compared.
     if context.space.error().is_some() {
         let pages = swept.units.iter().map(UnitTally::pages).sum();
         to.coverage.note(&limits::TREE_KEY_BOUNDS_LOST, "database", pages);

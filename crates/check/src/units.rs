@@ -1,4 +1,4 @@
-//! Allocation units by ordinal: those of the catalog, then those that only IAM pages name.
+//! Allocation units by ordinal: first those of the catalog, then those that only IAM pages name.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::finding::Owner;
 /// Ordinal of a unit within a run.
 pub(crate) type UnitIndex = u32;
 
-/// What pages a unit holds and how they are linked.
+/// The kinds of pages of a unit, and how they are linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// Data pages, not linked.
@@ -26,7 +26,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Whether pages of `kind` may occur (message 8938). Types of pages in transit are left alone.
+    /// Whether pages of `kind` may occur (message 8938). Types of pages in transit are always accepted.
     pub(crate) fn allows(self, kind: PageType) -> bool {
         use PageType::{BulkPreallocated, Data, Index, ReorgTemporary, RepairDeallocated, Sort, TextMix, TextTree};
         if matches!(kind, ReorgTemporary | BulkPreallocated | RepairDeallocated | Sort) {
@@ -63,17 +63,17 @@ impl Shape {
 /// An allocation unit of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
-    /// As page headers name it.
+    /// The id in page headers.
     pub(crate) id: AllocUnitId,
-    /// As messages name it.
+    /// The owner that messages print.
     pub(crate) owner: Owner,
-    /// What it holds.
+    /// The kinds of pages that the unit holds.
     pub(crate) shape: Shape,
     /// Index into [`Database::rowsets`].
     pub(crate) rowset: Option<usize>,
     /// Index into [`Database::units`]; `None` for a unit that the catalog does not know.
     pub(crate) row: Option<usize>,
-    /// Rows are CD records.
+    /// Whether rows are CD records.
     pub(crate) compressed: bool,
 }
 
@@ -81,11 +81,11 @@ pub(crate) struct Unit {
 pub(crate) struct Units {
     list: Vec<Unit>,
     by_id: HashMap<AllocUnitId, UnitIndex>,
-    /// How many of them the catalog does not know.
+    /// The number of units that the catalog does not know.
     strays: usize,
 }
 
-/// Units that only IAM pages name: of more, each page of a damaged file could name another one.
+/// The most units outside the catalog: without a limit, each page of a damaged file could name another one.
 pub(crate) const MAX_STRAY_UNITS: usize = 1 << 12;
 
 impl Units {
@@ -122,14 +122,14 @@ impl Units {
         ids_named_by(header).filter_map(|id| self.index_of(id))
     }
 
-    /// Whom messages call the owner of a page with this header.
+    /// The owner that messages print for a page with this header.
     pub(crate) fn owner_named_by(&self, header: &PageHeader) -> Owner {
         let unit = self.named_by(header).next().and_then(|index| self.get(index));
         unit.map_or(Owner::unknown(header.alloc_unit()), |unit| unit.owner)
     }
 
-    /// The ordinal of a unit that an IAM page names, made if the catalog does not know it; `None` when there are too many
-    /// of those.
+    /// The ordinal of a unit that an IAM page names; added if the catalog does not know the unit. `None` when there are
+    /// too many of those.
     pub(crate) fn index_of_iam(&mut self, id: AllocUnitId) -> Option<UnitIndex> {
         if let Some(index) = self.index_of(id) {
             return Some(index);
@@ -145,13 +145,14 @@ impl Units {
         Some(index)
     }
 
-    /// Whom messages call the owner of `id`.
+    /// The owner that messages print for `id`.
     pub(crate) fn owner_of(&self, id: AllocUnitId) -> Owner {
         self.index_of(id).and_then(|index| self.get(index)).map_or(Owner::unknown(id), |unit| unit.owner)
     }
 }
 
-/// The units that a page with this header may belong to: the one it names, and a clustered index whose data page it may be.
+/// The units that a page with this header may belong to: the one that it names, and a clustered index whose data page
+/// it may be.
 pub(crate) fn ids_named_by(header: &PageHeader) -> impl Iterator<Item = AllocUnitId> {
     let named = header.alloc_unit();
     let clustered = named.clustered_of_2000().filter(|_| header.kind() != Some(PageType::Index));

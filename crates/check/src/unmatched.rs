@@ -1,9 +1,9 @@
-//! Rows of two sides that have no counterpart on the other, by their hashes, in bounded memory.
+//! Finds the rows on two sides that have no counterpart on the other side, by their hashes, in bounded memory.
 //!
-//! The first pass spreads all rows over cells by their hash: what both sides have cancels, so that only cells with a surplus
-//! or a missing row stay. The next takes the rows of those cells, a small share of all however many there are, and compares
-//! them one by one; where they do not fit into memory, batch by batch in the order of the rows, so that what is listed does
-//! not depend on the memory or on the key of the hashes.
+//! The first pass distributes all rows to cells by their hash: rows on both sides cancel, so that only cells with a
+//! surplus or missing row remain different. The next pass collects the rows of those cells, always a small share of
+//! all, and compares them one by one. If they do not fit into memory, this is done batch by batch in the order of the
+//! rows, so that the listed rows do not depend on the memory or on the key of the hashes.
 
 use std::collections::HashMap;
 
@@ -21,29 +21,29 @@ pub(crate) enum Side {
     Index,
 }
 
-/// Rows a cell holds on average, while memory allows.
+/// Average number of rows per cell, if memory allows.
 const ROWS_PER_CELL: u64 = 64;
 const MIN_CELLS: u64 = 1 << 12;
-/// What a batch has room for on each side.
+/// The range for the rows of a batch on each side.
 const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
-/// Bytes of the memory for facts that a cell and a row of a batch may take: with their hashes and counts, doubled while
-/// tables grow.
+/// Bytes of the memory for facts that a cell and a row of a batch may use: with hashes and counts, and twice that, as
+/// tables double while they grow.
 const FACT_BYTES_PER_CELL: u64 = 64;
 const FACT_BYTES_PER_ROW: u64 = 512;
 
-/// How much is kept at once.
+/// Sizes that limit the memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Cells, a power of two.
+    /// Number of cells, a power of two.
     cells: usize,
-    /// Rows of a batch, of each side.
+    /// Rows per batch on each side.
     batch_rows: usize,
-    /// Rows listed, of each side.
+    /// Listed rows on each side.
     listed: usize,
 }
 
 impl Bounds {
-    /// For this number of rows on both sides, if facts may take `bytes`.
+    /// The sizes for this number of rows on both sides, if facts may use `bytes`.
     pub(crate) fn within(bytes: usize, rows: u64, listed: usize) -> Self {
         let bytes = bytes as u64;
         let most_cells = (bytes / FACT_BYTES_PER_CELL).max(MIN_CELLS);
@@ -52,16 +52,16 @@ impl Bounds {
     }
 }
 
-/// Rows without counterpart.
+/// Rows without a counterpart.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Unmatched {
     /// By side, in the order of the rows.
     pub(crate) rows: [Vec<RecordId>; 2],
-    /// There are more than are listed.
+    /// Whether there are more rows than are listed.
     pub(crate) has_more: bool,
 }
 
-/// Sums of table rows less those of index rows.
+/// By cell, the sum of the table rows minus the sum of the index rows.
 struct Cells(Vec<Sum>);
 
 impl Cells {
@@ -83,18 +83,18 @@ impl Cells {
     }
 }
 
-/// How many rows have a hash, by side: in all, and before the row looked at.
+/// The number of rows with one hash, by side: all of them, and those before the current row.
 #[derive(Clone, Copy, Default)]
 struct Alike {
     rows: [u64; 2],
     before: [u64; 2],
 }
 
-/// Finds the rows that one side has more of: if several have one hash, the last of them. `each` calls its argument with all
-/// rows of both sides, each time in the same order.
+/// Finds the surplus rows of each side; if several have the same hash, the last ones. `each` must call its argument
+/// with all rows of both sides, in the same order every time.
 ///
 /// # Errors
-/// The first of `each`.
+/// The first error of `each`.
 #[expect(clippy::indexing_slicing, reason = "a side is 0 or 1")]
 pub(crate) fn unmatched(
     bounds: Bounds,
@@ -109,7 +109,7 @@ pub(crate) fn unmatched(
     let mut has_more = [false; 2];
     let mut done = [0; 2];
     loop {
-        // Rows of cells that differ, after those of the batches before.
+        // Rows of differing cells that follow those of earlier batches.
         let mut batch: [Vec<(RowHash, RecordId)>; 2] = [Vec::new(), Vec::new()];
         let mut suspects = [0; 2];
         each(&mut |side, at, hash| {
@@ -157,7 +157,7 @@ pub(crate) fn unmatched(
             }
             done[side] += rows.len();
         }
-        // Fewer suspects than before: the file changes while it is read.
+        // There are fewer suspects than before, so the file changes while it is read.
         let is_stuck = batch.iter().all(Vec::is_empty);
         if is_stuck || [0, 1].iter().all(|&side| done[side] == suspects[side] || has_more[side]) {
             return Ok(Unmatched { rows: listed, has_more: has_more[0] || has_more[1] });
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::hash::FactHash;
 
-    /// A row's side and the number that its hash is made of.
+    /// For each row its side, and the number that its hash is computed from.
     type Rows = Vec<(Side, u32)>;
 
     fn place(number: usize) -> RecordId {
@@ -192,7 +192,7 @@ mod tests {
         .expect("all is read")
     }
 
-    /// The same with all rows at hand.
+    /// The expected result, computed with all rows in memory.
     fn expected(rows: &Rows, listed: usize) -> Unmatched {
         let mut has_more = false;
         let rows = [Side::Table, Side::Index].map(|side| {
@@ -221,7 +221,7 @@ mod tests {
             (state >> 33) % below
         };
         for share in [0, 1, 20, 1000] {
-            // Rows of both sides, some values many times, a share of them changed on one side.
+            // The rows of both sides: some values repeat often, and a share of the values is changed on one side.
             let mut rows = Rows::new();
             for number in 0..2000u32 {
                 let value = if random(10) == 0 { 7 } else { number };
@@ -249,7 +249,7 @@ mod tests {
         unmatched(Bounds { cells: 16, batch_rows: 10, listed: 1000 }, |visit| {
             passes.set(passes.get() + 1);
             assert!(passes.get() < 100, "it does not end");
-            // All of them for the sums, half of them while the first batch is taken, none after.
+            // All rows for the sums, half of them while the first batch is collected, none afterwards.
             let rows: u32 =
                 if passes.get() < 2 { 100 } else { 100_u32.checked_shr(passes.get() - 1).unwrap_or_default() };
             for value in 0..rows {

@@ -1,5 +1,6 @@
-//! Pages without protection in a database whose option is to protect them. A page gets its checksum when it is written, so pages
-//! written before the option was set have none (docs/format/checksums-and-torn-pages.md). No check can see a changed value on them.
+//! Pages without protection in a database that has page protection enabled. A page gets its checksum when it is
+//! written, so pages written before the option was set have none (docs/format/checksums-and-torn-pages.md). No check
+//! can notice a changed value on them.
 
 use catalog::Database;
 use format::boot::status;

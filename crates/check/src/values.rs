@@ -1,5 +1,5 @@
-//! Values of rows: columns where they are, and what the catalog's expressions give for a row. Compiled once, evaluated
-//! without allocation per row.
+//! Values of rows: stored columns, and results of the catalog's expressions. Expressions are compiled once and
+//! evaluated without allocation per row.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use format::types::{TypeInfo, is_decimal, xtype};
 
 use crate::registry::limits::{self, Reason};
 
-/// A column of a row and how to find it.
+/// A column and how to find its value in a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// Where it is.
+    /// The description of the column in its rowset.
     pub(crate) column: RowsetColumn,
-    /// The row is one of the index.
+    /// Whether rows are rows of an index.
     pub(crate) in_index: bool,
-    /// The uniquifier of a clustered index that is not unique.
+    /// Whether the column is the uniquifier of a clustered index that is not unique.
     pub(crate) is_uniquifier: bool,
-    /// The row is one of the index, and the table computes the value.
+    /// Whether rows are rows of an index and the table computes the value.
     pub(crate) is_computed: bool,
-    /// For a plain column in the fixed part.
+    /// Length of a plain column in the fixed part.
     pub(crate) fixed_length: Option<u16>,
 }
 
@@ -44,7 +44,7 @@ impl Column {
         Self { column: column.clone(), in_index, is_uniquifier: false, is_computed: false, fixed_length }
     }
 
-    /// Whether rows have its values in their vector of sparse ones, where one that is not there is NULL.
+    /// Whether table rows store the column in their sparse vector, where a missing value is NULL.
     pub(crate) fn is_in_vector(&self) -> bool {
         self.column.is_sparse() && !self.in_index
     }
@@ -56,10 +56,10 @@ impl Column {
         (self.column.info.xtype == xtype::BIT).then_some(bit)
     }
 
-    /// What a leaf record has for the column, absent values resolved, bits as 0 or 1.
+    /// The value of the column in a leaf record: absent values are resolved, and bits are 0 or 1.
     #[inline]
     pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
-        // Most values are in the fixed part and need no second thought.
+        // Most values are in the fixed part and need no further test.
         if let Some(length) = self.fixed_length
             && record.has_column(self.column.leaf_null_bit)
             && record.null_bit(self.column.leaf_null_bit) != Some(true)
@@ -96,14 +96,14 @@ impl Column {
 #[derive(Clone)]
 pub(crate) struct Formula {
     program: Arc<expr::Program>,
-    /// The columns it names, in its order.
+    /// The columns that the expression names, in its order.
     columns: Vec<Column>,
-    /// Type that its value is stored with; without meaning for a filter.
+    /// The type in which the result is stored; without meaning for a filter.
     pub(crate) target: TypeInfo,
 }
 
 impl Formula {
-    /// Bytes that it takes in memory, about; with the columns as its user keeps them once more.
+    /// Approximate size in memory, with a second copy of the columns, which every user keeps.
     pub(crate) fn bytes(&self) -> u64 {
         (size_of::<Self>() + self.program.bytes() + self.columns.len() * 2 * (size_of::<Column>() + 32)) as u64
     }
@@ -115,14 +115,14 @@ impl fmt::Debug for Formula {
     }
 }
 
-/// What evaluations need; kept from row to row.
+/// Scratch space for evaluations, reused from row to row.
 #[derive(Default)]
 pub(crate) struct ValueScratch {
     scratch: expr::Scratch,
     bytes: Vec<u8>,
 }
 
-/// A row as an expression sees it.
+/// A row as the operands of an expression.
 struct Row<'f, 'r> {
     columns: &'f [Column],
     record: Record<'r>,
@@ -146,51 +146,51 @@ impl ValueScratch {
         self.scratch.allow(steps);
     }
 
-    /// What is left of them.
+    /// The steps that are left.
     pub(crate) fn allowed(&mut self) -> u64 {
         self.scratch.allowed()
     }
 }
 
 impl Formula {
-    /// Whether evaluations take steps, so that they need a share of what a page may take.
+    /// Whether evaluations take steps, so that they need a share of a page's steps.
     pub(crate) fn takes_steps(&self) -> bool {
         self.program.takes_steps()
     }
 
-    /// Whether the column with a null bit is among those that it names.
+    /// Whether the expression names the column with this null bit.
     pub(crate) fn reads(&self, null_bit: u16) -> bool {
         self.columns.iter().any(|column| column.column.leaf_null_bit == null_bit)
     }
 
-    /// Whether the row satisfies the filter, or why that is not certain.
+    /// Whether the row satisfies the filter; an error if that is uncertain.
     pub(crate) fn matches(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<bool, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
         self.program.matches(&row, &mut room.scratch)
     }
 
-    /// The truth of a condition for the row, `None` for UNKNOWN; or why it is not certain.
+    /// The truth of a condition for the row, `None` for UNKNOWN; an error if it is uncertain.
     pub(crate) fn truth(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<Option<bool>, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
         self.program.truth(&row, &mut room.scratch)
     }
 
-    /// The expression as one of integers, if it is.
+    /// The expression in the form of an integer expression, if it is one.
     pub(crate) fn integers(&self) -> Option<expr::Integers> {
         expr::Integers::of(&self.program)
     }
 
-    /// The condition as one of integers and NULLs, if it is.
+    /// The condition in the form of tests of integers and NULLs, if it is one.
     pub(crate) fn selection(&self) -> Option<expr::Selection> {
         expr::Selection::of(&self.program)
     }
 
-    /// The columns it names, with their names.
+    /// The columns that the expression names, with their names.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.program.columns().iter().map(String::as_str).zip(&self.columns)
     }
 
-    /// The value's stored bytes, `None` for NULL; or why it is not certain.
+    /// The stored bytes of the result, `None` for NULL; an error if it is uncertain.
     pub(crate) fn value<'a>(
         &self,
         record: &Record<'_>,
@@ -214,11 +214,11 @@ pub(crate) fn is_zero_decimal(info: TypeInfo, bytes: &[u8]) -> bool {
     is_decimal(info) && bytes.split_first().is_some_and(|(_, magnitude)| magnitude.iter().all(|byte| *byte == 0))
 }
 
-/// The expressions of a table over the rows of one of its rowsets.
+/// Compiles the expressions of a table for the rows of one of its rowsets.
 pub(crate) struct Expressions<'a> {
     /// The database.
     pub(crate) database: &'a Database,
-    /// The table's.
+    /// A rowset of the table.
     pub(crate) rowset: &'a Rowset,
 }
 
@@ -250,8 +250,7 @@ impl Expressions<'_> {
         self.formula((self.rowset.object_id, ExpressionKind::ComputedColumn, id))
     }
 
-    /// The expression that the catalog keeps under an object, kind and sub id, compiled against the columns of the
-    /// rowset.
+    /// The expression that the catalog stores under an object, kind and sub id, compiled for the columns of the rowset.
     fn formula(&self, (object_id, kind, sub_id): (i32, ExpressionKind, u32)) -> Result<Formula, Reason> {
         let text = self
             .database
@@ -276,7 +275,7 @@ impl Expressions<'_> {
         Ok(Formula { program: Arc::new(program), columns, target: TypeInfo::default() })
     }
 
-    /// The column of that name, if the rows store it.
+    /// The column with that name, if the rows store it.
     fn stored(&self, name: &str) -> Option<&RowsetColumn> {
         let columns = self.database.columns.get(&self.rowset.object_id)?;
         let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
@@ -284,7 +283,8 @@ impl Expressions<'_> {
     }
 }
 
-/// Whether a value of a sparse column has all of its type's bytes is known of the other types only.
+/// Whether the column is sparse and of a padded type: only for the other types is it known that values have all bytes
+/// of the type.
 pub(crate) fn is_sparse_and_padded(column: &RowsetColumn) -> bool {
     column.is_sparse() && matches!(column.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY)
 }
@@ -299,7 +299,7 @@ mod tests {
     use crate::integers::IntegerColumn;
     use crate::test_pages::TestPage;
 
-    /// An int at offset 4, where rows of one column have the bytes of a dropped one.
+    /// An int at offset 4; rows with only one column have the bytes of a dropped column there.
     fn added(default: Option<Box<[u8]>>) -> Column {
         let info = TypeInfo { length: 4, ..TypeInfo::from_ti(xtype::INT.into()) };
         Column::of_table(&RowsetColumn {

@@ -1,4 +1,4 @@
-//! A sparse column of all rows of a page that have one form.
+//! A sparse column in all rows of a page that have the same form.
 
 use std::ops::Range;
 
@@ -9,32 +9,32 @@ use format::types::fixed_length;
 
 use crate::values::Column;
 
-/// A sparse column of a table, whose values are in the vectors of rows.
+/// A sparse column of a table; its values are in the sparse vectors of the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VectorColumn {
     id: u16,
-    /// The length of its values, if its type fixes it.
+    /// The length of a value, if the type fixes it.
     pub(crate) length: Option<u16>,
     is_bit: bool,
 }
 
-/// What a row has for a sparse column.
+/// The value of a sparse column in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InVector<'a> {
     Null,
     Value(&'a [u8]),
-    /// Nothing that is to be decided here.
+    /// A value that cannot be decoded here.
     Unknown,
 }
 
 impl VectorColumn {
-    /// `None` if it has a number that no vector can have.
+    /// `None` if the column id is larger than a vector can store.
     pub(crate) fn of(column: &Column) -> Option<Self> {
         let RowsetColumn { id, info, .. } = column.column;
         Some(Self { id: u16::try_from(id).ok()?, length: fixed_length(info), is_bit: column.bit().is_some() })
     }
 
-    /// What each row has.
+    /// The value in each row.
     pub(crate) fn values<'a>(self, rows: Rows<'a>) -> impl Iterator<Item = InVector<'a>> {
         rows.last_variables().map(move |(bytes, is_complex)| match SparseVector::read(bytes).filter(|_| is_complex) {
             Some(vector) => self.value(vector),
@@ -42,7 +42,8 @@ impl VectorColumn {
         })
     }
 
-    /// Where the vectors of live rows have the value, if all that there are have it at the same place, in eight bytes at most.
+    /// The position of the value in the vectors of live rows, if it is at most eight bytes long and at the same
+    /// position in all vectors.
     pub(crate) fn short_in(self, rows: Rows<'_>) -> Option<(Vectors<'_>, Range<u16>)> {
         let vectors = rows.vectors()?;
         let common = vectors.common_form()?;
@@ -69,13 +70,14 @@ impl VectorColumn {
         self.length.is_none_or(|length| bytes.len() == usize::from(length))
     }
 
-    /// Whether it is NULL in each live row; what deleted ones get means nothing. False if that is not known of some live row.
+    /// Whether the column is NULL in each live row; the results for deleted rows mean nothing. False if it is unknown
+    /// for some live row.
     pub(crate) fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
         let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else {
             are_null.fill(true);
             return true;
         };
-        // The common form has lengths, so one vector decides for all.
+        // The common form includes the lengths, so one vector decides for all.
         let common = rows.vectors().and_then(|vectors| Some((vectors, self.value(vectors.common_form()?))));
         if let Some((vectors, InVector::Value(_))) = common {
             are_null.iter_mut().zip(vectors.are_there()).for_each(|(is_null, is_there)| *is_null = !is_there);

@@ -1,4 +1,4 @@
-//! What the reader of the results must know about the input before the results: a line each, what explains most first.
+//! Facts about the input that the reader must know before the results: one line each, the most explanatory first.
 
 use catalog::{Boot, Database, FileRow};
 use format::page::PAGE_BYTES;
@@ -20,7 +20,7 @@ fn warning(id: &'static str, text: impl Into<String>) -> Warning {
     Warning { id, text: text.into() }
 }
 
-/// The warnings about a database of which this is to be checked.
+/// The warnings about a check of this scope of a database.
 pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> Vec<Warning> {
     let mut warnings = not_given(source, database, scope, "checked");
     warnings.extend(source.files().iter().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
@@ -36,8 +36,8 @@ pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> 
     warnings
 }
 
-/// What is missing of the input, by name: it comes before all else, as whatever is not found may follow from it. `done` is what
-/// is done with the rest: "checked", "read".
+/// The missing parts of the input, by name. They come first, as anything that is not found may be in them. `done` says
+/// what is done with the rest: "checked", "read".
 pub fn not_given(source: &dyn PageSource, database: &Database, scope: &Scope, done: &str) -> Vec<Warning> {
     let stripes = source.backup().and_then(missing_stripes).map(|which| {
         let rest = format!("only the pages in the files given are {done}; give all stripes of the backup");
@@ -46,7 +46,7 @@ pub fn not_given(source: &dyn PageSource, database: &Database, scope: &Scope, do
     missing_files(source, database, scope).into_iter().chain(stripes).collect()
 }
 
-/// `a, b and c`; of many the first ones.
+/// `a, b and c`; of a long list only the first names.
 fn listed(names: &[String]) -> String {
     let (shown, more) = names.split_at(names.len().min(MOST_NAMES));
     match (shown, more.len()) {
@@ -101,7 +101,8 @@ pub(crate) fn missing_stripes(backup: &BackupPages) -> Option<String> {
     })
 }
 
-/// What is wrong with a file that is shorter than its header says. What is beyond that size is no part of the database.
+/// The fault of a file that is shorter than its header says. Pages beyond the size in the header are not part of the
+/// database.
 pub(crate) fn cut(file: &DataFile) -> Option<String> {
     let claimed = file.header_pages.unwrap_or(file.pages);
     let is_cut = file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none();
@@ -140,7 +141,7 @@ fn log_of_backup(source: &dyn PageSource, backup: &BackupPages) -> Option<Warnin
              verified",
         )),
         (None, 0) => Some(warning("backup.log", "the backup's log could not be read; pages are checked without it")),
-        // The missing stripe is why.
+        // The missing stripe is the reason.
         (None, _) => None,
     }
 }
@@ -156,7 +157,7 @@ fn other_sets(backup: &BackupPages) -> Option<Warning> {
     })
 }
 
-/// That the files lack what is in their log, where that is so; `done` is what was done with them: "checked", "shown".
+/// Says that the files lack changes of their log, if they do. `done` says what was done with them: "checked", "shown".
 pub fn not_recovered(source: &dyn PageSource, database: &Database, done: &str) -> Option<Warning> {
     let is_clean = database.boot.as_ref().is_none_or(Boot::clean_shutdown);
     let is_as_stored = !is_clean && source.in_flight().is_none() && source.backup().is_none();

@@ -1,7 +1,7 @@
-//! Sums as bytes, so that those of several machines can be merged.
+//! Encodes sums as bytes, so that the sums of several machines can be merged.
 //!
-//! They come in frames, each with a hash under the run's key: bytes that were cut or changed, or that another run wrote, are an
-//! error. Reading makes nothing larger than what was read.
+//! The bytes are divided into frames, each with a hash under the run's key: truncated or changed bytes, and bytes of
+//! another run, cause an error. Readers allocate no more memory than they have read bytes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,34 +18,34 @@ use crate::spill::{Fact, Run, TempStore};
 /// Why sums cannot be read or written.
 #[derive(Debug, Error)]
 pub enum SumsError {
-    /// The system could not read or write, or there is nothing more to read.
+    /// The system could not read or write, or the input ended early.
     #[error("sums, byte {at}: {error}; write them again")]
     Io {
-        /// Bytes read or written before.
+        /// Bytes read or written before the error.
         at: u64,
         /// The cause.
         error: io::Error,
     },
-    /// They were changed, or another run wrote them.
+    /// The bytes were changed, or another run wrote them.
     #[error("sums, byte {at}: not what this run wrote: {what}; write them again, with the same seed and files")]
     Damaged {
-        /// Bytes read before.
+        /// Bytes read before the error.
         at: u64,
-        /// What is wrong.
+        /// The kind of damage.
         what: &'static str,
     },
 }
 
-/// What can be written and read again.
+/// A value that can be written and read again.
 pub(crate) trait Wire: Sized {
-    /// Writes it.
+    /// Writes the value.
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError>;
 
-    /// Reads what [`Self::write`] wrote.
+    /// Reads the output of [`Self::write`].
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError>;
 }
 
-/// Bytes of a frame, but for the last ones.
+/// Bytes per frame; the last frame is shorter.
 const FRAME_BYTES: usize = 1 << 16;
 /// Length and hash of a frame.
 pub(crate) const LENGTH_BYTES: usize = 4;
@@ -54,7 +54,7 @@ pub(crate) const HASH_BYTES: usize = 16;
 /// A hash of bytes under the run's key.
 pub type Digest = [u8; HASH_BYTES];
 
-/// The hash of a frame after the one with the hash `before`, so that the last one tells of all.
+/// The hash of a frame that follows a frame with the hash `before`, so that the last hash covers all frames.
 pub(crate) fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest {
     let mut hasher = hash.hasher();
     hasher.add_bytes(before);
@@ -63,15 +63,15 @@ pub(crate) fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest 
     (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
 }
 
-/// What the hash of the first frame is of besides it.
+/// The initial value for the hash of the first frame.
 fn start_of(hash: &FactHash, head: &[u8]) -> Digest {
     hash_of(hash, &[0; HASH_BYTES], head)
 }
 
-/// Where sums are written to.
+/// An output for sums.
 pub(crate) struct Output<'a> {
     hash: &'a FactHash,
-    /// Where facts are that are written too.
+    /// The storage of spilled facts, which are written too.
     space: &'a TempStore,
     to: &'a mut dyn Write,
     frame: Vec<u8>,
@@ -81,7 +81,7 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Nothing written yet. What is written can be read only by who knows the same `head`.
+    /// An empty output. A reader needs the same `head`.
     pub(crate) fn new(hash: &'a FactHash, head: &[u8], space: &'a TempStore, to: &'a mut dyn Write) -> Self {
         Self { hash, space, to, frame: Vec::new(), last: start_of(hash, head), written: 0 }
     }
@@ -111,7 +111,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Ends it: an empty frame is the last one.
+    /// Ends the output with an empty frame.
     pub(crate) fn finish(mut self) -> Result<(), SumsError> {
         if !self.frame.is_empty() {
             self.end_frame()?;
@@ -120,16 +120,16 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Where sums are read from.
+/// An input for sums.
 pub(crate) struct Input<'a> {
     hash: &'a FactHash,
-    /// Where facts go that do not fit into memory.
+    /// Temporary storage for facts that exceed memory.
     space: &'a TempStore,
-    /// Units of the run.
+    /// The number of units of the run.
     pub(crate) units: usize,
     from: &'a mut dyn Read,
     frame: Vec<u8>,
-    /// Bytes of the frame that were taken.
+    /// Number of bytes of the current frame that were consumed.
     taken: usize,
     /// The hash of the last frame.
     last: Digest,
@@ -137,7 +137,7 @@ pub(crate) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Nothing read yet of what was written with the same `head`, in a run of this number of units.
+    /// An input that was written with the same `head`, in a run with this number of units.
     pub(crate) fn new(
         hash: &'a FactHash,
         head: &[u8],
@@ -147,8 +147,8 @@ impl<'a> Input<'a> {
         Self { hash, space, units, from, frame: Vec::new(), taken: 0, last: start_of(hash, head), read: 0 }
     }
 
-    /// Reads all frames, whatever they hold: whether they are as they were written. Returns the hash of the last one, which is
-    /// equal for equal bytes only.
+    /// Reads all frames, whatever their content, and verifies that they are unchanged. Returns the hash of the last
+    /// one, which is equal only for equal bytes.
     pub(crate) fn verify(mut self) -> Result<Digest, SumsError> {
         while {
             self.next_frame()?;
@@ -157,7 +157,7 @@ impl<'a> Input<'a> {
         Ok(self.last)
     }
 
-    /// What was read is not what a run like this one writes.
+    /// The error for content that a run like this one does not write.
     pub(crate) fn damaged(&self, what: &'static str) -> SumsError {
         SumsError::Damaged { at: self.read, what }
     }
@@ -214,7 +214,7 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// Nothing may follow.
+    /// Verifies that nothing follows.
     pub(crate) fn finish(mut self) -> Result<(), SumsError> {
         if self.taken == self.frame.len() {
             self.next_frame()?;
@@ -223,7 +223,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Makes a struct of parts that can be written one that can. It names all of them: none is forgotten.
+/// Implements `Wire` for a struct whose fields implement it. The macro must name all fields, so none is forgotten.
 macro_rules! wire {
     ($name:ident $(<$of:ident>)? { $($field:ident),* $(,)? }) => {
         impl $(<$of: $crate::wire::Wire>)? $crate::wire::Wire for $name $(<$of>)? {
@@ -252,7 +252,7 @@ impl Wire for () {
     }
 }
 
-/// More is no count: sums of many machines must not overflow.
+/// Larger counts are refused, so that the sums of many machines cannot overflow.
 const MOST: u64 = 1 << 56;
 
 /// A count: seven bits per byte, the last byte below 128.
@@ -416,7 +416,7 @@ impl<T: Wire> Wire for Vec<T> {
     }
 
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
-        // It grows with what is read, not with what its length claims.
+        // The list grows with the bytes read, not with its declared length.
         let length = u64::read(from)?;
         let mut list = Self::new();
         for _ in 0..length {
@@ -474,10 +474,10 @@ impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
     }
 }
 
-/// Facts of a run that are kept while others are read, of the bytes that facts may take: a sixteenth.
+/// One sixteenth of the memory for facts holds the facts of a run while others are read.
 const SHARE: usize = 16;
 
-/// Each fact after a byte that says that there is one.
+/// The facts; a byte in front of each says that one follows.
 impl<F: Fact> Wire for Run<F> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let (mut bytes, mut before) = (Vec::new(), None);
@@ -522,7 +522,7 @@ impl<F: Fact> Wire for Run<F> {
     }
 }
 
-/// How many facts of a run are kept while others are read.
+/// The number of facts of a run that are kept in memory while others are read.
 pub(crate) fn limit_of<F>(space: &TempStore) -> usize {
     (space.memory_bytes() / SHARE / size_of::<F>()).max(1)
 }

@@ -1,4 +1,4 @@
-//! What was read of catalog and maps, as a number: whether two processes know the same.
+//! A fingerprint of the catalog and the maps as read, which shows whether two processes know the same.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,11 +10,11 @@ use source::{PageSource, ReadError, ReadFaults};
 
 use crate::hash::{FactHash, HashKey, Sum};
 
-/// A sum over pages and what they hold.
+/// A sum over pages and their content.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Fingerprint(Sum);
 
-/// As in JSON: 32 hexadecimal digits.
+/// Formatted as in JSON: 32 hexadecimal digits.
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, second) = self.0.parts();
@@ -22,7 +22,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A source that adds up what is read of it.
+/// A source that adds the content of each read to a sum.
 pub(crate) struct Witness<'a> {
     inner: &'a dyn PageSource,
     hash: FactHash,
@@ -30,7 +30,7 @@ pub(crate) struct Witness<'a> {
 }
 
 impl<'a> Witness<'a> {
-    /// Nothing read yet.
+    /// Starts with an empty sum.
     pub(crate) fn new(inner: &'a dyn PageSource, key: &HashKey) -> Self {
         Self { inner, hash: FactHash::of_key(key), sum: Mutex::default() }
     }
@@ -80,7 +80,7 @@ impl PageSource for Witness<'_> {
     }
 }
 
-/// Reads the catalog, and says what was read of it.
+/// Reads the catalog, and returns the fingerprint of the pages that it read.
 pub fn load(source: &dyn PageSource, key: &HashKey) -> (Database, Fingerprint) {
     let witness = Witness::new(source, key);
     let database = catalog::load(&witness);
@@ -88,30 +88,30 @@ pub fn load(source: &dyn PageSource, key: &HashKey) -> (Database, Fingerprint) {
     (database, fingerprint)
 }
 
-/// What these pages hold.
+/// The fingerprint of these pages.
 pub fn fingerprint_of(source: &dyn PageSource, key: &HashKey, pages: impl IntoIterator<Item = PageId>) -> Fingerprint {
     let witness = Witness::new(source, key);
     let mut buffer = vec![0; PAGE_BYTES];
     for page in pages {
-        // A page that cannot be read has its place in the sum.
+        // A page that cannot be read is part of the sum too.
         let _ = witness.read(page, &mut buffer);
     }
     witness.fingerprint()
 }
 
-/// A source with the failed reads that other processes met.
+/// A source that also reports the failed reads of other processes.
 pub(crate) struct Faulty<'a> {
     inner: &'a dyn PageSource,
     of_others: Mutex<ReadFaults>,
 }
 
 impl<'a> Faulty<'a> {
-    /// None so far.
+    /// Starts without failed reads of other processes.
     pub(crate) fn new(inner: &'a dyn PageSource) -> Self {
         Self { inner, of_others: Mutex::default() }
     }
 
-    /// Adds those of another process.
+    /// Adds the failed reads of another process.
     pub(crate) fn add(&self, faults: ReadFaults) {
         self.of_others.lock().unwrap_or_else(PoisonError::into_inner).merge(faults);
     }
