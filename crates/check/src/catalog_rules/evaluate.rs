@@ -1,4 +1,4 @@
-//! Evaluates all rules: a pass over each table that is referred to, then a pass over each table that refers.
+//! Evaluates all rules: one pass over each referenced table, then one pass over each referring table.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub(super) struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Calls `visit` with `columns` of each row of a base table, as signed numbers, and its place.
+    /// Calls `visit` with `columns` of each row of a base table, as signed numbers, and with the position of the row.
     pub(super) fn each(
         &self,
         table: i32,
@@ -81,7 +81,7 @@ fn type_numbers(codes: &[&str]) -> Vec<i64> {
 struct Test<'r> {
     column: usize,
     only: &'r Only,
-    /// What the codes are that it names, if it is about codes.
+    /// The codes in the condition as numbers, if it is about codes.
     codes: Vec<i64>,
 }
 
@@ -132,7 +132,7 @@ impl Columns {
     }
 }
 
-/// The key in `places`; `None` if a part of it is NULL.
+/// The key in the columns `places`; `None` if a part of it is NULL.
 fn key(row: &[Option<i64>], places: &[usize]) -> Option<Key> {
     let mut key = [0; 2];
     for (part, place) in key.iter_mut().zip(places) {
@@ -141,7 +141,7 @@ fn key(row: &[Option<i64>], places: &[usize]) -> Option<Key> {
     Some(key)
 }
 
-/// All keys that are referred to, each once.
+/// All referenced keys, each once.
 fn all_keys() -> Vec<&'static Keys> {
     let mut all: Vec<&'static Keys> = Vec::new();
     for reference in REFERENCES {
@@ -152,8 +152,8 @@ fn all_keys() -> Vec<&'static Keys> {
     all
 }
 
-/// Bytes that all keys take, at most, by the counts of rows and pages in the catalog: if one of them is damaged, the
-/// other still gives a bound.
+/// The most bytes that all keys need, by the counts of rows and pages in the catalog: if one of the counts is damaged,
+/// the other still gives a bound.
 pub(crate) fn key_bytes(database: &Database) -> u64 {
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let rows = |keys: &Keys| {
@@ -166,11 +166,11 @@ pub(crate) fn key_bytes(database: &Database) -> u64 {
     rows.saturating_mul(BYTES_PER_KEY)
 }
 
-/// The values of every key that is referred to, each once, in ascending order: rows that refer to them come in nearly this order.
+/// The values of every referenced key, each once and ascending: referring rows arrive in nearly this order.
 pub(super) struct KeySets(Vec<(&'static Keys, Option<Vec<Key>>)>);
 
 impl KeySets {
-    /// Reads the keys that the rules refer to. A table that could not be read, or that has errors of its own, has no
+    /// Reads the keys that the rules refer to. A table that could not be read, or that has findings of its own, has no
     /// set.
     pub(super) fn read(tables: &Tables<'_>, flawed: &BTreeSet<i32>, coverage: &mut Coverage) -> Self {
         let mut sets: Vec<(&'static Keys, Option<Vec<Key>>)> =
@@ -229,7 +229,7 @@ impl KeySets {
 /// Looks up keys in a list in ascending order.
 struct Finder<'k> {
     keys: &'k [Key],
-    /// Where the last one is.
+    /// Position of the last key found.
     near: usize,
     /// Whether any key with the same first part will do.
     is_of_first: bool,
@@ -295,7 +295,7 @@ pub(super) fn references(
                 }
             }
         });
-        // Rows read so far are proof nonetheless: the rows that refer did exist.
+        // Rows that were read before the error still count: they did exist and refer.
         if let Err(unread) = &read {
             tables.note(base, unread, coverage);
         }
@@ -311,8 +311,8 @@ fn named(columns: &[Column], values: &[Option<i64>]) -> String {
     named.collect::<Vec<_>>().join(",")
 }
 
-/// Whether the catalog is that of master or of the resource database: rows may refer to logins and to built-in objects
-/// of the server. No such database was available.
+/// Whether the catalog is that of master or of the resource database: its rows may refer to logins and to built-in
+/// objects of the server. No such database was available.
 pub(super) fn is_of_the_server(database: &Database) -> bool {
     const RESOURCE: u16 = 32767;
     let has_rows = |id: i32| database.rowsets_of(id).any(|rowset| rowset.rows > 0);
@@ -338,7 +338,7 @@ pub(super) fn class(reference: &Reference) -> Option<i64> {
     })
 }
 
-/// The finding for a row, identified by `identity`, whose `key` leads nowhere; `None` if that is no proof.
+/// The finding for a row, identified by `identity`, whose `key` is in no row of the target; `None` if that is no proof.
 fn dangling(reference: &Reference, key: Key, identity: &[Option<i64>]) -> Option<Finding> {
     let row = named(reference.rows.identity, identity);
     let values = key.map(Some);

@@ -4,7 +4,7 @@ use super::evaluate::{class, condition_holds};
 use super::rules::{Reference, Violation};
 use super::table::REFERENCES;
 
-/// A reference that every row to which it applies keeps in a sound database.
+/// A reference that is intact in every sound database, for each row to which it applies.
 #[derive(Clone, Copy)]
 pub struct CatalogReference(&'static Reference);
 
@@ -14,7 +14,7 @@ pub fn catalog_references() -> impl Iterator<Item = CatalogReference> {
 }
 
 impl CatalogReference {
-    /// Base table whose rows refer: object id and name.
+    /// The base table of the referring rows: object id and name.
     pub fn table(&self) -> (i32, &'static str) {
         (self.0.rows.base.id, self.0.rows.base.name)
     }
@@ -24,12 +24,12 @@ impl CatalogReference {
         self.0.rows.view
     }
 
-    /// Which rows of a table with rows of many kinds it is about, if only one kind.
+    /// The kind of rows, for a table with rows of many kinds; `None` if the reference applies to all kinds.
     pub fn class(&self) -> Option<i64> {
         class(self.0)
     }
 
-    /// The columns that refer, with their names in the base table and in messages.
+    /// The referring columns, with their names in the base table and in messages.
     pub fn columns(&self) -> &'static [(&'static str, &'static str)] {
         self.0.refers
     }
@@ -52,7 +52,7 @@ impl CatalogReference {
         }
     }
 
-    /// Whether it applies to the row with these values.
+    /// Whether the reference applies to the row with these values.
     pub fn applies(&self, value: impl Fn(&str) -> Option<i64>) -> bool {
         self.0.rows.only.iter().all(|only| value(only.column()).is_some_and(|value| condition_holds(only, value)))
     }

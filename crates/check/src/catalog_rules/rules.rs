@@ -6,7 +6,7 @@ use crate::registry::Check;
 pub(super) struct Base {
     pub(super) id: i32,
     pub(super) name: &'static str,
-    /// First database version that has it.
+    /// The first database version that has the table.
     pub(super) since: u16,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Only {
 }
 
 impl Only {
-    /// The column that it is about.
+    /// The column that the condition tests.
     pub(super) fn column(&self) -> &'static str {
         match self {
             Self::Is(name, _) | Self::Not(name, _) | Self::Above(name, _) | Self::Below(name, _) => name,
@@ -45,7 +45,7 @@ pub(super) struct Rows {
     pub(super) identity: &'static [Column],
 }
 
-/// Rows that others refer to, by their key of one or two columns.
+/// Rows that other rows refer to, by their key of one or two columns.
 pub(super) struct Keys {
     pub(super) base: &'static Base,
     pub(super) only: &'static [Only],
@@ -57,9 +57,9 @@ pub(super) struct Keys {
 pub(super) enum Violation {
     /// 3853: an attribute of a row names a row that does not exist.
     Dangling,
-    /// 3855: the row is a value of another one that does not exist. Its identity columns are the attribute.
+    /// 3855: the row is a value of another row, which does not exist. Its identity columns are the attribute.
     OfNothing,
-    /// 3857: the row lacks a value that every such row has.
+    /// 3857: the row lacks a value that every such row must have.
     Lacks(&'static str),
     /// 3852: the row has no partner.
     Alone,
@@ -69,10 +69,11 @@ pub(super) enum Violation {
     Unproven,
 }
 
-/// Every row of `rows` has its row in `to`.
+/// A reference: every row of `rows` must have its row in `to`.
 pub(super) struct Reference {
     pub(super) rows: Rows,
-    /// The columns that refer: as many as the key of `to` has; or the first alone, and then to any row with it.
+    /// The referring columns: as many as the key of `to` has, or only the first, which then matches any row with that
+    /// value.
     pub(super) refers: &'static [Column],
     pub(super) to: &'static Keys,
     pub(super) says: Violation,
@@ -84,7 +85,7 @@ pub(super) struct Classes {
     pub(super) column: &'static str,
     /// The classes that rules cover, or that are known to refer to nothing.
     pub(super) known: &'static [i64],
-    /// Those that refer to nothing in the catalog of master, which describes the server too.
+    /// Classes that refer to nothing in the catalog of master, which also describes the server.
     pub(super) of_server: &'static [i64],
 }
 

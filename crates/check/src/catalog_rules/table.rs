@@ -148,9 +148,9 @@ static FILTERS: Keys = Keys {
     key: &[("objid", "object_id"), ("subobjid", "index_id")],
 };
 
-/// One line per reference: view, base table, which of its rows, the columns that identify one; then the columns that
-/// refer, the target, and how a missing target is reported. Columns are written as the base table and the view call
-/// them.
+/// One line per reference: view, base table, conditions on its rows, the columns that identify a row; then the
+/// referring columns, the target, and how a missing target is reported. Each column has its name in the base table and
+/// its name in the view.
 macro_rules! references {
     ($($view:ident $base:ident [$($only:expr),*] {$($column:tt $name:tt),*}, {$($from:tt $as:tt),*} -> $to:ident, $says:expr;)*) => {
         /// All references.
@@ -175,13 +175,14 @@ references! {
     objects SYSSCHOBJS [Is("nsclass", 0)] {id object_id}, {nsid schema_id} -> SCHEMAS, Dangling;
     // 2,339: constraints, triggers, internal tables.
     objects SYSSCHOBJS [Is("pclass", 1), Not("pid", 0)] {id object_id}, {pid parent_object_id} -> OBJECTS, Dangling;
-    // In every real database: a table, a table type and a view have columns. Those of the server are in its resource database.
+    // Seen in every real database: a table, a table type and a view have columns. Those of the server are in its
+    // resource database.
     objects SYSSCHOBJS [Above("id", 0), Type(&["U", "IT", "TT", "V"])] {id object_id}, {id object_id} -> COLUMNS, Alone;
     // 98,203 columns and 1,831 parameters: their object and their type.
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {id object_id} -> OBJECTS, Dangling;
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {id object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
-    // A cursor, which only a parameter can be, has no type in the table.
+    // A cursor, which only a parameter can have as its type, has no row in the table of types.
     parameters SYSCOLPARS [Not("number", 0), Not("utype", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
     // 330 defaults and 2 XML collections. No file has a rule: the meaning of chk follows from sys.columns.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
@@ -211,7 +212,7 @@ references! {
     allocation_units SYSALLOCUNITS [Not("fgid", 0)] {auid allocation_unit_id}, {fgid data_space_id} -> DATA_SPACES, Dangling;
     // 114 files. A dropped file stays in the table and may outlive its filegroup.
     database_files SYSPRUFILES [Is("filestate", 0), Not("grpid", 0)] {fileid file_id}, {grpid data_space_id} -> DATA_SPACES, Dangling;
-    // 1,349 texts of modules, defaults and checks, and the same number of objects that have one.
+    // 1,349 texts of modules, defaults and checks, and the same number of objects with a text.
     sql_modules SYSOBJVALUES [Is("valclass", 1), Above("objid", 0)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     objects SYSSCHOBJS [Above("id", 0), Type(&["P", "V", "TR", "FN", "IF", "TF", "D", "C"])] {id object_id}, {id object_id} -> DEFINITIONS, Lacks("definition");
     // 6 computed columns, 27,136 statistics, 10 filters, 21 trigger events, 24 and 12 values of ledger tables.
@@ -230,7 +231,7 @@ references! {
     assembly_files SYSOBJVALUES [Is("valclass", 10)] {objid assembly_id, subobjid file_id}, {objid assembly_id} -> ASSEMBLIES, OfNothing;
     external_language_files SYSOBJVALUES [Is("valclass", 145)] {objid external_language_id}, {objid external_language_id} -> LANGUAGES, OfNothing;
     sysobjvalues SYSOBJVALUES [Is("valclass", 153)] {objid id}, {objid id} -> FILE_FORMATS, OfNothing;
-    // 4, of 2022: the data space of an index, as class 8 is that of its LOB values.
+    // 4, of 2022: the data space of an index; class 8 is the data space of its LOB values.
     indexes SYSSINGLEOBJREFS [Is("class", 7)] {indepid data_space_id}, {depid object_id, depsubid index_id} -> INDEXES, Unproven;
     indexes SYSSINGLEOBJREFS [Is("class", 7)] {depid object_id, depsubid index_id}, {indepid data_space_id} -> DATA_SPACES, Unproven;
     // 1,002: the data space of LOB values of a heap or clustered index.
@@ -297,7 +298,7 @@ references! {
     certificates SYSSINGLEOBJREFS [Is("class", 62)] {depid certificate_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     key_encryptions SYSOBJKEYCRYPTS [Is("class", 24)] {id key_id}, {id key_id} -> SYMMETRIC_KEYS, Unproven;
     symmetric_keys SYSGUIDREFS [Is("class", 2)] {subid subid}, {id symmetric_key_id} -> SYMMETRIC_KEYS, Unproven;
-    // 5 filegroups with the GUID that sysphfg has for them too.
+    // 5 filegroups with a GUID, which sysphfg stores too.
     filegroups SYSGUIDREFS [Is("class", 3)] {subid subid}, {id data_space_id} -> DATA_SPACES, Unproven;
     // 7 values of a model outside the server (2025), and its owner.
     external_models SYSOBJVALUES [Is("valclass", 182)] {valnum valnum}, {objid external_model_id} -> EXTERNAL_MODELS, Unproven;
@@ -356,7 +357,8 @@ references! {
     database_permissions SYSPRIVS [Is("class", 1), Above("id", 0)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> OBJECTS, Dangling;
     database_permissions SYSPRIVS [Is("class", 4)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Is("class", 6)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> TYPES, Dangling;
-    // Extended properties: 742 of objects, 247 of columns, 6 of parameters, 2 of schemas, 32 of indexes, 2 of XML collections, 2 of filegroups.
+    // Extended properties: 742 of objects, 247 of columns, 6 of parameters, 2 of schemas, 32 of indexes, 2 of XML
+    // collections, 2 of filegroups.
     extended_properties SYSXPROPS [Is("class", 1)] {class class, id major_id, subid minor_id}, {id major_id} -> OBJECTS, Dangling;
     extended_properties SYSXPROPS [Is("class", 1), Not("subid", 0)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> COLUMNS, Unproven;
     extended_properties SYSXPROPS [Is("class", 2)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> PARAMETERS, Unproven;
@@ -364,7 +366,7 @@ references! {
     extended_properties SYSXPROPS [Is("class", 7)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> INDEXES, Unproven;
     extended_properties SYSXPROPS [Is("class", 10)] {class class, id major_id, subid minor_id}, {id major_id} -> XML_COLLECTIONS, Unproven;
     extended_properties SYSXPROPS [Is("class", 20)] {class class, id major_id, subid minor_id}, {id major_id} -> DATA_SPACES, Unproven;
-    // 1,391 uses by name only: only the object that uses is known by id.
+    // 1,391 uses by name only: only the referring object is known by id.
     sql_expression_dependencies SYSSOFTOBJREFS [Is("depclass", 1), Above("depid", 0)] {depid referencing_id}, {depid referencing_id} -> OBJECTS, Dangling;
     // 139 XML collections.
     xml_schema_collections SYSNSOBJS [Is("class", 27)] {id xml_collection_id}, {nsid schema_id} -> SCHEMAS, Dangling;
@@ -380,8 +382,9 @@ references! {
 }
 
 /// The tables with rows of many kinds. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0) and
-/// properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this catalog; so do, in
-/// four masters of four releases, settings of the server, and what belongs to its logins, endpoints and credentials.
+/// properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this catalog. In
+/// four masters of four releases, the same is true of server settings and of rows about logins, endpoints and
+/// credentials.
 pub(super) static CLASSES: &[Classes] = &[
     Classes {
         base: &SYSOBJVALUES,

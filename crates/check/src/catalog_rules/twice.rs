@@ -44,11 +44,11 @@ pub(super) fn check(tables: &Tables<'_>, findings: &mut FindingCollector, covera
     files::check(tables, &mut verdicts);
 }
 
-/// Where the outcome of all pairs goes.
+/// The destination of the results of all pairs.
 struct Verdicts<'a> {
     findings: &'a mut FindingCollector,
     coverage: &'a mut Coverage,
-    /// master describes the server too, which may have types and objects of its own.
+    /// Whether this is master, which also describes the server and may have types and objects of its own.
     is_of_the_server: bool,
     /// Disagreements so far, by kind.
     listed: BTreeMap<&'static str, u64>,
@@ -88,7 +88,7 @@ struct Rowsets<'a> {
     database: &'a Database,
     /// Indexes into [`Database::rowsets`].
     order: Vec<u32>,
-    /// Where in `order` the last one was that was asked for.
+    /// Position in `order` of the rowset that was looked up last.
     near: Cell<usize>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Rowsets<'a> {
     }
 }
 
-/// Columns of a rowset by their id; if several have one id, the last of them. Filled anew for each rowset.
+/// Columns of a rowset by their id; if several have the same id, the last one. Refilled for each rowset.
 #[derive(Default)]
 struct ColumnsById<'a>(Vec<(u32, &'a RowsetColumn)>);
 

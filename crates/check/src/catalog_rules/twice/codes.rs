@@ -143,7 +143,7 @@ impl Known {
         codes.iter().copied().flat_map(padded).collect()
     }
 
-    /// Whether `value` is known; `codes` are what [`codes`](Self::codes) gave.
+    /// Whether `value` is known; `codes` is the result of [`codes`](Self::codes).
     fn has(&self, codes: &[i64], value: i64) -> bool {
         match self {
             Self::Codes(_) => codes.contains(&value),

@@ -20,7 +20,7 @@ const ATTRIBUTES: [&str; 8] =
     ["name", "path", "kind", "filegroup", "size in pages", "largest size in pages", "growth", "GUID"];
 /// Their column names in the tables since 2008, and in 2005.
 const COLUMNS: [&str; 8] = ["lname", "pname", "filetype", "grpid", "size", "maxsize", "growth", "fileguid"];
-/// Characters that sysfiles1.filename has room for.
+/// The number of characters that fit into sysfiles1.filename.
 const PATH_LENGTH: usize = 260;
 const NO_LIMIT: &str = "-1";
 
@@ -33,7 +33,7 @@ struct FileClaim {
     attributes: [Option<String>; ATTRIBUTES.len()],
 }
 
-/// Limit on the files that are compared; no real database has as many.
+/// Limit on the files that are compared; no real database has that many.
 const MOST_FILES: usize = 2048;
 /// Places with attributes of a file: two tables of 2008 and later, sysfiles1, the header.
 const MOST_PLACES: usize = 4;
@@ -115,7 +115,7 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
     let mut is_listed = false;
     let read = read_base_table(tables.source, tables.database, table, &columns, |at, row| {
         let [Some(file), values @ ..] = row else { return };
-        // A file that was dropped or is offline is not in all tables.
+        // A dropped or offline file is not in all tables.
         if values.get(own.len()).copied().flatten().is_some_and(|state| number(state) != 0) {
             return;
         }
@@ -165,7 +165,7 @@ fn shown(column: &str, value: &[u8]) -> Option<String> {
     })
 }
 
-/// A name or path without padding, cut to the longest that it can be.
+/// A name or path without padding, cut to its maximum length.
 fn text(value: &[u8]) -> String {
     utf16(value.get(..2 * PATH_LENGTH).unwrap_or(value)).trim_end().to_owned()
 }
@@ -180,8 +180,8 @@ fn guid(bytes: &[u8]) -> Option<String> {
     is_given.then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Collects what the server reads when it starts: data files and logs, with names padded to their full length. Returns
-/// whether it could be read.
+/// Collects the files that the server reads at startup: data files and logs, with names padded to their full length.
+/// Returns whether the table could be read.
 fn of_sysfiles1(tables: &Tables<'_>, files: &mut Files) -> bool {
     const SYSFILES1: i32 = 8;
     const IS_LOG: i64 = 0x40;

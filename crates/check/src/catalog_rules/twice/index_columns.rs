@@ -64,7 +64,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             });
         }
         let descends = stored.status & column_status::DESCENDING != 0;
-        // In 2005 this is the only place that has it.
+        // In 2005, only sysiscols has this fact.
         let is_told_twice = tables.database.boot.as_ref().is_some_and(|boot| boot.version >= 655);
         if is_told_twice && descends != (status & DESCENDING != 0) {
             verdicts.doubt("sys.sysiscols and sys.sysrscols, descending", || {
@@ -96,7 +96,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
 }
 
 impl<'a> Pair<'a> {
-    /// Goes on to another index; `None` if it is not stored in rows.
+    /// Moves on to another index; `None` if it is not stored in rows.
     fn fill(&mut self, tables: &Tables<'_>, rowsets: &Rowsets<'a>, object: i32, index: i32) -> Option<()> {
         let kind = tables.database.indexes.get(&(object, index))?.index_type;
         let is_of_rows = matches!(kind, IndexType::Clustered | IndexType::Nonclustered);

@@ -11,10 +11,10 @@ use super::Verdicts;
 /// Bytes before the fixed columns of a data record, and of an index record.
 const DATA_HEADER_BYTES: u32 = 4;
 const INDEX_HEADER_BYTES: u32 = 1;
-/// Bytes after them in a record above the leaf.
+/// Bytes after the fixed columns of a record above the leaf.
 const CHILD_POINTER_BYTES: u32 = 6;
 
-/// Bytes of the stub that a moved row leaves behind.
+/// Bytes of the stub that a forwarded row leaves behind.
 const STUB_BYTES: u32 = 9;
 const VERSION_2005: u16 = 611;
 
@@ -94,7 +94,7 @@ fn fixed_part(
         Level::Leaf => (rowset.min_leaf, 0),
         Level::Node => (rowset.min_node, CHILD_POINTER_BYTES),
     };
-    // 2000 left room for a forwarding stub in each row.
+    // SQL Server 2000 made each row long enough for a forwarding stub.
     let least = if is_from_2000 && level == Level::Leaf { STUB_BYTES } else { 0 };
     let (kept, whole) = (u32::from(kept), end + tail);
     // 0: unknown (2005), or nothing above the leaf. One system table was seen that had lost columns.
@@ -114,7 +114,7 @@ fn variable_part(rowset: &Rowset, level: Level, numbers: &mut Vec<u32>) -> Optio
     wrong.map(|(_, wanted)| format!("no column, or more than one, is variable column {wanted}"))
 }
 
-/// Each column in use has a null bit of its own, and the catalog has the greatest.
+/// Each column in use has its own null bit, and the catalog stores the greatest.
 fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u32>) -> Option<String> {
     let bit = |column: &RowsetColumn| column.place(level).1;
     let greatest = rowset.layout.columns.iter().map(bit).max().unwrap_or_default();
@@ -138,7 +138,7 @@ fn key_places(rowset: &Rowset, numbers: &mut Vec<u32>) -> Option<String> {
     if let Some((_, wanted)) = numbers.iter().zip(1..).find(|(number, wanted)| **number != *wanted) {
         return Some(format!("no column, or more than one, has place {wanted} in the key"));
     }
-    // A heap that was a clustered index keeps the places that a dropped column of its key had there.
+    // A heap that was a clustered index keeps the positions of a dropped column of its key.
     let is_split =
         |column: &&RowsetColumn| (column.key_ordinal > 0) != (column.node_offset != 0) && !column.is_dropped();
     let column = rowset.layout.columns.iter().find(is_split)?;

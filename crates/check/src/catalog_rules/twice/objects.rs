@@ -42,9 +42,9 @@ fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verd
     }
 }
 
-/// The value of intprop. For a table: the highest column id that it ever had, for a system table that of its last
+/// The value of intprop. For a table: the highest column id that it ever had; for a system table, the id of its last
 /// column (19,661 of 19,661). For a CHECK constraint: one of the columns of its table, or 0 (141 of 141). For a
-/// default: its column. For objects with rows of their own or without any: 0 (388,935 of 388,935).
+/// default: its column. For objects with their own rows or without any: 0 (388,935 of 388,935).
 fn column_number(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let columns = |id: i32| tables.database.columns.get(&id).filter(|columns| !columns.is_empty());
     let last = columns(object.id).and_then(|columns| columns.last()).map(|column| i64::from(column.id));
@@ -67,8 +67,8 @@ fn column_number(tables: &Tables<'_>, object: &Object, place: impl Fn() -> Strin
     }
 }
 
-/// The default of a column is a default, belongs to the same table and names the column: 711 of 711. Only xml has an
-/// XML schema collection: 193,000 of 193,000.
+/// The default of a column must be a default object, belong to the same table and name the column: 711 of 711. Only xml
+/// has an XML schema collection: 193,000 of 193,000.
 fn defaults(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     const XML: i64 = 241;
     let read = tables.each(SYSCOLPARS, &["id", "number", "colid", "dflt", "xtype", "xmlns"], |_, row| {

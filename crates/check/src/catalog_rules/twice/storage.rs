@@ -1,4 +1,4 @@
-//! Numbers in rows of sysallocunits and sysrowsets about what is stored, each row on its own.
+//! Numbers in rows of sysallocunits and sysrowsets about their storage, each row on its own.
 
 use catalog::AllocUnit;
 

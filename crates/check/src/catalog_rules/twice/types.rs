@@ -61,7 +61,7 @@ impl Declared {
             _ => info.length = u16::try_from(self.length).unwrap_or(0),
         }
         info.length = match kind {
-            // Its length in syscolpars is that of the longest value; for text types it is the number of bytes that may
+            // Its length in syscolpars is the length of the longest value; for text types, the number of bytes that may
             // be in the row.
             xtype::SQL_VARIANT => 0,
             _ => fixed_length(info).unwrap_or(info.length),
@@ -69,8 +69,8 @@ impl Declared {
         Some(info)
     }
 
-    /// The attributes that the type makes impossible, as the catalog view calls them, with their values. Only one, if
-    /// the type itself must be what is wrong.
+    /// The attributes that the type makes impossible, under the names of the catalog view, with their values. Only one
+    /// attribute if the type itself must be wrong.
     fn impossible(&self) -> Impossible {
         let mut all = [None; 4];
         if let Some(kind) = engine_type(self.user_type)
@@ -109,7 +109,7 @@ fn engine_type(user_type: i32) -> Option<u8> {
     }
 }
 
-/// What the type allows; `None` for an unknown type.
+/// The attributes that the type allows; `None` for an unknown type.
 fn limits(declared: &Declared) -> Option<Limits> {
     let Declared { length, precision, scale, .. } = *declared;
     let exact = |wanted: [i64; 3]| Limits {
