@@ -9,20 +9,20 @@ use format::sparse::{SparseValue, SparseVector};
 use super::plan::{ColumnRole, RowPlan};
 use crate::units::UnitIndex;
 
-/// The claims of a pointer or link about the fragment that it leads to.
+/// The requirements of a pointer or link on the fragment that it leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reference {
     /// The unit in which the fragment must be.
     pub(crate) unit: UnitIndex,
-    /// Where it must be.
+    /// The place of the fragment.
     pub(crate) target: RecordId,
-    /// The value it must be part of.
+    /// The id of the value that the fragment must be part of.
     pub(crate) id: u64,
-    /// What it must be.
+    /// The required kind and size.
     pub(crate) expects: Expects,
 }
 
-/// What the fragment must be.
+/// The required kind and size of a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expects {
     /// The root of a value, of any size.
@@ -81,16 +81,16 @@ impl Expects {
     }
 }
 
-/// What a fragment is.
+/// The content of a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Held {
-    /// The value it is part of.
+    /// The id of the value that the fragment is part of.
     pub(crate) id: u64,
-    /// What it is.
+    /// The kind and size of the fragment.
     pub(crate) kind: Kind,
 }
 
-/// What a fragment is.
+/// The kind and size of a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// The root of a value, or a whole value.
@@ -105,7 +105,7 @@ pub(crate) enum Kind {
         /// Levels above the data.
         level: u16,
     },
-    /// Its own fields contradict each other.
+    /// The fields of the fragment contradict each other.
     Malformed,
     /// A node type that does not exist: 8962.
     Unknown,
@@ -113,7 +113,7 @@ pub(crate) enum Kind {
     Undescribed,
 }
 
-/// What a fragment is, and the value that it is part of.
+/// The content of a fragment.
 pub(crate) fn held(fragment: &Fragment<'_>) -> Held {
     let kind = match fragment.node() {
         _ if !fragment.is_live() => Kind::Undescribed,
@@ -147,11 +147,11 @@ pub(crate) fn links(unit: UnitIndex, fragment: &Fragment<'_>, mut visit: impl Fn
 /// The content of a complex column of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InRow {
-    /// A fragment it leads to.
+    /// A reference to a fragment.
     Reference(Reference),
-    /// It has an undocumented form.
+    /// The column has an undocumented form.
     Undescribed,
-    /// It cannot be complex, or its length is impossible.
+    /// The column cannot be complex, or its length is impossible.
     Invalid {
         /// The column's id.
         column: u32,
@@ -170,7 +170,7 @@ impl RowPlan {
         for number in 1..=record.variable_count() {
             let Some((bytes, true)) = record.variable(number) else { continue };
             if record.kind() == RecordKind::Forwarded && bytes.len() == 10 && bytes.starts_with(&[0, 4]) {
-                // Its back pointer.
+                // The back pointer of a forwarded row.
                 continue;
             }
             if is_vector(bytes) {
@@ -180,8 +180,8 @@ impl RowPlan {
         }
     }
 
-    /// Whether the complex columns of live rows of a page are sound vectors whose values are certainly in the row: there is nothing
-    /// to visit.
+    /// Whether the complex columns of the live rows of a page are all sound vectors whose values are certainly in the
+    /// row, so that there is nothing to visit.
     pub(crate) fn has_vectors_alone(&self, rows: Rows<'_>) -> bool {
         let (Some(ids), Some(vectors)) = (&self.sparse, rows.vectors()) else { return false };
         let Some(common) = vectors.common_form() else {
@@ -216,7 +216,7 @@ impl RowPlan {
                     visit(InRow::Reference(Reference { unit, target: link.target, id, expects }));
                 }
             }
-            // Also in a column that was changed to a (max) type: old rows keep their pointers.
+            // A column that was changed to a (max) type may have such a pointer too: old rows keep their pointers.
             (Pointer::Overflow { id, level, links }, _, Some(unit)) => {
                 for link in links.iter() {
                     let expects = Expects::Overflow { size: link.size, level };

@@ -1,4 +1,4 @@
-//! How full a page is, compared with its PFS byte (8914). PFS has this only for heaps and off-row data
+//! The free space of a page against its PFS byte (8914). PFS records free space only for heaps and off-row data
 //! (docs/format/allocation.md#pfs).
 
 use format::allocation::{PfsByte, pfs_page_of};
@@ -49,7 +49,8 @@ fn page(context: &Context<'_>, unit: &Unit, page: Page<'_>, findings: &mut Vec<F
     let (lowest, highest) = match (unit.shape, header.kind()) {
         (Shape::Heap, Some(PageType::Data)) | (Shape::Text, Some(PageType::TextMix)) => {
             let (free, slots) = (header.free_count.get(), header.slot_count.get());
-            // Bytes that a transaction has reserved are free only to it, and remain in the header after it has ended.
+            // Bytes that a transaction has reserved are free only to this transaction, and the header counts them even
+            // after it has ended.
             let (lowest, highest) = classes(free, slots);
             (lowest, highest.max(classes(free.saturating_sub(header.reserved_count.get()), slots).1))
         }

@@ -1,6 +1,5 @@
-//! Values of ntext columns have an even number of bytes (2570). For an off-row value, only the row shows which column
-//! it belongs to, and only the root how long it is: roots that ntext columns lead to are matched with roots of odd
-//! length.
+//! Values of ntext columns must have an even number of bytes (2570). For an off-row value, only the row shows the
+//! column, and only the root shows the length: roots that ntext columns lead to are matched with roots of odd length.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +20,13 @@ use crate::wire::wire;
 
 /// Limit on the addresses kept per side of a run. Beyond it, rows are read a second time.
 const MOST: usize = 1 << 17;
-/// The most that both sides take per thread.
+/// The most bytes that both sides need per thread.
 pub(super) const BYTES_PER_THREAD: u64 = (2 * MOST * size_of::<RecordId>()) as u64;
 
 /// The type of the columns.
 const NTEXT: TypeInfo = TypeInfo { xtype: xtype::NTEXT, length: 16, precision: 0, scale: 0 };
 
-/// Both sides, in units of tables with ntext columns.
+/// Both sides, for units of tables with ntext columns.
 #[derive(Default)]
 pub(super) struct Parity {
     /// Roots that ntext columns lead to.
@@ -36,7 +35,7 @@ pub(super) struct Parity {
     odd: Addresses,
 }
 
-/// Addresses: all of them while they are few enough, which does not depend on how they are spread over threads.
+/// Addresses, kept while there are few enough of them; that does not depend on how they are spread over threads.
 #[derive(Default)]
 struct Addresses {
     kept: Vec<RecordId>,
@@ -65,7 +64,7 @@ impl Addresses {
         self.kept.sort_unstable();
     }
 
-    /// The addresses, if all were kept.
+    /// All addresses, if all were kept.
     fn all(&self) -> Option<&[RecordId]> {
         (self.seen <= MOST as u64).then_some(&self.kept)
     }
@@ -91,7 +90,7 @@ impl Parity {
         self.odd.merge(other.odd);
     }
 
-    /// Puts the addresses in order.
+    /// Sorts the addresses.
     pub(super) fn put_in_order(&mut self) {
         self.ntext.put_in_order();
         self.odd.put_in_order();
@@ -108,7 +107,7 @@ impl Parity {
     }
 }
 
-/// After the sweep, for a rowset whose off-row values are whole: its ntext values of odd length.
+/// After the sweep: reports ntext values of odd length in a rowset whose off-row values are complete.
 pub(super) fn reckon(
     context: &Context<'_>,
     (plans, plan): (&Plans, &RowsetPlan),

@@ -1,8 +1,8 @@
 //! The fragments of one rowset's off-row values that are missing, surplus or wrong: 8961, 8964, 8965, 8974, 8925, and
 //! 8929 for the rows that own them.
 //!
-//! This takes passes over the rowset's pages only. The first pass distributes fragments and references over cells; only
-//! cells whose two sides differ are kept. The second pass takes the facts in these cells, a small share however many
+//! Reads only the pages of the rowset, in passes. The first pass distributes fragments and references over cells; only
+//! cells whose two sides differ are kept. The second pass collects the facts in these cells, a small share however many
 //! values there are, and sorts them by place, so that each place is checked on its own. The resulting facts about whole
 //! values are sorted by their ids, together with the rows that own values: a third pass.
 
@@ -51,7 +51,7 @@ struct Look<'a> {
     sound: PageSet,
     /// Facts about values.
     values: Sorter<OfValue>,
-    /// Something is wrong at a place that another node, not a row, refers to.
+    /// Whether a fault was found at a place that another node, not a row, refers to.
     has_wrong: bool,
     findings: &'a mut FindingCollector,
 }
@@ -63,16 +63,16 @@ struct Place {
     at: RecordId,
     fragment: Option<(UnitIndex, Held)>,
     is_referenced: bool,
-    /// A deleted row leads to it.
+    /// Whether a deleted row leads to the place.
     has_ghost: bool,
     /// The first reference that fits the fragment.
     fitting: Option<(From, Reference)>,
-    /// There is a second such reference.
+    /// Whether a second reference fits too.
     is_shared: bool,
 }
 
-/// Names what is wrong with a rowset's off-row values. `is_whole`: all its rows were seen, so that a fragment to which
-/// no row refers is an orphan. Returns the number of fragments to which only deleted rows refer.
+/// Reports the faults of a rowset's off-row values. `is_whole` says that all its rows were seen, so that a fragment to
+/// which no row refers is an orphan. Returns the number of fragments to which only deleted rows refer.
 ///
 /// # Errors [`Unread`]: then nothing is reported, or nothing about the rows that own values.
 pub(crate) fn lob(
@@ -200,7 +200,7 @@ impl Look<'_> {
         Ok(cells)
     }
 
-    /// The facts about places in cells whose sides differ.
+    /// The facts about all places in cells whose sides differ.
     fn suspects(&self, cells: &[Bucket]) -> Result<Sorter<FragmentFact>, Unread> {
         let differs = |at| cells.get(self.place_of(cells, at)).is_some_and(|(found, named)| found != named);
         let mut said = Sorter::new(self.context.bytes_for_facts() / 2, self.context.space);
@@ -223,7 +223,7 @@ impl Look<'_> {
         self.values.push(OfValue { id, what });
     }
 
-    /// Notes that something is wrong with the value to which this reference belongs.
+    /// Notes a fault in the value to which this reference belongs.
     fn blame(&mut self, from: From, id: u64) {
         if from.unit == self.plan.in_row {
             self.own(from.at, id);
@@ -233,8 +233,7 @@ impl Look<'_> {
         }
     }
 
-    /// Reports 8929 for a row that owns a value in which something is wrong: once, even if the row is named more than
-    /// once.
+    /// Reports 8929 for a row that owns a faulty value: once, even if the row is named more than once.
     fn own(&mut self, row: RecordId, id: u64) {
         let owner = self.owner(self.plan.in_row);
         let kind = if owner.index_id > 1 { "index" } else { "data" };
@@ -243,7 +242,7 @@ impl Look<'_> {
         self.findings.push(finding.text_value("record", format!("RID = {row}")));
     }
 
-    /// Checks one fact about a place against what is known when it arrives.
+    /// Checks one fact about a place against the facts that arrived before.
     fn hear(&mut self, place: &mut Place, what: FragmentFactKind) {
         match (what, place.fragment) {
             (FragmentFactKind::Fragment { unit, held }, _) => place.fragment = Some((unit, held)),
@@ -298,7 +297,7 @@ impl Look<'_> {
             let finding = self.finding(&registry::LOB_MISMATCH, unit, place.at, held.id).state(state);
             self.findings.push(finding.ref_at(from.at.page, from.at.slot));
             self.blame(from, to.id);
-            // It is unknown what it was, and what was below it.
+            // It is unknown what the fragment was and what was below it.
             if !matches!(held.kind, Kind::Part { level: 1.., .. } | Kind::Root { .. }) {
                 self.know(held.id, Known::Lost);
             }
@@ -306,7 +305,7 @@ impl Look<'_> {
         0
     }
 
-    /// A reference that leads to a fragment of another value or unit.
+    /// Reports a reference that leads to a fragment of another value or unit.
     fn misfit(&mut self, at: RecordId, (unit, held): (UnitIndex, Held), from: From, to: &Reference) {
         self.blame(from, to.id);
         let finding = if to.unit == unit {
@@ -318,7 +317,7 @@ impl Look<'_> {
         self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
-    /// Something refers to a place where there is nothing.
+    /// Reports a reference to a place without a fragment.
     fn unseen(&mut self, at: RecordId, from: From, to: &Reference) {
         self.blame(from, to.id);
         let owner = self.context.unit_of(at.page);
@@ -336,7 +335,7 @@ impl Look<'_> {
         self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
-    /// Reports orphans of values that have lost nothing, and rows that own a value in which something is wrong.
+    /// Reports orphans of values that have lost nothing, and rows that own a faulty value.
     fn judge_values(mut self) -> Result<(), Unread> {
         let mut read = Ok(());
         let empty = Sorter::new(0, self.context.space);

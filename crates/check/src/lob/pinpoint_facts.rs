@@ -1,4 +1,4 @@
-//! Facts from rows and text pages about places of fragments, as they are sorted.
+//! Facts from rows and text pages about the places of fragments, in a form that can be sorted.
 
 use std::cmp::Ordering;
 
@@ -25,16 +25,16 @@ pub(super) struct FragmentFact {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FragmentFactKind {
-    /// This fragment is there.
+    /// This fragment is at the place.
     Fragment { unit: UnitIndex, held: Held },
-    /// A deleted row names it, with this id.
+    /// A deleted row names the place, with this value id.
     Ghost { id: u64 },
-    /// A reference leads to it.
+    /// A reference leads to the place.
     Reference { from: From, to: Reference },
 }
 
 impl FragmentFactKind {
-    /// The order in which the facts are needed, and the order among equal ones.
+    /// The order in which the facts are needed; facts of equal kind are ordered too.
     fn key(&self) -> (u8, Option<From>, u64) {
         match self {
             Self::Fragment { .. } => (0, None, 0),
@@ -51,16 +51,16 @@ pub(super) struct OfValue {
     pub(super) what: Known,
 }
 
-/// In the order in which the facts are needed.
+/// A fact about a value. Facts are sorted in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Known {
-    /// A node of it was lost: what was below it cannot be distinguished from an orphan.
+    /// A node of the value was lost: anything below it cannot be distinguished from an orphan.
     Lost,
-    /// Something is wrong in it at a place that another node, not a row, refers to.
+    /// A fault at a place in the value that another node, not a row, refers to.
     Wrong,
-    /// A fragment of it to which nothing refers.
+    /// A fragment of the value to which nothing refers.
     Orphan { unit: UnitIndex, at: RecordId },
-    /// A row that owns it.
+    /// A row that owns the value.
     Owner { at: RecordId },
 }
 

@@ -1,4 +1,4 @@
-//! Which units of a rowset contain what, and which columns may have off-row values: derived before the sweep.
+//! The content of each unit of a rowset, and the columns that may have off-row values: derived before the sweep.
 
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
@@ -9,7 +9,7 @@ use crate::registry::limits::{self, Limit};
 use crate::survey::Survey;
 use crate::units::{Shape, UnitIndex, Units};
 
-/// What is known of each unit before the sweep.
+/// Facts about each unit from before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
     /// By ordinal of an in-row unit.
@@ -25,9 +25,9 @@ pub(crate) struct RowsetPlan {
     pub(crate) in_row: UnitIndex,
     /// Its LOB and row-overflow units.
     pub(crate) text_units: Vec<UnitIndex>,
-    /// Why its rows cannot be read, if they cannot.
+    /// Why the rows cannot be read; `None` if they can.
     pub(super) why_not: Option<&'static Limit>,
-    /// References may come from other places than its rows.
+    /// Whether references may come from other places than the rows.
     pub(super) is_unknown: bool,
 }
 
@@ -51,10 +51,10 @@ pub(super) struct Column {
     pub(super) is_ntext: bool,
 }
 
-/// What a column's values may be.
+/// The values that a column may have.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum ColumnRole {
-    /// Not known.
+    /// Unknown.
     #[default]
     Unknown,
     /// A (max) or LOB type.
