@@ -1,9 +1,9 @@
-//! Pages that lie far apart, announced before they are read: storage that takes its time for each finds many at once.
+//! Announces scattered pages before they are read: storage with a high latency per page can fetch many at once.
 
 use format::PageId;
 use source::PageSource;
 
-/// How many pages are announced at a time.
+/// The number of pages that are announced ahead.
 const PAGES: usize = 256;
 
 /// Announces pages before they are read.
@@ -19,7 +19,7 @@ impl<'s, I: Iterator<Item = PageId>> Ahead<'s, I> {
         Self { source, pages }
     }
 
-    /// Announces one more: one of those that were announced is read now.
+    /// Announces one more page, as one of the announced pages is read now.
     pub(super) fn advance(&mut self) {
         if let Some(page) = self.pages.next() {
             self.source.prefetch(page, 1);

@@ -1,4 +1,4 @@
-//! Which units claim an extent: decided by their IAM pages, which are read again where it matters.
+//! The units that claim an extent. Their IAM pages decide, and are read again where it matters.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -67,7 +67,7 @@ impl Intervals {
         Self(pages)
     }
 
-    /// Those that begin in a range.
+    /// The IAM pages whose intervals begin in a range.
     pub(super) fn within(&self, range: FileRange) -> Vec<Interval> {
         self.0.iter().filter(|interval| range.contains(interval.start)).copied().collect()
     }

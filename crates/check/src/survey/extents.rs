@@ -35,7 +35,7 @@ pub(super) fn check(
         let claims = &mut claims;
         let mut checker =
             Checker { source, database, file, chains, claims, units, findings, coverage, totals: totals_of_file };
-        // Nothing can be checked in an extent without maps; damaged maps have been reported.
+        // An extent without maps cannot be checked; damaged maps have been reported.
         let has_maps = |extent: &u32| file.extent_bits(*extent).is_some() || file.pfs_is_known(extent * EXTENT_PAGES);
         for extent in (0..file.extent_count()).filter(has_maps) {
             checker.extent(extent);
@@ -117,7 +117,7 @@ impl Checker<'_> {
         }
         if !claimants.is_empty() {
             if extent == 0 {
-                // This extent has the pages through which all others are found.
+                // This extent contains the pages through which all others are found.
                 claimants.insert(0, Claimant::System);
             } else if fixed {
                 self.coverage.note(&limits::ALLOCATION_MAP_EXTENT_CLAIMED, format!("extent {first}"), 1);
@@ -138,7 +138,7 @@ impl Checker<'_> {
         if free && fixed {
             self.several_owners(first, &[Claimant::Gam, Claimant::System]);
         } else if fixed && extent != 0 {
-            // No sample shows what PFS says about the pages next to the maps of a later interval.
+            // No sample shows how PFS describes the pages next to the maps of a later interval.
         } else if free || fixed {
             self.unowned_pages(extent, 0);
         } else if mixed {
@@ -154,9 +154,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Fixed pages are in use. Those at the start of a GAM interval have an extent of their own; the boot page is in a
-    /// mixed extent; later PFS pages are in whatever extent they happen to fall into
-    /// (docs/format/allocation.md#legal-combinations).
+    /// Fixed pages are in use. Those at the start of a GAM interval have their own extent; the boot page is in a mixed
+    /// extent; later PFS pages may be in any kind of extent (docs/format/allocation.md#legal-combinations).
     fn fixed_pages(&mut self, extent: u32, own_extent: bool) {
         for page in self.pages(extent) {
             let Some(kind) = FixedPage::at(self.page_id(page)) else { continue };
@@ -202,7 +201,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The allocation page by which a claimant claims an extent.
+    /// The allocation page that records a claimant's claim to an extent.
     fn map_of(&self, claimant: Claimant, extent: PageId) -> Option<PageId> {
         Some(match claimant {
             Claimant::Gam => self.page_id(gam_page_of(extent.page)),
@@ -259,9 +258,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether pages that are in no chain may be in the unknown part of one: one of the pages names a unit with such a chain, or
-    /// cannot be trusted to name any. Any page may be, if IAM pages were left out. What a damaged IAM page listed is in no chain any
-    /// more: as on a server it has no owner.
+    /// Whether pages that are in no chain may be in the unknown part of a chain: one of the pages names a unit with
+    /// such a chain, or cannot be trusted to name any unit. If IAM pages were left out, any page may be. A page that a
+    /// damaged IAM page listed is in no chain any more: as on a server, it has no owner.
     fn may_be_of_unknown_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
         let Chains { may_have_more, broken, partial, has_surplus, .. } = self.chains;
         if *has_surplus {

@@ -1,5 +1,5 @@
-//! The allocation maps of a file: PFS, GAM and SGAM, loaded whole; checks that fixed pages are what their place
-//! requires.
+//! The allocation maps of a file: PFS, GAM and SGAM, loaded completely. Also checks that fixed pages have the kind that
+//! their place requires.
 
 mod stretch;
 
@@ -40,29 +40,29 @@ const ONE_CLAIM: u8 = 1 << 2;
 /// Limit on the claimants listed per extent besides its owner; more would add nothing.
 const MAX_CLAIMS: u8 = 7;
 
-/// Who owns what in a file, or in a stretch of it. It takes about two bytes per page.
+/// The owners of the extents and pages of a file, or of a range of it. Needs about two bytes per page.
 #[derive(Default)]
 pub(crate) struct FileMap {
     /// File id.
     pub(crate) file_id: u16,
     /// Whole pages in the file.
     pub(crate) pages: u32,
-    /// The first page of the maps: 0, or the start of the stretch, which begins with an extent.
+    /// The first page of the maps: 0, or the start of the range, which begins with an extent.
     first: u32,
-    /// Whether a page was asked for that is in the file and beyond the stretch: an answer was needed that is not here.
+    /// Whether anyone asked for a page of the file outside the range: the maps could not give the answer.
     missed: AtomicBool,
     /// Pages that the file header claims beyond the end of the file: the file was truncated.
     pub(crate) lost_from_header: u32,
     /// One byte per page, up to the end of the last extent.
     pfs: Vec<u8>,
-    /// By PFS interval, from that of the first page on: the page can be trusted.
+    /// By PFS interval, starting with that of the first page: whether the PFS page can be trusted.
     pfs_is_sound: Vec<bool>,
     /// By extent: bit 0 is "free" in GAM, bit 1 is "mixed with free pages" in SGAM; the higher bits count the units
-    /// that claim it besides its owner, [`MAX_CLAIMS`] at most.
+    /// that claim the extent besides its owner, [`MAX_CLAIMS`] at most.
     extents: Vec<u8>,
-    /// By GAM interval, from that of the first page on: both pages can be trusted.
+    /// By GAM interval, starting with that of the first page: whether both pages can be trusted.
     gam_is_sound: Vec<bool>,
-    /// By extent: ordinal + 1 of the unit whose IAM page claims it; 0 for none.
+    /// By extent: 1 plus the ordinal of the unit whose IAM page claims it; 0 for none.
     owners: Vec<u32>,
     /// Pages in single-page slots, and IAM pages.
     singles: BTreeMap<u32, Single>,
@@ -70,11 +70,11 @@ pub(crate) struct FileMap {
     pub(crate) unread: Vec<PageId>,
     /// The page with the server's settings, in master.
     config: Option<u32>,
-    /// Whether there is such a page could not be determined: it is unreadable.
+    /// Whether the page that may contain the server's settings is unreadable.
     config_is_unread: bool,
 }
 
-/// Where master has the server's settings (docs/format/allocation.md#fixed-pages).
+/// The page where master stores the server's settings (docs/format/allocation.md#fixed-pages).
 const CONFIG: PageId = PageId::new(1, 10);
 
 /// A page that an IAM chain lists one by one.
@@ -82,7 +82,7 @@ const CONFIG: PageId = PageId::new(1, 10);
 pub(crate) struct Single {
     /// The unit.
     pub(crate) unit: UnitIndex,
-    /// It is an IAM page, not a page in a slot of one.
+    /// Whether the page is an IAM page rather than a page in a slot of one.
     pub(crate) is_iam: bool,
 }
 
@@ -97,7 +97,7 @@ impl FileMap {
         PfsByte(self.at(page, page, self.first, &self.pfs).copied().unwrap_or_default())
     }
 
-    /// What `map` has for the entry `number`, which is about `page`; it begins with the entry `first`.
+    /// The entry `number` of `map`, which describes `page`; the map begins with the entry `first`.
     #[inline]
     fn at<'m, T>(&self, page: u32, number: u32, first: u32, map: &'m [T]) -> Option<&'m T> {
         let entry = number.checked_sub(first).and_then(|at| map.get(at as usize));
@@ -112,7 +112,7 @@ impl FileMap {
         self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
     }
 
-    /// Whether a page was asked for that is in the file and beyond the stretch that the maps are about.
+    /// Whether anyone asked for a page of the file outside the range of these maps.
     pub(crate) fn has_missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }
@@ -134,7 +134,7 @@ impl FileMap {
         }
     }
 
-    /// The pages that a PFS page calls IAM pages in use, ascending; of a whole file.
+    /// The pages that PFS pages mark as IAM pages in use, ascending; for maps of a whole file.
     pub(super) fn iam_pages_by_pfs(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         let of_file = self.pfs.get(..self.pages as usize).unwrap_or(&self.pfs);
         let intervals =
@@ -153,11 +153,11 @@ impl FileMap {
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
-    /// The pages of `range` in extents of which a unit claims anything, ascending. Other pages have no owner. A search
+    /// The pages of `range` in extents in which a unit claims anything, ascending. Other pages have no owner. A search
     /// for owners must skip them quickly, as a header can claim a terabyte of them.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
-        // Notes whether these pages are beyond the stretch.
+        // Records it if these pages are outside the range of the maps.
         if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
             let _ = (self.of_extent(first, &self.owners), self.of_extent(last / EXTENT_PAGES, &self.owners));
         }
@@ -182,9 +182,9 @@ impl FileMap {
         self.of_extent(extent, &self.owners)?.checked_sub(1)
     }
 
-    /// Claims an extent. Returns whether another unit already has it and this claim is among those that are listed.
+    /// Claims an extent. Returns whether another unit already has it and this claim is among the listed ones.
     pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> bool {
-        // Only whole files are claimed from.
+        // Claims are made only while the maps are those of a whole file.
         let at = extent as usize;
         let (Some(owner), Some(bits)) = (self.owners.get_mut(at), self.extents.get_mut(at)) else { return false };
         if *owner == 0 {
@@ -229,7 +229,7 @@ impl FileMap {
         self.extent_owner(page / EXTENT_PAGES).or_else(|| self.singles.get(&page).map(|single| single.unit))
     }
 
-    /// Whether `page` is at a fixed place, so that no allocation unit has it.
+    /// Whether `page` is at a fixed place, so that no allocation unit owns it.
     pub(crate) fn is_fixed(&self, page: u32) -> bool {
         FixedPage::at(PageId::new(self.file_id, page)).is_some() || self.config == Some(page)
     }
@@ -245,8 +245,8 @@ impl FileMap {
     }
 }
 
-/// The pages of `file` that the database has. If the file has grown on disk but its header has not been written yet, the database
-/// ends where the header says.
+/// The number of pages of `file` that belong to the database. If the file has grown on disk but its header has not been
+/// written yet, the database ends where the header says.
 pub(super) fn pages_of(file: &DataFile) -> u32 {
     file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages))
 }
@@ -297,7 +297,7 @@ pub(crate) fn load(
     }
     reader.note_unchecked(file.file_id);
     let intervals = (0..file.pages).step_by(INTERVAL_PAGES as usize);
-    // GAM and SGAM pages lie side by side.
+    // GAM and SGAM pages are adjacent.
     let mut ahead = Ahead::new(source, intervals.clone().map(|first| PageId::new(file.file_id, gam_page_of(first))));
     for first in intervals {
         ahead.advance();
@@ -406,8 +406,8 @@ impl FixedPages<'_> {
         Some(CONFIG.page)
     }
 
-    /// A map page, if it is what its place requires; otherwise reports message 8946 and the faults that the page's own
-    /// audit found.
+    /// A map page, if it has the kind that its place requires; otherwise reports message 8946 and the faults that the
+    /// page's own audit found.
     fn map_page(&mut self, id: PageId, kind: FixedPage) -> Option<Box<PageBytes>> {
         if !self.source.contains(id) {
             // The file is too short to have the page: it was truncated.
@@ -455,7 +455,7 @@ impl FixedPages<'_> {
             None => finding,
         });
         if let Some(fault) = fault {
-            // In messages the owner of a fixed page is unknown: it is in no catalog.
+            // Messages print the owner of a fixed page as unknown: it is in no catalog.
             self.findings.push(audit::identity_finding(
                 &fault,
                 id,
@@ -472,7 +472,7 @@ impl FixedPages<'_> {
         self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);
     }
 
-    /// Message 8998 for the interval that a damaged map page leaves unchecked.
+    /// Reports message 8998 for the interval that a damaged map page leaves unchecked.
     fn unchecked(&mut self, bad: PageId, file_pages: u32, interval: u32, first: u32) {
         if self.unread.contains(&bad) {
             return;

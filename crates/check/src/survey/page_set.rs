@@ -24,7 +24,7 @@ impl PageSet {
         Self { ranges: ranges.into_iter().map(|range| (range, bits(&range))).collect() }
     }
 
-    /// The word that has the bit of a page, and the bit.
+    /// The word that contains the bit of a page, and the bit.
     fn word(&self, page: PageId) -> Option<(&u64, u64)> {
         let (range, words) = self.ranges.iter().find(|(range, _)| range.contains(page))?;
         let at = page.page - range.first;

@@ -1,4 +1,5 @@
-//! What a process that sweeps stretches of files must know of the survey: what all stretches have in common, and the maps of each.
+//! The parts of the survey that a process needs to sweep ranges of files: facts common to all ranges, and the maps of
+//! each.
 
 use format::AllocUnitId;
 use format::allocation::INTERVAL_PAGES;
@@ -14,7 +15,7 @@ use crate::wire::{Input, Output, SumsError, Wire, wire};
 wire!(Interval { unit, start, page });
 
 impl Survey {
-    /// Writes what is common to all stretches.
+    /// Writes the facts that are common to all ranges.
     pub(crate) fn write_common(&self, units: &Units, to: &mut Output<'_>) -> Result<(), SumsError> {
         let strays: Vec<i64> = units.strays().map(|id| id.0.cast_signed()).collect();
         strays.write(to)?;
@@ -27,8 +28,8 @@ impl Survey {
         self.files.write(to)
     }
 
-    /// Reads what [`Self::write_common`] wrote in a process that knows the same catalog; units that only the maps name join the
-    /// others.
+    /// Reads the output of [`Self::write_common`] in a process that knows the same catalog, and adds units that only
+    /// the maps name.
     pub(crate) fn read_common(
         source: &dyn PageSource,
         units: &mut Units,
@@ -47,7 +48,7 @@ impl Survey {
         }
         let (broken_chains, partial_units, sharing) = Wire::read(from)?;
         let files = Vec::<FileMap>::read(from)?;
-        // A page beyond these would count as free, and nothing would say that it was missed.
+        // A page beyond these sizes would count as free, and no check would notice that it was missed.
         let sizes = files.iter().map(|file| (file.file_id, file.pages));
         if !sizes.eq(source.files().iter().map(|file| (file.file_id, pages_of(file)))) {
             return Err(from.damaged("the files or their sizes"));
@@ -64,12 +65,12 @@ impl Survey {
         })
     }
 
-    /// Writes the maps of a stretch.
+    /// Writes the maps of a range.
     pub(crate) fn write_stretch(&self, range: FileRange, to: &mut Output<'_>) -> Result<(), SumsError> {
         let Some(file) = self.file(range.file_id).filter(|file| file.has_stretch(range)) else { return Ok(()) };
         file.write_stretch(range, to)?;
         self.unread.iter().filter(|page| range.contains(**page)).copied().collect::<Vec<_>>().write(to)?;
-        // In a shared extent, the IAM pages of the units that share it decide who owns a page.
+        // In a shared extent, the IAM pages of the claiming units decide who owns a page.
         let intervals = match file.has_shared(range) {
             true => self.intervals.within(FileRange {
                 first: range.first - range.first % INTERVAL_PAGES,
@@ -81,7 +82,7 @@ impl Survey {
         intervals.write(to)
     }
 
-    /// Reads what [`Self::write_stretch`] wrote; it takes the place of any other stretch.
+    /// Reads the output of [`Self::write_stretch`]; it replaces the maps of any other range.
     pub(crate) fn read_stretch(&mut self, range: FileRange, from: &mut Input<'_>) -> Result<(), SumsError> {
         self.files.iter_mut().for_each(FileMap::forget_maps);
         let file = self.files.iter_mut().find(|file| file.file_id == range.file_id && file.has_stretch(range));

@@ -27,7 +27,7 @@ fn database(units: &[(AllocUnitId, u32)]) -> Database {
     Database { units: units.iter().map(unit).collect(), ..Database::default() }
 }
 
-/// The survey, the checks that failed, and the limits noted.
+/// The survey, the ids of failed checks, and the ids of noted limits.
 fn surveyed(file: &TestFile, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
     surveyed_as(file, database(units))
 }
@@ -102,7 +102,7 @@ fn a_single_page_belongs_to_the_unit_whose_iam_page_lists_it() {
     // PFS must mark it as a page of a mixed extent.
     maps.pfs[10] = 0x40;
     assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::PFS_WRONG_TYPE.id]));
-    // And a page that is in use but in no list belongs to no unit.
+    // A page that is in use but in no list belongs to no unit.
     maps.pfs[10] = 0x60;
     maps.iam.insert(IAM, (UNIT, vec![CLAIMED], None));
     assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::PAGE_UNOWNED.id]));

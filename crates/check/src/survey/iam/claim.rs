@@ -27,7 +27,8 @@ impl Follower<'_> {
             let (mut from, mut at) = (PageId::NONE, head);
             while let Some(page) = self.sound(at) {
                 if !visited.insert(at) {
-                    // This walk, or an earlier one, has been here. A page of another unit is reported only once.
+                    // This walk or an earlier one has already visited the page. A page of another unit is reported only
+                    // once.
                     if page.unit != unit {
                         foreign.push((unit, from, at));
                     }
@@ -114,7 +115,7 @@ impl Follower<'_> {
         intervals
     }
 
-    /// Enters the claims of all IAM pages; returns those to extents that another unit had already claimed.
+    /// Enters the claims of all IAM pages; returns the claims to extents that another unit had already claimed.
     pub(super) fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
         let (mut claims, mut unread) = (self.findings.sorter(), Vec::new());
         for (&id, page) in &self.sound {
@@ -209,8 +210,8 @@ pub(crate) fn expected_type_bits(single: Single) -> u8 {
     if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
 }
 
-/// The bitmap of the IAM page `id`, which was sound when its chain was followed; `raw` is what is on disk now. `None` if that is
-/// damaged.
+/// The bitmap of the IAM page `id`, which was sound when its chain was followed; `raw` is its current content on disk.
+/// `None` if that is damaged.
 pub(crate) fn iam_bitmap(id: PageId, raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
     if audit::identity(raw, id).is_some() {
         return None;

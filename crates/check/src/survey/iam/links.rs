@@ -59,7 +59,7 @@ impl Follower<'_> {
         !page.next.is_none() && !self.is_in_missing_file(page.next) && !is_known
     }
 
-    /// What is wrong with the links of a page.
+    /// The faults in the links of a page.
     fn links_of(&self, page: &IamPage, is_head: bool) -> Vec<Finding> {
         let (id, owner) = (page.id, self.owner_of(page));
         let mut found = Vec::new();
@@ -78,7 +78,7 @@ impl Follower<'_> {
                 // The catalog's pointer counts as number -1; the first page has 0.
                 true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
                 true => {}
-                // If sysallocunits is incomplete, it is unknown whether a row names it.
+                // If sysallocunits is incomplete, it is unknown whether one of its rows names the page.
                 false if !self.database.units_are_complete() => {}
                 false => {
                     found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id));

@@ -1,4 +1,4 @@
-//! The maps of a stretch of a file as bytes, for a process that looks at no other pages.
+//! The maps of a range of a file as bytes, for a process that reads no other pages.
 
 use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES};
 
@@ -8,7 +8,7 @@ use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 wire!(Single { unit, is_iam });
 
-/// How many entries the maps of a stretch have.
+/// The number of entries in each map of a range.
 struct Lengths {
     pfs: usize,
     pfs_pages: usize,
@@ -27,24 +27,24 @@ impl Lengths {
 }
 
 impl FileMap {
-    /// Forgets the maps of all pages: what is known of the file as a whole remains.
+    /// Drops the maps of all pages; the facts about the file as a whole remain.
     pub(in crate::survey) fn forget_maps(&mut self) {
         let Self { file_id, pages, lost_from_header, config, .. } = *self;
         *self = Self { file_id, pages, lost_from_header, config, ..Self::default() };
     }
 
-    /// Whether a stretch is a part of the file and begins with an extent, so that its maps can be written.
+    /// Whether a range is inside the file and begins with an extent, so that its maps can be written.
     pub(in crate::survey) fn has_stretch(&self, range: FileRange) -> bool {
         let is_inside = range.file_id == self.file_id && range.pages > 0 && range.end() <= self.pages;
         is_inside && range.first.is_multiple_of(EXTENT_PAGES)
     }
 
-    /// Whether several units claim an extent of a stretch.
+    /// Whether several units claim an extent of a range.
     pub(in crate::survey) fn has_shared(&self, range: FileRange) -> bool {
         (range.first / EXTENT_PAGES..range.end().div_ceil(EXTENT_PAGES)).any(|extent| self.is_shared(extent))
     }
 
-    /// Writes the maps of a stretch of it.
+    /// Writes the maps of a range of the file.
     pub(in crate::survey) fn write_stretch(&self, range: FileRange, to: &mut Output<'_>) -> Result<(), SumsError> {
         let lengths = Lengths::of(range);
         let piece = |map: &[u8], number: u32, length: usize| {
@@ -70,11 +70,11 @@ impl FileMap {
         singles.write(to)
     }
 
-    /// Reads what [`Self::write_stretch`] wrote.
+    /// Reads the output of [`Self::write_stretch`].
     pub(in crate::survey) fn read_stretch(&mut self, range: FileRange, from: &mut Input<'_>) -> Result<(), SumsError> {
         let lengths = Lengths::of(range);
         let mut piece = |length: usize| {
-            // It grows with what is read.
+            // The map grows with the bytes read.
             let mut map = Vec::new();
             from.take(length, |piece| map.extend_from_slice(piece)).map(|()| map)
         };
@@ -102,7 +102,7 @@ impl FileMap {
     }
 }
 
-/// What is known of a file as a whole.
+/// The facts about a file as a whole.
 impl Wire for FileMap {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         ((self.file_id, self.pages), self.lost_from_header, self.config).write(to)
