@@ -1,7 +1,7 @@
 //! Key bounds: each page's keys are between its parent's entry for it and the next entry (8933, 8934).
 //!
-//! The sweep keeps images of each page's first and last key; the non-leaf pages, one in a hundred, are read again. Only
-//! where the images do not decide are the keys themselves compared.
+//! The sweep keeps images of each page's first and last key. The non-leaf pages, one in a hundred, are read again. The
+//! keys themselves are compared only if the images do not decide.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -31,12 +31,12 @@ use crate::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::units::{Unit, UnitIndex};
 use crate::wire::limit_of;
 
-/// Which children of a page are looked at.
+/// Which children of a page are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// Those in its own range: all of them if the database is swept as one.
+    /// Children in the same range as the page: all children if the database is swept as a whole.
     Own,
-    /// Those in other ranges.
+    /// Children in other ranges.
     Apart,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums,
     end(swept, sums);
 }
 
-/// Checks the children that a page of a part has in this part. The bounds of the others remain.
+/// Checks those children of a part's pages that are in the same part. Keeps the bounds of the others.
 pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let limit = limit_of::<PageBounds>(context.space);
     let nodes = std::mem::take(&mut sums.nodes);
@@ -61,7 +61,7 @@ pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut 
     (sums.nodes, sums.bounds) = (nodes, vec![rest]);
 }
 
-/// Checks the children that pages of parts have in other parts, once all parts are merged.
+/// Checks those children that are in another part than their parent, once all parts are merged.
 pub(super) fn check_between_parts(
     context: &Context<'_>,
     swept: &mut Tallies,
@@ -70,13 +70,13 @@ pub(super) fn check_between_parts(
 ) {
     let nodes = std::mem::take(&mut sums.nodes);
     let unreadable = each_window(context, Which::Apart, (sums, &nodes), findings, |_, _| {});
-    // Where the sweep had met pages of the unit that cannot be read, it was one of these.
+    // If the sweep met unreadable pages in the unit, this page was one of them.
     let is_new = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.unread_pages == 0);
     sums.unread.extend(unreadable.into_iter().filter(is_new));
     end(swept, sums);
 }
 
-/// From now on, part of the units with pages that could not be read again is unknown.
+/// Marks units with pages that could not be read again: from now on, part of them counts as unknown.
 fn end(swept: &mut Tallies, sums: &mut Sums) {
     for unit in std::mem::take(&mut sums.unread) {
         if let Some(tally) = swept.units.get_mut(unit as usize) {
@@ -85,8 +85,8 @@ fn end(swept: &mut Tallies, sums: &mut Sums) {
     }
 }
 
-/// Checks the children of non-leaf pages, a window of key bounds at a time. `then` is given each window, with the pages in it that
-/// were compared. Returns the units with children that were to be read again and could not be.
+/// Checks the children of non-leaf pages, a window of key bounds at a time. Calls `then` with each window and the pages
+/// in it that were compared. Returns the units with children that could not be read again.
 fn each_window(
     context: &Context<'_>,
     which: Which,
@@ -123,7 +123,7 @@ fn each_window(
         };
         let threads = nodes.iter().filter(|run| !run.is_small()).count().min(context.options.threads());
         thread::scope(|scope| {
-            // This thread does the work of those that cannot be had.
+            // The calling thread also does the work of threads that could not be started.
             crew::start(scope, (1..threads).map(|_| look));
             look();
         });
@@ -144,21 +144,22 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     which: Which,
     bounds: &'a Window<'a, PageBounds>,
-    /// Where the bounds of the last child were found: those of the next one are beside it, unless the index is fragmented.
+    /// Where the bounds of the last child were found: those of the next child are adjacent, unless the index is
+    /// fragmented.
     last: Found,
     target: Target,
     outcome: &'a Mutex<Outcome<'a>>,
 }
 
-/// What all threads find.
+/// The common results of all threads.
 struct Outcome<'a> {
     findings: &'a mut FindingCollector,
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
-    /// Units with pages whose bounds their part did not keep, and that cannot be read.
+    /// Units with an unreadable page whose bounds its part did not keep.
     unreadable: &'a mut BTreeSet<UnitIndex>,
-    /// Pages whose bounds were compared; only those of a part are noted.
+    /// Pages whose bounds were compared; recorded only for a part.
     checked: &'a mut PageSet,
 }
 
@@ -178,7 +179,7 @@ impl<'a> Checker<'a> {
     fn bounds_of(&mut self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
         let known = self.bounds.get(page, &mut self.last);
         if self.which == Which::Apart && known.is_none() && self.bounds.contains(page) {
-            // Its part has compared it with another page, which names it too; or it has no bounds.
+            // Its part has compared the page with another parent that names it too, or the page has no bounds.
             return self.bounds_read_again(page, unit);
         }
         known.filter(|bounds| bounds.unit == unit)
@@ -188,7 +189,7 @@ impl<'a> Checker<'a> {
         let context = self.context;
         match pinpoint::look_at_content(context, &mut self.target, id) {
             Err(_) => {
-                // A page that the sweep could not read either has no bounds.
+                // If the sweep could not read the page either, the page has no bounds.
                 if context.survey.owner(id) == Some(unit) && !context.survey.is_shared(id) {
                     self.outcome().unreadable.insert(unit);
                 }
@@ -203,7 +204,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reads a page again that was sound when it was swept.
+    /// Reads a page again that was sound in the sweep.
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
         let found = pinpoint::sound(self.context, &mut self.target, unit, page).ok().flatten();
         if found.is_none() {

@@ -1,4 +1,4 @@
-//! Whether the links of a B-tree agree, by their sums alone.
+//! Checks the links of a B-tree by their sums alone.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::tree::sums::bounds_per_window;
 use crate::tree::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
 use crate::units::{Shape, UnitIndex};
 
-/// Whether every page of the tree has the parent, the neighbors and the level that it must have.
+/// Whether every page of the tree has the correct parent, neighbors and level.
 pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums, bad_pages: u64) -> bool {
     let Some(unit) = context.units.get(index) else { return true };
     let root = context.root(unit);

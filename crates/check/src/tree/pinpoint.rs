@@ -1,4 +1,4 @@
-//! The links of one B-tree, fact by fact, and the message that CHECKDB prints for each missing link
+//! Checks the links of one B-tree fact by fact, and chooses the message that CHECKDB prints for each missing link
 //! (docs/format/checkdb.md#logical-checks).
 //!
 //! Each page yields facts about itself, its right neighbor and its children. All facts are sorted by the page that they
@@ -39,11 +39,11 @@ struct Tree<'a> {
     owner: Owner,
     shape: Shape,
     root: PageId,
-    /// Whether it is known how entries name their children; it is not in compressed trees.
+    /// Whether the form in which entries name their children is known; it is unknown in compressed trees.
     entries_are_known: bool,
 }
 
-/// Names what is wrong with the links of a B-tree.
+/// Reports the faults in the links of a B-tree.
 ///
 /// # Errors [`Unread`]: then nothing is reported, or nothing about pages that others name and that could not be read.
 pub(crate) fn tree(
@@ -77,13 +77,13 @@ pub(crate) fn tree(
 /// The facts about the current page, in the order of [`LinkKind`].
 struct PageLinks {
     page: PageId,
-    /// Its level and neighbors, if it exists.
+    /// Level and neighbors of the page, if it exists.
     seen: Option<(TreeLevel, PageId, PageId)>,
-    /// The first two entries that name it.
+    /// The first two entries that name the page.
     parents: [Option<Parent>; 2],
-    /// The first page whose next pointer names it.
+    /// The first page whose next pointer names the page.
     left: Option<PageId>,
-    /// For a page that does not exist in this tree: where it does, once that has been looked up.
+    /// For a page that does not exist in this tree: the unit in which it does exist, once that was looked up.
     elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
@@ -129,7 +129,7 @@ impl Tree<'_> {
                 said.push(LinkFact { about: next, what: LinkKind::Left { by: id, level } });
             }
             if id == self.root && role(self.context, self.index, page) == (Role::Misplaced { is_node: false }) {
-                // It holds rows: whatever is above a root, here it is above a leaf.
+                // The root holds rows: whatever level is usually above a root, here it is the one above a leaf.
                 above_root = Some(TreeLevel::Index(1));
             }
             if leaves.as_ref().is_some_and(|leaves| leaves.contains(id)) {
@@ -138,7 +138,7 @@ impl Tree<'_> {
             let mut prev_child = None;
             self.children(page, records, |slot, child| {
                 match prev_child {
-                    // Only the left neighbor knows what comes before the first child.
+                    // Only the left neighbor knows which page precedes the first child.
                     None if !prev.is_none() => {
                         ends.push(End { of: prev, what: EndKind::Wanted { child, by: id, slot, level } });
                     }
@@ -179,8 +179,8 @@ impl Tree<'_> {
         Ok(said)
     }
 
-    /// Pages that are leaves by their place below the root name no children, whatever their level number says. In a
-    /// clustered index, the page type shows what a page is.
+    /// Pages that are leaves by their depth below the root, and so name no children, whatever their level number. In a
+    /// clustered index, the page type distinguishes leaves.
     fn leaves_with_entries(&self) -> Result<Option<PageSet>, Unread> {
         if self.shape != Shape::Nonclustered {
             return Ok(None);
@@ -217,7 +217,7 @@ impl Tree<'_> {
         Ok(number.filter(|number| *number > 0).map(|_| level))
     }
 
-    /// Checks one fact about a page against what is known when it arrives.
+    /// Checks one fact about a page against the facts that arrived before.
     fn hear(&self, judged: &mut PageLinks, what: LinkKind, findings: &mut FindingCollector) -> Result<(), Unread> {
         match what {
             LinkKind::Seen { level, prev, next } => judged.seen = Some((level, prev, next)),
@@ -247,7 +247,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// A page that exists.
+    /// Checks a page that exists.
     fn seen(&self, judged: &PageLinks, level: TreeLevel, prev: PageId, next: PageId, findings: &mut FindingCollector) {
         let page = judged.page;
         let has_left = judged.left.is_some();
@@ -258,7 +258,7 @@ impl Tree<'_> {
                 }
             }
             [None, _] => {
-                // Without neighbors it looks like a root that the catalog does not name.
+                // A page without neighbors looks like a root that the catalog does not name.
                 let alone = !has_left && (!prev.is_none() || next.is_none());
                 findings.push(if alone {
                     self.finding(&registry::TREE_UNREFERENCED, page).ref_page(prev)
@@ -276,7 +276,7 @@ impl Tree<'_> {
         }
     }
 
-    /// A page that exists and that the next pointer of another page names.
+    /// Checks a page that exists and that the next pointer of another page names.
     fn with_left(
         &self,
         page: PageId,
@@ -340,7 +340,8 @@ impl Tree<'_> {
         }
     }
 
-    /// A page that others name and that does not exist in the tree: what its first parent entry proves.
+    /// The finding for a page that others name and that does not exist in the tree, as proven by its first parent
+    /// entry.
     fn unseen(&self, judged: &PageLinks) -> Result<Option<Finding>, Unread> {
         let page = judged.page;
         let Some(parent) = judged.parents[0] else { return Ok(None) };
@@ -357,7 +358,7 @@ impl Tree<'_> {
         Ok(Some(finding.page_value("other_page", other)))
     }
 
-    /// A page that a next pointer names and that does not exist in the tree.
+    /// Reports a page that a next pointer names and that does not exist in the tree.
     fn unseen_next(&self, judged: &mut PageLinks, left: PageId, findings: &mut FindingCollector) -> Result<(), Unread> {
         let page = judged.page;
         let elsewhere = *judged.elsewhere.get_or_insert_with(|| self.elsewhere(page));
@@ -380,7 +381,7 @@ impl Tree<'_> {
         if prev.is_none() { finding } else { finding.page_value("other_page", prev) }
     }
 
-    /// The unit in which a page that is not a sound page of this tree is sound, and its left neighbor there.
+    /// For a page that is not a sound page of this tree: the unit in which it is sound, and its left neighbor there.
     fn elsewhere(&self, page: PageId) -> Result<Option<(Owner, PageId)>, Unread> {
         let Some(owner) = self.context.unit_of(page) else { return Ok(None) };
         let found = look(self.context, &mut Target::default(), page)?;

@@ -1,4 +1,4 @@
-//! Facts that pages of a B-tree yield about each other, as they are sorted.
+//! Facts that pages of a B-tree yield about each other, in a form that can be sorted.
 
 use std::cmp::Ordering;
 
@@ -15,14 +15,14 @@ pub(super) struct LinkFact {
     pub(super) what: LinkKind,
 }
 
-/// In the order in which the facts are needed.
+/// The kind of a fact. Facts are sorted in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum LinkKind {
-    /// It exists.
+    /// The page exists.
     Seen { level: TreeLevel, prev: PageId, next: PageId },
-    /// An entry names it, or the catalog does, as the root.
+    /// An entry names the page, or the catalog names it as the root.
     Parent { by: PageId, slot: u16, prev_child: Option<PageId>, level: Option<TreeLevel> },
-    /// A next pointer names it.
+    /// A next pointer names the page.
     Left { by: PageId, level: TreeLevel },
 }
 
@@ -35,9 +35,9 @@ pub(super) struct End {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum EndKind {
-    /// Its last child.
+    /// The last child of page `of`.
     LastChild(PageId),
-    /// The first child of the page after it, and the slot of that child's entry.
+    /// The first child of the page after `of`, and the slot of that child's entry.
     Wanted { child: PageId, by: PageId, slot: u16, level: TreeLevel },
 }
 

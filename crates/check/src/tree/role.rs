@@ -1,11 +1,11 @@
-//! The role of a page in a B-tree: leaf, non-leaf page, or neither for certain.
+//! The role of a page in a B-tree: leaf, non-leaf page, or contradictory.
 
 use format::Page;
 
 use crate::context::Context;
 use crate::units::{Shape, UnitIndex};
 
-/// What a page of a tree is.
+/// The role of a page in its tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Leaf: rows.
@@ -14,7 +14,7 @@ pub(super) enum Role {
     Node,
     /// Its level number and the length of its records contradict each other.
     Misplaced {
-        /// What the length of its records shows.
+        /// Whether the length of the records is that of entries.
         is_node: bool,
     },
 }

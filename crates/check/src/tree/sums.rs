@@ -17,7 +17,7 @@ use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, limit_of, wire};
 
 /// A level of a tree: data pages, or index pages with a level number. Data pages with a level other than 0 are kept
-/// apart, so that no sum comes out right for them.
+/// separate, so that their sums never match.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum TreeLevel {
     /// Data pages.
@@ -49,9 +49,9 @@ impl Sums {
         }
     }
 
-    /// Writes out facts when the thread has as many as it may keep. Key bounds may take twelve sixteenths of the memory
-    /// for facts, non-leaf pages one sixteenth. The other three are for the windows that read the facts back: the
-    /// system may not yet have reclaimed by then what the threads released.
+    /// Writes out facts when the thread has reached its limit. Key bounds may use twelve sixteenths of the memory for
+    /// facts, non-leaf pages one sixteenth. The other three are for the windows that read the facts back, as the system
+    /// may not yet have reclaimed the memory that the threads released.
     pub(super) fn bound(&mut self, context: &Context<'_>) {
         let (share, threads) = (context.bytes_for_facts() / 16, context.options.threads());
         if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
@@ -108,7 +108,7 @@ impl CheckSums for Sums {
     }
 }
 
-/// Makes one run of several.
+/// Joins several runs into one.
 fn join<F: Fact>(runs: &mut Vec<Run<F>>, space: &TempStore) {
     if let Some((all, others)) = runs.split_first_mut() {
         others.iter().for_each(|other| all.append(other, limit_of::<F>(space), space));
@@ -116,7 +116,7 @@ fn join<F: Fact>(runs: &mut Vec<Run<F>>, space: &TempStore) {
     }
 }
 
-/// Key bounds that are read back at a time: three sixteenths of the memory for facts.
+/// The number of key bounds that are read back at a time: three sixteenths of the memory for facts.
 pub(super) fn bounds_per_window(context: &Context<'_>) -> usize {
     context.bytes_for_facts() / 16 * 3 / size_of::<PageBounds>()
 }
@@ -124,7 +124,7 @@ pub(super) fn bounds_per_window(context: &Context<'_>) -> usize {
 /// Sums over the links of one B-tree.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct TreeSums {
-    /// By level; a handful.
+    /// By level; there are only a few.
     pub(crate) levels: Vec<(TreeLevel, LevelSums)>,
     /// Pairs of adjacent keys whose order is undecided.
     pub(crate) undecided: u64,
@@ -181,9 +181,9 @@ impl Wire for TreeLevel {
 /// Sums over the pages of a level.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct LevelSums {
-    /// Pages.
+    /// Number of pages.
     pub(crate) pages: u64,
-    /// The page ids themselves.
+    /// Sum of the page ids themselves.
     pub(crate) selves: Sum,
     /// Links by next pointers.
     pub(crate) next: Sum,
@@ -215,15 +215,15 @@ pub(crate) struct NodePage {
     pub(crate) level: u8,
     /// The page.
     pub(crate) page: PageId,
-    /// Its left neighbor.
+    /// The left neighbor.
     pub(crate) prev: PageId,
-    /// Child that its first entry names.
+    /// The child that the first entry names.
     pub(crate) first_child: PageId,
-    /// Child that its last entry names.
+    /// The child that the last entry names.
     pub(crate) last_child: PageId,
-    /// The parts of the database ([`crate::survey::Survey::part`]) in which it has children, one bit per part.
+    /// The parts of the database ([`crate::survey::Survey::part`]) that contain children, one bit per part.
     pub(crate) child_parts: u64,
-    /// The same for the children in other ranges than its own ([`crate::ranges`]).
+    /// The parts that contain children outside the page's own range ([`crate::ranges`]), one bit per part.
     pub(crate) apart_parts: u64,
 }
 
@@ -265,7 +265,7 @@ pub(crate) struct PageBounds {
     pub(crate) unit: UnitIndex,
     /// First key.
     pub(crate) low: KeyImage,
-    /// Its hash, if its image is not all of it: most entries of parents are the first keys of their children.
+    /// Hash of the first key, if its image is incomplete: most entries of parents are the first keys of their children.
     pub(crate) low_hash: Option<NonZero<u64>>,
     /// Last key.
     pub(crate) high: KeyImage,
@@ -304,7 +304,7 @@ impl Fact for PageBounds {
         })
     }
 
-    /// The first key of a page resembles the last one of the page before, and the last key the first one.
+    /// The first key of a page usually resembles the last key of the page before, and the last key the first one.
     fn pack(&self, before: Option<&Self>, out: &mut Vec<u8>) {
         let next = before.map(|before| (PageId::new(before.page.file, before.page.page.wrapping_add(1)), before.unit));
         let is_next = next.is_some_and(|(page, _)| page == self.page);
@@ -350,10 +350,11 @@ impl Fact for PageBounds {
     }
 }
 
-/// Set in the first byte of an image that is as long as the one that it resembles; the other bits are how many bytes they share.
+/// Set in the first byte of an image that is as long as the image that it resembles; the other bits are the number of
+/// shared bytes.
 const SAME_LENGTH: u8 = 0x80;
 
-/// Writes an image after one that it resembles.
+/// Writes an image in relation to one that it resembles.
 fn pack_image(image: KeyImage, like: Option<KeyImage>, out: &mut Vec<u8>) {
     let ([bytes @ .., length], like) = (image.to_bytes(), like.map(KeyImage::to_bytes).unwrap_or_default());
     let shared = bytes.iter().zip(like).take_while(|(byte, like)| *byte == like).count();
@@ -365,7 +366,7 @@ fn pack_image(image: KeyImage, like: Option<KeyImage>, out: &mut Vec<u8>) {
     out.extend(bytes.get(shared..usize::from(length >> 1)).unwrap_or_default());
 }
 
-/// Reads what [`pack_image`] wrote.
+/// Reads the output of [`pack_image`].
 fn unpack_image(like: Option<KeyImage>, take: &mut dyn FnMut(&mut [u8]) -> Option<()>) -> Option<KeyImage> {
     let like = like.map(KeyImage::to_bytes).unwrap_or_default();
     let (mut first, mut length) = ([0], [0]);
@@ -376,7 +377,7 @@ fn unpack_image(like: Option<KeyImage>, take: &mut dyn FnMut(&mut [u8]) -> Optio
     }
     let shared = usize::from(first[0] & !SAME_LENGTH);
     let mut image = [0; IMAGE_BYTES + 1];
-    // What is shared may be more than the image has.
+    // The number of shared bytes may exceed the length of the image.
     let kept = shared.min(usize::from(length[0] >> 1));
     image.get_mut(..kept)?.copy_from_slice(like.get(..kept)?);
     if let Some(rest) = image.get_mut(..IMAGE_BYTES)?.get_mut(kept..usize::from(length[0] >> 1)) {

@@ -3,7 +3,7 @@ use format::types::xtype;
 use crate::registry::limits;
 use crate::test_tree::{TestTree, id};
 
-/// A run over the tree finds exactly `expected`.
+/// Asserts that a run over the tree finds exactly `expected`.
 #[track_caller]
 fn finds(tree: &TestTree, expected: &[&str]) {
     let found = tree.checked(|_| ());
@@ -19,13 +19,13 @@ fn trees() -> [TestTree; 2] {
     [TestTree::clustered(), TestTree::nonclustered()]
 }
 
-/// Trees whose keys are of another type of four bytes, for which the numbers of the tests are in the same order: positive reals are in
-/// the order of their bits, and numbers below 256 in that of their first byte.
+/// Trees whose keys have another type of four bytes in which the numbers of the tests keep their order: positive reals
+/// are in the order of their bits, and numbers below 256 in that of their first byte.
 fn trees_of(key_type: u8) -> [TestTree; 2] {
     trees().map(|tree| TestTree { key_type, ..tree })
 }
 
-/// Of reals there are images, of texts in a binary collation none.
+/// Reals have key images; texts in a binary collation have none.
 const OTHER_TYPES: [u8; 2] = [xtype::REAL, xtype::CHAR];
 
 #[test]
@@ -95,7 +95,7 @@ fn keys_out_of_order_on_a_page_are_2511_and_equal_ones_2512() {
     for tree in trees() {
         finds(&key(tree, 22, 1, 40), &["2512 22.0 < 22.1"]);
     }
-    // Read as an int it is -1.
+    // As an int, it is -1.
     for tree in trees() {
         finds(&key(tree, 22, 1, u32::MAX), &["2511 22.0 < 22.1"]);
     }
@@ -127,7 +127,7 @@ fn a_page_that_was_sound_and_is_bad_when_its_keys_are_read_again_is_not_verified
     for tree in trees() {
         unverified(tree, 17);
     }
-    // There are no images of keys that are texts: those of the leaf are read again.
+    // Text keys have no images, so the keys of the leaf are read again.
     for tree in trees_of(xtype::CHAR) {
         unverified(tree, 19);
     }

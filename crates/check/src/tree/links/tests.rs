@@ -10,7 +10,7 @@ fn one_leaf(context: &Context<'_>) -> TreeSums {
     tree
 }
 
-/// Whether the sums that `make` gives are those of a sound clustered tree with its root at page 16, or at none.
+/// Whether `make` gives the sums of a sound clustered tree with this root: page 16, or none.
 fn sound(root: PageId, bad_pages: u64, make: impl Fn(&Context<'_>) -> TreeSums) -> bool {
     let mut sound = None;
     let tree = TestTree::clustered().root(root);
@@ -95,7 +95,7 @@ fn levels_up_to_255_are_compared_without_gaps() {
 
 #[test]
 fn an_only_child_is_the_page_of_the_level_below() {
-    // There are no links between children to go by: only which page the entry names, and how often.
+    // There are no links between children: only the named page counts, and how often it is named.
     let over_leaf = |children: &'static [u32]| {
         move |context: &Context<'_>| {
             let mut tree = TreeSums::default();

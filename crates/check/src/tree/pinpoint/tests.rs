@@ -9,7 +9,7 @@ use crate::test_tree::{FREE_PAGE, OTHER_OBJECT, TestTree, described, id};
 /// A page that no file can have.
 const FARTHEST: PageId = PageId { file: u16::MAX, page: u32::MAX };
 
-/// What a second look at the tree alone finds, and whether it met a page that could not be read.
+/// The findings of a second look at the tree alone, and whether it met an unreadable page.
 fn second_look(tree: &TestTree) -> (Vec<String>, bool) {
     let mut is_unread = false;
     let (findings, _) = tree.surveyed(|context, to| {
@@ -23,8 +23,8 @@ fn second_look(tree: &TestTree) -> (Vec<String>, bool) {
     (findings, is_unread)
 }
 
-/// A second look gives exactly `expected`, and the sums over the tree trigger one wherever there is something to be
-/// found.
+/// Asserts that a second look gives exactly `expected`, and that the sums over the tree trigger one whenever there is
+/// something to find.
 #[track_caller]
 fn names<S: AsRef<str>>(tree: &TestTree, expected: &[S]) {
     let mut expected: Vec<&str> = expected.iter().map(AsRef::as_ref).collect();
@@ -55,7 +55,7 @@ fn legal_the_lowest_index_level_of_a_clustered_tree_is_0_or_1() {
         nodes.fold(tree, |tree, node| tree.with(node, |page| page.level -= 1))
     };
     names::<&str>(&lower(TestTree::clustered()), &[]);
-    // The level above the data is 2 instead of 1: a jump that each of its children shows.
+    // The level above the data has number 2 instead of 1: a jump that each of its children shows.
     let jump = [17, 18].into_iter().fold(TestTree::clustered(), |tree, node| tree.with(node, |page| page.level = 2));
     let jump = jump.with(16, |root| root.level = 3);
     let leaf = |page, node| format!("8931 {page} < {node}, level 0, ref_level 2");
@@ -72,7 +72,7 @@ fn a_lost_leaf_is_8976_and_its_right_neighbor_8978() {
 fn of_a_run_of_lost_leaves_the_first_is_8976_and_the_others_are_8980() {
     let tree = TestTree::clustered().damaged(&[20, 21]);
     names(&tree, &["8976 20 < 17.1, other_page 19", "8980 21 < 18.0, other_page 20", "8978 22 < 21"]);
-    // Nothing comes before the leftmost leaf.
+    // No page precedes the leftmost leaf.
     let tree = TestTree::clustered().damaged(&[19]);
     names(&tree, &["8980 19 < 17.0, other_page (0:0)", "8978 20 < 19"]);
 }
@@ -81,7 +81,8 @@ fn of_a_run_of_lost_leaves_the_first_is_8976_and_the_others_are_8980() {
 fn children_of_a_lost_parent_are_8977_and_what_it_would_say_of_others_is_not_judged() {
     let tree = TestTree::clustered().damaged(&[18]);
     names(&tree, &["8976 18 < 16.1, other_page 17", "8977 21", "8977 22"]);
-    // Page 18 needs its left neighbor to learn the child before its first one: 21 may name any page as its previous.
+    // Page 18 needs its left neighbor to learn which child precedes its first one: 21 may name any page as its
+    // previous.
     let tree = TestTree::clustered().damaged(&[17]);
     names(&tree, &["8980 17 < 16.0, other_page (0:0)", "8978 18 < 17", "8977 19", "8977 20"]);
 }
@@ -122,7 +123,7 @@ fn a_page_that_is_its_own_neighbor_ends_and_is_8936() {
 fn a_chain_that_leads_back_to_its_start_ends_and_is_8936() {
     let open = TestTree::clustered().with(22, |leaf| leaf.next = id(19));
     names(&open, &["8936 19 < 22, found_prev (0:0)"]);
-    // With both pointers it is a ring, and its start contradicts the parent.
+    // With both pointers the chain is a ring, and its start contradicts the parent.
     let ring = open.with(19, |leaf| leaf.prev = id(22));
     names(&ring, &["8935 19 < 17.0, found_prev 22, expected_prev (0:0)"]);
 }
@@ -199,7 +200,7 @@ fn a_child_of_another_table_is_8925_or_8926_if_that_table_has_a_page_before_it()
     names(&first, &[format!("8925 25 < 18.1, other_owner {OTHER_OBJECT}"), "8977 22".to_owned()]);
     let second = TestTree::clustered().with(18, |node| node.entries[1].1 = id(26));
     names(&second, &[format!("8926 26 < 18.1, other_owner {OTHER_OBJECT}, other_page 25"), "8977 22".to_owned()]);
-    // A damaged page 25 is no page of that table that could be named.
+    // A damaged page 25 cannot be named as a page of that table.
     names(&first.damaged(&[25]), &["8980 25 < 18.1, other_page 21", "8977 22"]);
 }
 
@@ -214,7 +215,7 @@ fn a_wrong_previous_pointer_contradicts_the_parent_and_the_left_neighbor() {
     let tree = TestTree::clustered().with(21, |leaf| leaf.prev = FARTHEST);
     let chain = "8936 21 < 20, found_prev (65535:-1)";
     names(&tree, &[chain, "8935 21 < 18.0, found_prev (65535:-1), expected_prev 20"]);
-    // No page points to the leftmost one. Only its parent contradicts it, and one contradiction is enough.
+    // No page points to the leftmost leaf. Only its parent contradicts it, and one contradiction is enough.
     let tree = TestTree::clustered().with(19, |leaf| leaf.prev = id(FREE_PAGE));
     names(&tree, &["8935 19 < 17.0, found_prev 23, expected_prev (0:0)"]);
 }
@@ -259,7 +260,7 @@ fn rows_on_a_page_with_the_level_of_a_node_name_no_children() {
         "2531 22 < 21, level 0, ref_level 1",
     ];
     names(&as_node(TestTree::nonclustered()), &found);
-    // Even if they are as long as entries and contain possible child addresses: their place below the root decides.
+    // Even if rows are as long as entries and contain possible child addresses: their depth below the root decides.
     let long = TestTree { locator_bytes: 6, ..TestTree::nonclustered() };
     let long = long.with(21, |leaf| leaf.entries = vec![(30, id(19)), (35, id(16))]);
     names::<&str>(&long, &[]);
@@ -326,7 +327,7 @@ fn no_link_is_missing_because_of_a_page_that_was_sound_and_is_bad_at_the_second_
     assert!(!tree().checked(|_| ()).findings.is_empty());
     let found = tree().rotting(20).checked(|_| ());
     assert_eq!((found.findings, found.limits), (vec![], vec![limits::PAGES_UNREADABLE.id]));
-    // It is damaged from the start: that is a finding, and what follows from it.
+    // The page is damaged from the start, so it is a finding, with its consequences.
     let findings = tree().damaged(&[20]).checked(|_| ()).findings;
     assert!(findings.iter().any(|text| text.starts_with("8928 20")), "{findings:?}");
 }
