@@ -10,8 +10,8 @@ use crate::expanded::{ExpandedRows, first_record};
 use crate::finding::{Finding, Owner};
 use crate::registry;
 
-/// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided. If all can be audited
-/// and expanded together, `expanded` has them then.
+/// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided. If all can be
+/// audited and expanded together, `expanded` then holds them.
 pub(super) fn audit(
     page: Page<'_>,
     id: PageId,
@@ -20,7 +20,7 @@ pub(super) fn audit(
     order: &SlotOrder,
     (records, expanded, findings): (&mut Records, Option<&mut ExpandedRows>, &mut Vec<Finding>),
 ) -> Option<PageContent> {
-    // The slots are sorted already: the first record is known without a look at all of them.
+    // The slots are already sorted, so the first record is known without reading all of them.
     let first = order.entries().first().map_or_else(|| first_record(page), |first| first.offset.into());
     let info = match CompressionInfo::of(page, first, expansion.columns()) {
         Ok(info) => info,
@@ -56,7 +56,7 @@ pub(super) fn audit(
     sound.then_some(content)
 }
 
-/// Audits all records, and expands them; `None` if one of them is not as usual.
+/// Audits and expands all records together; `None` if one of them is unusual.
 fn together(
     page: Page<'_>,
     expansion: &Expansion,
@@ -89,7 +89,7 @@ fn record(
     Ok(record.bytes().len())
 }
 
-/// A record that contradicts the catalog gets a message of its own, because the log may contain a change to the table.
+/// A record that contradicts the catalog has its own message, because the log may contain a change to the table.
 fn finding(check: &'static registry::Check, fault: CdFault, owner: Owner, part: &str) -> Finding {
     let check = match fault.test {
         CdTest::ColumnCount | CdTest::BitDescriptor => &registry::COMPRESSED_COLUMNS,

@@ -95,7 +95,7 @@ fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     if header.kind() == Some(PageType::Iam) {
         return Ok(());
     }
-    // They are found by their place alone: unit 99, no neighbors.
+    // These pages are found by their place alone: they have unit 99 and no neighbors.
     same("alloc unit ID", header.alloc_unit().0 as usize, AllocUnitId::SYSTEM.0 as usize)?;
     for (link, page) in [("m_prevPage", header.prev()), ("m_nextPage", header.next())] {
         same(link, (usize::from(page.file) << 32) + page.page as usize, 0)?;

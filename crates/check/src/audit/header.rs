@@ -1,4 +1,4 @@
-//! Compares header and slot array of a page with its content.
+//! Compares the header and the slot array of a page with its content.
 
 use format::compressed::Expansion;
 use format::page::{HEADER_BYTES, page_flags};
@@ -17,28 +17,29 @@ use crate::units::{Shape, Unit};
 /// The highest page type number of the engine.
 const UNDOFILE_HEADER_PAGE: u8 = 0x66;
 
-/// Audits pages one after the other and reuses what it has allocated.
+/// Audits pages one after another and reuses its buffers.
 #[derive(Default)]
 pub(crate) struct Audit {
     order: SlotOrder,
     records: Records,
     same_shape: SameShapeRows,
-    /// The last page audited is in `same_shape`, not in `records`.
+    /// Whether the last page audited is in `same_shape` rather than in `records`.
     is_same_shape: bool,
 }
 
-/// What the audit needs to know about the database and the page's rowset.
+/// Facts about the database and the page's rowset that the audit needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditRules<'a> {
-    /// The database was shut down cleanly.
+    /// Whether the database was shut down cleanly.
     pub(crate) clean: bool,
-    /// Rows may contain versions of themselves.
+    /// Whether rows may contain older versions of themselves.
     pub(crate) rows_hold_versions: bool,
-    /// The release has accelerated database recovery. While the version store is empty, nothing shows whether it is on.
+    /// Whether the release has accelerated database recovery. While the version store is empty, nothing shows whether
+    /// it is on.
     pub(crate) rows_may_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
-    /// Every record is audited on its own, even if the rows of a page have one shape.
+    /// Whether every record is audited on its own, even if all rows of a page have the same form.
     pub(crate) row_by_row: bool,
 }
 
@@ -53,29 +54,29 @@ pub(crate) struct PageContent {
     pub(crate) forwarded: u32,
     /// Forwarding stubs.
     pub(crate) stubs: u32,
-    /// The records were audited: their form is known.
+    /// Whether the records were audited, so that their form is known.
     pub(crate) records_are_audited: bool,
-    /// The length of every record is known.
+    /// Whether the length of every record is known.
     pub(crate) lengths_are_known: bool,
-    /// Every ghost is recognized as one.
+    /// Whether every ghost is recognized as one.
     pub(crate) ghosts_are_known: bool,
     /// Compressed records in an undocumented form.
     pub(crate) undecided: u32,
 }
 
 impl Audit {
-    /// Places of the records of the last page audited, by slot; length 0 for an empty slot.
+    /// Positions of the records of the last page audited, by slot; length 0 for an empty slot.
     pub(crate) fn spans(&self) -> &[Span] {
         if self.is_same_shape { self.same_shape.spans() } else { self.records.spans() }
     }
 
-    /// The rows of the last page audited, if they all have one form.
+    /// The rows of the last page audited, if they all have the same form.
     pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         self.is_same_shape.then(|| self.same_shape.of(page))
     }
 
-    /// Audits the page at `id`, which belongs to `unit` and whose identity is right. Returns `None` if it fails;
-    /// `findings` then have the reason. Compressed rows may be expanded on the way.
+    /// Audits the page at `id`, which belongs to `unit` and has the correct identity. Returns `None` if it fails; the
+    /// reason is then among `findings`. May expand compressed rows.
     pub(crate) fn page(
         &mut self,
         page: Page<'_>,
@@ -124,8 +125,8 @@ impl Audit {
         self.counts(page, id, unit.owner, &content, findings).then_some(content)
     }
 
-    /// Whether rows with version tags are longer than their columns require: they may contain an older version, as far as there
-    /// is room for one before the next row.
+    /// Whether rows with version tags are longer than their columns require. They may contain an older version if there
+    /// is space for one before the next row.
     fn rows_are_longer(&self, page: Page<'_>, content: &PageContent) -> bool {
         let header = page.header();
         let missing = self.free_bytes(page) - i64::from(header.free_count.get());
@@ -136,7 +137,7 @@ impl Audit {
             && missing <= self.room_for_versions(page)
     }
 
-    /// Bytes between rows with version tags and what follows them.
+    /// Bytes between rows with version tags and the next record.
     fn room_for_versions(&self, page: Page<'_>) -> i64 {
         let mut spans: Vec<&Span> = self.spans().iter().filter(|span| span.length > 0).collect();
         spans.sort_unstable_by_key(|span| span.offset);

@@ -1,4 +1,4 @@
-//! The records of a page: each is whole, of a kind that the page may have, and within its space.
+//! The records of a page: each must be complete, of a kind that the page may have, and within its space.
 
 use format::lob::Fragment;
 use format::record::{MIN_HEAP_RECORD_BYTES, Record, RecordFault, RecordKind, RecordTest, status};
@@ -59,7 +59,8 @@ impl Records {
         self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
     }
 
-    /// Takes over the records of a page most of whose rows have one form; `None` if one has a kind that the page may not have.
+    /// Takes over the records of a page most of whose rows have the same form; `None` if one has a kind that the page
+    /// may not have.
     pub(super) fn of_same_shape(&mut self, rows: &SameShapeRows, page: Page<'_>, owner: Owner) -> Option<PageContent> {
         // A page whose records start at multiples of 4 never counts as same-shape here.
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
@@ -156,9 +157,9 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     let allowed = match kind {
         _ if is_tag_alone => true,
         RecordKind::Primary => page == PageType::Data,
-        // Rows of a clustered index are found by their keys, so none leaves a stub.
+        // A clustered index finds rows by their keys, so no row leaves a stub.
         RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data && !is_clustered,
-        // Ghosts of off-row values were never seen; nothing says that they are illegal.
+        // Ghosts of off-row values were never seen, but may be legal.
         RecordKind::GhostData | RecordKind::GhostVersion => page != PageType::Index,
         RecordKind::Index | RecordKind::GhostIndex => page == PageType::Index,
         RecordKind::BlobFragment => matches!(page, PageType::TextMix | PageType::TextTree),
@@ -167,8 +168,8 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     if !allowed && !in_transit {
         return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
     }
-    // Rows that have only sparse columns have neither a null bitmap nor a variable part by their status byte, but are
-    // longer nonetheless (docs/format/sparse.md#tables-of-sparse-columns-alone).
+    // By their status byte, rows with only sparse columns have neither a null bitmap nor a variable part, but they are
+    // longer than that (docs/format/sparse.md#tables-of-sparse-columns-alone).
     content.lengths_are_known &=
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
     // No stub with a version tag was ever seen, so it is unknown whether the tag takes up space.

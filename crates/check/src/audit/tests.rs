@@ -21,7 +21,7 @@ const KNOWN: AuditRules<'_> = AuditRules {
     row_by_row: false,
 };
 
-/// The result of auditing a page: the same whether all rows are checked together or one by one.
+/// The result of auditing a page; asserts that it is the same if all rows are checked together and one by one.
 fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageContent>, Vec<Finding>) {
     let [together, one_by_one] = [false, true].map(|row_by_row| {
         let mut findings = Vec::new();
@@ -36,7 +36,7 @@ fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageC
     together
 }
 
-/// The page fails its audit, for this reason.
+/// Asserts that the page fails its audit for this reason.
 fn refused(bytes: &PageBytes, shape: Shape, check: &registry::Check) {
     let (content, findings) = audit(bytes, &unit(shape), KNOWN);
     assert_eq!((content, ids(&findings)), (None, vec![check.id]));

@@ -19,15 +19,15 @@ use crate::survey::survey;
 use crate::sweep::sweep;
 use crate::units::{Shape, Unit, Units};
 
-/// A check that does nothing but to count the rows that it is given.
+/// A check that only counts the rows that it receives.
 #[derive(Default)]
 pub(crate) struct CountsRows<const TOGETHER: bool>;
 
-/// A check that does nothing but to count the pages that it is given, batch by batch.
+/// A check that only counts the pages that it receives, batch by batch.
 #[derive(Default)]
 pub(crate) struct CountsPages;
 
-/// How often each row, or page, came.
+/// How often each row or page was received.
 pub(crate) struct Seen<T>(BTreeMap<T, u32>);
 
 impl<T: Wire + Ord> Wire for Seen<T> {
@@ -128,7 +128,7 @@ impl PageCheck for CountsPages {
 }
 
 check_list! {
-    /// Pages, and the same check of rows twice: rows of a page together, and one by one.
+    /// Pages, and two instances of a check of rows: one for the rows of a page together, one for single rows.
     Three, ThreeSums, ThreeScratch, ThreeHandled {
         pages {
             pages: CountsPages,

@@ -1,5 +1,5 @@
-//! The column by which an online index build marks rows that were deleted while it ran (5228, 5229). It exists while
-//! the build runs. Since SQL Server 2017 a build can be paused, and nothing in the files shows that one is.
+//! The column in which an online index build marks rows that were deleted while it ran (5228, 5229). It exists during
+//! the build only. Since SQL Server 2017 a build can be paused, and nothing in the files shows that it is.
 
 use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::bytes::unsigned;
@@ -18,7 +18,7 @@ pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetCol
     anti_matter_column(rowset).filter(|_| rowset.index_id > 1 && !can_be_paused(database)).cloned()
 }
 
-/// Neither a table nor a finished index has the column.
+/// Checks that no table and no finished index has the column.
 pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut FindingCollector, coverage: &mut Coverage) {
     for rowset in
         database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && anti_matter_column(rowset).is_some())
@@ -36,7 +36,7 @@ pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Findin
 }
 
 impl RowLook<'_, '_> {
-    /// Checks that the index row is not one that only a running build may leave.
+    /// Checks that the index row is not a mark that only a running build may leave.
     pub(super) fn anti_matter(&mut self, column: &RowsetColumn) {
         let Stored::Plain(bytes) = column.stored(Level::Leaf, self.record) else { return };
         let value = match column.info.xtype {

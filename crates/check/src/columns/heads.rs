@@ -1,6 +1,6 @@
-//! Off-row values of which more than their pointer shows whether they are valid: the signature of an XML document, the whole of
-//! an sql_variant or of a spatial value, the length of a text whose pointer does not have it. Rows only give their places; if there
-//! are few enough, they are read after the sweep.
+//! Off-row values whose pointer does not suffice to validate them: the signature of an XML document, the whole of an
+//! sql_variant or a spatial value, the length of a text if the pointer lacks it. Rows only record the places of these
+//! values; if there are few enough, they are read after the sweep.
 
 use format::RecordId;
 use format::domain::{Domain, Pieces};
@@ -19,10 +19,11 @@ use crate::wire::wire;
 const MOST: usize = 1 << 14;
 /// Longest pointer that is kept: a root with its five links.
 const MAX_POINTER_BYTES: usize = 72;
-/// Limit on the bytes that are read of all of them together.
+/// Limit on the bytes that are read for all values together.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Values to be read: all of them while they are few enough, which does not depend on how they are spread over threads.
+/// Values to be read, kept while there are few enough of them; that does not depend on how they are spread over
+/// threads.
 #[derive(Default)]
 pub(super) struct DeferredValues {
     list: Vec<Head>,
@@ -30,12 +31,12 @@ pub(super) struct DeferredValues {
     seen: ByPlan<u64>,
 }
 
-/// A value.
+/// A value to be read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
     unit: UnitIndex,
     row: RecordId,
-    /// Position in the unit's program.
+    /// Index of the column in the unit's program.
     column: u16,
     pointer: Box<[u8]>,
 }
@@ -43,7 +44,7 @@ struct Head {
 wire!(DeferredValues { list, seen });
 wire!(Head { unit, row, column, pointer });
 
-/// Bytes that this many values take per thread, at most.
+/// The most bytes that this many values need per thread.
 pub(super) fn bytes_at_most(values: u64) -> u64 {
     values.min(MOST as u64) * (2 * size_of::<Head>() + MAX_POINTER_BYTES) as u64
 }
@@ -82,7 +83,7 @@ impl DeferredValues {
         }
     }
 
-    /// Sorts the values; none remain if they are too many.
+    /// Sorts the values; drops all if there are too many.
     pub(super) fn put_in_order(&mut self) {
         if !self.is_whole() {
             self.list.clear();
@@ -116,7 +117,7 @@ pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, find
 
 fn judge(context: &Context<'_>, reader: &mut Reader, head: &Head, column: &Column) -> Option<bool> {
     if column.domain == Some(Domain::Utf16) {
-        // An odd length may be that of a value encrypted by the client.
+        // A value encrypted by the client may have an odd length.
         return reader.length(context.source, &head.pointer)?.is_multiple_of(2).then_some(true);
     }
     let mut pieces = Pieces::of(column.domain?);

@@ -1,4 +1,4 @@
-//! What is checked in the columns of a rowset's rows, compiled once so that rows need no look-ups.
+//! The checks of the columns of a rowset's rows, compiled once so that rows need no lookups.
 
 use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
 use format::domain::Domain;
@@ -23,7 +23,7 @@ const VERSION_2022: u16 = 957;
 /// Longest sql_variant, header included.
 const MAX_VARIANT_BYTES: u16 = 8016;
 
-/// What is known of each unit before the sweep.
+/// Facts about each unit from before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
     /// Only for units that have pages.
@@ -44,7 +44,7 @@ impl Plans {
         Self { programs }
     }
 
-    /// What is checked of the rows of a unit.
+    /// The checks of a unit's rows.
     pub(super) fn get(&self, unit: usize) -> Option<&Program> {
         self.programs.get(unit)?.as_deref()
     }
@@ -58,13 +58,13 @@ pub(super) struct Program {
     pub(super) fixed: Vec<FixedCheck>,
     /// By number of the variable column, from 0; `None` if no column has that number, or nothing is known about it.
     pub(super) variable: Vec<Option<VariableCheck>>,
-    /// NOT NULL columns: the words of the null bitmap that have any, and which bits.
+    /// NOT NULL columns: the index of each word of the null bitmap that has any, and their bits.
     pub(super) not_null: Vec<(u16, u64)>,
     /// End of the last fixed column that is in use.
     pub(super) fixed_reach: u16,
-    /// Greatest possible end of the fixed part; `u16::MAX` where it is uncertain, as in the fields below.
+    /// Greatest possible end of the fixed part; `u16::MAX` if it is uncertain, as in the fields below.
     pub(super) max_fixed_end: u16,
-    /// Null bits of the columns.
+    /// Number of null bits of the columns.
     pub(super) null_bits: u16,
     /// Greatest possible number of null bits.
     pub(super) max_null_bit: u16,
@@ -74,15 +74,15 @@ pub(super) struct Program {
     pub(super) last_null_bit: u16,
     /// Number of columns that a row of the newest form stores.
     pub(super) stored_columns: u64,
-    /// The table may have sparse columns.
+    /// Whether the table may have sparse columns.
     pub(super) has_sparse: bool,
     /// Sparse columns, by id.
     pub(super) sparse: Vec<SparseCheck>,
     /// Ids of the other columns of a table with sparse ones.
     pub(super) ordinary: Vec<u16>,
-    /// Only tempdb has older versions: before accelerated database recovery (2019).
+    /// Whether only tempdb has older row versions: before accelerated database recovery (2019).
     pub(super) version_tags_are_known: bool,
-    /// XML documents may be compressed: since SQL Server 2022.
+    /// Whether XML documents may be compressed: since SQL Server 2022.
     pub(super) may_compress_xml: bool,
     /// The column that is 0 in every row, unless the index is being built.
     pub(super) anti_matter: Option<RowsetColumn>,
@@ -90,20 +90,20 @@ pub(super) struct Program {
 
 /// A column that is checked.
 pub(super) struct Column {
-    /// Its name in the table, or a description.
+    /// The name in the table, or a description.
     pub(super) name: String,
     pub(super) info: TypeInfo,
-    /// As in the catalog; 0 for sparse columns.
+    /// The offset in the catalog; 0 for sparse columns.
     pub(super) offset: i16,
     pub(super) null_bit: u16,
-    /// Which bytes are valid values, if that is known.
+    /// The valid values as bytes, if they are known.
     pub(super) domain: Option<Domain>,
     pub(super) is_not_null: bool,
     /// Counter of its values that were not verified.
     pub(super) counter: usize,
-    /// Why none of its values is checked against its type.
+    /// Why no value of the column is checked against its type; `None` if the values are checked.
     pub(super) not_verified: Option<&'static Limit>,
-    /// Represents sparse values of columns that the catalog does not have.
+    /// Whether this entry stands for sparse values of columns that the catalog lacks.
     pub(super) is_nobodys: bool,
 }
 
@@ -116,14 +116,14 @@ pub(super) struct FixedCheck {
     pub(super) column: u16,
 }
 
-/// What is checked of a variable column.
+/// The checks of a variable column.
 #[derive(Clone, Copy)]
 pub(super) struct VariableCheck {
     pub(super) null_bit: u16,
     /// Longest value.
     pub(super) max_length: u16,
     pub(super) domain: Option<Domain>,
-    /// text, ntext or image: a NULL may keep its pointer.
+    /// Whether the type is text, ntext or image: then a NULL may keep its pointer.
     pub(super) is_text_pointer: bool,
     pub(super) column: u16,
 }
@@ -143,7 +143,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
     let variable = variable.max().unwrap_or_default();
     let is_base = rowset.index_id <= 1;
     // Columns that SQL Server 2000 dropped are still in the rows, but may be missing in the catalog. Since 2008 the
-    // catalog keeps how many there were: any of them may have variable length.
+    // catalog stores how many there were: any of them may have variable length.
     let made_by_2000 = is_base && database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
     let unknown = if made_by_2000 { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
     let is_counted = !made_by_2000 || rowset.max_null_bit > 0;
@@ -173,8 +173,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         may_compress_xml: database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2022),
         anti_matter: anti_matter::of_index(database, rowset),
     };
-    // A column may have been lengthened since the index was created; whether the catalog then has the new length for
-    // both was never seen.
+    // A column may have been lengthened since the index was created; it is unknown whether the catalog then has the new
+    // length for both.
     let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
     for (column, table) in columns.iter().zip(table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
@@ -279,7 +279,8 @@ impl Program {
         self.columns.push(Column { name: table.name.clone(), ..Column::sparse(column.info, counter) });
     }
 
-    /// After all columns: what a vector must not contain, and where values of unknown columns are counted.
+    /// Runs after all columns were added: lists the columns that a vector must not contain, and adds a counter for
+    /// values of unknown columns.
     fn close_sparse(&mut self, table: &[TableColumn], counter: usize) {
         self.sparse.sort_by_key(|check| check.id);
         let ids = table.iter().filter(|column| !column.is_sparse()).filter_map(|column| u16::try_from(column.id).ok());

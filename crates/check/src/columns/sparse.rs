@@ -9,18 +9,18 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use super::RowLook;
 use super::program::{Program, max_length};
 
-/// What is checked of a sparse column's values.
+/// The checks of a sparse column's values.
 #[derive(Clone, Copy)]
 pub(super) struct SparseCheck {
     /// Column id.
     pub(super) id: u16,
-    /// Position in the program's columns.
+    /// Index of the column in the program.
     pub(super) column: u16,
     domain: Option<Domain>,
     /// Length of every value, if its type fixes it.
     length: Option<u16>,
     max_length: u16,
-    /// Values may be off row. It is undocumented how the vector marks them.
+    /// Whether values may be off row. It is undocumented how the vector marks them.
     may_be_off_row: bool,
 }
 
@@ -41,7 +41,7 @@ impl SparseCheck {
         }
     }
 
-    /// Whether a value is certainly right.
+    /// Whether a value is certainly valid.
     fn holds(&self, value: SparseValue<'_>, checks_purity: bool) -> bool {
         let length = value.bytes.len();
         length <= usize::from(self.max_length)
@@ -50,20 +50,20 @@ impl SparseCheck {
             && !self.is_off_row(value)
     }
 
-    /// Whether nothing but its length decides about a value that is plain.
+    /// Whether the length alone decides if a plain value is valid.
     fn is_decided_by_length(&self, checks_purity: bool) -> bool {
         !self.may_be_off_row && (!checks_purity || matches!(self.domain, Some(Domain::Any)))
     }
 
-    /// Whether a value is not in the row, or may be a pointer to one.
+    /// Whether a value is off row, or may be a pointer to an off-row value.
     fn is_off_row(&self, value: SparseValue<'_>) -> bool {
         value.is_complex || self.may_be_off_row && Pointer::read(value.bytes) != Pointer::Undescribed
     }
 }
 
 impl Program {
-    /// The number of values in the vectors of rows, if they are certainly right and the live rows of a page have no complex column
-    /// besides.
+    /// The number of values in the vectors of rows. `None` unless all are certainly valid and the vectors are the only
+    /// complex columns of the page's live rows.
     pub(super) fn values_in_vectors(&self, rows: Rows<'_>, checks_purity: bool) -> Option<u64> {
         if !rows.has_complex() {
             return Some(0);
@@ -131,8 +131,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A value that belongs to no sparse column. A column that the catalog lists as ordinary cannot be in the vector;
-    /// one that the catalog does not have may have been dropped.
+    /// Handles a value that belongs to no sparse column. A column that the catalog lists as ordinary cannot be in the
+    /// vector; a column that the catalog lacks may have been dropped.
     #[cold]
     fn not_sparse(&mut self, id: u16) {
         if self.program.ordinary.binary_search(&id).is_ok() {
@@ -142,8 +142,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Whether the last variable column, complex and not a vector, belongs to no column either: to none that the row
-    /// has, nor is it what a dropped column leaves.
+    /// Whether the last variable column, which is complex but not a vector, belongs to no column at all: neither to one
+    /// that the row has nor to a dropped one.
     #[cold]
     pub(super) fn is_nothing_known(&self, number: usize, bytes: &[u8]) -> bool {
         match self.program.variable.get(number) {
@@ -153,7 +153,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// The bytes in the place of the vector have an unknown form.
+    /// Handles bytes of an unknown form in the place of the vector.
     #[cold]
     pub(super) fn unknown_sparse(&mut self) {
         self.sums.value(self.unit);

@@ -1,5 +1,5 @@
-//! The columns of all rows of a same-shape page at once. This only proves that rows are right; otherwise the rows are
-//! checked one by one, and that names what is wrong.
+//! Checks the columns of all rows of a same-shape page at once. This only proves that rows are right; if it fails, the
+//! rows are checked one by one to name what is wrong.
 
 use format::domain::{Domain, ShortDecimals};
 use format::same_shape::Rows;
@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::row_check::{Done, Handled};
 use crate::units::UnitIndex;
 
-/// Checks the columns of the page's live rows, and counts them if there is nothing to report. Of rows with a complex column, the
-/// variable columns may be left.
+/// Checks the columns of the page's live rows, and counts them if there is nothing to report. May leave the variable
+/// columns of rows with a complex column unchecked.
 pub(super) fn page(
     plans: &Plans,
     context: &Context<'_>,
@@ -62,7 +62,7 @@ impl Program {
             && (self.fixed_reach <= rows.fixed_end() || self.has_no_column_after(rows))
     }
 
-    /// Whether rows that are older than some columns have none that would lie after their fixed part.
+    /// Whether rows that are older than some columns lack all columns that would be beyond their fixed part.
     #[cold]
     fn has_no_column_after(&self, rows: Rows<'_>) -> bool {
         self.columns.iter().filter(|column| column.offset > 0).all(|column| {
@@ -73,7 +73,8 @@ impl Program {
 }
 
 impl VariableCheck {
-    /// Whether the values of all plain rows are valid for the column; of all live rows if none has a complex one.
+    /// Whether the column's values are valid in all live rows; in plain rows only, if some row has a complex value
+    /// there.
     fn holds(self, rows: Rows<'_>, number: u16, checks_purity: bool) -> bool {
         let domain = self.domain.filter(|_| checks_purity);
         let values = rows.variable(number);
@@ -113,7 +114,7 @@ impl FixedCheck {
     /// Whether the values of all rows are in the column's domain. The bytes in the place of a NULL mean nothing.
     fn holds(self, rows: Rows<'_>, program: &Program) -> bool {
         let Some(column) = program.columns.get(usize::from(self.column)) else { return false };
-        // The column is not in these rows.
+        // These rows do not have the column.
         if !rows.has_fixed(self.offset, self.length) || !rows.has_column(column.null_bit) {
             return true;
         }

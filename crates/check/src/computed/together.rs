@@ -21,17 +21,17 @@ pub(super) struct BatchScratch {
 }
 
 impl BatchPlan {
-    /// `None` if something is not an integer of the fixed part of rows.
+    /// `None` unless everything is an integer in the fixed part of rows.
     pub(super) fn of(column: &Column, formula: &Formula) -> Option<Self> {
         Some(Self { formula: IntegerFormula::of(formula)?, stored: IntegerColumn::of(column)? })
     }
 
-    /// Whether each row stores what the definition gives.
+    /// Whether each row stores the value that the definition gives.
     fn holds(&self, rows: Rows<'_>, room: &mut BatchScratch) -> bool {
         if let Some(computed) = self.formula.values_of_two_ints(rows)
             && let Some(stored) = self.stored.ints(rows)
         {
-            // One that is no int equals none.
+            // A result outside the range of int equals no stored value.
             return computed.zip(stored).fold(true, |all, (computed, stored)| all & (computed == stored.into()));
         }
         let BatchScratch { integers, stored } = room;
@@ -41,7 +41,7 @@ impl BatchPlan {
     }
 }
 
-/// Whether all computed columns of the page's rows are certainly right; if so, they are counted, deleted ones aside.
+/// Whether all computed columns of the page's rows are certainly right; if so, counts those of the live rows.
 pub(super) fn page(plans: &Plans, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums, scratch: &mut Scratch) -> bool {
     let columns = plans.of(unit);
     let mut holds =

@@ -4,7 +4,7 @@ use source::MemoryFiles;
 use super::*;
 use crate::run::run;
 
-/// A database of the lab, with so many of its pages damaged and not protected.
+/// A database of the lab in which this many pages are damaged and have no protection.
 pub(crate) fn database_of_lab(damaged: usize, bytes: u64) -> MemoryFiles {
     let folder = tempfile::tempdir().unwrap();
     let description = lab::orders::orders(Version::V852, 3, bytes);
@@ -24,7 +24,7 @@ pub(crate) fn database_of_lab(damaged: usize, bytes: u64) -> MemoryFiles {
     MemoryFiles::open(files).unwrap()
 }
 
-/// All that a report says but what the run cost.
+/// The content of a report, without the cost of the run.
 pub(crate) fn said(report: &Report) -> String {
     let findings: Vec<String> = report.findings.into_iter().map(|finding| format!("{finding:?}")).collect();
     let Report { rowsets, beyond, not_verified, notes, read_errors, file_totals, statistics, .. } = report;

@@ -12,7 +12,7 @@ use crate::registry::{self, limits};
 use crate::spill::{Item, page_to};
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// Names of evidence, by number: as many as the program's text has.
+/// The names of evidence, by number: as many as the program's source has.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 fn number_of(name: &'static str) -> u16 {
@@ -101,9 +101,9 @@ impl Item for Finding {
     }
 }
 
-/// More names than the program's text has.
+/// More names than the program's source has.
 const MOST_NAMES: usize = 1024;
-/// Longer than any of them.
+/// Longer than any of these names.
 const MOST_NAME_BYTES: usize = 64;
 
 /// The name with this text, which another process of this program wrote.
@@ -115,7 +115,7 @@ fn name(text: String) -> Option<&'static str> {
     if names.len() >= MOST_NAMES || text.len() > MOST_NAME_BYTES {
         return None;
     }
-    // Kept for ever, as those in the program's text are: they are few.
+    // Leaked, so that it lives as long as the names in the program: there are few.
     let name: &'static str = Box::leak(text.into_boxed_str());
     names.push(name);
     Some(name)
@@ -206,7 +206,7 @@ fn owner_to(out: &mut Vec<u8>, owner: &Owner) {
     });
 }
 
-/// What is left to read.
+/// The bytes that are still to be read.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -291,7 +291,7 @@ mod tests {
             let back = <Finding as Item>::read(&bytes).map(|back| format!("{back:?}"));
             assert_eq!(back, Some(format!("{finding:?}")));
             assert!((0..bytes.len()).all(|length| <Finding as Item>::read(&bytes[..length]).is_none_or(|cut| {
-                // Cut between two pieces of evidence it is another finding, never a panic.
+                // A record cut between two pieces of evidence reads as another finding, never as a panic.
                 cut.evidence.len() < finding.evidence.len()
             })));
         }

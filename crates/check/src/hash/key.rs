@@ -1,13 +1,13 @@
-//! A key of 256 bits, for runs whose sums are carried from one process to another.
+//! A key of 256 bits, for runs whose sums are passed from one process to another.
 
 use std::fmt;
 
-/// The key under which the facts of several processes are hashed. It never appears in any text.
+/// The key with which several processes hash facts. It never appears in any text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HashKey([u8; Self::BYTES]);
 
 impl HashKey {
-    /// Its length.
+    /// Length of the key in bytes.
     pub const BYTES: usize = 32;
 
     /// The key with these bytes, which should come from the system's source of random numbers.
@@ -15,13 +15,13 @@ impl HashKey {
         Self(bytes)
     }
 
-    /// What it is made of, to be stored where only the processes of the run can read it.
+    /// The bytes of the key. Store them only where no one but the processes of the run can read them.
     pub fn bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
 
-    /// The numbers that follow from it: the key stream of ChaCha20, from which neither the key nor other numbers can be
-    /// derived.
+    /// The numbers derived from the key: the key stream of ChaCha20, from which neither the key nor other numbers can
+    /// be derived.
     pub(super) fn stream(&self) -> impl Iterator<Item = u64> + '_ {
         (0..).flat_map(|number| {
             let block = block(&self.0, number);

@@ -95,7 +95,7 @@ fn values_exchanged_between_rows_do_not_cancel() {
 
 #[test]
 fn halves_of_hashes_collide_no_more_than_chance_has_it() {
-    // Of 65,536 rows, 32 bits of a hash should make half a pair alike; of 64 bits none.
+    // Among 65,536 rows, 32 bits of a hash give half a colliding pair on average; 64 bits give none.
     let hash = FactHash::new(Some(4));
     let rows: Vec<(u64, u64)> = (0..1u32 << 16)
         .map(|number| row(&hash, &[Some(&number.to_le_bytes()), Some(&(number / 7).to_le_bytes()), Some(b"name")]))

@@ -23,12 +23,12 @@ struct ForwardFact {
     other: RecordId,
 }
 
-/// In the order in which the facts are needed.
+/// The kind of a fact. Facts are sorted in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ForwardFactKind {
-    /// The row is there, and points back to this stub.
+    /// The row exists and points back to this stub.
     Is,
-    /// This stub leads there. Each stub is added twice: `Named` collects all of them, `Judged` then checks each.
+    /// This stub leads to the row. Each stub is added twice: `Named` collects all of them, `Judged` then checks each.
     Named,
     Judged,
 }
@@ -66,12 +66,12 @@ impl Item for ForwardFact {
 struct Row {
     at: RecordId,
     back: Option<RecordId>,
-    /// The stub to which it points back leads to it.
+    /// Whether the stub to which the row points back leads to the row.
     back_agrees: bool,
     is_named: bool,
 }
 
-/// Names the pairs that do not match.
+/// Reports the pairs that do not match.
 ///
 /// # Errors [`Unread`]: then nothing is reported.
 pub(crate) fn forwarding(

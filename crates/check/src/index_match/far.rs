@@ -1,5 +1,5 @@
-//! Rows without counterpart where tasks look for them: first the sums of all rows by cells, then the rows of the cells that differ.
-//! Rows of the other cells cancel, so that what is listed is what one look at all rows lists.
+//! Finds unmatched rows with the help of tasks: first the sums of all rows by cells, then the rows of the cells that
+//! differ. Rows of the other cells cancel, so the result is that of a single look at all rows.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, Unmatched, unmatched};
 use crate::wire::{Output, SumsError, Wire};
 
-/// Cells over which rows are spread, whatever the memory: tasks of any size have to agree.
+/// The number of cells for all rows, independent of memory: all tasks must agree on it.
 const CELLS: usize = 1 << 16;
 
 fn cell_of(hash: RowHash) -> usize {
     hash.0 as usize % CELLS
 }
 
-/// The unmatched rows of a plan, as far as tasks have answered; `None` while they have not.
+/// The unmatched rows of a plan; `None` if tasks must answer another question first.
 ///
 /// # Errors
 /// [`Unread`] if a task could not read a page.

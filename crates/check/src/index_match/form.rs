@@ -7,12 +7,12 @@ use format::types::{TypeInfo, fixed_length, xtype};
 
 use crate::hash::Hasher;
 
-/// What of a value is hashed.
+/// The part of a value that is hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Normalization {
-    /// Its bytes.
+    /// All bytes.
     AsStored,
-    /// Its bytes without these at the end: compressed rows and tables created with ANSI_PADDING OFF drop them.
+    /// The bytes without these at the end: compressed rows and tables created with ANSI_PADDING OFF drop them.
     Trimmed(&'static [u8]),
     /// Sign and magnitude, zero being positive.
     Decimal,
@@ -21,7 +21,7 @@ pub(crate) enum Normalization {
 }
 
 impl Normalization {
-    /// The form for a column's values if some rowset of the table or index stores them in a form of its own.
+    /// The form for a column's values if some rowset of the table or index stores them differently.
     pub(crate) fn of(column: &RowsetColumn) -> Self {
         if column.is_vardecimal() { Self::Vardecimal(column.info) } else { Self::of_type(column.info) }
     }
@@ -37,7 +37,7 @@ impl Normalization {
         }
     }
 
-    /// Whether what is hashed of this value is all its bytes.
+    /// Whether all bytes of this value are hashed.
     #[inline(always)]
     pub(super) fn is_as_stored(self, bytes: &[u8]) -> bool {
         match self {
@@ -70,13 +70,13 @@ impl Normalization {
     }
 }
 
-/// A value without its padding, which is of one byte or two.
+/// A value without its padding, whose unit is one byte or two.
 #[inline]
 fn trimmed<'a>(value: &'a [u8], padding: &[u8]) -> &'a [u8] {
     let end = match *padding {
         [byte] => value.iter().rposition(|last| *last != byte).map_or(0, |last| last + 1),
         [first, second] => {
-            // From the end, whose bytes are pairs even if the first one is not.
+            // Pairs are counted from the end of the value, even if the first byte is then left over.
             let (rest, pairs) = value.as_rchunks();
             match pairs.iter().rposition(|last| *last != [first, second]) {
                 Some(last) => rest.len() + 2 * (last + 1),

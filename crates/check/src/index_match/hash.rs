@@ -16,12 +16,12 @@ use crate::integers::IntegerScratch;
 use crate::off_row::Reader;
 use crate::values::{Column, ValueScratch, is_zero_decimal};
 
-/// What a row is to an index.
+/// How an index must treat a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexedAs {
-    /// The index has a row for it, with this hash.
+    /// The index has an entry for the row, with this hash.
     Indexed(RowHash),
-    /// The filter excludes it.
+    /// The filter excludes the row.
     LeftOut,
     /// A value cannot be read, or the result of an expression is uncertain.
     Unknown,
@@ -50,7 +50,7 @@ pub(crate) struct HashScratch {
     pub(crate) has_off_row: bool,
 }
 
-/// How the index of `work`, one of `indexes` that are compared, has the row at `locator`.
+/// How the index of `work` must treat the row at `locator`; `indexes` is the number of compared indexes.
 pub(crate) fn standing(
     context: &Context<'_>,
     work: &UnitPlan,
@@ -77,7 +77,7 @@ pub(crate) fn standing(
     IndexedAs::Indexed(hasher.finish())
 }
 
-/// What a row has in a cell.
+/// The kind of value that a row has in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hashed {
     Null,

@@ -1,6 +1,6 @@
 //! The rows of an index and of its table that have no counterpart: 8951 with 8955, 8952 with 8956.
 //!
-//! This takes passes over the table and the index only, then reads the rows found again, for their values.
+//! Reads the table and the index in passes, then reads the rows found again for their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ const MAX_LISTED: usize = 20_000;
 /// Limit on the bytes shown of an off-row value.
 const MAX_SHOWN_BYTES: usize = 1 << 12;
 
-/// Names the unmatched rows of the plan at `plan_index`. Returns whether there are more than are listed.
+/// Reports the unmatched rows of the plan at `plan_index`. Returns whether there are more than are listed.
 ///
 /// # Errors [`Unread`]: then nothing is reported about rows whose pages could not be read.
 pub(crate) fn index_rows(
@@ -43,13 +43,13 @@ pub(crate) fn index_rows(
 ) -> Result<bool, Unread> {
     let look = Look::of((context, plans), plan, plan_index);
     let bounds = Bounds::within(context.bytes_for_facts(), sums.table_rows + sums.index_rows, MAX_LISTED);
-    // It takes two passes.
+    // The comparison takes two passes.
     let bytes = rounds::bytes_of(swept, plan.table_units.iter().chain(&plan.index_units));
     let unmatched = match context.rounds.filter(|rounds| rounds.are_for(2 * bytes)) {
         None => unmatched(bounds, |visit| look.each(PageRange::ALL, visit))?,
         Some(rounds) => match far::find((rounds, context), plan_index, (&look.units(), bytes), bounds)? {
             Some(unmatched) => unmatched,
-            // What the report says until tasks have answered is not printed.
+            // The report is not printed until tasks have answered.
             None => return Ok(false),
         },
     };
@@ -101,7 +101,7 @@ impl Look<'_> {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
             match standing(self.context, work, record, locator, (&mut desk, self.indexes)) {
                 IndexedAs::Indexed(hash) => visit(work.side, at, hash),
-                // The sweep could hash all rows, so an off-row value could not be read this time.
+                // The sweep could hash all rows, so an off-row value must have been unreadable this time.
                 IndexedAs::Unknown => read = Err(Unread),
                 IndexedAs::LeftOut | IndexedAs::TooExpensive => {}
             }

@@ -1,4 +1,4 @@
-//! Which columns of which rows are compared: derived from the catalog once, before the sweep.
+//! The columns and rows that are compared: derived from the catalog once, before the sweep.
 
 mod builder;
 
@@ -17,7 +17,7 @@ use crate::unmatched::Side;
 use crate::values::{Column, Formula};
 use builder::Builder;
 
-/// A value that both sides have.
+/// A value that both sides store or compute.
 #[derive(Clone, Debug)]
 pub(crate) enum ComparedColumn {
     /// A column.
@@ -37,15 +37,15 @@ pub(crate) struct UnitPlan {
     pub(crate) side: Side,
     /// The values, in the order of the index.
     pub(crate) cells: Vec<ComparedColumn>,
-    /// What of each value is hashed.
+    /// The part of each value that is hashed.
     pub(crate) forms: Vec<Normalization>,
     /// Which rows of the table are in the index; `None` for all.
     pub(crate) filter: Option<Formula>,
-    /// The filter only requires that the first cell is not NULL, as filters of indexes on sparse columns do.
+    /// Whether the filter only requires that the first cell is not NULL, as filters of indexes on sparse columns do.
     pub(super) wants_first: bool,
     /// How the rows of a same-shape page are hashed together, if possible.
     pub(super) together: Option<BatchPlan>,
-    /// Steps that its expressions may take per page; 0 if they take none.
+    /// Steps that the plan's expressions may take per page; 0 if they take none.
     pub(super) share: u64,
 }
 
@@ -60,7 +60,7 @@ impl UnitPlan {
         Self { plan, side, cells, forms, filter, wants_first, together: None, share: 0 }
     }
 
-    /// Whether it has an expression that takes steps.
+    /// Whether the plan has an expression that takes steps.
     fn takes_steps(&self) -> bool {
         let filter = self.filter.as_ref().filter(|_| !self.wants_first);
         let computed = self.cells.iter().filter_map(|cell| match cell {
@@ -70,7 +70,7 @@ impl UnitPlan {
         filter.into_iter().chain(computed).any(Formula::takes_steps)
     }
 
-    /// Whether it reads the column with this null bit.
+    /// Whether the plan reads the column with this null bit.
     pub(crate) fn reads(&self, null_bit: u16) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.reads(null_bit))
             || self.cells.iter().any(|cell| match cell {
@@ -118,13 +118,13 @@ pub(crate) struct Plan {
 
 /// A name and its units.
 pub(crate) struct Named {
-    /// For people.
+    /// The name shown to users.
     pub(crate) text: String,
     /// Units.
     pub(crate) units: Vec<UnitIndex>,
 }
 
-/// An index that could be compared but has no pages, because its table has none: there is nothing to compare.
+/// An index that could be compared but has no pages because its table has none: nothing needs to be compared.
 pub(crate) struct Empty {
     /// Object.
     pub(crate) object_id: i32,
@@ -210,7 +210,7 @@ impl Empty {
         index_full_name(database, self.object_id, self.index_id)
     }
 
-    /// Its in-row units, and those of its table.
+    /// The in-row units of the index, and those of its table.
     pub(crate) fn units(&self, database: &Database) -> [Vec<UnitIndex>; 2] {
         let of_index: Vec<_> =
             database.rowsets_of(self.object_id).filter(|rowset| rowset.index_id == self.index_id).collect();

@@ -1,4 +1,4 @@
-//! The hashes of all rows of a same-shape page at once: column by column, in place.
+//! Hashes all rows of a same-shape page at once, column by column and in place.
 
 mod words;
 
@@ -16,7 +16,7 @@ use crate::integers::{IntegerFilter, IntegerFormula, IntegerScratch};
 use crate::values::Column;
 use crate::vectors::{InVector, VectorColumn};
 
-/// Where all rows have the value.
+/// The position of a value in all rows.
 #[derive(Clone, Debug)]
 enum Place {
     /// Bytes of the fixed part.
@@ -25,11 +25,11 @@ enum Place {
     Bit { offset: u16, bit: u8, null_bit: u16 },
     /// A variable column, counted from 1.
     Variable { number: u16, null_bit: u16 },
-    /// One of the others, hashed in a form of its own.
+    /// A value at one of the other places, hashed in its own form.
     Formed(Box<Place>, Normalization),
-    /// Four bytes; 0 where they are not stored.
+    /// Four bytes; 0 if they are not stored.
     Uniquifier { number: u16, null_bit: u16 },
-    /// A value in a sparse vector, hashed in this form; NULL in plain rows, which have none.
+    /// A value in a sparse vector, hashed in this form; NULL in plain rows, which have no vector.
     InVector(VectorColumn, Normalization),
     /// The address of the row.
     Locator,
@@ -41,19 +41,19 @@ enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPlan {
     filter: Option<IntegerFilter>,
-    /// The first place is in a vector, and rows where it is NULL are not in the index: that is the whole filter.
+    /// Whether the first place is in a vector and the index lacks rows where it is NULL; then this is the whole filter.
     wants_first: bool,
     places: Vec<Place>,
-    /// What is hashed of each row, if it is the same number of words in all.
+    /// The words that are hashed of each row, if all rows have the same number of words.
     words: Option<Words>,
 }
 
-/// What rows of a page add up to.
+/// The sum over the rows of a page.
 pub(super) struct Together {
     pub(super) sum: Sum,
-    /// Rows that the index has.
+    /// Number of rows that the index has.
     pub(super) rows: u64,
-    /// Rows with a complex column were among them; else, only plain ones.
+    /// Whether rows with a complex column are included; otherwise only plain rows are.
     pub(super) has_complex: bool,
 }
 
@@ -72,14 +72,14 @@ impl BatchPlan {
         };
         let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<Vec<_>>>()?;
         let wants_first = work.wants_first && matches!(places.first(), Some(Place::InVector(..)));
-        // A value in a vector is a word only where the rows without it are not in the index.
+        // A value in a vector counts as a word only if the index lacks the rows without the value.
         let has_words = wants_first || !matches!(places.first(), Some(Place::InVector(..)));
         let words = Words::of(&places).filter(|_| has_words);
         Some(Self { filter, wants_first, places, words })
     }
 
-    /// The sum of the hashes of the live rows that the index has, or of the plain ones among them; `None` if some value is not
-    /// where it is expected.
+    /// The sum of the hashes of those live rows that the index has, or of the plain rows among them; `None` if some
+    /// value is not in its expected place.
     pub(super) fn sum(
         &self,
         hash: &FactHash,
@@ -87,7 +87,7 @@ impl BatchPlan {
         rows: Rows<'_>,
         desk: &mut HashScratch,
     ) -> Option<Together> {
-        // Most indexes have a few words, and are done in one pass.
+        // Most indexes have only a few words, which are hashed in one pass.
         if let Some(words) = &self.words
             && self.places.iter().all(|place| place.is_words(rows))
             && let Some(together) = words.sum(self, hash, page, rows, &mut desk.integers)
@@ -128,7 +128,7 @@ impl Place {
         if column.is_in_vector() {
             return Some(Self::InVector(VectorColumn::of(column)?, Normalization::AsStored));
         }
-        // A computed zero is hashed without its sign.
+        // The sign of a computed zero is not hashed.
         if column.is_computed && format::types::is_decimal(stored.info) {
             return None;
         }
@@ -154,7 +154,7 @@ impl Place {
         }
     }
 
-    /// Whether its [`Words`] are what is hashed of each row.
+    /// Whether the [`Words`] of this place are exactly the hashed bytes in each row.
     fn is_words(&self, rows: Rows<'_>) -> bool {
         match *self {
             Self::Fixed { offset, length, null_bit } => {
@@ -166,7 +166,7 @@ impl Place {
                 place.is_words(rows) && rows.slices(offset, length).all(|value| form.is_as_stored(value))
             }
             Self::Locator => rows.slots().is_none(),
-            // Whether all rows have them is found on the way.
+            // The pass itself finds out whether all rows have them.
             Self::Computed(_) | Self::InVector(..) => true,
             Self::Bit { .. } | Self::Variable { .. } | Self::Uniquifier { .. } => false,
         }
@@ -184,8 +184,8 @@ impl Place {
         }
     }
 
-    /// Adds the value of each row, and says whether also those of rows with a complex column are right. Of values in vectors,
-    /// `present` gets whether they are not NULL.
+    /// Adds the value of each row. Returns whether the results are also right for rows with a complex column. For
+    /// values in vectors, `present` receives whether each value is not NULL.
     fn add(
         &self,
         page: PageId,
@@ -265,7 +265,7 @@ impl Place {
     }
 }
 
-/// Adds values of vectors; false if some live row has none that is known. `None` if no vector has such values.
+/// Adds values of vectors; false if the value of some live row is unknown. `None` for a form that vectors do not have.
 fn in_vector(
     rows: Rows<'_>,
     (hashes, present): (&mut RowHashes, Option<&mut Vec<bool>>),
@@ -306,8 +306,8 @@ fn in_vector(
     Some(are_known)
 }
 
-/// Whether all rows determine the value of a variable column. If it is not stored, only the null bitmap distinguishes
-/// an empty value from NULL.
+/// Whether the value of a variable column is certain in all rows. If it is not stored, only the null bitmap
+/// distinguishes an empty value from NULL.
 fn is_told(rows: Rows<'_>, number: u16, null_bit: u16) -> bool {
     rows.has_null_bit(null_bit) || number <= rows.fewest_variables()
 }

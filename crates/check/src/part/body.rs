@@ -1,4 +1,4 @@
-//! What a part holds.
+//! The content of a part.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use crate::wire::{Input, Output, SumsError, Wire};
 /// Longer than any path.
 const MOST_PATH_BYTES: usize = 1 << 16;
 
-/// What the sweep of a range amounts to, but for its findings, which may be many.
+/// The result of sweeping a range, without its findings, which may be many.
 pub(super) struct Body {
     /// Reads that failed.
     pub(super) faults: ReadFaults,
-    /// What was read of a backup's container.
+    /// The facts that were read of a backup's container.
     pub(super) container: ContainerSeen,
     pub(super) swept: Swept<Sums>,
 }
 
 impl Body {
-    /// Writes it after its findings, and returns how many these are.
+    /// Writes the findings and then the body; returns the number of findings.
     pub(super) fn put(&self, findings: FindingCollector, to: &mut Output<'_>) -> Result<u64, SumsError> {
         let mut count = 0;
         for finding in findings.into_sorted() {
@@ -40,7 +40,7 @@ impl Body {
         Ok(count)
     }
 
-    /// Reads what [`Self::put`] wrote; `findings` takes those of the part.
+    /// Reads the output of [`Self::put`]; calls `findings` with each finding of the part.
     pub(super) fn take(from: &mut Input<'_>, findings: impl FnMut(Finding)) -> Result<Self, SumsError> {
         take_findings(from, findings)?;
         Ok(Self { faults: take_faults(from)?, container: take_container(from)?, swept: Swept::take(from)? })
@@ -55,8 +55,8 @@ pub(super) fn take_findings(from: &mut Input<'_>, mut findings: impl FnMut(Findi
     Ok(())
 }
 
-/// The reads that failed beyond those that are known: what a process met before has nothing to do with its part. Nor have reads
-/// that succeeded when they were tried again.
+/// The failed reads that are new since `known`: the process may have met the others before this part. Reads that
+/// succeeded on a retry are not included.
 pub(super) fn met_since(known: &ReadFaults, now: ReadFaults) -> ReadFaults {
     let of = |path: &Path| known.failed.iter().find(|failed| failed.path == path);
     let new = |mut failed: FailedReads| {
@@ -123,7 +123,7 @@ fn take_runs(from: &mut Input<'_>) -> Result<Runs, SumsError> {
     let mut runs = Runs::new();
     let mut before = 0;
     for _ in 0..u64::read(from)? {
-        // Neither is above 2^56.
+        // Neither number is above 2^56.
         let (skipped, length): (u64, u64) = Wire::read(from)?;
         let start: u64 = skipped.saturating_add(before);
         before = start.saturating_add(length);

@@ -1,4 +1,4 @@
-//! How a database is cut into ranges, and whether ranges hold all of it.
+//! Splits a database into ranges, and verifies that ranges cover all of it.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::memory::CHUNK_PAGES;
 use crate::ranges::FileRange;
 use crate::sweep::any_in_scope;
 
-/// Ranges that do not hold each page to be read exactly once.
+/// An error: these ranges do not contain each page to be read exactly once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Untiled {
-    /// Where.
+    /// The first such page.
     pub page: PageId,
-    /// What is wrong there.
+    /// The fault at this page.
     pub what: &'static str,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Untiled {
     }
 }
 
-/// The pieces in which a file is read, and whether each is.
+/// The chunks in which a file is read, and whether each is read.
 fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterator<Item = (u32, u32, bool)> + 'c {
     (0..pages).step_by(CHUNK_PAGES as usize).map(move |first| {
         let count = CHUNK_PAGES.min(pages - first);
@@ -32,8 +32,8 @@ fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterat
     })
 }
 
-/// Ranges that hold all pages to be read, each with about `most` of them at most. They begin where a sweep of the whole would
-/// begin a read.
+/// Ranges that contain all pages to be read, each with about `most` of them at most. Each range begins at a chunk of a
+/// sweep of the whole database.
 pub(super) fn ranges(context: &Context<'_>, most: u64) -> Vec<FileRange> {
     let mut ranges = Vec::new();
     for file in &context.survey.files {
@@ -55,7 +55,7 @@ pub(super) fn ranges(context: &Context<'_>, most: u64) -> Vec<FileRange> {
     ranges
 }
 
-/// Whether these ranges hold each page to be read exactly once, and are whole reads.
+/// Verifies that these ranges contain each page to be read exactly once and consist of whole chunks.
 pub(super) fn tile(context: &Context<'_>, ranges: &[FileRange]) -> Result<(), Untiled> {
     let mut sorted = ranges.to_vec();
     sorted.sort_unstable();

@@ -8,13 +8,13 @@ use crate::wire::SumsError;
 /// Why a range gives no part.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
-    /// It cannot be written or read.
+    /// The part cannot be written or read.
     #[error(transparent)]
     Sums(#[from] SumsError),
-    /// Facts were lost as temporary files could not be written or read.
+    /// Facts were lost, because temporary files could not be written or read.
     #[error("{0}")]
     Lost(String),
-    /// Maps of a page outside the range were needed: a defect of the program.
+    /// The maps of a page outside the range were needed: a defect of the program.
     #[error(
         "pages {}: the maps of other pages were needed to sweep them; this is a defect of mdfsck: please report it, and check \
          without a plan", Stretch(.0)
@@ -22,7 +22,7 @@ pub enum PartError {
     Beyond(FileRange),
 }
 
-/// The pages of a range, as messages name them.
+/// The pages of a range in the format of messages.
 struct Stretch<'r>(&'r FileRange);
 
 impl fmt::Display for Stretch<'_> {

@@ -1,10 +1,10 @@
-//! What is in the frames of a part, for tests that look behind the hashes.
+//! The content of a part's frames, for tests that change it without invalid hashes.
 
 use crate::hash::{FactHash, HashKey};
 use crate::spill::TempStore;
 use crate::wire::{HASH_BYTES, LENGTH_BYTES, Output};
 
-/// The bytes in the frames of a part, whose hashes are not looked at; `None` if it ends too early.
+/// The bytes in the frames of a part, without verifying their hashes; `None` if the part ends too early.
 pub fn unwrap(part: &[u8]) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::new(), part);
     loop {
@@ -19,11 +19,11 @@ pub fn unwrap(part: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A part with these bytes in its frames.
+/// A part with these bytes in its frames and with valid hashes.
 pub fn wrap(key: &HashKey, head: &[u8], bytes: &[u8]) -> Vec<u8> {
     let (hash, space, mut part) = (FactHash::of_key(key), TempStore::default(), Vec::new());
     let mut to = Output::new(&hash, head, &space, &mut part);
-    // Memory takes all of it.
+    // Writing to memory does not fail.
     let _ = to.put(bytes).and_then(|()| to.finish());
     part
 }

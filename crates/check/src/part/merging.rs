@@ -1,4 +1,4 @@
-//! One report of all parts.
+//! Merges all parts into one report.
 
 use std::io::Read;
 
@@ -22,15 +22,15 @@ use crate::witness::{Faulty, Fingerprint};
 
 /// A part to be merged.
 pub struct Part<'p> {
-    /// What it was written with.
+    /// The head that the part was written with.
     pub head: Vec<u8>,
-    /// Its bytes.
+    /// The bytes of the part.
     pub from: Box<dyn Read + 'p>,
 }
 
-/// What a run knows when its maps are read, and parts can be merged.
+/// The state of a run that has read its maps and can merge parts.
 pub struct Surveyed<'s> {
-    /// What the maps say.
+    /// Fingerprint of the maps.
     pub fingerprint: Fingerprint,
     tile: &'s dyn Fn(&[FileRange]) -> Result<(), Untiled>,
 }
@@ -39,17 +39,17 @@ impl Surveyed<'_> {
     /// Whether these ranges hold each page to be read exactly once.
     ///
     /// # Errors
-    /// The first place where they do not.
+    /// The first place that no range or more than one range contains.
     pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
         (self.tile)(ranges)
     }
 }
 
-/// The same as [`crate::run`], with the sweep done by others: `ranges` are those of the parts. `begin` is asked when the maps are
-/// read: whether to go on; then `next` hands out the parts, in any order.
+/// Like [`crate::run`], but other processes have made the sweep; `ranges` are the ranges of their parts. Calls `begin`
+/// when the maps are read, which may stop the run with an error; then `next` supplies the parts, in any order.
 ///
 /// # Errors
-/// Those of `begin` and `next`; [`SumsError`] for a part that cannot be read.
+/// The errors of `begin` and `next`; [`SumsError`] for a part that cannot be read.
 pub fn merge<'p, E: From<SumsError>>(
     source: &dyn PageSource,
     database: &Database,
@@ -62,10 +62,11 @@ pub fn merge<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
 }
 
-/// The same, with second looks that tasks take. The report is one only if [`Rounds::end`] says that nothing more is wanted.
+/// Like [`merge`], but tasks take large second looks. The report is complete only if [`Rounds::end`] returns no further
+/// questions.
 ///
 /// # Errors
-/// As [`merge`].
+/// As for [`merge`].
 pub fn merge_in_rounds<'p, E: From<SumsError>>(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -77,11 +78,11 @@ pub fn merge_in_rounds<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, Some(rounds)), begin, next)
 }
 
-/// What is known while `left` of the `ranges` have no part: maps and catalog are compared in full, and of the parts only findings
-/// that one page proves are reported. Sums are not compared, and the report says so.
+/// An interim report while `left` of the `ranges` have no part: maps and catalog are compared in full, and of the parts
+/// it contains only findings that a single page proves. Sums are not compared, and the report says so.
 ///
 /// # Errors
-/// As [`merge`].
+/// As for [`merge`].
 pub fn so_far<'p, E: From<SumsError>>(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -91,7 +92,7 @@ pub fn so_far<'p, E: From<SumsError>>(
     next: impl FnMut() -> Option<Result<Part<'p>, E>>,
 ) -> Result<Report, E> {
     let report = merge_with((source, database), options, progress, (ranges, left, None), begin, next)?;
-    // Counts of some of the rows are of no use.
+    // Counts over only some of the rows are useless.
     let named = |rowset: RowsetCounts| RowsetCounts {
         rows: 0,
         ghost_rows: 0,
@@ -106,7 +107,7 @@ pub fn so_far<'p, E: From<SumsError>>(
     Ok(Report { rowsets: report.rowsets.into_iter().map(named).collect(), ..report })
 }
 
-/// Whether a finding of a part is a proof without the other parts.
+/// Whether a finding of a part is proven without the other parts.
 pub(super) fn is_of_one_page(finding: &Finding) -> bool {
     let needs_all = [&registry::PARTITION_WRONG, &registry::PARTITION_WRONG_DETAIL];
     matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Column) && !needs_all.contains(&finding.check)

@@ -13,7 +13,8 @@ fn all() -> Options {
     Options { constraints: true, identities: true, hash_key, ..Options::default() }
 }
 
-/// The parts of a database, each with its range: the same whether the maps of all pages are known or those of the range only.
+/// The parts of a database, each with its range; asserts that they are the same with the maps of all pages and with
+/// those of the range alone.
 fn parts(source: &dyn PageSource, database: &Database, options: &Options, pages: u64) -> Vec<(FileRange, Vec<u8>)> {
     let (parts, common, maps) = sweeper(source, database, options, &Silent, |sweeper| {
         let sweeper = sweeper.unwrap();
@@ -80,7 +81,7 @@ fn maps_of_another_range_or_run_or_that_were_changed_are_refused_and_no_other_ra
             assert!(!read(ranges[1], HEAD, &changed) && !read(ranges[1], HEAD, &maps[..at]), "at {at}");
         }
         assert!(read(ranges[1], HEAD, &maps));
-        // What the maps of this range do not know is not guessed.
+        // Facts outside the maps of this range are not guessed.
         let swept = sweeper.sweep(ranges[2], HEAD, &Silent, &mut Vec::new());
         assert!(matches!(swept, Err(PartError::Beyond(range)) if range == ranges[2]));
     })
@@ -91,7 +92,7 @@ fn maps_of_another_range_or_run_or_that_were_changed_are_refused_and_no_other_ra
     {
         assert!(open(common, head, options, &mut |_| panic!("no maps are known")).is_err());
     }
-    // A page beyond the end that the maps know is not free.
+    // A page beyond the end of the maps does not count as free.
     let larger = database_of_lab(0, 24 << 20);
     assert!(larger.files()[0].pages > files.files()[0].pages);
     let opened =
@@ -177,7 +178,7 @@ fn backed_up(form: &str, folder: &std::path::Path) -> Vec<std::path::PathBuf> {
         "compressed" => of(&files, 1, BackupOptions { container: Some(Container::Version2), ..plain }, "one"),
         _ => {
             let full = of(&files, 1, plain, "full");
-            // A page that was changed since.
+            // A page that changed since the base backup.
             let changed = folder.join("changed");
             std::fs::create_dir(&changed).unwrap();
             let copy = |file: &std::path::PathBuf| {
@@ -232,7 +233,7 @@ fn a_part_names_the_pages_of_its_findings() {
     let report = crate::run(&files, &database, &all(), &Silent);
     let local = |finding: &Finding| is_of_one_page(finding).then_some(finding.page).flatten();
     assert!(report.findings.iter().filter_map(|finding| local(&finding)).all(|page| pages.contains(&page)));
-    // A page that changes changes what is known of them.
+    // A changed page changes the fingerprint.
     let before = fingerprint_of(&files, &key, pages.iter().copied());
     assert_eq!(before, fingerprint_of(&files, &key, pages.iter().copied()));
     let fewer = pages.iter().copied().skip(1);
@@ -315,7 +316,7 @@ fn a_part_that_was_cut_or_changed_or_has_another_head_or_key_is_refused() {
             assert!(merged(&files, &database, &all(), &parts).is_err(), "at {at}");
         }
     }
-    // Frames of two parts under one key make no part.
+    // Frames of two parts with the same key cannot be combined.
     let after_first = |bytes: &[u8]| 4 + u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize + 16;
     let of_other = &parts[1].1;
     let spliced = [&whole[..after_first(whole)], &of_other[after_first(of_other)..]].concat();

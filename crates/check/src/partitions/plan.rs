@@ -1,4 +1,4 @@
-//! Which rows can be checked against their partition function, and how: derived from the catalog once.
+//! The rows that can be checked against their partition function, and how: derived from the catalog once.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     pub(crate) units: Vec<UnitIndex>,
 }
 
-/// What is needed to check the rows of a partition.
+/// Everything needed to check the rows of a partition.
 #[derive(Clone)]
 pub(crate) struct UnitPlan {
     /// Index of the plan.
@@ -144,7 +144,8 @@ fn work(
     Ok(work)
 }
 
-/// The one list of values that can be the boundaries between these partitions; if none can, why the last one cannot.
+/// The only list of values that can be the boundaries between these partitions; if no list can, why the last one
+/// cannot.
 fn the_boundaries<'a>(
     candidates: &'a [Vec<Boundary>],
     rowsets: &[&Rowset],

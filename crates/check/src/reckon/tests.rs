@@ -1,12 +1,12 @@
 use super::*;
 use crate::test_tree::{Found, TestTree, id};
 
-/// Page 20 does not name its left neighbor: a finding, if the tree is checked.
+/// A tree whose page 20 does not name its left neighbor: a finding, if the tree is checked.
 fn broken() -> TestTree {
     TestTree::clustered().with(20, |leaf| leaf.prev = id(21))
 }
 
-/// The unit may not be checked, for this reason.
+/// Asserts that the unit is not checked, for this reason.
 #[track_caller]
 fn only_doubt(found: &Found, limit: &limits::Limit) {
     assert_eq!(*found, Found { findings: vec![], limits: vec![limit.id] });

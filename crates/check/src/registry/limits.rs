@@ -1,4 +1,5 @@
-//! The limits: every reason why something is not verified. A limit is no finding: what it names may be sound or not.
+//! The limits: every reason why something is not verified. A limit is not a finding: the affected data may be sound or
+//! not.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Display, Write};
@@ -8,25 +9,25 @@ pub use table::*;
 #[path = "limits/table.rs"]
 mod table;
 
-/// What kind of reason a limit is.
+/// The kind of reason that a limit gives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LimitKind {
     /// Something else is damaged, or contradicts itself; a finding may name it.
     Damaged,
-    /// The system could not read it.
+    /// The system could not read the data.
     Unreadable,
-    /// It is not in what was given: a file, a stripe, the log, a key, room for temporary files.
+    /// The data are not in the given input: a file, a stripe, the log, a key, space for temporary files.
     NotGiven,
     /// A change was under way when the files or the backup were written.
     InFlight,
     /// SQL Server does not document what the bytes must be.
     Undocumented,
-    /// This program does not check it.
+    /// This program does not make the check.
     Unsupported,
 }
 
 impl LimitKind {
-    /// As JSON has it in `kind_of`.
+    /// The name in the JSON field `kind_of`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Damaged => "damaged",
@@ -39,16 +40,16 @@ impl LimitKind {
     }
 }
 
-/// What sets a limit apart from the others of its kind: it stands with the kind in the limit's row.
+/// Distinguishes a limit from others of its kind; given next to the kind in the limit's row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mark {
-    /// Nothing.
+    /// No distinction.
     None,
     /// A note.
     Note,
     /// A part of the input that is missing as a whole.
     Root,
-    /// Not in what was given, and in no other file or stripe of it either.
+    /// Missing in the given input, and in all its other files and stripes as well.
     Apart,
 }
 
@@ -56,9 +57,9 @@ pub(crate) enum Mark {
 pub struct Limit {
     /// Stable id, never reused.
     pub id: &'static str,
-    /// What kind of reason it is.
+    /// The kind of reason.
     pub kind: LimitKind,
-    /// What sets it apart from the others of its kind.
+    /// Distinguishes the limit from others of its kind.
     pub(crate) mark: Mark,
     /// What is not verified: "key order", "pages".
     pub what: &'static str,
@@ -74,23 +75,23 @@ impl Limit {
         ALL.iter().copied().find(|limit| limit.id == id)
     }
 
-    /// A note: worth knowing, but nothing that was asked for is left unverified.
+    /// Whether the limit is a note: worth knowing, but every requested check was made.
     pub fn is_note(&self) -> bool {
         self.mark == Mark::Note
     }
 
-    /// A part of the input that is missing as a whole: whatever else is not verified may follow from it.
+    /// Whether a part of the input is missing as a whole: everything else that is not verified may follow from it.
     pub fn is_root(&self) -> bool {
         self.mark == Mark::Root
     }
 
-    /// Whether it may follow from a part of the input that is missing.
+    /// Whether the limit may follow from a missing part of the input.
     pub fn may_follow(&self) -> bool {
         let may = matches!(self.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
         may && !matches!(self.mark, Mark::Root | Mark::Apart)
     }
 
-    /// The reason with the values that its text names, in order.
+    /// The reason with these values in its places, in order.
     pub(crate) fn with(&'static self, values: &[&dyn Display]) -> Reason {
         let mut parts = self.reason.split("{}");
         let mut text = parts.next().unwrap_or_default().to_owned();
@@ -134,7 +135,7 @@ impl fmt::Debug for Limit {
 /// A limit with the values of a place.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Reason {
-    /// What people read; first, as reports are sorted by it.
+    /// The text for users; the first field, as reports are sorted by it.
     pub(crate) text: String,
     pub(crate) limit: &'static Limit,
 }
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// A row's name is its id in capitals, and somewhere the check notes it: a limit that nothing can meet is not listed.
+    /// A row's name is its id in capitals, and some code must note it: an unreachable limit must not be listed.
     #[test]
     fn every_limit_is_noted_somewhere() {
         let mut sources = String::new();

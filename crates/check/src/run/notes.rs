@@ -1,4 +1,4 @@
-//! What a run says of its input: files that were cut or not given, pages that could not be read, and what is not checked.
+//! Notes of a run about its input: truncated or missing files, unreadable pages, and checks that are not made.
 
 use catalog::{Database, UnitKind, column_status};
 use format::page::PAGE_BYTES;
@@ -13,7 +13,7 @@ use crate::tallies::{Tallies, UnreadPages};
 use crate::units::Shape;
 use crate::warnings;
 
-/// Files shorter than their header says: one line each for stderr, and pages that cannot be verified.
+/// Files that are shorter than their header says: one line each for stderr, and pages that cannot be verified.
 pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<String> {
     let mut errors = Vec::new();
     for file in source.files() {
@@ -26,7 +26,7 @@ pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) 
     errors
 }
 
-/// What recovery from the log could not do.
+/// Notes what recovery from the log could not do.
 pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     for doubt in options.recovery.iter().flat_map(|recovery| &recovery.doubts) {
         let reason = match &doubt.kind {
@@ -39,7 +39,7 @@ pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     }
 }
 
-/// Pages that the system could not read.
+/// One line per file for pages that the system could not read.
 pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
     for &page in &context.survey.unread {
         let mut bytes = [0; PAGE_BYTES];
@@ -50,8 +50,8 @@ pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Ve
     lines(context.source, unread)
 }
 
-/// A line per file whose reads failed: the first page that could not be read, with its cause, and how many. Whatever became
-/// of a read that failed, and whichever phase asked for it, it is an error of the run.
+/// A line per file with failed reads: the first unreadable page, the cause, and the number of pages. Every failed read
+/// is an error of the run, whatever its consequence and whichever phase made it.
 pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String> {
     let (mut lines, mut files) = (Vec::new(), Vec::new());
     for (page, error, pages) in unread.into_files() {
@@ -66,7 +66,7 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
     lines
 }
 
-/// Data files that the catalog names, that the scope needs, and that were not given.
+/// Notes data files that the catalog names and the scope needs but that were not given.
 pub(super) fn note_missing(source: &dyn PageSource, database: &Database, scope: &Scope, coverage: &mut Coverage) {
     for row in survey::missing_files(source, database).filter(|row| scope.needs(row.filegroup)) {
         let scope = format!("file {} ({})", row.file_id, row.logical_name);
@@ -79,7 +79,7 @@ pub(super) fn note_missing(source: &dyn PageSource, database: &Database, scope: 
     }
 }
 
-/// What the options ask for and this program does not check, or cannot.
+/// Notes requested checks that this program does not or cannot make.
 pub(super) fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &mut Coverage) {
     if !context.options.scope.reads_pages() {
         return;
@@ -116,7 +116,7 @@ pub(super) fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &
     note_features(context, coverage);
 }
 
-/// Checks of whole kinds that are still to be built.
+/// Notes whole kinds of checks that are still to be built.
 fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     let database = context.database;
     let in_scope = |rowset: &&catalog::Rowset| {

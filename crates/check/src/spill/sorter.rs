@@ -10,45 +10,45 @@ use std::time::Instant;
 
 use super::TempStore;
 
-/// Something that is sorted.
+/// A type that can be sorted.
 pub(crate) trait Item: Sized {
     /// The order.
     fn order(&self, other: &Self) -> Ordering;
 
-    /// Approximate bytes that it takes in memory.
+    /// Approximate size in memory, in bytes.
     fn bytes(&self) -> usize;
 
-    /// Appends it to `out`.
+    /// Appends the item to `out`.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Reads what [`Self::write`] wrote.
+    /// Reads the output of [`Self::write`].
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Runs that are merged in one step. Each has a file of its own, so that a merged run frees its space.
+/// The number of runs that are merged in one step. Each run has its own file, so that merging frees its space.
 const FAN: usize = 16;
 /// Bytes per write.
 const WRITE_BYTES: usize = 1 << 16;
 const LEAST_READ_BYTES: usize = 1 << 12;
 
-/// Takes items in any order.
+/// Collects items in any order.
 pub(crate) struct Sorter<T> {
     space: TempStore,
     limit_bytes: usize,
     kept: Vec<T>,
     kept_bytes: usize,
-    /// Sorted runs by level; those of one level have about the same size, [`FAN`] times that of the level below.
+    /// Sorted runs by level; the runs of a level have about the same size, [`FAN`] times that of the level below.
     levels: Vec<Vec<RunFile>>,
 }
 
-/// A file of items, each after its length.
+/// A file of items, each preceded by its length.
 struct RunFile {
     file: File,
     bytes: u64,
 }
 
 impl<T: Item> Sorter<T> {
-    /// Keeps about `limit_bytes` in memory.
+    /// Keeps up to about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         Self { space: space.clone(), limit_bytes, kept: Vec::new(), kept_bytes: 0, levels: Vec::new() }
     }
@@ -137,7 +137,7 @@ fn write_run<I: Borrow<T>, T: Item>(
     Ok(RunFile { file, bytes })
 }
 
-/// Writes an item after its length.
+/// Writes the length of an item, then the item.
 pub(crate) fn write_item<T: Item>(item: &T, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend([0; 4]);
@@ -148,7 +148,7 @@ pub(crate) fn write_item<T: Item>(item: &T, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads an item after its length, and returns how many bytes both take; `None` when they are not all in `bytes`.
+/// Reads a length and an item, and returns the bytes that both take; `None` if `bytes` is too short.
 pub(crate) fn read_item<T: Item>(bytes: &[u8]) -> Option<io::Result<(T, usize)>> {
     let (length, rest) = bytes.split_first_chunk()?;
     let length = u32::from_le_bytes(*length) as usize;
@@ -157,7 +157,7 @@ pub(crate) fn read_item<T: Item>(bytes: &[u8]) -> Option<io::Result<(T, usize)>>
     Some(item.map(|item| (item, 4 + length)).ok_or_else(broken))
 }
 
-/// Reads the items in a range of a file, one after the other. Several readers may share a file.
+/// Reads the items in a range of a file, one after another. Several readers may share a file.
 pub(crate) struct Reader<F, T> {
     file: F,
     next: u64,
@@ -216,7 +216,7 @@ impl<F: Borrow<File>, T: Item> Reader<F, T> {
     }
 }
 
-/// Several runs as one.
+/// Merges several runs into one.
 struct Merge<F, T> {
     sources: Vec<Reader<F, T>>,
     heads: BinaryHeap<Head<T>>,
@@ -229,7 +229,7 @@ struct Head<T> {
 }
 
 impl<T: Item> Ord for Head<T> {
-    /// The least item must be the greatest head: a heap returns that first.
+    /// The smallest item must be the greatest head, as a heap returns the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.item.order(&self.item).then(other.source.cmp(&self.source))
     }
@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Words in no order, some of them longer than one read, some twice.
+    /// Unsorted words; some are longer than one read, some occur twice.
     fn words(count: u32) -> Vec<Word> {
         let word = |number: u32| {
             let number = (number / 2).wrapping_mul(2_654_435_761);

@@ -1,4 +1,4 @@
-//! The pieces in which files are read: in page order, and numbered without a list of them.
+//! The chunks in which files are read: in page order, numbered without a list of them.
 
 use format::PageId;
 
@@ -6,7 +6,7 @@ use crate::memory::CHUNK_PAGES;
 use crate::ranges::FileRange;
 use crate::survey::FileMap;
 
-/// Pages that are read in one request.
+/// Consecutive pages that are read in one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Chunk {
     pub(super) first: PageId,
@@ -14,8 +14,8 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// The first `pages` pages, and what is after them. One page is not left over: a read of one page is not repeated if it
-    /// fails.
+    /// The first `pages` pages, and the remainder. Never leaves a single page: a failed read of one page is not
+    /// repeated.
     pub(super) fn split(self, pages: u32) -> (Self, Option<Self>) {
         let pages = match self.pages.checked_sub(pages) {
             None | Some(0) => self.pages,
@@ -30,7 +30,7 @@ impl Chunk {
 
 /// All chunks of the files, or of a range of pages.
 pub(super) struct Chunks {
-    /// Pages of a file, and the number of their first chunk.
+    /// Page range of a file, and the number of its first chunk.
     files: Vec<(FileRange, u64)>,
     count: u64,
 }
@@ -58,7 +58,7 @@ impl Chunks {
         0..self.count
     }
 
-    /// How many there are.
+    /// The number of chunks.
     pub(super) fn count(&self) -> usize {
         usize::try_from(self.count).unwrap_or(usize::MAX)
     }

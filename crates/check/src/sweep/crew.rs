@@ -1,10 +1,11 @@
-//! Starts threads. The system may refuse one because of its limits on processes or memory; that is no reason to give
-//! up.
+//! Starts threads. The system may refuse a thread because of its limits on processes or memory; the run then continues
+//! with fewer threads.
 
 use std::io;
 use std::thread::{Builder, Scope};
 
-/// Starts one thread per job, up to the first that cannot be started. Returns how many run, and why the others do not.
+/// Starts one thread per job, up to the first that cannot be started. Returns the number of threads started, and why
+/// the others were not.
 pub(crate) fn start<'scope, F: FnOnce() + Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     jobs: impl Iterator<Item = F>,

@@ -1,4 +1,4 @@
-//! How chunks reach the threads that check them: each thread reads its own, or dedicated threads read ahead.
+//! Supplies chunks to the threads that check them: each thread reads its own, or dedicated threads read ahead.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,14 +16,14 @@ use crate::accounting::Meter;
 use crate::context::Context;
 use crate::memory::CHUNK_PAGES;
 
-/// Chunks per thread that the system is advised of before they are read.
+/// The number of chunks per thread that are announced to the system before they are read.
 const CHUNKS_AHEAD: u64 = 4;
 
-/// A chunk as it was read.
+/// A chunk with its pages.
 pub(super) struct Loaded {
     pub(super) chunk: Chunk,
     pub(super) buffer: PageBuffer,
-    /// The chunk could not be read as a whole: its pages must be read one by one.
+    /// Whether the read of the whole chunk failed: then its pages must be read one by one.
     pub(super) failed: bool,
 }
 
@@ -52,8 +52,8 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope, as many at a time as `pages` says of the first of them: `rest` keeps what was not
-/// read yet. `passed` is called with the chunks that are skipped.
+/// Reads the next chunk that has pages in scope, or as many of its pages as `pages` allows for its first page: `rest`
+/// then holds the remainder. Calls `passed` with the chunks that are skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
@@ -73,7 +73,7 @@ pub(super) fn read_next(
     Some(Loaded { chunk, buffer, failed })
 }
 
-/// The next chunk that has pages in scope. The system is advised of a later one.
+/// The next chunk that has pages in scope. Announces a later one to the system.
 fn next_in_scope(
     context: &Context<'_>,
     chunks: &Chunks,
@@ -104,7 +104,7 @@ pub(super) struct Queue {
 struct State {
     loaded: VecDeque<Loaded>,
     buffers: Vec<PageBuffer>,
-    /// Buffers that may still be allocated.
+    /// The number of buffers that may still be allocated.
     unmade: usize,
     readers: usize,
 }
@@ -116,7 +116,7 @@ impl Queue {
         Self { state: Mutex::new(state), ready: Condvar::new(), free: Condvar::new() }
     }
 
-    /// Reads until `counter` has no more.
+    /// Reads all chunks of `counter`.
     pub(super) fn read_all(&self, context: &Context<'_>, chunks: &Chunks, counter: &Counter, passed: impl Fn(Chunk)) {
         let whole = |_| CHUNK_PAGES;
         while let Some(loaded) = read_next(context, chunks, counter, (&mut None, whole), self.buffer(), &passed) {
@@ -126,7 +126,7 @@ impl Queue {
         self.end_reader();
     }
 
-    /// One reader fewer: it has read everything, or another thread reads in its place.
+    /// Removes a reader: it has read everything, or another thread reads in its place.
     pub(super) fn end_reader(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.readers = state.readers.saturating_sub(1);
@@ -147,7 +147,7 @@ impl Queue {
         }
     }
 
-    /// The next chunk; `None` when all have been read and taken.
+    /// The next chunk; `None` when all chunks were read and taken.
     pub(super) fn take(&self, meter: &Meter) -> Option<Loaded> {
         let start = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,7 +163,7 @@ impl Queue {
         }
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer to the queue.
     pub(super) fn give_back(&self, buffer: PageBuffer) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).buffers.push(buffer);
         self.free.notify_one();

@@ -18,7 +18,7 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::{Tallies, UnitTally};
 use crate::units::{Shape, Unit, UnitIndex};
 
-/// Checks pages one after the other and reuses what it has allocated.
+/// Checks pages one after another and reuses its buffers.
 #[derive(Default)]
 pub(crate) struct Target {
     /// The records of the last page checked.
@@ -29,16 +29,16 @@ pub(crate) struct Target {
 /// one for every row of a table.
 const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 
-/// What a page turned out to be.
+/// The result of judging a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// Sound, and of this unit.
+    /// A sound page of this unit.
     Sound(UnitIndex, PageContent),
-    /// Damaged, or with the header of another unit: it contributes no facts. It belongs to this one.
+    /// A page of this unit that is damaged or names another unit in its header: it contributes no facts.
     Bad(UnitIndex),
     /// Not a page of any unit in scope.
     Passed,
-    /// Its owner could not be determined: several units claim its extent.
+    /// A page of unknown owner: several units claim its extent.
     Unread,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Verdict {
 /// decides.
 pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
     let allocation = context.survey.allocation(id);
-    // Most pages of a large empty file are free, and their owner does not matter.
+    // Most pages of a large empty file are free, and their owner is irrelevant.
     if allocation == Allocation::Free {
         return false;
     }
@@ -63,14 +63,14 @@ pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> 
     let Some(file) = context.survey.file(first.file) else { return false };
     let range = first.page..first.page.saturating_add(pages).min(file.pages);
     let is_in_scope = |page| may_be_in_scope(context, PageId::new(first.file, page));
-    // Where the PFS page is damaged, only pages that a unit claims are in scope.
+    // If the PFS page is damaged, only pages that a unit claims are in scope.
     let intervals = range.clone().step_by(PFS_PAGES as usize).chain(range.end.checked_sub(1));
     let has_pfs = intervals.into_iter().any(|page| file.pfs_is_known(page));
     if has_pfs { range.clone().any(is_in_scope) } else { file.claimed_pages(range).any(is_in_scope) }
 }
 
 impl Target {
-    /// Checks a page as it is on disk and adds the results to `partial`.
+    /// Checks a page as read from disk and adds the results to `partial`.
     pub(crate) fn page<C: CheckList>(
         &mut self,
         context: &Context<'_>,
@@ -96,7 +96,7 @@ impl Target {
         }
     }
 
-    /// The page's verdict, without adding anything: for the second look of the pinpoint phase.
+    /// The page's verdict, without adding any results: for the second look of the pinpoint phase.
     pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
         self.judge(context, id, bytes, &mut Tallies::new(0), &mut Vec::new())
     }
@@ -128,7 +128,7 @@ impl Target {
         undo_torn_bits(bytes);
         let page = Page::new(bytes);
         let header = page.header();
-        // If several units claim an extent, the one that the page names has it.
+        // If several units claim an extent, the unit that the page names owns the page.
         let claimant = match fault {
             None => context.survey.claimant((context.source, &context.units), id, header),
             Some(_) => Some(None),
@@ -143,8 +143,8 @@ impl Target {
         }
         partial.pages_allocated += u64::from(byte.is_some());
         let (Some(unit_index), Some(unit)) = (named, named.and_then(|unit| context.units.get(unit))) else {
-            // No unit claims the page; the survey has reported that. It may never have been written, so its content
-            // means nothing.
+            // No unit claims the page, which the survey has reported. It may never have been written, so its content is
+            // meaningless.
             partial.unclaimed_pages += u64::from(byte.is_some_and(|byte| !byte.is_iam()));
             return Verdict::Passed;
         };
@@ -154,7 +154,7 @@ impl Target {
             tally.iter_mut().for_each(|tally| tally.taken_pages += 1);
         }
         if byte.is_none() && (fault.is_some() || !context.belongs(unit, header)) {
-            // It is not known whether the page is in use, and its content does not suggest it.
+            // It is unknown whether the page is in use, and its content does not suggest it.
             if let Some(tally) = tally {
                 tally.unknown_pages += 1;
             }
@@ -236,7 +236,7 @@ fn rows<C: CheckList>(
         return;
     }
     let before = findings.len();
-    // Batch processing pays only if it is for most rows.
+    // Batch processing is worth it only if it covers most rows.
     let same_shape = records.same_shape(page).filter(|rows| 2 * rows.live_count() > spans.len());
     let batch = same_shape.map(|rows| {
         let page = RowPage { unit, id, rows };
@@ -268,7 +268,7 @@ fn rows<C: CheckList>(
     findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
 }
 
-/// What is to be known of a slot that has no plain row.
+/// The exception recorded for a slot that has no plain row.
 fn exception(rows: &Rows<'_>, slot: u16) -> Option<Exception> {
     let at = rows.exceptions().binary_search_by_key(&slot, |exception| exception.slot).ok()?;
     rows.exceptions().get(at).copied()

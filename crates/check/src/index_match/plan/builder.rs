@@ -1,4 +1,4 @@
-//! The plan of one nonclustered index: where both sides have each of its values, or why it cannot be compared.
+//! The plan of one nonclustered index: the place of each of its values on both sides, or why it cannot be compared.
 
 use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
@@ -54,9 +54,9 @@ pub(super) struct Builder<'a> {
     pub(super) index_id: i32,
     /// The partitions of the heap or clustered index.
     pub(super) table: &'a [&'a Rowset],
-    /// Those of the index.
+    /// The partitions of the index.
     pub(super) index: &'a [&'a Rowset],
-    /// Whether there is anything to compare.
+    /// Whether the table or the index has pages to compare.
     pub(super) has_pages: bool,
 }
 
@@ -71,7 +71,7 @@ enum Origin {
     Locator,
 }
 
-/// Where a table has a column of the index.
+/// Where a table stores a column of the index.
 enum TableColumn<'a> {
     Stored(&'a RowsetColumn),
     Computed(Formula),
@@ -83,13 +83,13 @@ enum TableColumn<'a> {
 struct KnownColumns<'a>(&'a [IndexColumn]);
 
 impl<'a> KnownColumns<'a> {
-    /// The last one at `position`.
+    /// The last column at `position`.
     fn at(self, position: u32) -> Option<&'a IndexColumn> {
         let end = self.0.partition_point(|column| column.position <= position);
         self.0.get(end.checked_sub(1)?).filter(|column| column.position == position)
     }
 
-    /// Whether the table's column `id` is one of them.
+    /// Whether the table's column `id` is one of these columns.
     fn has(self, id: u32) -> bool {
         self.0
             .iter()
@@ -98,8 +98,8 @@ impl<'a> KnownColumns<'a> {
 }
 
 impl Builder<'_> {
-    /// The plan, which gets the place `at`, and what to do with the rows of each unit. `None` if the index could be compared but there is
-    /// nothing to compare.
+    /// The plan, which gets the index `at`, and the work for the rows of each unit. `None` if the index could be
+    /// compared but has nothing to compare.
     pub(super) fn build(&self, at: usize) -> Result<Option<(Plan, Work)>, Reason> {
         if !self.database.indexes_are_complete() {
             return Err((&limits::INDEX_DESCRIPTION_UNREADABLE).into());
@@ -110,7 +110,7 @@ impl Builder<'_> {
             return Err((&limits::INDEX_NO_TABLE).into());
         }
         are_readable(all().copied())?;
-        // If a partition has two rowsets, one may be the unfinished work of a paused rebuild.
+        // If a partition has two rowsets, one may be the unfinished result of a paused rebuild.
         if all().any(|rowset| may_be_paused(self.database, rowset))
             || [self.table, self.index].into_iter().any(has_partition_twice)
         {
@@ -190,8 +190,8 @@ impl Builder<'_> {
         Ok(index)
     }
 
-    /// The columns of the index in order, each with its origin: key and included columns by sysiscols, then the locator
-    /// (docs/format/index-records.md#what-an-index-row-holds).
+    /// The columns of the index in order, each with its origin: key and included columns according to sysiscols, then
+    /// the locator (docs/format/index-records.md#what-an-index-row-holds).
     fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, Reason> {
         let known = self.database.index_columns.get(&(self.object_id, self.index_id));
         let known = KnownColumns(known.map(Vec::as_slice).unwrap_or_default());
@@ -212,7 +212,7 @@ impl Builder<'_> {
         Ok(origins)
     }
 
-    /// The hidden columns after the index's own: the row's address in a heap, or those clustering key columns,
+    /// The hidden columns that follow the index's own: the row's address in a heap, or those clustering key columns,
     /// uniquifier included, that the index does not already have.
     fn locators(&self, known: KnownColumns<'_>) -> Vec<Origin> {
         let Some(table) = self.table.first() else { return Vec::new() };

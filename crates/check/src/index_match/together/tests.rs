@@ -5,22 +5,22 @@ use super::*;
 use crate::integers::formula_of_ints;
 use crate::test_pages::{PAGE, TestPage};
 
-/// Rows on a page: more than a block of any loop, and an odd number.
+/// Number of rows on a page: more than a block of any loop, and odd.
 const ROWS: usize = 51;
 
-/// A table of a string of some length and a key of eight bytes.
+/// A table with a string of some length and a key of eight bytes.
 #[derive(Clone)]
 struct Rowset {
     strings: Vec<Vec<u8>>,
     keys: Vec<[u8; 8]>,
     are_null: Vec<bool>,
     are_ghosts: Vec<bool>,
-    /// Columns that the null bitmaps count.
+    /// Number of columns in the null bitmaps.
     columns: u16,
 }
 
 impl Rowset {
-    /// None of the strings ends in padding.
+    /// A rowset in which no string ends in padding.
     fn of(length: usize) -> Self {
         let mut number = length as u32;
         let mut byte = || {
@@ -48,7 +48,7 @@ impl Rowset {
         page.finish()
     }
 
-    /// What each live row is hashed to by itself, added up.
+    /// The sum of the hashes of all live rows, each hashed on its own.
     fn row_by_row(&self, hash: &FactHash, form: Normalization, with_address: bool) -> (Sum, u64) {
         let (mut sum, mut count) = (Sum::default(), 0);
         for row in (0..self.strings.len()).filter(|row| !self.are_ghosts[*row]) {
@@ -78,7 +78,7 @@ impl Rowset {
         BatchPlan { filter: None, wants_first: false, places, words }
     }
 
-    /// Whether the rows were summed up in one pass; and both ways give what they do one by one.
+    /// Whether one pass computed the sum of the rows; asserts that both ways agree with hashing row by row.
     fn is_in_one_pass(&self, form: Normalization, with_address: bool) -> bool {
         let (hash, bytes, mut desk) = (FactHash::new(Some(9)), self.page(), HashScratch::default());
         let page = Page::new(&bytes);
@@ -198,7 +198,7 @@ fn an_operation_on_two_ints_adds_up_in_one_pass_as_row_by_row() {
                 *key = [ints[0].to_le_bytes(), ints[1].to_le_bytes()].concat().try_into().unwrap();
             }
             if let Some(row) = row_beyond {
-                // No operation on these gives an int.
+                // No operation on these operands gives an int.
                 let ints = [i32::MIN, if text == "[a]-[b]" { 1 } else { i32::MIN }];
                 rowset.keys[row] = [ints[0].to_le_bytes(), ints[1].to_le_bytes()].concat().try_into().unwrap();
             }

@@ -1,4 +1,4 @@
-//! Rows of which the same few words are hashed: all in one pass, in registers.
+//! Rows with the same few hashed words, which are processed in one pass, in registers.
 
 use format::PageId;
 use format::same_shape::Rows;
@@ -10,24 +10,24 @@ use crate::index_match::hash::locator_bytes;
 use crate::integers::IntegerScratch;
 use crate::vectors::VectorColumn;
 
-/// Words of a row at most; each number has loops of its own.
+/// The most words per row; each number of words has its own loops.
 const MOST: usize = 6;
 
 /// Bytes of a word.
 const BYTES: u16 = 8;
 
-/// A value of eight bytes at most, or eight bytes of a longer one or what remains of it.
+/// A value of up to eight bytes, or eight bytes of a longer value, or the remainder of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Word {
-    /// Where it ends in a row.
+    /// Offset of its end in a row.
     end: u16,
-    /// Its bytes; what is before them does not count.
+    /// Number of bytes; the bytes before them are ignored.
     length: u16,
     role: Role,
 }
 
-/// The words of rows: of values that are in the fixed part and not NULL, as the first one of an integer that is computed or of a
-/// value in the vector without which a row is not in the index, and of the row's address as the last one.
+/// The words of rows. Most are values in the fixed part that are not NULL. The first may be a computed integer, or a
+/// value in the vector if the index lacks rows without that value. The last may be the row's address.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     words: Vec<Word>,
@@ -35,12 +35,12 @@ pub(super) struct Words {
 }
 
 impl Word {
-    /// One that is not in the row: what is there is read and not used.
+    /// A word that does not come from the row; the bytes read there are ignored.
     fn elsewhere(length: u16) -> Self {
         Self { end: BYTES, length, role: length.into() }
     }
 
-    /// Those of a value.
+    /// The words of a value.
     fn of(offset: u16, length: u16) -> impl Iterator<Item = Self> {
         let last = length.saturating_sub(1) / BYTES * BYTES;
         let inner = (BYTES..=last).step_by(BYTES.into()).map(|end| (end, BYTES, INNER));
@@ -50,7 +50,7 @@ impl Word {
 }
 
 impl Words {
-    /// `None` if some place has values of other kinds, or all are too long.
+    /// `None` if some place has another kind of value, or if there are too many words.
     pub(super) fn of(places: &[Place]) -> Option<Self> {
         let mut found = Self { words: Vec::new(), has_address: false };
         for (at, place) in places.iter().enumerate() {
@@ -60,7 +60,7 @@ impl Words {
             };
             match *place {
                 Place::Fixed { offset, length: length @ 1.., .. } => {
-                    // One too many is enough to refuse.
+                    // One word too many is enough to reject.
                     found.words.extend(Word::of(offset, length).take(MOST + 1));
                 }
                 Place::Locator if at > 0 && at + 1 == places.len() => {
@@ -81,7 +81,7 @@ impl Words {
         (1..=MOST).contains(&found.words.len()).then_some(found)
     }
 
-    /// The sum over rows of which these are the words; `None` if that takes more than one pass.
+    /// The sum over rows that have these words; `None` if that takes more than one pass.
     pub(super) fn sum(
         &self,
         plan: &BatchPlan,
@@ -107,7 +107,7 @@ impl Words {
         sum(self, plan, hash, page, rows, integers)
     }
 
-    /// The same for `N` words, the last of which is an address if `HAS_ADDRESS` says so.
+    /// Like `sum`, for `N` words; if `HAS_ADDRESS` is set, the last one is an address.
     #[inline(never)]
     fn sum_of<const N: usize, const HAS_ADDRESS: bool>(
         &self,
@@ -131,7 +131,8 @@ impl Words {
         };
         let (selected, has_complex) = match &plan.filter {
             None => (None, true),
-            // A filter and a computed value need the same room; a filter of some of the rows has two selections.
+            // A filter and a computed value would share a buffer, and a filter over some of the rows needs two
+            // selections.
             Some(_) if computed.is_some() || rows.are_live().is_some() => return None,
             Some(filter) => {
                 let (selected, is_known_of_complex) = filter.select(rows, integers)?;
@@ -139,7 +140,7 @@ impl Words {
             }
         };
         let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
-        // Below, one selection takes the place of the other.
+        // The code below has only one selection.
         if selected.is_some() && counted.is_some() {
             return None;
         }
@@ -152,7 +153,7 @@ impl Words {
             Some(formula) => {
                 let shift = 8 * u32::from(BYTES.saturating_sub(formula.length));
                 if let Some(computed) = formula.values_of_two_ints(rows) {
-                    // Collected, not tested: in nearly all pages all are ints.
+                    // Collected rather than tested: on nearly all pages all results are ints.
                     let mut beyond_ints = 0;
                     let computed = computed.map(|value| {
                         beyond_ints |= value ^ i64::from(value as i32);
@@ -175,8 +176,8 @@ impl Words {
     }
 }
 
-/// The sum over those rows that count, and how many they are; all count if nothing says which. The first word is from elsewhere if
-/// `HAS_FIRST` says so.
+/// The sum and the number of the selected rows; of all rows if `which` is `None`. If `HAS_FIRST` is set, the first word
+/// does not come from the row.
 #[inline(always)]
 fn sum_of_those<const N: usize, const HAS_FIRST: bool>(
     hash: &FactHash,
@@ -192,7 +193,7 @@ fn sum_of_those<const N: usize, const HAS_FIRST: bool>(
     }
 }
 
-/// The words of each row: the first from `first` if `HAS_FIRST` says so, whose highest bytes are those that count.
+/// The words of each row. If `HAS_FIRST` is set, the first word comes from `first`, whose highest bytes count.
 #[inline(always)]
 fn values<const N: usize, const HAS_ADDRESS: bool, const HAS_FIRST: bool>(
     words: &[Word; N],

@@ -37,12 +37,12 @@ const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a se
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
-    // What another window is to read.
+    // Ranges that another window must read.
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
         "not read before the window ended: links, keys and rows are compared once all ranges of this image are read",
         action "Nothing: the next window goes on. To read all of it at once, check without --window.";
 
-    // What demotes findings.
+    // Limits that demote findings.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
         "not shut down cleanly: the log, which was not applied, may explain this",
         action NEEDS_LOG;
@@ -178,7 +178,7 @@ limits! {
         "allocation units of an unknown type",
         action ON_SERVER;
 
-    // The catalog as it was read.
+    // The catalog as read.
     CATALOG_BOOT_PAGE = "catalog.boot-page", Damaged, "catalog",
         "the boot page is damaged or cannot be read, and nothing else leads to the catalog",
         action "Restore from a backup; no repair exists for the boot page.";
@@ -285,7 +285,7 @@ limits! {
         "segments are not decoded; delta stores and delete bitmaps are not read",
         action ON_SERVER;
 
-    // Rows and what describes them.
+    // Rows and their descriptions.
     RECORDS_COMPRESSED_FORM = "records.compressed-form", Undocumented, "records",
         "compressed rows of an undocumented form",
         action ON_SERVER;

@@ -1,4 +1,4 @@
-//! Heaps: forwarding stubs and the rows that they lead to.
+//! Heaps: forwarding stubs and the rows to which they lead.
 
 use super::{Check, Class, Phase, Policy, RESTORE_IAM, RESTORE_PAGE, Repair, ReportOrder};
 

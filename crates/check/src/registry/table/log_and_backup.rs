@@ -1,4 +1,4 @@
-//! Pages against the log, and what holds the pages of a backup.
+//! Pages against the log, and the container of a backup.
 
 use super::{Check, Class, Phase, Policy, Repair, ReportOrder};
 

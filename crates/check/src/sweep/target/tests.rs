@@ -32,7 +32,7 @@ fn two_leaves(files: &MemoryFiles, database: &Database) -> [PageId; 2] {
     [leaves[0], *leaves.last().unwrap()]
 }
 
-/// What a page turns out to be after its bytes are changed, which checks fail, and what is tallied.
+/// The verdict on a page after its bytes are changed, the failed checks, and the tallies.
 fn judged(
     files: &MemoryFiles,
     (id, options): (PageId, &Options),
@@ -81,7 +81,7 @@ fn a_page_is_sound_bad_or_passed_by() {
     });
     assert_eq!((verdict, found), (Verdict::Bad(unit), vec![registry::PAGE_HEADER.id, registry::PAGE_UNPROCESSED.id]));
 
-    // Its header names another unit; the IAM pages name this one.
+    // The page's header names another unit; the IAM pages name this one.
     let other = *files.read_page(last).unwrap();
     let (verdict, found, tallies) = judged(&files, (first, &all), |page| {
         *page = other;
