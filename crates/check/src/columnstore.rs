@@ -30,7 +30,7 @@ const NONE: i32 = -1;
 /// Integers up to here are exact in a float.
 const EXACT: u64 = 1 << 52;
 
-/// What is wrong with a column of a row group.
+/// A fault of a column of a row group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Fault {
     /// Segment and row group, or two fields of a segment, contradict each other.
@@ -116,9 +116,9 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
             faults.insert(at(Fault::NoDictionary));
         }
     }
-    // Columns may have been added after a row group was made, and dropped columns leave segments behind.
-    // Until SQL Server 2014 a row group that was compressed kept its number, so that one with a column may stand before
-    // others without it.
+    // Columns may have been added after a row group was made, and the segments of dropped columns remain.
+    // Until SQL Server 2014 a row group kept its number when it was compressed, so a row group with a column may have a
+    // lower number than others without it.
     if rowset.layout.columns.iter().any(catalog::RowsetColumn::is_dropped) || !made_by(VERSION_2016) {
         return faults;
     }

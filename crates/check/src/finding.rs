@@ -21,7 +21,7 @@ pub struct Owner {
     pub partition_id: u64,
     /// Allocation unit.
     pub alloc_unit: AllocUnitId,
-    /// What the unit stores; `None` when unknown to the catalog.
+    /// The kind of data in the unit; `None` when unknown to the catalog.
     pub kind: Option<UnitKind>,
 }
 

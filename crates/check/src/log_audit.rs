@@ -1,4 +1,5 @@
-//! What a comparison of the pages with the log found, as data: crate `audit` makes it before a run, and a run lists it.
+//! The results of comparing the pages with the log, as data: crate `audit` makes the comparison before a run, and a run
+//! lists the results.
 
 use format::Lsn;
 
@@ -7,24 +8,24 @@ use crate::finding::Finding;
 use crate::registry::limits::{self, Limit};
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
-/// What a comparison of the pages with the log found.
+/// The results of comparing the pages with the log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogAudit {
-    /// Proofs, in no certain order.
+    /// Proven contradictions, in no particular order.
     pub findings: Vec<Finding>,
-    /// Pages whose LSN was compared with the records that the log has of them.
+    /// Pages whose LSN was compared with the log's records about them.
     pub pages_compared: u64,
-    /// Pages whose last change wrote bytes that were found on them; counted among [`Self::pages_compared`].
+    /// Pages on which the bytes written by their last change were found; included in [`Self::pages_compared`].
     pub images_compared: u64,
     /// Pages that were last changed before the oldest record of the log.
     pub pages_older: u64,
-    /// Pages in the log's time without a record of their own: written without logging their rows.
+    /// Pages changed in the period of the log without a record of their own: their rows were not logged.
     pub pages_without_records: u64,
-    /// The oldest record of the log, and the last.
+    /// LSNs of the oldest and the last record of the log.
     pub range: Option<(Lsn, Lsn)>,
-    /// From where recovery redoes.
+    /// LSN from which recovery redoes.
     pub redo_from: Option<Lsn>,
-    /// What could not be compared.
+    /// Pages or records that could not be compared.
     pub doubts: Vec<LogAuditDoubt>,
 }
 
@@ -33,20 +34,20 @@ pub struct LogAudit {
 pub enum LogAuditDoubtKind {
     /// The log is damaged before its end.
     LogDamaged,
-    /// Pages are newer than the end of the log: it lost its end, or was copied before them. What follows its last block never
-    /// shows which.
+    /// Pages are newer than the end of the log: it lost its end, or was copied before the pages. The bytes after its
+    /// last block never show which.
     LogEnd,
     /// Records are encrypted.
     LogEncrypted,
-    /// A contradiction rests on log blocks without a checksum.
+    /// A contradiction depends on log blocks without a checksum.
     LogUnprotected,
-    /// A contradiction rests on one record, which no other record of the page confirms.
+    /// A contradiction depends on one record, which no other record of the page confirms.
     LogRecord,
     /// Pages could not be read, or are damaged.
     Pages,
     /// Pages are in a file that was not given.
     FileNotGiven,
-    /// More than are listed.
+    /// There are more contradictions than are listed.
     More,
 }
 
@@ -62,7 +63,7 @@ impl LogAuditDoubtKind {
         Self::More,
     ];
 
-    /// The limit that says so.
+    /// The limit that describes this kind.
     pub fn limit(self) -> &'static Limit {
         match self {
             Self::LogDamaged => &limits::AUDIT_LOG_DAMAGED,
@@ -77,24 +78,24 @@ impl LogAuditDoubtKind {
     }
 }
 
-/// Something that could not be compared.
+/// Pages or records that could not be compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogAuditDoubt {
-    /// Why.
+    /// The reason.
     pub kind: LogAuditDoubtKind,
-    /// Where.
+    /// The place.
     pub scope: String,
-    /// How many pages; 0 where they cannot be counted.
+    /// Number of pages; 0 if they cannot be counted.
     pub count: u64,
 }
 
 impl LogAudit {
-    /// Whether pages are newer than the end of the log: then recovery would leave them beside older ones.
+    /// Whether pages are newer than the end of the log: recovery would then leave them next to older ones.
     pub fn has_newer_pages(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.kind == LogAuditDoubtKind::LogEnd)
     }
 
-    /// Notes what could not be compared.
+    /// Notes everything that could not be compared.
     pub(crate) fn note(&self, coverage: &mut Coverage) {
         for doubt in &self.doubts {
             coverage.note(doubt.kind.limit(), doubt.scope.clone(), doubt.count);
@@ -114,7 +115,7 @@ wire!(LogAudit {
 });
 wire!(LogAuditDoubt { kind, scope, count });
 
-/// By the id of its limit, which each has for itself.
+/// Encoded as the id of its limit; each kind has its own.
 impl Wire for LogAuditDoubtKind {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         self.limit().write(to)

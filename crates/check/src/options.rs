@@ -1,4 +1,4 @@
-//! What a run is asked to check.
+//! Options: the checks that a run makes, and the resources that it may use.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -75,7 +75,7 @@ pub enum Readers {
 /// Options of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// What is checked.
+    /// The scope of the check.
     pub scope: Scope,
     /// Pages, record headers and allocation only.
     pub physical_only: bool,
@@ -125,7 +125,7 @@ pub struct Options {
     pub row_by_row: bool,
 }
 
-/// What was done with a database's log.
+/// The outcome of recovery from a database's log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryState {
     /// The files hold everything that is in the log.
@@ -153,10 +153,10 @@ impl RecoveryState {
     }
 }
 
-/// What recovery from a log did before a run.
+/// The result of recovery from a log before a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoverySummary {
-    /// What was done with the log.
+    /// The outcome.
     pub state: RecoveryState,
     /// Why recovery was not done; empty if it was.
     pub reason: String,
@@ -172,11 +172,11 @@ pub struct RecoverySummary {
     pub transactions_undone: u64,
     /// Transactions whose outcome another server decides.
     pub in_doubt: u64,
-    /// What could not be recovered.
+    /// Changes that could not be recovered.
     pub doubts: Vec<RecoveryDoubt>,
 }
 
-/// What could not be recovered.
+/// A kind of change that could not be recovered, with its reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecoveryDoubtKind {
     /// Everything: the database was not shut down cleanly and its log was not given; a text.

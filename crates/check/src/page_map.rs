@@ -65,7 +65,7 @@ pub struct MapRun {
     pub cells: u32,
     /// Position in [`PageMap::owners`], from 1; [`Self::NO_OWNER`] or [`Self::UNNAMED`].
     pub owner: u16,
-    /// What the extents are used for.
+    /// The use of the extents.
     pub state: MapState,
 }
 

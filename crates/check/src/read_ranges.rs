@@ -30,8 +30,8 @@ pub(crate) fn read_ranges(context: &Context<'_>, unread: &UnreadPages) -> Vec<Ra
     ranges
 }
 
-/// Extends the ranges so that together they contain all pages: the first range of a file starts at its page 0, and each ends
-/// where the next one starts.
+/// Extends the ranges so that together they contain all pages: the first range of a file starts at its page 0, and each
+/// ends where the next one starts.
 pub(crate) fn tiles(context: &Context<'_>, ranges: &[FileRange]) -> Vec<RangeRead> {
     let tile = |(at, range): (usize, &FileRange)| {
         let file = context.survey.files.iter().find(|file| file.file_id == range.file_id)?;

@@ -237,11 +237,11 @@ pub struct Check {
     pub template: &'static str,
     /// A few words for a summary that say what is wrong, with the named places of the message, page and slot.
     pub brief: &'static str,
-    /// What must be true.
+    /// The invariant: a sentence that is true of a sound database.
     pub invariant: &'static str,
     /// Possible causes of a violation.
     pub cause: &'static str,
-    /// What to do.
+    /// The recommended action.
     pub action: &'static str,
 }
 

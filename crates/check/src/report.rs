@@ -189,7 +189,7 @@ impl RowsetCounts {
 pub struct UnitTotals {
     /// Unit id.
     pub alloc_unit: format::AllocUnitId,
-    /// What it stores.
+    /// The kind of data in the unit.
     pub type_name: &'static str,
     /// First IAM page.
     pub first_iam: format::PageId,
@@ -270,7 +270,7 @@ pub struct Statistics {
     pub memory_granted: u64,
     /// Bytes of facts and findings that went to temporary files.
     pub spilled_bytes: u64,
-    /// What the system counted for the process during the run, if it reports it: page faults, switches, bytes from
+    /// Counters of the system for the process during the run, if it reports them: page faults, switches, bytes from
     /// disk.
     pub counters: Vec<(&'static str, u64)>,
 }

@@ -61,7 +61,7 @@ impl Item for ForwardFact {
     }
 }
 
-/// What is known about the current row.
+/// The facts about the current row.
 #[derive(Default)]
 struct Row {
     at: RecordId,

@@ -28,7 +28,7 @@ pub(crate) enum ComparedColumn {
     Locator,
 }
 
-/// What to do with the rows of a unit for one plan.
+/// The work for the rows of a unit that belongs to one plan.
 #[derive(Clone, Debug)]
 pub(crate) struct UnitPlan {
     /// Index of the plan.
@@ -193,7 +193,7 @@ impl Plans {
         &self.empty
     }
 
-    /// What to do with the rows of a unit.
+    /// The work for the rows of a unit, one entry per plan.
     pub(crate) fn work(&self, unit: UnitIndex) -> &[UnitPlan] {
         self.work.get(unit as usize).map_or(&[], Vec::as_slice)
     }

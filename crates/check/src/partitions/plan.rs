@@ -106,7 +106,7 @@ impl Plans {
         &self.plans
     }
 
-    /// What to do with the rows of a unit.
+    /// The work for the rows of a unit.
     pub(crate) fn work(&self, unit: UnitIndex) -> Option<&UnitPlan> {
         self.work.get(unit as usize)?.as_ref()
     }

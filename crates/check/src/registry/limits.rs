@@ -61,11 +61,11 @@ pub struct Limit {
     pub kind: LimitKind,
     /// Distinguishes the limit from others of its kind.
     pub(crate) mark: Mark,
-    /// What is not verified: "key order", "pages".
+    /// The subject that is not verified: "key order", "pages".
     pub what: &'static str,
     /// Why; `{}` is replaced by a value of the place.
     pub reason: &'static str,
-    /// What to do.
+    /// The recommended action.
     pub action: &'static str,
 }
 

@@ -28,7 +28,7 @@ fn text_units<'a>(database: &Database, rowsets: impl Iterator<Item = &'a &'a Row
     units.filter(|unit| !in_row(unit)).map(|unit| unit as UnitIndex).collect()
 }
 
-/// What to do with the rows of each unit.
+/// The work for the rows of each unit.
 pub(super) type Work = Vec<(UnitIndex, UnitPlan)>;
 
 /// The column of a nonclustered index at `position`.
@@ -60,7 +60,7 @@ pub(super) struct Builder<'a> {
     pub(super) has_pages: bool,
 }
 
-/// Where a column of the index comes from.
+/// The origin of a column of the index.
 #[derive(Clone, Copy)]
 enum Origin {
     /// The column of the table with this id.
@@ -71,7 +71,7 @@ enum Origin {
     Locator,
 }
 
-/// Where a table stores a column of the index.
+/// The place of a column of the index in the table.
 enum TableColumn<'a> {
     Stored(&'a RowsetColumn),
     Computed(Formula),
