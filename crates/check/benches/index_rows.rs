@@ -1,9 +1,9 @@
-//! What a nonclustered index costs for each row of its table, the reading of its pages included:
+//! The cost of a nonclustered index per row of its table, including the reading of its pages:
 //! `cargo bench -p mdfsck-check --bench index_rows`.
 //!
-//! SQL Server 2012 takes 20 times as long for an index on a computed column, and 58 times for a filtered index on a sparse
-//! column; here a check with one of them may take 1.3 times as long as with an ordinary one. Beside the ratio of the checks
-//! stands that of what each index adds to the check of the table alone.
+//! SQL Server 2012 takes 20 times as long for an index on a computed column, and 58 times for a filtered index on a
+//! sparse column; here a check with one of them may take 1.3 times as long as with an ordinary one. Besides the ratio
+//! of the checks, the output shows the ratio of the costs that each index adds to the check of the table alone.
 
 mod sweep;
 

@@ -1,5 +1,5 @@
-//! What a row of a table with one index costs, by the form of its rows: `cargo bench -p mdfsck-check --bench row_forms`;
-//! after `--` words of those that are wanted.
+//! The cost of a row of a table with one index, by the form of its rows:
+//! `cargo bench -p mdfsck-check --bench row_forms`; words after `--` select the forms.
 
 mod sweep;
 
@@ -11,7 +11,7 @@ use sweep::Sweep;
 
 const ROWS: u64 = 500_000;
 
-/// A heap of payments, changed by `form`.
+/// A heap of payments, modified by `form`.
 fn description(form: impl FnOnce(&mut Table)) -> Description {
     let uniform = |low, high| Values::Uniform { low, high };
     let mut table = Table {
@@ -32,7 +32,7 @@ fn description(form: impl FnOnce(&mut Table)) -> Description {
     sweep::database(table)
 }
 
-/// A form of rows: its name, and what it changes.
+/// A form of rows: its name, and a function that gives a table this form.
 type RowForm = (&'static str, fn(&mut Table));
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -10,7 +10,7 @@ use lab::{PageVerify, Version};
 use rustix::time::{ClockId, clock_gettime};
 use source::DataFiles;
 
-/// The mean of this many runs.
+/// The number of runs whose mean is taken.
 const RUNS: u32 = 20;
 
 /// A database of one table.
@@ -27,17 +27,17 @@ pub(crate) fn database(table: Table) -> Description {
     }
 }
 
-/// What a sweep cost.
+/// The cost of a sweep.
 pub(crate) struct Sweep {
-    /// Processor time: others on the machine disturb it less.
+    /// Processor time, as other processes on the machine disturb it less.
     pub(crate) seconds: f64,
     /// Bytes read.
     pub(crate) bytes: u64,
 }
 
 impl Sweep {
-    /// Builds databases and sweeps them on one thread, taking turns, so that a machine that grows slower does so for all;
-    /// the mean of each. They must be sound, with so many indexes compared.
+    /// Builds databases and sweeps them on one thread, in turn, so that a slowdown of the machine affects all of them.
+    /// Returns the mean of each. The databases must be sound, with this many indexes compared.
     pub(crate) fn means_of(databases: &[(Description, u64)]) -> Result<Vec<Self>, Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let mut subjects = Vec::new();
@@ -70,12 +70,12 @@ impl Sweep {
     }
 }
 
-/// Notes the processor time at the start of each phase. What a report has of it is counted in hundredths of a second.
+/// Records the processor time at the start of each phase; the report has it only in hundredths of a second.
 #[derive(Default)]
 struct Clock(Mutex<Vec<(&'static str, Duration)>>);
 
 impl Clock {
-    /// What the sweep took.
+    /// The processor time of the sweep.
     fn swept(&self) -> Option<Duration> {
         let starts = self.0.lock().ok()?;
         let at = starts.iter().position(|(name, _)| *name == "sweep")?;
@@ -88,7 +88,7 @@ impl Progress for Clock {
     fn phase(&self, name: &'static str, _pages: u64) {
         let now = clock_gettime(ClockId::ProcessCPUTime);
         let now = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
-        // No run panics; if one did, its figure would be missing.
+        // No run panics; if one did, its time would be missing.
         if let Ok(mut starts) = self.0.lock() {
             starts.push((name, now));
         }

@@ -1,5 +1,5 @@
-//! A page from after the checkpoint of a database that was shut down cleanly is noted and never a finding: servers leave the clean
-//! shutdown bit set in files that were copied while in use.
+//! A page changed after the checkpoint of a database that was shut down cleanly is noted but never a finding: servers
+//! leave the clean shutdown bit set in files that were copied while in use.
 
 use format::PageBytes;
 use format::boot::status::CLEAN_SHUTDOWN;
@@ -16,7 +16,7 @@ const CHECKPOINT: usize = RECORD + 0x15C;
 /// Offset of a page's LSN: ten bytes, as in the boot record.
 const PAGE_LSN: usize = 40;
 
-/// A change of one page's LSN, given the checkpoint's, or of the boot page; and whether it is noted.
+/// Name; a change of the LSN of a given page, or also of the boot page; whether the page is then noted.
 type Case = (&'static str, fn(&mut Image, u32), bool);
 
 const CASES: [Case; 4] = [
@@ -51,7 +51,7 @@ pub fn trials() -> Vec<Trial> {
     older.collect()
 }
 
-/// Gives a page an LSN so many log records after the checkpoint's.
+/// Gives a page an LSN this many log records after the checkpoint's.
 fn newer(image: &mut Image, page: u32, records: u8) {
     let boot = image.page(9);
     image.edit(page, |bytes: &mut PageBytes| {

@@ -1,5 +1,5 @@
-//! The column that an online build of an index leaves when it is not cleaned up: 5228 for rows, 5229 for tables. Columns of
-//! sound tables are called so in the catalog.
+//! The column that an online index build leaves if it is not cleaned up: 5228 for rows, 5229 for tables. The catalog
+//! marks columns of sound tables as such columns.
 
 use catalog::column_status::ANTI_MATTER;
 use libtest_mimic::{Failed, Trial};
@@ -12,10 +12,10 @@ const TABLE: &str = "Employees";
 /// Internal version of SQL Server 2017, whose builds can be paused.
 const VERSION_2017: u16 = 869;
 
-/// A state of the file, and what must be said of it.
+/// Changes the file and verifies the report.
 type Place = fn(&Image) -> Result<(), Failed>;
 
-/// One test a place and subject.
+/// One test per state and subject.
 pub fn trials() -> Vec<Trial> {
     let there = [NORTHWIND, subjects::SHOP].into_iter().filter(|name| subjects::is_there(name));
     there.flat_map(trials_of).collect()
@@ -34,7 +34,7 @@ fn trials_of(subject: &'static str) -> Vec<Trial> {
     ]
 }
 
-/// Calls a column of an index of the table its anti-matter column.
+/// Marks a column of an index of the table as its anti-matter column.
 fn mark(image: &mut Image, index: &str, column: u32) {
     let database = image.database();
     let object = database.objects.values().find(|object| object.name == TABLE).expect("table").id;
@@ -79,7 +79,7 @@ fn paused(image: &Image) -> Result<(), Failed> {
     if report.findings.is_empty() && is_told { Ok(()) } else { Err(format!("{:#?}", report.findings).into()) }
 }
 
-/// In a build that may be paused a key may be there twice, and rows of the table be missing.
+/// In a build that may be paused, a key may occur twice, and rows of the table may be missing.
 fn row_and_mark(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let database = image.database();
@@ -89,7 +89,7 @@ fn row_and_mark(image: &Image) -> Result<(), Failed> {
     let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object, index));
     let root = database.units[rowset.expect("rowset").units[0]].root.page;
     image.edit(root, |page| {
-        // Two rows of one length: their slots lead to the first of them.
+        // Two rows of equal length: the slots of both point to the first.
         let at =
             |page: &[u8], slot: u16| usize::from(u16::from_le_bytes([page[slot_at(slot)], page[slot_at(slot) + 1]]));
         let slots = format::Page::new(page).header().slot_count.get();

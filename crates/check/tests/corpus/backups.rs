@@ -1,4 +1,4 @@
-//! Backups: sound ones must give what their data files would, damaged ones must be distinguished from sound ones.
+//! Backups: sound ones must give the result of their data files; damaged ones must be recognized as damaged.
 
 mod damage;
 mod fields;
@@ -18,7 +18,7 @@ use crate::sound::{counts_agree, expected, no_findings};
 
 const LAB: &str = "dataplat__appveyor-lab";
 
-/// Full backup and differential of it.
+/// A full backup and a differential backup based on it.
 const DIFFERENTIALS: [(&str, &str); 4] = [
     ("@4d3d8b37/sql2008-backups/SimpleBackTest.bak", "@4d3d8b37/sql2008-backups/SimpleBackTest_2.bak"),
     ("DoubleDiffing/difftest-full.bak", "DoubleDiffing/difftest-diff1.bak"),
@@ -43,7 +43,7 @@ pub fn lab_trials() -> Vec<Trial> {
     fields::trials()
 }
 
-/// One test a backup file, and those of what belongs together.
+/// One test per backup file, and one per group of files that belong together.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let inventory = fs::read_to_string(corpus.lists.join("inventory.tsv")).expect("inventory.tsv");
     let expected = expected(corpus, "expected-backups.tsv.gz");
@@ -158,7 +158,7 @@ fn same(one: &Report, two: &Report) -> Result<(), Failed> {
     if is_same { Ok(()) } else { Err("the order of the files makes a difference".into()) }
 }
 
-/// Sets, names and versions as the independent inventory has them.
+/// Compares sets, names and versions with the independent inventory.
 fn labels_agree(path: &Path, version: &str, name: &str, state: &str) -> Result<(), Failed> {
     let media = backup::media(path).map_err(|error| error.to_string())?;
     if !media.damage.is_empty() {
@@ -182,7 +182,7 @@ fn labels_agree(path: &Path, version: &str, name: &str, state: &str) -> Result<(
     if !version.is_empty() && set.config.version.to_string() != version {
         return Err(format!("version {} instead of {version}", set.config.version).into());
     }
-    // The inventory has the name from the boot page, which lags behind a rename or a restore under another name.
+    // The inventory takes the name from the boot page, which lags behind a rename or a restore under another name.
     if !name.to_lowercase().starts_with(&set.config.database.to_lowercase()) && !name.is_empty() {
         return Err(format!("database {} instead of {name}", set.config.database).into());
     }

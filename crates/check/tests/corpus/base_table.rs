@@ -1,4 +1,4 @@
-//! Rows of base tables, found and changed by the names of their columns: in the table and in its indexes.
+//! Rows of base tables, found and changed by column name, in the table and in its indexes.
 
 use std::collections::HashMap;
 
@@ -15,18 +15,18 @@ pub struct BaseTable {
     indexes: Vec<Leaves>,
 }
 
-/// The leaf level of a table or index: its columns of fixed length by name.
+/// The leaf level of a table or index, and its columns of fixed length by name.
 struct Leaves {
     unit: AllocUnitId,
     page_type: u8,
     columns: HashMap<String, RowsetColumn>,
 }
 
-/// A row and where it is.
+/// A row and its place.
 pub struct Row {
     page: u32,
     offset: usize,
-    /// The record.
+    /// The bytes of the record.
     pub bytes: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ impl BaseTable {
             columns.into_iter().flatten().map(|column| column.column_id).collect()
         };
         let indexes = rowsets().filter(|rowset| rowset.index_id > 1).filter_map(|rowset| {
-            // Its own columns, then those of the clustering key that it does not have
+            // The index's own columns, then the clustering key columns that it lacks
             // (docs/format/index-records.md#what-an-index-row-holds).
             let mut ids = columns_of(rowset.index_id);
             ids.extend(columns_of(1).into_iter().filter(|id| !columns_of(rowset.index_id).contains(id)));
@@ -69,12 +69,12 @@ impl BaseTable {
         Some(Self { table, indexes: indexes.collect() })
     }
 
-    /// Bytes of a column.
+    /// The length of a column in bytes.
     pub fn length(&self, column: &str) -> u16 {
         self.table.columns.get(column).map_or(0, |column| column.info.length)
     }
 
-    /// The value of a column, as a signed number; a type code is the number its bytes make.
+    /// The value of a column as a signed number; a type code counts as the number that its bytes form.
     pub fn value(&self, record: &[u8], column: &str) -> Option<i64> {
         self.table.value(record, column)
     }
@@ -84,7 +84,7 @@ impl BaseTable {
         self.table.rows(image)
     }
 
-    /// Changes a column of a row, in the table and in each index that has it.
+    /// Changes a column of a row, in the table and in each index that contains the column.
     pub fn change(&self, image: &mut Image, row: &Row, column: &str, value: i64) {
         for index in self.indexes.iter().filter(|index| index.columns.contains_key(column)) {
             let is_its = |other: &&Row| {

@@ -1,4 +1,4 @@
-//! What is asked for beyond CHECKDB: constraints that rows violate, identity columns that stand behind their rows.
+//! Checks beyond CHECKDB: constraints that rows violate, and identity columns whose current value is behind their rows.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
 use check::{Options, Report};
@@ -13,17 +13,17 @@ use crate::damage::subject;
 use crate::image::{Image, offset_of};
 use crate::subjects;
 
-/// What is done to the subject, and the texts that must be found: all of a finding's parts in order, finding by finding.
+/// Changes the subject; returns the texts to be found, as the parts of each finding in order.
 type Damage = fn(&mut Image) -> Vec<Vec<String>>;
 
-/// What is done to the subject, and the reason why a constraint is not verified any more, if it is not.
+/// Changes the subject; returns the reason why a constraint is then not verified, if it is not.
 type Legal = fn(&mut Image) -> Option<&'static str>;
 
 fn all(max_threads: usize) -> Options {
     Options { constraints: true, identities: true, max_threads, ..Options::default() }
 }
 
-/// A key and a value of a database of the lab, changed so that a constraint is violated.
+/// Changes a key and a value of a database of the lab so that a constraint is violated.
 pub fn lab_trials() -> Vec<Trial> {
     const CASES: [(&str, &str, i32, [&str; 2]); 2] = [
         (
@@ -49,7 +49,7 @@ pub fn lab_trials() -> Vec<Trial> {
     CASES.into_iter().map(trial).collect()
 }
 
-/// One test a change.
+/// One test per change.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let mut trials = vec![all_constraints(corpus.clone())];
     for (name, damage) in damages() {
@@ -167,7 +167,7 @@ fn legals() -> Vec<(&'static str, Legal)> {
     ]
 }
 
-/// A row that violates a constraint which is not trusted is found if all constraints are asked for.
+/// With all constraints requested, a row that violates an untrusted constraint is found.
 fn all_constraints(corpus: Corpus) -> Trial {
     Trial::test("beyond: a constraint that is not trusted is checked when all are asked for", move || {
         let mut image = subject(&corpus);
@@ -187,13 +187,13 @@ fn all_constraints(corpus: Corpus) -> Trial {
     })
 }
 
-/// Texts of the findings about constraints.
+/// The texts of the findings about constraints.
 fn texts(report: &Report) -> Vec<String> {
     let constraints = report.findings.iter().filter(|finding| finding.check.msg == 547);
     constraints.map(|finding| finding.text(&report.names())).collect()
 }
 
-/// No constraint is said to be violated, and the reason is reported.
+/// Asserts that no constraint is reported as violated, and that the reason is reported.
 fn silent(report: &Report, reason: Option<&str>) -> Result<(), Failed> {
     let found = texts(report);
     let told = |reason: &str| report.not_verified.iter().any(|entry| entry.reason.contains(reason));
@@ -222,7 +222,7 @@ impl Place {
         bytes[self.bitmap + bit / 8] |= 1 << (bit % 8);
     }
 
-    /// The column in that row, in page and slot order, of those in which it is not NULL.
+    /// The column in that row, counted in page and slot order among the rows in which the column is not NULL.
     fn of(image: &Image, table: &str, column: &str, row: usize) -> Self {
         let database = image.database();
         let object = database.objects.values().find(|object| object.name == table && object.type_code == "U");

@@ -1,4 +1,5 @@
-//! The catalog against itself: in real files every reference is known and kept; damaged one at a time, each is reported.
+//! The catalog against itself: in real files, every reference is known and intact; each of them is reported when it is
+//! damaged.
 
 use check::{CatalogReference, Finding, Options, Report, Scope, catalog_references};
 use libtest_mimic::{Failed, Trial};
@@ -19,7 +20,7 @@ const SUBJECTS: [&str; 6] = [
     "anhnbt-it__hna-c-sharp-assignment-6-mdi-example/pubs.mdf",
 ];
 
-/// Nothing has this id.
+/// No object has this id.
 const NOBODY: i64 = i32::MAX as i64;
 
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
@@ -73,7 +74,7 @@ fn all_is_known(corpus: &Corpus) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Base table, class and column of what no file here has rows of; what the rules rest on is said where they are.
+/// Base table, class and column of references of which no file here has rows; each rule names its evidence.
 const UNTRIED: [(&str, Option<i64>, &str); 30] = [
     ("syscolpars", None, "chk"),
     ("sysscalartypes", None, "dflt"),
@@ -107,10 +108,10 @@ const UNTRIED: [(&str, Option<i64>, &str); 30] = [
     ("sysguidrefs", Some(1), "id"),
 ];
 
-/// Makes the row that the reference is about and whose id is largest refer to no existing object.
+/// Changes the row with the largest id for which the reference applies, so that it refers to no existing object.
 fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if matches!(reference.message(), Some(3852 | 3857)) {
-        return Ok(()); // Not a matter of what the row refers to: see `lacking`.
+        return Ok(()); // These require a row elsewhere, whatever its content: see `lacking`.
     }
     let is_untried = UNTRIED.contains(&(reference.table().1, reference.class(), reference.columns()[0].0));
     for subject in SUBJECTS {
@@ -123,11 +124,11 @@ fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if is_untried { Ok(()) } else { Err("no file to try it on".into()) }
 }
 
-/// Makes the row of this database refer to no existing object; `None` if it has no such row.
+/// Changes a row of this database so that it refers to no existing object; `None` if no row has the reference.
 fn tried(mut image: Image, reference: CatalogReference) -> Option<Result<(), Failed>> {
     let table = BaseTable::of(&image.database(), reference.table().0)?;
     let is_about = |record: &[u8]| reference.applies(|column| table.value(record, column));
-    // The last column, unless then the reference is about another row.
+    // Changes the last column, unless the reference would then no longer apply to the row.
     let nobody = |column: &str| if table.length(column) < 4 { 250 } else { NOBODY };
     let keeps = |record: &[u8], changed: &str| {
         reference.applies(|column| if column == changed { Some(nobody(changed)) } else { table.value(record, column) })
@@ -143,10 +144,10 @@ fn tried(mut image: Image, reference: CatalogReference) -> Option<Result<(), Fai
     Some(told(&image.check(), reference, named, (before, nobody(column))))
 }
 
-/// References that rows of a fresh database and its tables make.
+/// The least number of references that must be found in a fresh database with its tables.
 const LEAST_OF_LAB: usize = 30;
 
-/// The same on a database of the lab.
+/// The same tests on a database of the lab.
 pub fn lab_trials() -> Vec<Trial> {
     let broken = || {
         let (mut count, mut wrong) = (0, Vec::new());
@@ -190,7 +191,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
         let first = report.findings.first();
         return Err(format!("not reported: {message}{named}={nobody}\n{}\n{first:?}", texts(report, &found)).into());
     }
-    // Besides: other references by the same value, and those to the row as it was.
+    // Other permitted findings: other references with the new value, and references to the row as it was.
     let belongs = |finding: &Finding| {
         let text = text(finding);
         text.contains(&format!("={nobody}")) || text.contains(&format!("={before}")) || text.contains(" ID ")
@@ -198,17 +199,17 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
     if let Some(stranger) = found.iter().find(|finding| !belongs(finding)) {
         return Err(text(stranger).into());
     }
-    // And what the change does to the order of the table itself.
+    // Also permitted: the effect of the change on the order of the table itself.
     let other = report.findings.iter().find(|finding| {
         let is_order =
             finding.object_id() == Some(reference.table().0) && matches!(finding.check.msg, 2511 | 8933 | 8934);
-        // A base table cannot be in any filegroup but the first.
+        // A base table can only be in the first filegroup.
         !matches!(finding.check.msg, 8992 | 8995 | 8997) && !is_order
     });
     other.map_or(Ok(()), |other| Err(text(&other).into()))
 }
 
-/// What is no proof is listed, and no finding is about this reference.
+/// Asserts that an unproven violation is listed as not verified, and that no finding is about this reference.
 fn not_verified(report: &Report, reference: CatalogReference, found: &[Cow<'_, Finding>]) -> Result<(), Failed> {
     let (_, table) = reference.table();
     let is_listed = report.not_verified.iter().any(|entry| {
@@ -308,7 +309,7 @@ fn lacking(corpus: &Corpus) -> Result<(), Failed> {
 }
 
 fn flawed_tables_prove_nothing(corpus: &Corpus) -> Result<(), Failed> {
-    // The last schema gets another id in the table, but not in the table's index: which of the two is right?
+    // The last schema gets another id in the table, but not in the table's index: either may be right.
     let mut image = Image::load(&corpus.files.join(SUBJECTS[0]));
     let table = BaseTable::of(&image.database(), SYSCLSOBJS).ok_or("no sysclsobjs")?;
     let rows = table.rows(&image);
@@ -363,7 +364,7 @@ fn broker_counts(corpus: &Corpus) -> Result<(), Failed> {
         let found: Vec<(u16, u64)> = report.service_broker.iter().map(|kind| (kind.number, kind.count)).collect();
         let mut expected =
             vec![(9675, 14), (9676, 6), (9667, 3), (9668, 3), (9669, 0), (9674, 0), (9670, 0), (9605, 0)];
-        // Priorities came with 2008.
+        // Priorities exist since 2008.
         expected.truncate(if report.database.version < 655 { 7 } else { 8 });
         if found != expected {
             return Err(format!("{subject}: {found:?}").into());
@@ -372,7 +373,7 @@ fn broker_counts(corpus: &Corpus) -> Result<(), Failed> {
     Ok(())
 }
 
-/// `execute_as_principal_id` of sys.sql_modules is -2 then, the id of no principal.
+/// `execute_as_principal_id` of sys.sql_modules is then -2, the id of no principal.
 fn executes_as_owner(corpus: &Corpus) -> Result<(), Failed> {
     const OWNER: i64 = -2;
     let report = changed(corpus, (SYSSINGLEOBJREFS, "indepid"), is("class", 22), |_| OWNER)?.check();

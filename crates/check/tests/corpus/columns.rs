@@ -1,5 +1,5 @@
-//! A value out of its type's domain, a NULL where none may be, a length that is too long: each gives exactly the
-//! documented message, with the column's name; what means nothing gives none.
+//! A value outside its type's domain, a NULL in a NOT NULL column, a length that is too long: each gives exactly the
+//! documented message, with the column's name; meaningless bytes give none.
 
 mod legal;
 
@@ -23,7 +23,7 @@ const FLOATS: &str = "raghda-ali__Pharmacy/App_Data.rar.d/App_Data/Pharmacy.Mode
 const DATETIME2: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
 const VERSIONS: &str = "MAFG199626__PEDFAM-FINAL/App_Data.rar.d/App_Data/aspnet-PEDFAM-20241114105044.mdf";
 
-/// XML indexes, whose rows hold the content of a column and not its bytes, have ids from here.
+/// XML indexes, whose rows hold the content of a column rather than its bytes, have ids from here on.
 const XML_INDEXES: i32 = 256_000;
 
 /// A column of a row.
@@ -31,7 +31,7 @@ const XML_INDEXES: i32 = 256_000;
 struct Spot {
     page: u32,
     slot: u16,
-    /// Where the record starts on its page.
+    /// Offset of the record on its page.
     at: usize,
     column: RowsetColumn,
     name: String,
@@ -40,7 +40,7 @@ struct Spot {
 }
 
 impl Spot {
-    /// Place of the bytes of a fixed column.
+    /// Offset of the bytes of a fixed column.
     fn value(&self) -> usize {
         self.at + usize::from(self.column.leaf_offset.unsigned_abs())
     }
@@ -52,7 +52,7 @@ impl Spot {
         bytes[bitmap + bit / 8] ^= 1 << (bit % 8);
     }
 
-    /// Place of a variable column's end offset.
+    /// Offset of a variable column's end offset.
     fn end_at(&self, bytes: &PageBytes) -> usize {
         let record = Record::data(&bytes[self.at..]).expect("record");
         let bitmap = usize::from(record.fixed_end()) + 2 + usize::from(record.column_count()).div_ceil(8);
@@ -78,7 +78,7 @@ impl Spot {
     }
 }
 
-/// The columns of all rows of user tables without computed columns, that no index has, in the order of pages and slots.
+/// The columns that no index has, of all rows of user tables without computed columns, in the order of pages and slots.
 fn spots(image: &Image, wanted: impl Fn(&RowsetColumn, &TableColumn, Stored<'_>) -> bool) -> Vec<Spot> {
     let database = image.database();
     let mut spots = Vec::new();
@@ -125,7 +125,7 @@ fn is_plain_table(database: &Database, rowset: &Rowset) -> bool {
         && columns.is_some_and(|columns| !columns.iter().any(TableColumn::is_computed))
 }
 
-/// Columns that no index has, so that nothing but the rules of columns speaks of them.
+/// Columns that no index has, so that only the rules of columns report them.
 fn free_columns<'a>(
     database: &'a Database,
     rowset: &'a Rowset,
@@ -160,7 +160,7 @@ fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) 
     let length = |spot: &Spot| {
         let bytes = image.page(spot.page);
         let record = Record::data(&bytes[spot.at..]).expect("record");
-        // Trailing columns that are left out have no offset to change.
+        // Omitted trailing columns have no end offset to change.
         record.variable(spot.column.leaf_offset.unsigned_abs())?;
         match spot.column.stored(Level::Leaf, &record) {
             Stored::Plain(bytes) => Some(Some(bytes.len())),
@@ -180,7 +180,7 @@ fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) 
 /// Damages the image and returns the messages to expect.
 type Damage = fn(&mut Image) -> Vec<(u16, String)>;
 
-/// One test a kind of damage, and one a state that is none.
+/// One test per kind of damage, and one per legal state.
 pub fn trials() -> Vec<Trial> {
     let trial = |(name, file, damage): (&str, &'static str, Damage)| {
         Trial::test(format!("columns: {name} ({})", subjects::short(file)), move || {
@@ -198,7 +198,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Kinds of damage to real databases whose types databases of the lab have too.
+/// Kinds of damage to real databases whose types also occur in databases of the lab.
 fn of_the_lab() -> Vec<(&'static str, &'static str, Damage)> {
     let there = |name: &str| match name {
         "an older version of no transaction"
@@ -447,7 +447,7 @@ fn legal() -> Vec<(&'static str, &'static str, Damage)> {
             Vec::new()
         }),
         ("a row of before a column was added", NORTHWIND, |image| {
-            // The last column of the bitmap, NOT NULL or not, is unknown to the row.
+            // The row lacks the last column of the bitmap, NOT NULL or not.
             let database = image.database();
             let last = |column: &RowsetColumn, table: &TableColumn| {
                 let count = database.rowsets.iter().filter(|rowset| {

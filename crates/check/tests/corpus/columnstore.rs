@@ -1,4 +1,4 @@
-//! Columnstore indexes, which no real file here has: the catalog in memory is made to say that an index is one.
+//! Columnstore indexes, which no real file here has: the catalog in memory is changed to declare an index as one.
 
 use catalog::{Columnstore, Database, Dictionary, IndexType, RowGroup, Segment};
 use check::Options;
@@ -9,7 +9,7 @@ use crate::subjects;
 
 type Change = fn(&mut Columnstore);
 
-/// What is changed, and the check that must notice it in a clustered and in a nonclustered index.
+/// The change, and the check that must notice it in a clustered and in a nonclustered index.
 const CASES: [(&str, Change, [Option<&str>; 2]); 4] = [
     ("what servers write is sound", |_| {}, [None, None]),
     (
@@ -29,7 +29,7 @@ const CASES: [(&str, Change, [Option<&str>; 2]); 4] = [
     ),
 ];
 
-/// One test a case, kind of index and subject.
+/// One test per case, kind of index and subject.
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for subject in [ADVENTURE_WORKS, subjects::ORDERS].into_iter().filter(|name| subjects::is_there(name)) {

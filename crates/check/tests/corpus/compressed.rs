@@ -1,5 +1,5 @@
-//! ROW and PAGE compression. No file with compressed rows is at hand: the tables and indexes of real ones are compressed
-//! by a writer made from the published description alone. What was sound stays so, with as many values verified, and
+//! ROW and PAGE compression. No file with compressed rows is available: a writer based on the published description
+//! alone compresses the tables and indexes of real files. Sound databases stay sound, with as many values verified, and
 //! compressed indexes equal their uncompressed tables; damage gives exactly the documented messages.
 
 mod values;
@@ -58,7 +58,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// A subject is a file, or a folder of which the first data file is taken.
+/// The subjects; for a folder, its first data file.
 fn real_subjects(corpus: &crate::Corpus) -> Vec<(&'static str, std::path::PathBuf)> {
     SUBJECTS.iter().filter_map(|subject| Some((*subject, data_file(&corpus.files.join(subject))?))).collect()
 }
@@ -77,7 +77,7 @@ fn is_user(database: &Database, rowset: &Rowset) -> bool {
     database.objects.get(&rowset.object_id).is_some_and(|object| object.type_code == "U")
 }
 
-/// Compresses what can be; returns how many rowsets with rows were.
+/// Compresses all possible rowsets; returns how many of them have rows.
 fn compress_all(image: &mut Image, what: What, mode: Mode) -> usize {
     let database = image.database();
     let wanted = |rowset: &&Rowset| match what {
@@ -105,12 +105,12 @@ fn sound(original: &Image, what: What, mode: Mode) -> Result<(), Failed> {
     let report = image.check();
     silent(&report)?;
     let (now, then) = (&report.statistics, &before.statistics);
-    // The writer gives old rows the columns that were added later.
+    // The writer adds columns that were added later to old rows.
     let as_many = now.column_values_checked >= then.column_values_checked;
     if (now.rows, now.rows_checked) != (then.rows, then.rows_checked) || !as_many {
         return Err(format!("rows and values checked: {now:?}, before {then:?}").into());
     }
-    // Nothing new is left out, except what is undocumented.
+    // Nothing else is left unverified, except undocumented forms.
     let notes = |report: &Report| -> BTreeSet<String> {
         report.not_verified.iter().map(|note| format!("{} of {}: {}", note.what, note.scope, note.reason)).collect()
     };
@@ -131,7 +131,7 @@ fn silent(report: &Report) -> Result<(), Failed> {
 
 type Test = fn(&Image) -> Result<(), Failed>;
 
-/// What needs the names, indexes and trees of Northwind.
+/// Tests that need the names, indexes and trees of Northwind.
 const NEEDS_NORTHWIND: [&str; 4] = [
     "a changed value in the table",
     "a changed value in a compressed index",
@@ -149,7 +149,8 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a column descriptor of a set bit in another column", |image| {
         let mut subject = Subject::table(image, Mode::Row);
         let at = offset_of(&subject.page_bytes(), 0);
-        // The second column, which was long, has no bytes now; the long values are one too many, a form that was never seen.
+        // The second column, which was long, has no bytes now. There is one long value too many: a form that was never
+        // seen.
         subject.edit(|page| page[at + 2] = page[at + 2] & 0x0F | 0xB0);
         subject.is_silent_but("records of Suppliers.PK_Suppliers: compressed rows of an undocumented form")
     }),
@@ -255,7 +256,7 @@ const DAMAGE: [(&str, Test); 18] = [
         };
         Subject::compress(&mut image, 1, Mode::Row, &change);
         let report = image.check();
-        // The row without a name, and the one without an id, are not in any index as they are in the table.
+        // The rows without a name and without an id differ from their index rows.
         let messages: BTreeSet<_> = report.findings.iter().map(|finding| finding.check.msg).collect();
         let texts = texts(&report);
         let wanted = [
@@ -278,7 +279,7 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a leaf that is lost", |image| {
         let (mut image, leaves) = compressed_leaves(image);
         image.edit(leaves[3], |page| page[0] = 7);
-        // How its parent names it is undocumented: its neighbors show.
+        // It is undocumented how its parent names it, but its neighbors show that it is missing.
         messages(&image.check(), &[8928, 8939, 8978, 8981])
     }),
     ("base tables are read all the same", |original| {
@@ -313,7 +314,7 @@ const DAMAGE: [(&str, Test); 18] = [
     }),
 ];
 
-/// The database with its largest clustered tree compressed, and the leaves of that.
+/// The database with its largest clustered tree compressed, and the leaves of that tree.
 fn compressed_leaves(image: &Image) -> (Image, Vec<u32>) {
     let mut image = image.clone();
     let (database, tree) = (image.database(), image.tree(true));
@@ -322,14 +323,14 @@ fn compressed_leaves(image: &Image) -> (Image, Vec<u32>) {
     (image, tree.leaves)
 }
 
-/// Exactly these messages.
+/// Asserts exactly these messages.
 fn messages(report: &Report, messages: &[u16]) -> Result<(), Failed> {
     let mut found: Vec<u16> = report.findings.iter().map(|finding| finding.check.msg).collect();
     found.sort_unstable();
     if found == messages { Ok(()) } else { Err(format!("{found:?} {}", texts(report)).into()) }
 }
 
-/// A compressed table of one leaf page with two indexes, or one of these; and its page.
+/// A compressed table of one leaf page with two indexes, or one of the indexes; and the leaf page.
 struct Subject {
     image: Image,
     page: u32,
@@ -397,7 +398,7 @@ impl Subject {
         CompressionInfo::read(&bytes[96..first_record(bytes)], self.columns).expect("compression information")
     }
 
-    /// The first value that is stored so in such a column: its slot and place.
+    /// The first value with this descriptor in such a column: its slot and offset.
     fn find(&self, how: impl Fn(Descriptor) -> bool, which: impl Fn(usize) -> bool) -> (u16, usize) {
         let bytes = self.page_bytes();
         for slot in 0..get16(&bytes, 22) {
@@ -410,7 +411,7 @@ impl Subject {
         panic!("no such value on the page")
     }
 
-    /// The page fails its audit by one test, and nothing follows from it but 8928.
+    /// Asserts that the page fails its audit by one test, with 8928 as the only consequence.
     fn fails(&self, part: &str, test: &str, values: &str) -> Result<(), Failed> {
         let report = self.image.check();
         let text =
@@ -426,7 +427,7 @@ impl Subject {
         }
     }
 
-    /// Exactly these messages, in which these texts occur.
+    /// Asserts exactly these messages, and that these texts occur in them.
     fn has(&self, expected: &[u16], wanted: &[&str]) -> Result<(), Failed> {
         let report = self.image.check();
         messages(&report, expected)?;
@@ -445,7 +446,7 @@ fn texts(report: &Report) -> String {
     report.findings.iter().map(|finding| finding.text(&report.names()) + "\n").collect()
 }
 
-/// Something is listed as not verified that begins so.
+/// Asserts that some entry that begins with this text is listed as not verified.
 fn noted(report: &Report, wanted: &str) -> Result<(), Failed> {
     let notes = report.not_verified.iter().map(|note| format!("{} of {}: {}", note.what, note.scope, note.reason));
     let notes: Vec<_> = notes.collect();

@@ -1,5 +1,5 @@
-//! Persisted computed columns: no real one with rows is at hand, but orders are due twelve days after their date in every
-//! row of AdventureWorks, so that the catalog may as well say that the column is computed.
+//! Persisted computed columns: no real one with rows is available, but in every row of AdventureWorks orders are due
+//! twelve days after their date, so the catalog can declare that column as computed.
 
 use catalog::{Database, Expression, ExpressionKind};
 use check::Report;
@@ -15,7 +15,7 @@ const TABLE: &str = "SalesLT.SalesOrderHeader";
 const DUE: &str = "(dateadd(day,(12),[OrderDate]))";
 const SHIPPED: &str = "([OrderDate]+(7))";
 
-/// Says that a column of the orders is computed, and persisted.
+/// Declares a column of the orders as computed and persisted.
 fn define(database: &mut Database, column: &str, text: &str) {
     let object_id = *database.objects.keys().find(|id| database.object_name(**id) == TABLE).expect("table");
     let columns = database.columns.get_mut(&object_id).expect("columns");
@@ -110,7 +110,7 @@ fn tests() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// An operand of a persisted computed column of the lab is changed.
+/// Changes an operand of a persisted computed column of the lab.
 pub fn lab_trials() -> Vec<Trial> {
     vec![Trial::test("computed columns: a changed value that another is computed from (lab specimen)", || {
         let mut image = subjects::image(subjects::SPECIMEN);
@@ -122,7 +122,7 @@ pub fn lab_trials() -> Vec<Trial> {
     })]
 }
 
-/// One test a fact.
+/// One test per fact.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     tests()
         .into_iter()

@@ -1,15 +1,15 @@
-//! Every check and every limit of the registry is seen to speak and to be silent: damage of the other trials gives it, and the
-//! sound databases, which all of them read, give no finding.
+//! Verifies that every check and every limit of the registry is seen both triggered and not triggered: damage in the
+//! other trials triggers it, and the sound databases of all trials give no finding.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use check::{Report, registry};
 
-/// Ids that damage gave in this run.
+/// Ids of checks and limits that damage triggered in this run.
 static GIVEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Remembers what a check of a damaged database gave.
+/// Records the ids in the report of a damaged database.
 pub fn record(report: &Report) {
     if let Ok(mut given) = GIVEN.lock() {
         given.extend(report.findings.iter().map(|finding| finding.check.id));
@@ -17,13 +17,13 @@ pub fn record(report: &Report) {
     }
 }
 
-/// Checks and limits that trials on databases of the lab do not show yet, and why.
+/// Checks and limits that trials on databases of the lab do not trigger yet, and why.
 const OUT_OF_REACH: [(&str, &str); 2] = [
     ("out_of_reach.tsv", include_str!("out_of_reach.tsv")),
     ("limits_out_of_reach.tsv", include_str!("limits_out_of_reach.tsv")),
 ];
 
-/// What a line says of a check that the test of another crate shows; the path within `crates` follows.
+/// Begins a reason that names a test of another crate; the path within `crates` follows.
 const SHOWN_BY: &str = "Shown by ";
 
 /// Whether the test at `path` within `crates` expects the check or limit `id`.
@@ -32,8 +32,9 @@ fn names(path: &str, id: &str) -> bool {
     std::fs::read_to_string(path).is_ok_and(|test| test.contains(&format!("\"{id}\"")))
 }
 
-/// What is wrong after a run of all trials: checks and limits that nothing gave and no list names. Real files give all checks
-/// and more limits than the lists allow for; without them a line that is no longer needed is wrong too.
+/// The faults after a run of all trials: checks and limits that no trial triggered and no list names. With real files,
+/// all checks and more limits than the lists assume are triggered; without them, a line that is no longer needed is a
+/// fault too.
 pub fn wrong(has_real_files: bool) -> Vec<String> {
     let given = GIVEN.lock().map(|given| given.clone()).unwrap_or_default();
     let checks = registry::ALL.iter().map(|check| check.id).collect();

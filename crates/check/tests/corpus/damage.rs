@@ -1,6 +1,6 @@
-//! One kind of damage at a time, done to a copy of a real database, gives the messages that CHECKDB documents for it, names
-//! the right page, and nothing else. Each kind is tried with the page's checksum made right again; a wrong checksum masks
-//! what else is wrong with the page, so that the answer is then always the same.
+//! One kind of damage at a time, applied to a copy of a real database, gives exactly the messages that CHECKDB
+//! documents for it, and names the correct page. Every kind is tried with the page's checksum corrected: a wrong
+//! checksum would mask all other faults of the page, so the result would always be the same.
 
 mod allocation;
 mod catalogue;
@@ -19,9 +19,9 @@ use libtest_mimic::{Failed, Trial};
 use crate::image::{Image, Tree, by_place, get16, offset_of, put_page, put16, slot_at};
 use crate::{Corpus, subjects};
 
-/// The databases that are damaged: with checksums, with torn-page protection, real ones and those of the lab.
+/// The databases that are damaged: with checksums and with torn-page protection, real ones and databases of the lab.
 const SUBJECTS: [&str; 4] = [ADVENTURE_WORKS, NORTHWIND, subjects::ORDERS, subjects::TORN];
-/// The real ones.
+/// The real databases.
 pub const REAL: [&str; 2] = [ADVENTURE_WORKS, NORTHWIND];
 /// A real database with checksums.
 pub const ADVENTURE_WORKS: &str = "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf";
@@ -32,10 +32,10 @@ pub fn subject(corpus: &Corpus) -> Image {
     Image::load(&corpus.files.join(ADVENTURE_WORKS))
 }
 
-/// What a kind of damage must give: messages and the page of each.
+/// The messages that a kind of damage must give, with the page of each.
 type Expected = Vec<(u16, u32)>;
 
-/// Damages the image and returns what to expect.
+/// Damages the image and returns the expected messages.
 type Damage = fn(&mut Image, &Facts) -> Expected;
 
 /// Places in the subject.
@@ -46,13 +46,13 @@ struct Facts {
     free_page: u32,
 }
 
-/// All kinds, on each subject that is there.
+/// All kinds of damage, on each subject that is available.
 pub fn trials() -> Vec<Trial> {
     let subjects = SUBJECTS.into_iter().filter(|name| subjects::is_there(name));
     subjects.flat_map(trials_of).chain(heaps::trials()).chain(of_2000()).collect()
 }
 
-/// A data page of a clustered index as SQL Server 2000 wrote it, with index id 0, is attributed to that index.
+/// A data page of a clustered index as written by SQL Server 2000, with index id 0, is attributed to that index.
 fn of_2000() -> Option<Trial> {
     subjects::is_there(NORTHWIND).then(|| {
         Trial::test("damage: a page that names index 0 of a clustered index", || {
@@ -112,9 +112,9 @@ fn trials_of(subject: &'static str) -> Vec<Trial> {
     trials
 }
 
-/// In an expectation: any further messages; only that the ones listed are there is checked.
+/// In an expectation: further messages are allowed; the test only verifies that the listed ones are there.
 const ANY: u16 = 1;
-/// In an expectation: the file was cut, which is reported on stderr and makes the run incomplete.
+/// In an expectation: the file was truncated, which is reported on stderr and makes the run incomplete.
 const CUT: u16 = 2;
 
 fn agree(report: &Report, mut expected: Expected) -> Result<(), Failed> {
@@ -157,7 +157,7 @@ fn middle(tree: &Tree) -> [u32; 3] {
     [tree.leaves[at - 1], tree.leaves[at], tree.leaves[at + 1]]
 }
 
-/// A page that fails its audit, between two neighbors.
+/// The messages for a page that fails its audit, between two neighbors.
 fn lost(msg: u16, page: u32, right: u32) -> Expected {
     vec![(msg, page), (8928, page), (8976, page), (8978, right)]
 }
@@ -182,7 +182,7 @@ fn flip_map(image: &mut Image, map: u32, extent: u32) {
     });
 }
 
-/// An extent of the clustered index that holds leaves in the middle.
+/// An extent of the clustered index with leaves from its middle.
 fn owned_extent(image: &Image, facts: &Facts) -> u32 {
     let leaves = &facts.clustered.leaves;
     let dedicated = |page: &&u32| pfs(image, **page).type_bits() == PfsByte::DEDICATED;
@@ -222,7 +222,7 @@ fn listed(image: &Image, iam: u32) -> (Vec<u32>, Vec<u32>) {
     (singles, set_bits(bitmap(page).expect("IAM page")).collect())
 }
 
-/// 8976, 8980 and 8978 for leaves that are not seen.
+/// The messages 8976, 8980 and 8978 for leaves that are not seen.
 fn unseen_leaves(tree: &Tree, lost: &[u32]) -> Expected {
     let is_lost = |at: usize| tree.leaves.get(at).is_some_and(|leaf| lost.contains(leaf));
     let mut expected = Vec::new();

@@ -1,5 +1,5 @@
-//! Indexed views and XML indexes: their rowsets as those of any table, and with extended logical checks the documents of a
-//! table against its XML index (8907, 8908).
+//! Indexed views and XML indexes: their rowsets are checked as those of any table and, with extended logical checks,
+//! the documents of a table against its XML index (8907, 8908).
 
 use catalog::{Database, Level, RowsetColumn, Stored, UnitKind};
 use check::{Options, Report};
@@ -20,12 +20,12 @@ const DOCUMENT: &str = "CatalogDescription";
 /// Changes the image and returns the messages to expect: number, and a part of the text.
 type Change = fn(&mut Image) -> Vec<(u16, String)>;
 
-/// One test a change and file.
+/// One test per change and file.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let kinds: Vec<(&str, Change)> = vec![
         ("sound", |_| Vec::new()),
         ("a document without nodes", |image| {
-            // A NULL turned into an empty document.
+            // Turns a NULL into an empty document.
             let spot = document(image, |stored| stored == Stored::Null);
             image.edit(spot.page, |bytes| spot.flip_null(bytes));
             vec![(8908, format!("'sys.{}'", nodes(&image.database())))]
@@ -57,7 +57,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
                 let expected = change(&mut image);
                 let options = Options { extended_logical_checks: true, ..Options::default() };
                 agree(&image.check_with(&options), &expected)?;
-                // Without the option it is not checked.
+                // Without the option, the content of the index is not checked.
                 let others: Vec<_> = expected.into_iter().filter(|(msg, _)| !matches!(msg, 8907 | 8908)).collect();
                 messages_agree(&image.check(), &others)
             }));
@@ -80,7 +80,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
 
 struct Spot {
     page: u32,
-    /// Where the record starts on its page.
+    /// Offset of the record on its page.
     at: usize,
     column: RowsetColumn,
 }
@@ -92,7 +92,7 @@ impl Spot {
         bytes[bitmap + bit / 8] ^= 1 << (bit % 8);
     }
 
-    /// Leaves `keep` bytes of the document. It is the last variable column.
+    /// Keeps only `keep` bytes of the document, which is the last variable column.
     fn shorten(&self, bytes: &mut format::PageBytes, keep: u16) {
         let record = Record::data(&bytes[self.at..]).expect("record");
         let number = record.variable_count();
@@ -121,7 +121,7 @@ fn leaves(image: &Image, object_id: i32) -> Vec<u32> {
     if Page::new(&page).header().page_type == 1 { vec![root] } else { children(&page) }
 }
 
-/// The first row whose document is as wanted.
+/// The first row whose document satisfies `wanted`.
 fn document(image: &Image, wanted: impl Fn(Stored<'_>) -> bool) -> Spot {
     let database = image.database();
     let table = database.objects.values().find(|object| object.name == TABLE).expect("table").id;

@@ -1,4 +1,4 @@
-//! Nothing that is read can hurt: whatever is written over a database, a check ends, without panic, in bounded time.
+//! No input can cause harm: whatever is written over a database, a check ends without panic and in bounded time.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ fn round(original: &Image, seed: u64) -> Result<(), Failed> {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let pages = (image.bytes.len() / PAGE_BYTES) as u64;
     for _ in 0..1 + random.below(40) {
-        // Half of the damage hits the pages by which all others are found.
+        // Half of the damage hits the pages through which all others are found.
         let page = if random.below(2) == 0 { random.below(pages.min(140)) } else { random.below(pages) } as u32;
         let kind = random.below(6);
         let (at, value, other) = (random.below(8192) as usize, random.next(), random.below(pages) as u32);
@@ -49,7 +49,7 @@ fn round(original: &Image, seed: u64) -> Result<(), Failed> {
             2 => bytes[at] ^= 1 << (value % 8),
             3 => bytes[at..].iter_mut().take(16).for_each(|byte| *byte = value as u8),
             4 => {
-                // Another page's content under this page's id.
+                // The content of another page under this page's id.
                 let id: [u8; 6] = bytes[32..38].try_into().unwrap_or_default();
                 *bytes = source;
                 bytes[32..38].copy_from_slice(&id);

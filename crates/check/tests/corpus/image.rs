@@ -1,4 +1,4 @@
-//! A real database in memory, to be damaged.
+//! A real database in memory, for tests to damage.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use source::DataFiles;
 /// A copy of a data file.
 #[derive(Clone)]
 pub struct Image {
-    /// Its bytes.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
@@ -37,14 +37,14 @@ impl Image {
         self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().expect("page inside the file")
     }
 
-    /// The page with torn bits put back.
+    /// The page with its torn-page bits restored.
     pub fn page(&self, page: u32) -> PageBytes {
         let mut bytes = *self.bytes[page as usize * PAGE_BYTES..].first_chunk().expect("page inside the file");
         undo_torn_bits(&mut bytes);
         bytes
     }
 
-    /// Changes a page; protection is made right again.
+    /// Changes a page and corrects its protection.
     pub fn edit(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
         let mut bytes = self.page(page);
         change(&mut bytes);
@@ -52,17 +52,17 @@ impl Image {
         *self.raw(page) = bytes;
     }
 
-    /// Changes a page as stored on disk; its protection stays as it was.
+    /// Changes a page as stored on disk, without correcting its protection.
     pub fn edit_unsealed(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
         change(self.raw(page));
     }
 
-    /// Checks the file as it is now.
+    /// Checks the current content.
     pub fn check(&self) -> Report {
         self.check_with(&Options::default())
     }
 
-    /// Checks the file as it is now, with options.
+    /// Checks the current content with options.
     pub fn check_with(&self, options: &Options) -> Report {
         self.with_files(|files| {
             let database = catalog::load(files);
@@ -72,7 +72,7 @@ impl Image {
         })
     }
 
-    /// Checks the file with a catalog that says something else.
+    /// Checks the file with a changed catalog.
     pub fn check_as(&self, alter: impl FnOnce(&mut Database)) -> Report {
         self.with_files(|files| {
             let mut database = catalog::load(files);
@@ -83,7 +83,7 @@ impl Image {
         })
     }
 
-    /// Checks the file as it is now against a changed catalog.
+    /// Checks the current content against a changed catalog.
     pub fn check_changed(&self, options: &Options, change: impl FnOnce(&mut Database)) -> Report {
         self.with_files(|files| {
             let mut database = catalog::load(files);
@@ -94,12 +94,12 @@ impl Image {
         })
     }
 
-    /// The catalog as it is now.
+    /// The catalog in the current content.
     pub fn database(&self) -> Database {
         self.with_files(|files| catalog::load(files))
     }
 
-    /// As [`Self::check_with`]; `None` when the file is refused.
+    /// Like [`Self::check_with`]; `None` when the file is refused.
     pub fn try_check_with(&self, options: &Options, progress: &dyn Progress) -> Option<Report> {
         let mut file = tempfile::NamedTempFile::new().expect("temporary file");
         file.write_all(&self.bytes).expect("temporary file");
@@ -143,7 +143,7 @@ impl Image {
         panic!("{key:x?} is not in base table {table}")
     }
 
-    /// Changes the records of a base table of fixed id.
+    /// Changes all records of a base table, which has a fixed id.
     pub fn edit_each_row(&mut self, table: u64, mut change: impl FnMut(&mut [u8])) {
         for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
             let bytes = self.page(page);
@@ -161,7 +161,7 @@ impl Image {
         }
     }
 
-    /// Changes the record of sysschobjs of an object.
+    /// Changes the record of an object in sysschobjs. Returns its page.
     pub fn edit_object(&mut self, object: i32, change: impl FnOnce(&mut [u8])) -> u32 {
         let database = self.database();
         let base =
@@ -184,7 +184,7 @@ impl Image {
         panic!("object {object} is not in sysschobjs")
     }
 
-    /// The B-tree, of a user table, with the most leaf pages; clustered or not.
+    /// The B-tree of a user table with the most leaf pages, clustered or not.
     pub fn tree(&self, clustered: bool) -> Tree {
         let database = self.database();
         let mut best: Option<Tree> = None;
@@ -249,9 +249,9 @@ pub fn get16(page: &PageBytes, at: usize) -> u16 {
     u16::from_le_bytes([page[at], page[at + 1]])
 }
 
-/// Place of a slot's entry in the slot array.
+/// Offset of a slot's entry in the slot array.
 pub fn slot_at(slot: u16) -> usize {
-    // On a page that is no such page, the count of slots can be anything.
+    // On a page with invalid content, the slot count can be any number.
     PAGE_BYTES.saturating_sub(2 + 2 * usize::from(slot))
 }
 
@@ -260,14 +260,14 @@ pub fn offset_of(page: &PageBytes, slot: u16) -> usize {
     usize::from(get16(page, slot_at(slot)))
 }
 
-/// Slots by the place of their records.
+/// Slots in the order of their records' offsets.
 pub fn by_place(page: &PageBytes) -> Vec<u16> {
     let mut order = SlotOrder::default();
     order.load(Page::new(page));
     order.entries().iter().map(|entry| entry.slot).collect()
 }
 
-/// Makes the protection of a changed page right, of whichever kind it is.
+/// Corrects the protection of a changed page, whatever kind it has.
 pub fn seal(page: &mut PageBytes) {
     let flags = get16(page, 4);
     if flags & page_flags::CHECKSUM != 0 {

@@ -1,5 +1,5 @@
 //! Rows of an index and its table that do not match: 8951 with 8955, 8952 with 8956, with their values, and no other
-//! message; nothing for what a damaged page has lost.
+//! message. Rows that were lost with a damaged page give no message.
 
 mod details;
 
@@ -20,7 +20,7 @@ const HEAPS: &str = "itsligo__sampledbs/pubs.mdf";
 
 /// A table with text pages and indexes.
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
-/// An index with an included column, if only of a system table.
+/// An index with an included column, although of a system table.
 const INCLUDED: &str = "inat97__CSDLNC/NORTHWND.MDF";
 
 /// A row without counterpart.
@@ -47,7 +47,7 @@ impl Subject {
         Self::of_details(image, "IX_SalesOrderDetail_ProductID")
     }
 
-    /// An index of that table.
+    /// An index of the details table.
     fn of_details(image: &Image, index: &str) -> Self {
         let database = image.database();
         let table = database.objects.values().find(|object| object.name == "SalesOrderDetail").expect("table").id;
@@ -60,7 +60,7 @@ impl Subject {
         Self::new(image, "SalesLT.Address", index)
     }
 
-    /// The messages that rows without counterpart give.
+    /// The messages for rows without counterpart.
     fn messages(&self, rows: &[Lone]) -> Vec<String> {
         let (table, index) = (&self.table.names.0, &self.index.names.1);
         let place = format!("Table error: table '{table}' (ID {})", self.index.object_id);
@@ -109,10 +109,10 @@ impl Subject {
     }
 }
 
-/// Damage, and the messages it must give.
+/// Damages the image and returns the expected messages.
 type Damage = fn(&mut Image) -> Vec<String>;
 
-/// The damage done to other real tables.
+/// Damage to other real tables.
 fn kinds() -> Vec<(&'static str, Damage)> {
     vec![
         ("NULL of a table row made an empty text", |image| {
@@ -192,7 +192,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("row of an index whose filter leaves it out changed otherwise", |image| {
             *image = subjects::image(FILTERED);
-            // With its index row gone, a row that the filter leaves out is as it should be.
+            // Without its index row, a row that the filter excludes is correct.
             let subject = Subject::new(image, "AspNetUsers", "UserNameIndex");
             let entry = subject.index.at[1];
             let (at, _) = user(image, &subject, false, entry);
@@ -267,7 +267,7 @@ fn null_rows(image: &Image, subject: &Subject, at: RecordId, entry: RecordId, se
     [lone(true, at, second_lines[0]), lone(false, entry, second_lines[1])]
 }
 
-/// The row of a user whose index row is `entry`, and the messages' words for either.
+/// The row of the user whose index row is `entry`, and the texts that messages have for one of the two.
 fn user(image: &Image, subject: &Subject, is_of_table: bool, entry: RecordId) -> (RecordId, Lone) {
     let id = subject.index.text(image, entry, subject.index.column(2));
     let column = subject.table.named("Id");
@@ -277,8 +277,8 @@ fn user(image: &Image, subject: &Subject, is_of_table: bool, entry: RecordId) ->
     (at, Lone { is_of_table, at, values: format!("NormalizedUserName = '{name}' and {identity}"), identity })
 }
 
-/// The name of an employee, moved to a LOB page of the table; and where its bytes are there. The catalog must say that
-/// such names may be there.
+/// Moves the name of an employee to a LOB page of the table; returns the row and the offset of the name on that page.
+/// The catalog must declare that such names may be off row.
 fn move_off_row(image: &mut Image, subject: &Subject, page: u32) -> (RecordId, usize) {
     let name = subject.table.named("LastName").clone();
     let at = subject.table.at[3];
@@ -308,7 +308,7 @@ fn move_off_row(image: &mut Image, subject: &Subject, page: u32) -> (RecordId, u
     (at, place.1)
 }
 
-/// A value of a table row off the row, that of its index row in it.
+/// The value is off row in the table and in the row in the index.
 fn off_row() -> Result<(), Failed> {
     let image = subjects::image(NORTHWIND);
     let subject = Subject::new(&image, "Employees", "LastName");
@@ -336,7 +336,7 @@ fn off_row() -> Result<(), Failed> {
         let room = slot_at(get16(&bytes, 22)).saturating_sub(get16(&bytes, 30).into());
         header.page_type == 3 && header.alloc_unit() == unit.id && header.page_id().page == *page && room >= 40
     });
-    // On most pages one more fragment makes the free space in the PFS wrong.
+    // On most pages an additional fragment makes the free space in PFS wrong.
     for page in pages {
         let mut moved = image.clone();
         let (at, place) = move_off_row(&mut moved, &subject, page);
@@ -362,7 +362,7 @@ fn off_row() -> Result<(), Failed> {
         };
         let rows = [lone(true, at, &format!("~{}", &name[1..])), lone(false, entry, &name)];
         agree(&moved.check_as(names_are_large), subject.messages(&rows))?;
-        // A fragment that is not the value's is left to the check of off-row values.
+        // A fragment of another value is left to the check of off-row values.
         moved.edit(page, |bytes| bytes[place - 8] ^= 1);
         let report = moved.check_as(names_are_large);
         let is_index = |finding: &check::Finding| (8951..=8956).contains(&finding.check.msg);
@@ -375,7 +375,7 @@ fn off_row() -> Result<(), Failed> {
     Err("no page with room".into())
 }
 
-/// One test a kind of damage.
+/// One test per kind of damage.
 pub fn trials() -> Vec<Trial> {
     let trial = |(name, damage): (&str, Damage), subject: &'static str| {
         Trial::test(format!("index rows: {name} ({})", subjects::short(subject)), move || {
@@ -402,7 +402,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The report has exactly these messages.
+/// Asserts that the report has exactly these messages.
 fn agree(report: &Report, mut expected: Vec<String>) -> Result<(), Failed> {
     let text = |finding: &check::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
     let mut found: Vec<String> = report.findings.iter().map(|finding| text(&finding)).collect();

@@ -1,4 +1,4 @@
-//! Odd, but legal or unknowable: never a finding; what cannot be verified is reported.
+//! Unusual states that are legal or cannot be judged: never a finding; items that cannot be verified are reported.
 
 mod pages;
 
@@ -17,10 +17,10 @@ use crate::Corpus;
 use crate::damage::subject;
 use crate::image::{Image, offset_of, put_page, put16, slot_at};
 
-/// What is done, and what must be listed as not verified.
+/// Changes the image; returns the item that must be listed as not verified.
 type Legal = fn(&mut Image) -> Option<&'static str>;
 
-/// One test a state.
+/// One test per state.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let kinds: Vec<(&'static str, Legal)> = vec![
         ("garbage on every free page", |image| {
@@ -145,7 +145,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             Trial::test(format!("legal: {name}"), move || {
                 let mut image = subject(&corpus);
                 let expected = change(&mut image);
-                // The index of sysallocunits by owner still has the old row: allocation and pages only.
+                // The index of sysallocunits by owner still has the old row, so only allocation and pages are checked.
                 let physical_only = name.starts_with("a dropped unit");
                 sound_but(&image.check_with(&Options { physical_only, ..Options::default() }), expected)
             })
@@ -206,7 +206,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
 /// A database with an IAM page at (1:10).
 const MODEL: &str = "candocompany90__DATA/model.mdf";
 
-/// Moves the IAM page at (1:10) to a free page of a mixed extent; in its place comes what master has there.
+/// Moves the IAM page at (1:10) to a free page of a mixed extent and replaces it by the page that master has there.
 fn settings_of_the_server(image: &mut Image) {
     const CONFIG: u32 = 10;
     let bit = |page: &[u8; PAGE_BYTES], extent: u32| page[194 + extent as usize / 8] >> (extent % 8) & 1 == 1;
@@ -236,7 +236,7 @@ fn settings_of_the_server(image: &mut Image) {
 const HEAP: &str = "Dirie__From-Database/Shafici.mdf";
 const HEAP_TABLE: &str = "PaymentMohts";
 
-/// The heap with the same bytes in place of each row, which counts as so many bytes.
+/// The heap with these bytes in place of each row; each row counts as this many bytes.
 fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
     let page = heap_page(image);
     let mut image = image.clone();
@@ -250,19 +250,20 @@ fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
         put16(bytes, 28, (8096 - (counted + 2) * rows) as u16);
         put16(bytes, 30, (96 + row.len() * rows) as u16);
     });
-    // Half full at most.
+    // At most half full.
     image.edit(1, |bytes| bytes[100 + page as usize] = bytes[100 + page as usize] & !7 | 1);
     image
 }
 
-/// Rows keep the columns that SQL Server 2000 dropped; the catalog keeps at most how many there were.
+/// Rows keep the columns that SQL Server 2000 dropped; at most, the catalog keeps their number.
 fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     let database = image.database();
     let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
     let is_heap = |rowset: &&catalog::Rowset| (rowset.object_id, rowset.index_id) == (table, 0);
     let layout = &database.rowsets.iter().find(is_heap).expect("a heap").layout;
     let stored = layout.columns.iter().filter(|column| column.leaf_offset < 0).count() as u16 + 1;
-    // One fixed byte, one column, NULL; then one variable column more than there are, of one byte, the others empty.
+    // One fixed byte, one column, NULL; then one variable column too many, with one byte; the other variable columns
+    // are empty.
     let mut row = vec![0x30, 0, 5, 0, 0, 1, 0, 1];
     row.extend(stored.to_le_bytes());
     let start = row.len() as u16 + 2 * stored;
@@ -283,9 +284,9 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
         })
     };
     sound_but(&with(539, |bits| bits + 1), None)?;
-    // SQL Server 2005 does not count.
+    // SQL Server 2005 does not store their number.
     sound_but(&with(539, |_| 0), None)?;
-    // All later releases keep what they drop.
+    // All later releases keep dropped columns in the catalog.
     let is_told = |report: Report| report.findings.iter().any(|finding| finding.check.msg == 2537);
     match is_told(with(611, |_| 0)) && is_told(with(611, |bits| bits + 1)) {
         true => Ok(()),
@@ -293,7 +294,8 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A heap keeps nine bytes for every row, so that a stub can take its place; rows of eight count as nine, or as eight.
+/// A heap reserves nine bytes for every row, so that a stub can replace it; rows of eight bytes count as nine, or as
+/// eight.
 fn short_rows(image: &Image) -> Result<(), Failed> {
     // One fixed byte, one column, NULL.
     const ROW: [u8; 8] = [0x10, 0, 5, 0, 0, 1, 0, 1];
@@ -318,7 +320,7 @@ fn heap_page(image: &Image) -> u32 {
 const VERSIONED: &str = "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf";
 const VERSIONED_PAGE: u32 = 280;
 
-/// Accelerated database recovery leaves short versions in their rows, where only the free bytes show them.
+/// Accelerated database recovery stores short versions in their rows, where only the free bytes show them.
 fn longer_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     if Page::new(&image.page(VERSIONED_PAGE)).header().flags.get() & page_flags::VERSION_INFO == 0 {
@@ -330,7 +332,7 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
         put16(bytes, 30, header.free_data.get() + 24);
     });
     sound_but(&image.check(), Some("records"))?;
-    // Older releases have versions in tempdb alone.
+    // Older releases store versions only in tempdb.
     image.edit(9, |bytes| put16(bytes, 96 + 4, 869));
     match image.check().findings.iter().any(|finding| finding.check.msg == 8939) {
         true => Ok(()),
@@ -338,7 +340,7 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A type that the catalog of a known release lacks may be one that a later release has built in.
+/// A type that the catalog of a known release lacks may be a built-in type of a later release.
 fn newer_type(mut image: Image) -> Result<(), Failed> {
     const SYSCOLPARS: i32 = 41;
     let database = image.database();
@@ -370,7 +372,7 @@ fn newer_type(mut image: Image) -> Result<(), Failed> {
     sound_but(&image.check(), Some("message 8992"))
 }
 
-/// They are free to that transaction alone, and PFS may count them as used.
+/// Reserved bytes are free to that transaction alone, and PFS may count them as used.
 fn reserved_bytes(image: &Image) -> Result<(), Failed> {
     let page = heap_page(image);
     let mut image = image.clone();
@@ -394,7 +396,8 @@ fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> 
     }
 }
 
-/// What is gone cannot be checked: an error and not verified, nothing else; what was read counts.
+/// Pages that disappear during the check cannot be verified: an error and an unverified item, nothing else; pages read
+/// before count.
 fn shrinks(image: &Image) -> Result<(), Failed> {
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(&image.bytes)?;

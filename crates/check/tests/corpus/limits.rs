@@ -1,5 +1,5 @@
-//! Limits that a catalog in memory is made to meet: of a sound database it says something that is not known or that nothing can
-//! be verified with. None of it is a finding.
+//! Limits triggered by a catalog in memory: for a sound database, it declares something unknown or something that makes
+//! verification impossible. None of this is a finding.
 
 use catalog::{
     Boundary, ConstraintKind, Database, Expression, ExpressionKind, Identity, IdentityMark, IndexType, Rowset,
@@ -16,7 +16,7 @@ use crate::image::{Image, get16, offset_of, put_page};
 use crate::partitions::partition;
 use crate::subjects::{self, ORDERS_2019, SHOP, SPECIMEN};
 
-/// The limit, the database, and what its catalog is made to say.
+/// The limit, the database, and the change of its catalog.
 type Case = (&'static Limit, &'static str, fn(&mut Database));
 
 /// One test per limit or state.
@@ -188,7 +188,7 @@ fn constraints() -> Vec<Case> {
     ]
 }
 
-/// Says that a column is an identity column.
+/// Declares a column as an identity column.
 fn identity(database: &mut Database, of: &str, column_id: u32) {
     let mark = IdentityMark { current: 1_000_000, increment: 1, seed: 1, is_used: true };
     let table_id = table(database, of);
@@ -211,7 +211,7 @@ fn identities() -> Vec<Case> {
     ]
 }
 
-/// Makes `Product` the first of two partitions, its rows below the boundary, and changes that.
+/// Makes `Product` the first of two partitions, with its rows below the boundary, and changes the boundaries.
 fn partitioned(database: &mut Database, change: impl FnOnce(&mut Vec<Vec<Boundary>>)) {
     partition(database, 1_000);
     change(&mut database.partition_functions.values_mut().next().expect("function").candidates);
@@ -242,7 +242,7 @@ fn partitions() -> Vec<Case> {
 
 fn tables() -> Vec<Case> {
     vec![
-        // No release has this version: an upgrade from 2005 was cut off.
+        // No release has this version: an upgrade from 2005 was interrupted.
         (&limits::CATALOG_VERSION, SHOP, |database| database.boot.as_mut().expect("boot page").version = 645),
         (&limits::VERSION_UNKNOWN, ORDERS_2019, |database| database.boot.as_mut().expect("boot page").version = 1_100),
         (&limits::FILESTREAM_FILES, SHOP, |database| {
@@ -263,7 +263,7 @@ fn tables() -> Vec<Case> {
     ]
 }
 
-/// The limits that are met together, the damage or the state, and what the catalog is made to say.
+/// The limits that are triggered together, the database, the damage or state, and the change of the catalog.
 type Edit = (Vec<&'static Limit>, &'static str, fn(&mut Image), fn(&mut Database));
 
 /// States of a database in which findings would prove nothing.
@@ -328,7 +328,7 @@ fn break_link(image: &mut Image) {
     image.edit(leaves[3], |bytes| put_page(bytes, 16, PageId::new(1, leaves[5])));
 }
 
-/// A row whose fifth column is NULL, wherever its value may be.
+/// Makes the fifth column of a row NULL, without changing its value.
 fn lose_value(image: &mut Image) {
     let leaf = image.tree(true).leaves[3];
     image.edit(leaf, |bytes| {
@@ -338,7 +338,7 @@ fn lose_value(image: &mut Image) {
     });
 }
 
-/// As if the server had been killed.
+/// Leaves the database as if the server had been killed.
 fn make_dirty(image: &mut Image) {
     image.edit(9, |bytes| {
         let status = u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]) & !CLEAN_SHUTDOWN;
@@ -346,7 +346,7 @@ fn make_dirty(image: &mut Image) {
     });
 }
 
-/// Encrypts every page but the file header and the boot page.
+/// Encrypts every page except the file header and the boot page.
 fn encrypt(image: &mut Image) {
     for page in (1..(image.bytes.len() / PAGE_BYTES) as u32).filter(|page| *page != 9) {
         if image.page(page)[0] != 0 {

@@ -1,4 +1,4 @@
-//! Damage to off-row values, protection made right again: exactly the documented messages.
+//! Damage to off-row values with corrected protection: exactly the documented messages.
 
 mod damage;
 mod special;
@@ -25,7 +25,7 @@ const ROOTS: &str = "aehyok__DotNetCore/database/database.rar.d/aehyokCore2.mdf"
 /// Roots after other variable columns.
 const KNJIZNICA: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
 
-/// Roots in the row with nothing but data below them.
+/// Roots in the row that lead directly to data.
 const DIRECT: &str = "Asssatiani__GymManagerDB/DB.rar.d/GymManagerWPF.mdf";
 
 /// A fragment of an off-row value.
@@ -34,19 +34,19 @@ struct Found {
     at: RecordId,
     id: u64,
     kind: u16,
-    /// Place of the record on its page.
+    /// Offset of the record on its page.
     offset: usize,
     length: usize,
 }
 
-/// What leads to a fragment.
+/// A reference to a fragment.
 #[derive(Clone, Copy)]
 struct Reference {
     from: RecordId,
     in_row: bool,
     id: u64,
     target: RecordId,
-    /// Place of the address on the page, and of the pointer or node that it is part of.
+    /// Offset of the address on the page, and of the pointer or node that contains it.
     at: usize,
     start: usize,
     text_pointer: bool,
@@ -78,7 +78,7 @@ fn place(page: &PageBytes, inner: &[u8]) -> usize {
 }
 
 impl Values {
-    /// Those of the rowset in which `wanted` finds what it needs.
+    /// The values of the first rowset in which `wanted` finds what it needs.
     fn find<T>(image: &Image, wanted: impl Fn(&Self) -> Option<T>) -> (Self, T) {
         let database = image.database();
         for rowset in 0..database.rowsets.len() {
@@ -196,7 +196,7 @@ impl Values {
         Some((first, *pointers.iter().find(|pointer| pointer.from != first.from)?))
     }
 
-    /// A piece of data, what leads to it, and the row of its value.
+    /// A piece of data, the reference to it, and the row of its value.
     fn data(&self) -> Option<(Found, Reference, RecordId)> {
         let piece = |reference: &&Reference| self.fragment(reference.target).kind == 3;
         let reference = *self.references.iter().find(piece)?;
@@ -233,7 +233,7 @@ type Damage = fn(&mut Image) -> Expected;
 
 type Special = fn(&Image) -> Result<(), Failed>;
 
-/// One test a kind of damage and subject.
+/// One test per kind of damage and subject.
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, subjects, damage) in kinds() {
@@ -268,7 +268,7 @@ pub fn trials() -> Vec<Trial> {
             let (mut image, reference, piece) = overflow(image);
             image.edit(reference.from.page.page, |bytes| bytes[reference.start + 8] ^= 0x10);
             let messages = lob_messages(&image.check());
-            // Each piece of the value differs.
+            // All pieces of the value differ.
             let (owners, pieces): (Vec<_>, Vec<_>) = messages.iter().partition(|(msg, _)| *msg == 8929);
             let all_differ = pieces.iter().all(|(msg, _)| *msg == 8961) && pieces.contains(&(8961, piece.at));
             if owners == [(8929, reference.from)] && all_differ { Ok(()) } else { Err(format!("{messages:?}").into()) }

@@ -1,7 +1,7 @@
-//! Real database files: sound ones must give no finding, damaged copies of them exactly the documented messages.
+//! Real database files: sound ones must give no finding, damaged copies exactly the documented messages.
 //!
-//! The files are not part of the repository. They are looked for in `target/corpus` (see CONTRIBUTING.md); without them
-//! each group is reported as one ignored test.
+//! The files are not part of the repository. The tests look for them in `target/corpus` (see CONTRIBUTING.md); without
+//! them each group is reported as one ignored test.
 
 #![expect(
     clippy::expect_used,
@@ -104,7 +104,7 @@ fn main() {
     conclusion.exit();
 }
 
-/// Where the files are, and what was independently counted in them.
+/// The folders of the files and of the independent counts about them.
 #[derive(Clone)]
 pub struct Corpus {
     /// The unpacked files.
@@ -113,10 +113,11 @@ pub struct Corpus {
     pub lists: PathBuf,
 }
 
-/// Whether real files are tried too, as in the full tier.
+/// Whether real files are tested too, as in the full tier.
 static IS_FULL: OnceLock<bool> = OnceLock::new();
 
-/// The corpus, in the full tier and if it is at hand. With `MDFSCK_WITHOUT_CORPUS` set the trials are those of a clone.
+/// The corpus, if it is available and the full tier runs. With `MDFSCK_WITHOUT_CORPUS` set, only the trials of a plain
+/// clone run.
 pub fn corpus() -> Option<Corpus> {
     if IS_FULL.get() != Some(&true) || std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;

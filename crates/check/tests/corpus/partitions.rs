@@ -1,5 +1,5 @@
-//! Rows in the partition that their function says: a table, of which the catalog in memory is made to say that it
-//! has a second, empty partition.
+//! Rows must be in the partition that their function gives: the catalog in memory declares a second, empty partition
+//! for a table.
 
 use catalog::{AllocUnit, Boundary, Database, PartitionFunction, Partitioned, Rowset, UnitKind};
 use check::{Options, Report};
@@ -10,8 +10,8 @@ use libtest_mimic::{Failed, Trial};
 use crate::damage::ADVENTURE_WORKS;
 use crate::subjects;
 
-/// The boundary, ProductIDs being 680 to 999; how many rows are reported in a wrong partition; and what is said of the
-/// others.
+/// Name; the boundary, where ProductIDs are 680 to 999; the number of rows reported in a wrong partition; and the
+/// reason reported for the others.
 type Case = (&'static str, i32, usize, Option<&'static str>);
 
 const CASES: [Case; 5] = [
@@ -22,7 +22,7 @@ const CASES: [Case; 5] = [
     ("partitions: boundaries that most rows contradict are not believed", 700, 0, Some("most rows contradict")),
 ];
 
-/// One test a case and subject.
+/// One test per case and subject.
 pub fn trials() -> Vec<Trial> {
     let there = [ADVENTURE_WORKS, subjects::SHOP].into_iter().filter(|name| subjects::is_there(name));
     there.flat_map(trials_of).collect()

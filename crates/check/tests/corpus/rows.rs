@@ -22,14 +22,14 @@ pub struct Rows {
     /// `table` and `index` as messages print them.
     pub names: (String, String),
     columns: Vec<RowsetColumn>,
-    /// The catalog's names, by column id; of a nonclustered index its columns have none.
+    /// The catalog's names by column id; columns of a nonclustered index have none.
     column_names: Vec<(u32, String)>,
     /// The live rows, by page and slot.
     pub at: Vec<RecordId>,
 }
 
 impl Rows {
-    /// The rows of a table itself.
+    /// The rows of the table itself.
     pub fn of_table(image: &Image, table: &str) -> Self {
         let database = image.database();
         let wanted = |object_id: i32, index_id: i32| index_id < 2 && database.object_name(object_id) == table;
@@ -84,7 +84,7 @@ impl Rows {
         self.column(id)
     }
 
-    /// A column by id: of a nonclustered index, its position.
+    /// A column by id; in a nonclustered index, by position.
     pub fn column(&self, id: u32) -> &RowsetColumn {
         self.columns.iter().find(|column| column.id == id).expect("stored column")
     }
@@ -135,7 +135,7 @@ impl Rows {
         self.flip_null(image, at, column);
     }
 
-    /// Gives a variable column another value, or a pointer to one, as an update does: the longer row goes after the
+    /// Gives a variable column another value, or a pointer to one, as an update does: the longer row moves behind the
     /// others.
     pub fn replace(&self, image: &mut Image, at: RecordId, column: &RowsetColumn, value: &[u8], is_complex: bool) {
         let bytes = image.page(at.page.page);
@@ -176,7 +176,7 @@ impl Rows {
         record.expect("record")
     }
 
-    /// Takes a row out of its page as the engine would: slot gone, its space free.
+    /// Removes a row from its page as the engine would: its slot is gone and its space free.
     pub fn remove(&self, image: &mut Image, at: RecordId) {
         let length = self.record(&image.page(at.page.page), at).bytes().len() as u16;
         image.edit(at.page.page, |bytes| {
@@ -191,14 +191,14 @@ impl Rows {
         });
     }
 
-    /// Whether the page of a row has room for another of its kind.
+    /// Whether the page of a row has space for another row of the same length.
     pub fn has_room(&self, image: &Image, at: RecordId) -> bool {
         let bytes = image.page(at.page.page);
         let length = self.record(&bytes, at).bytes().len();
         usize::from(get16(&bytes, 30)) + length <= slot_at(get16(&bytes, 22))
     }
 
-    /// Writes a row once more, after itself.
+    /// Writes a copy of a row, in the slot after it.
     pub fn duplicate(&self, image: &mut Image, at: RecordId) {
         let record = self.record(&image.page(at.page.page), at).bytes().to_vec();
         image.edit(at.page.page, |bytes| {

@@ -12,13 +12,13 @@ use source::DataFiles;
 
 use crate::Corpus;
 
-/// SQL Server 2000: to be refused.
+/// SQL Server 2000, which must be refused.
 const TOO_OLD: &str = "539";
 
 /// Object, index, partition.
 pub type Key = (i64, i64, i64);
 
-/// One test a data file.
+/// One test per data file.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let inventory = fs::read_to_string(corpus.lists.join("inventory.tsv")).expect("inventory.tsv");
     let expected = expected(corpus, "expected.tsv.gz");
@@ -54,7 +54,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// The files of the second archive, as far as it is at hand. Some were copied while in use.
+/// The available files of the second archive. Some were copied while in use.
 fn later_trials(corpus: &Corpus) -> Vec<Trial> {
     let inventory = fs::read_to_string(corpus.lists.join("inventory2.tsv")).unwrap_or_default();
     let mut trials = Vec::new();
@@ -74,7 +74,7 @@ fn later_trials(corpus: &Corpus) -> Vec<Trial> {
             if let Some(entry) = report.not_verified.iter().find(is_unknown) {
                 return Err(format!("{entry:?}").into());
             }
-            // Database created by SQL Server 2005 whose identity columns are decimals: 23 of 27.
+            // A database created by SQL Server 2005; 23 of its 27 identity columns are decimals.
             match report.beyond.identities.len() {
                 27 => Ok(()),
                 other if name == "Arivunidhi-S__SJClassic/App_Data/SJClassic.mdf" => {
@@ -110,7 +110,7 @@ pub fn no_findings(report: &Report) -> Result<(), Failed> {
     }
 }
 
-/// Every row of the tables of references is of a kind that is checked, and Service Broker is as in a new database.
+/// Asserts that every row of the reference tables has a known kind, and that Service Broker is as in a new database.
 fn catalog_is_known(report: &Report) -> Result<(), Failed> {
     let unknown = |entry: &&check::NotVerified| matches!(entry.what.as_str(), "catalog references" | "Service Broker");
     let counts: Vec<u64> = report.service_broker.iter().map(|kind| kind.count).collect();
@@ -121,7 +121,7 @@ fn catalog_is_known(report: &Report) -> Result<(), Failed> {
     }
 }
 
-/// Every nonclustered index is compared with its table.
+/// Asserts that every nonclustered index is compared with its table.
 fn indexes_compared(report: &Report) -> Result<(), Failed> {
     let statistics = &report.statistics;
     match statistics.indexes_in_scope {
@@ -131,7 +131,7 @@ fn indexes_compared(report: &Report) -> Result<(), Failed> {
     }
 }
 
-/// What an independent reader counted in a rowset.
+/// The counts of an independent reader for a rowset.
 #[derive(Clone)]
 pub struct Expected {
     live_rows: u64,

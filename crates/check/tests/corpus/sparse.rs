@@ -1,5 +1,6 @@
-//! Sparse columns. No real file with any is at hand: the rows of a real table are given vectors of sparse values of the
-//! published form, and the catalog says so. The same rows stay sound; damage gives exactly the documented messages.
+//! Sparse columns. No real file with any is available: the rows of a real table receive vectors of sparse values in the
+//! published form, and the catalog is changed accordingly. The same rows stay sound; damage gives exactly the
+//! documented messages.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
 use check::Report;
@@ -16,7 +17,7 @@ const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d
 const TABLE: &str = "Employees";
 const COLUMNS: [&str; 3] = ["PostalCode", "BirthDate", "ReportsTo"];
 
-/// The table's rows: one page.
+/// The table's rows, which are on one page.
 struct Table {
     object: i32,
     rowset: u64,
@@ -139,17 +140,17 @@ fn edit_vector(image: &mut Image, table: &Table, slot: u16, change: impl FnOnce(
     format!("page (1:{}), row {slot}.", table.page)
 }
 
-/// Where the value of a sparse column begins in a vector.
+/// Offset of the value of a sparse column in a vector.
 fn value_at(vector: &[u8], id: u16) -> usize {
     let view = SparseVector::read(vector).expect("vector");
     let value = view.value(id).expect("sound").expect("value");
     value.bytes.as_ptr().addr() - vector.as_ptr().addr()
 }
 
-/// Damages the image, whose table has sparse columns, and returns the messages to expect, by number and a part.
+/// Damages the image, whose table has sparse columns; returns the expected messages, as number and part of the text.
 type Damage = fn(&mut Image, &Table) -> Vec<(u16, String)>;
 
-/// One test a kind of damage.
+/// One test per kind of damage.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let kinds: Vec<(&str, Damage)> = vec![
         ("sound", |_, _| Vec::new()),
@@ -174,7 +175,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             vec![(2570, "slot 3 in".to_owned()), (2570, "Column \"BirthDate\" value is out of range".to_owned())]
         }),
         ("a value of a length that its type does not have", |image, table| {
-            // The first value of the vector takes over four bytes of the second.
+            // The first value of the vector takes four bytes of the second.
             let at = edit_vector(image, table, 1, |vector| {
                 let ends = 4 + 2 * usize::from(vector[2]);
                 vector[ends] += 4;
@@ -233,8 +234,8 @@ fn id(image: &Image, name: &str) -> u16 {
     database.columns[&table.object].iter().find(|column| column.name == name).expect("column").id as u16
 }
 
-/// The messages are of the numbers expected and no others, each expected part is found, and nothing of the table is left
-/// unverified but what the damage explains.
+/// Asserts that there are no messages with other numbers, that each expected part is found, and that nothing of the
+/// table is left unverified except where the damage explains it.
 fn agree(report: &Report, expected: &[(u16, String)]) -> Result<(), Failed> {
     let found: Vec<(u16, String)> =
         report.findings.iter().map(|finding| (finding.check.msg, finding.text(&report.names()))).collect();

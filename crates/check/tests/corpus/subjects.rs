@@ -1,5 +1,5 @@
-//! The sound databases that trials damage, by name: files of the corpus, and databases that the lab writes, which are there in
-//! every clone.
+//! The sound databases that trials damage, by name: files of the corpus, and databases of the lab, which are available
+//! in every clone.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,13 +11,13 @@ use crate::image::Image;
 
 /// The lab's sample schema, with checksums: clustered and nonclustered trees of several pages, most types.
 pub const ORDERS: &str = "lab orders 706";
-/// The same of SQL Server 2008 R2, with torn-page detection.
+/// The same schema for SQL Server 2008 R2, with torn-page detection.
 pub const TORN: &str = "lab orders 661";
-/// The same of SQL Server 2019.
+/// The same schema for SQL Server 2019.
 pub const ORDERS_2019: &str = "lab orders 904";
-/// Every plain type in columns that no index has.
+/// Every plain type, in columns that no index has.
 pub const DATES: &str = "lab dates";
-/// One of everything that the lab can write.
+/// Everything that the lab can write.
 pub const SPECIMEN: &str = "lab specimen 852";
 /// Tables with the names and columns that trials look for in Microsoft's sample databases.
 pub const SHOP: &str = "lab shop";
@@ -27,12 +27,12 @@ pub const NOTES: &str = "lab notes";
 /// The images read or written so far.
 static IMAGES: Mutex<BTreeMap<String, Image>> = Mutex::new(BTreeMap::new());
 
-/// Whether there is a database of this name: always of the lab, of the corpus if it is at hand.
+/// Whether the database with this name is available: databases of the lab always are, others if the corpus is.
 pub fn is_there(name: &str) -> bool {
     name.starts_with("lab ") || crate::corpus().is_some()
 }
 
-/// A copy of the database of this name.
+/// A copy of the database with this name.
 pub fn image(name: &str) -> Image {
     let Some(description) = description(name) else {
         let corpus = crate::corpus().expect("the corpus");
@@ -42,7 +42,7 @@ pub fn image(name: &str) -> Image {
     images.entry(name.to_owned()).or_insert_with(|| Image::write(&description)).clone()
 }
 
-/// The end of a name, which is enough.
+/// The last part of a name, which identifies it.
 pub fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or_default()
 }
@@ -122,7 +122,7 @@ fn products() -> Table {
     }
 }
 
-/// An index on one int of a table clustered by two others, and one on a unique identifier.
+/// A table clustered by two ints, with an index on another int and one on a unique identifier.
 fn details() -> Table {
     Table {
         name: "SalesOrderDetail".to_owned(),
@@ -142,7 +142,7 @@ fn details() -> Table {
     }
 }
 
-/// Rows of twelve columns on one page, to be compressed.
+/// Rows of twelve columns on one page, for compression.
 fn suppliers() -> Table {
     Table {
         name: "Suppliers".to_owned(),

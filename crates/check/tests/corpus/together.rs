@@ -1,5 +1,5 @@
-//! Rows of one form are looked at together, others one by one: both ways give the same facts, to the last bit of every sum,
-//! and the same report, of sound databases and of damaged ones.
+//! Rows of the same form are checked together, others one by one: both ways give the same facts, to the last bit of
+//! every sum, and the same report, for sound and damaged databases.
 
 mod decimals;
 mod forms;
@@ -19,7 +19,7 @@ use trials::mutate::{Random, Survey, Verb, seal};
 use crate::Corpus;
 use crate::damage::REAL;
 
-/// Mutants of a database of each kind.
+/// Number of mutants of each kind of database.
 const MUTANTS: usize = 300;
 
 /// Real databases, damaged ones, and some of the lab.
@@ -56,7 +56,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Whether both ways give the same; also with half of the checks left out.
+/// Whether both ways give the same result, also with half of the checks disabled.
 pub fn same(files: &dyn PageSource, database: &Database) -> Result<(), Failed> {
     let all = Options { hash_seed: Some(11), constraints: true, identities: true, ..Options::default() };
     same_facts(files, database, &Options { physical_only: true, ..all.clone() })?;
@@ -100,7 +100,7 @@ fn read(files: &MemoryFiles, page: PageId) -> Result<PageBytes, Failed> {
     Ok(bytes)
 }
 
-/// The facts of the page's table in a copy of which the page is changed, as the sound one's catalog has it.
+/// Compares the facts of the page's table in a copy with the page changed, with the catalog of the sound database.
 fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: PageBytes) -> Result<(), Failed> {
     let unit = Page::new(&read(files, page)?).header().alloc_unit();
     let rowset = database.units.iter().find(|known| known.id == unit).and_then(|unit| database.rowset_of(unit));
@@ -111,7 +111,7 @@ fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: Page
     same_facts(&changed, database, &Options { scope, hash_seed: Some(11), max_threads: 1, ..Options::default() })
 }
 
-/// Any field of pages and records, changed by any verb.
+/// Changes any field of pages and records by any verb.
 fn fields(files: &MemoryFiles) -> Result<(), Failed> {
     let database = catalog::load(files);
     let survey = Survey::of(files, &database, 1);
@@ -128,7 +128,7 @@ fn fields(files: &MemoryFiles) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Bytes of pages changed at random: in the header, the slot array, the first record or anywhere.
+/// Changes bytes of pages at random: in the header, the slot array, the first record or anywhere.
 fn noise(files: &MemoryFiles) -> Result<(), Failed> {
     let database = catalog::load(files);
     let mut random = Random::new(5);
@@ -155,7 +155,7 @@ fn noise(files: &MemoryFiles) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Noise in rows of all kinds, compressed and deleted ones among them.
+/// Noise in rows of all kinds, including compressed and deleted ones.
 fn noise_in_built(description: &lab::Description) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let written = lab::write(description, folder.path())?;

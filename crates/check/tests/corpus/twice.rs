@@ -1,4 +1,4 @@
-//! What base tables store twice: if one of the two is changed, it is reported, whichever it is.
+//! Facts that base tables store twice: a change to either copy is reported.
 
 use check::Report;
 use libtest_mimic::{Failed, Trial};
@@ -15,11 +15,11 @@ const SUBJECTS: [&str; 3] = [
     "anhnbt-it__hna-c-sharp-assignment-6-mdi-example/pubs.mdf",
 ];
 
-/// How it is reported.
+/// The way in which a change is reported.
 enum Told {
     /// 3858 about this attribute.
     Invalid(&'static str),
-    /// Not verified, in this scope.
+    /// Not verified, with this scope.
     Doubt(&'static str),
 }
 
@@ -33,11 +33,11 @@ struct Change {
     name: &'static str,
     base: i32,
     column: &'static str,
-    /// Whether a row is of the kind, by its columns.
+    /// Whether a row, given by its columns, is to be changed.
     when: fn(&Columns<'_>) -> bool,
     change: fn(i64) -> i64,
     told: Told,
-    /// First version whose catalog has it in this form.
+    /// The first version whose catalog has the fact in this form.
     since: u16,
 }
 
@@ -336,7 +336,7 @@ fn told(corpus: &Corpus, change: &Change) -> Result<(), Failed> {
     if tried_in > 0 { Ok(()) } else { Err("no file to try it on".into()) }
 }
 
-/// Tried on real catalogs only: of the row that fits in one of the lab nothing is said.
+/// Tried on real catalogs only: in a catalog of the lab, the matching row is not checked.
 const OF_REAL_CATALOGS: &str = "a column of no rows, moved by a byte";
 
 /// All changes of a catalog that the lab wrote.

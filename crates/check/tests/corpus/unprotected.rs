@@ -1,4 +1,5 @@
-//! A note counts the pages without protection if the database's option is to protect pages: no check can see a changed value on them.
+//! A note counts the pages without protection if the database has page protection enabled: no check can notice a
+//! changed value on them.
 
 use format::boot::status::{CHECKSUM, TORN_PAGE};
 use format::page::page_flags;
@@ -11,7 +12,7 @@ use crate::subjects;
 const FLAGS: usize = 4;
 const STATUS: usize = 96 + 0x24;
 
-/// A change of two pages; how many more are noted.
+/// Name; a change of two pages; how many more pages are then noted.
 type Case = (&'static str, fn(&mut Image, &[u32]), u64);
 
 const CASES: [Case; 3] = [
@@ -47,7 +48,7 @@ pub fn trials() -> Vec<Trial> {
     all.collect()
 }
 
-/// Gives pages this protection in the place of the one they have.
+/// Replaces the protection of pages by this one.
 fn protect(image: &mut Image, pages: &[u32], flag: u16) {
     for &page in pages {
         image.edit(page, |bytes| {

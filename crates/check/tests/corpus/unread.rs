@@ -1,5 +1,5 @@
-//! A page that cannot be read is not verified, at whichever moment of a run its reads fail and for however long: it is never
-//! absent, and no finding comes of it.
+//! A page that cannot be read is not verified, at whatever point of a run its reads fail and for however long: it never
+//! counts as absent, and it causes no finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -14,13 +14,13 @@ use trials::mutate::Random;
 
 use crate::invariance::damaged::Subject;
 
-/// Damaged copies of each database, and the failures of each; a longer campaign: UNREAD=200.
+/// Number of damaged copies of each database, and of failures per copy; for a longer campaign: UNREAD=200.
 fn copies() -> u64 {
     std::env::var("UNREAD").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 const FAILURES_PER_COPY: usize = 25;
 
-/// Databases of the lab, sound and damaged, whose reads fail. Those that take seconds are for the full tier.
+/// Databases of the lab, sound and damaged, whose reads fail. Tests that take seconds are for the full tier.
 pub fn trials() -> Vec<Trial> {
     let trial = |name: &str, run: fn(&Description) -> Result<(), Failed>, description: Description| {
         let name = format!("unread: {}: {name}", description.name);
@@ -39,7 +39,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A heap with moved rows and a table with a tree, each with an index and values off the row.
+/// A heap with forwarded rows and a table with a tree, each with an index and off-row values.
 fn tables(version: Version, verify: PageVerify) -> Description {
     let table = |name: &str, is_heap: bool| Table {
         name: name.to_owned(),
@@ -67,7 +67,7 @@ fn tables(version: Version, verify: PageVerify) -> Description {
     }
 }
 
-/// Which reads of which page fail, counted from 0.
+/// A page, and the range of its reads that fail, counted from 0.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     page: PageId,
@@ -75,10 +75,10 @@ struct Failure {
     until: u32,
 }
 
-/// For a number of pages that changes from read to read, as of a file of which parts are in memory.
+/// Stands for a number of pages per read that varies, as for a file that is partly in memory.
 const VARYING: u32 = 0;
 
-/// A source with reads that fail as those of data files do: a read of several pages fails if that of one of them does.
+/// A source with failing reads like those of data files: a read of several pages fails if the read of one of them does.
 struct Failing<'a> {
     inner: &'a MemoryFiles,
     failure: Option<Failure>,
@@ -88,7 +88,7 @@ struct Failing<'a> {
 
 #[derive(Default)]
 struct Memory {
-    /// How often each page was asked for.
+    /// How often each page was read.
     asked: BTreeMap<PageId, u32>,
     /// Reads of single pages that failed.
     failed: u32,
@@ -152,9 +152,9 @@ impl Failing<'_> {
     }
 }
 
-/// What a run said.
+/// The results of a run.
 struct Answer {
-    /// Texts of findings by message and place: of whom they speak may not be known without the catalog.
+    /// Texts of findings by message and place; without the catalog, the owner may be unknown.
     findings: BTreeMap<(u16, Option<PageId>, Option<u16>), String>,
     not_verified: BTreeSet<String>,
     read_errors: Vec<String>,
@@ -181,7 +181,7 @@ fn answer_to_reads(files: &MemoryFiles, failure: Option<Failure>, pages_per_read
     Answer { findings, not_verified, read_errors: report.read_errors, failed: memory.failed, asked: memory.asked }
 }
 
-/// What is wrong with the answer of a run with a read that failed.
+/// The fault in the results of a run with a failed read; `None` if there is none.
 fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     let more = failing.findings.iter().filter(|(key, _)| !clean.findings.contains_key(key));
     let more: Vec<&String> = more.map(|(_, text)| text).collect();
@@ -191,18 +191,18 @@ fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     if failing.failed > 0 && failing.read_errors.is_empty() {
         return Some("no word of the read that failed".to_owned());
     }
-    // What the clean run says and this one does not has a reason.
+    // If the clean run has a finding that this run lacks, there must be a reason.
     let is_less = clean.findings.keys().any(|key| !failing.findings.contains_key(key));
     let has_reason = failing.not_verified.difference(&clean.not_verified).next().is_some();
     (is_less && !has_reason).then(|| "a finding is gone, and nothing more is listed as not verified".to_owned())
 }
 
-/// All failures of the reads of a run: each read of each page, from each on, and until each.
+/// All failures of the reads of a run: each read of each page alone, all reads from each on, and all reads before each.
 fn failures(clean: &Answer) -> Vec<Failure> {
     let of_page = |(&page, &asked): (&PageId, &u32)| {
         let after = (0..asked).map(move |from| Failure { page, from, until: u32::MAX });
         let once = (0..asked).map(move |from| Failure { page, from, until: from + 1 });
-        // A read of many pages, and the one of the page by itself that follows.
+        // A read of many pages, and the read of the single page that follows it.
         let twice = (0..asked).filter(move |_| asked > 3).map(move |from| Failure { page, from, until: from + 2 });
         let before = (3..asked).map(move |until| Failure { page, from: 0, until });
         after.chain(once).chain(twice).chain(before)

@@ -1,4 +1,4 @@
-//! A byte that was changed, a file that was cut, lengths that lie: found, or in a place that nothing protects.
+//! A changed byte, a truncated file or a wrong length must be found, unless nothing protects the place.
 
 use std::fs;
 use std::ops::Range;
@@ -61,7 +61,7 @@ pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Changes one of the files in a folder of its own.
+/// Copies files to its own folder and changes one of them.
 struct Lab {
     folder: TempDir,
     files: Vec<PathBuf>,
@@ -81,7 +81,7 @@ impl Lab {
         Ok(Self { folder, files, bytes })
     }
 
-    /// Whether something is found when the first file holds `bytes`: a finding, or a reason not to look at all.
+    /// Whether damage is noticed when the first file holds `bytes`: by a finding, or because the file is refused.
     fn finds(&self, bytes: &[u8]) -> Result<bool, Failed> {
         let first = self.folder.path().join("0.bak");
         fs::write(&first, bytes)?;
@@ -116,7 +116,7 @@ fn flips(files: &[PathBuf]) -> Result<(), Failed> {
             return Err(format!("byte {at} changed, nothing found").into());
         }
     }
-    // The rest is in free pages, padding and texts without a checksum.
+    // The other changes are in free pages, padding and texts without a checksum.
     if inside < ROUNDS / 4 || found < inside {
         return Err(format!("{found} found, {inside} in protected places: the test does not test").into());
     }
@@ -143,7 +143,7 @@ fn cuts(files: &[PathBuf]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The checksum in the header of each block, the first excepted, by which the file is known.
+/// Changes the header checksum of each block but the first, by which the file is recognized.
 fn wrong_sums(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     for block in blocks(&lab.bytes).into_iter().skip(1) {
@@ -168,7 +168,8 @@ fn rubbish_at_the_end(file: &Path) -> Result<(), Failed> {
     }
 }
 
-/// The tape format has an end-of-tape marker, which SQL Server was not seen to write: after each block, and at the end.
+/// Adds an end-of-tape marker of the tape format, which SQL Server was never seen to write: after each block, and at
+/// the end.
 fn undescribed_block(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     let mut block = vec![0; 1024];
@@ -197,7 +198,7 @@ fn undescribed_block(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Lengths and sizes made huge, with their checksums right.
+/// Makes lengths and sizes huge, with correct checksums.
 fn lies(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     for block in blocks(&lab.bytes) {
@@ -211,7 +212,8 @@ fn lies(file: &Path) -> Result<(), Failed> {
                 header[8..16].copy_from_slice(&length.to_le_bytes());
                 let sum = xor(header, 10);
                 header[20..22].copy_from_slice(&sum.to_le_bytes());
-                // What is skipped or swallowed leads to no block, unless the stream holds nothing that is needed.
+                // Blocks that are skipped or absorbed into the stream lead to no next block, unless the stream holds
+                // nothing that is needed.
                 let is_found = lab.finds(&bytes)?;
                 if !is_found && matches!(&stream.tag, b"MQDA" | b"MQTL") && length > 3 {
                     return Err(format!("{length} as length at byte {}: nothing found", stream.start).into());
@@ -236,7 +238,7 @@ fn lies(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A descriptor block as in a sound backup.
+/// A descriptor block of a sound backup.
 pub(super) struct Block {
     pub(super) tag: [u8; 4],
     pub(super) at: usize,
@@ -332,7 +334,7 @@ fn protected(bytes: &[u8], files: &[PathBuf]) -> Result<Vec<Range<usize>>, Faile
             }
         }
     }
-    // If a page is there twice, the later image counts.
+    // If a page occurs twice, the later image counts.
     let mut later = Vec::new();
     for region in regions.into_iter().rev() {
         let mut here = Vec::new();

@@ -1,4 +1,5 @@
-//! One field of a backup that the lab writes is changed, or the file is cut: exactly the messages that say so.
+//! Changes one field of a backup that the lab writes, or truncates the file: exactly the expected messages must report
+//! it.
 
 use lab::backup::{BackupOptions, Container, Set, backup};
 use lab::{Version, orders};
@@ -10,7 +11,7 @@ use super::damage::{blocks, records};
 /// Changes the bytes of a backup.
 type Change = fn(&mut Vec<u8>);
 
-/// What is changed; how; and the ids of all findings.
+/// The changed field; the change; the ids of all findings.
 type Case = (&'static str, Change, &'static [&'static str]);
 
 /// WITH CHECKSUM, not compressed.
@@ -60,7 +61,7 @@ const COMPRESSED: [Case; 2] = [
     ("the payload of a record", |bytes| flip(bytes, |bytes| bytes.len() / 2), &["backup.record-checksum"]),
 ];
 
-/// One test a case.
+/// One test per case.
 pub(super) fn trials() -> Vec<Trial> {
     let plain = PLAIN.into_iter().map(|case| trial("backup of the lab", None, case));
     let compressed = Some(Container::Version2);
@@ -87,12 +88,12 @@ fn flip(bytes: &mut [u8], place: impl Fn(&[u8]) -> usize) {
     bytes[at] ^= 1;
 }
 
-/// Where the first block with this tag begins.
+/// The offset of the first block with this tag.
 fn block(bytes: &[u8], tag: &[u8; 4]) -> usize {
     blocks(bytes).iter().find(|block| block.tag == *tag).expect("a block").at
 }
 
-/// Where a stream of that block begins.
+/// The offset of a stream of that block.
 fn stream(bytes: &[u8], tag: &[u8; 4], wanted: &[u8; 4]) -> usize {
     let blocks = blocks(bytes);
     let block = blocks.iter().find(|block| block.tag == *tag).expect("a block");

@@ -1,4 +1,4 @@
-//! Pages that the log of a backup still changes: what they explain is not verified, never a finding.
+//! Pages that the log of a backup still changes: anything that they explain is not verified and never a finding.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::image::{put_page, put16, seal};
 /// A backup whose log has records of many pages, all of them older than the images.
 const SUBJECT: &str =
     "Apress__pro-sql-server-2012-bi-solutions/_BookFiles/Chapter07Files/FilledDWPubsSalesDB/DWPubsSales_AfterETL.bak";
-/// Where its pages start.
+/// Offset of its first page.
 const FIRST_PAGE: usize = 7680;
 
 pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
@@ -33,7 +33,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// Edits the page at `at` and seals it again.
+    /// Edits the page at `at` and corrects its protection.
     fn edit(&self, at: usize, change: impl FnOnce(&mut [u8; PAGE_BYTES])) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let page = bytes[at..].first_chunk_mut::<PAGE_BYTES>().expect("page");
@@ -74,7 +74,7 @@ fn damage(file: &PathBuf) -> Result<(), Failed> {
         if !report.findings.is_empty() {
             return Err(format!("{id} in flight: {:?}", report.findings.first()).into());
         }
-        // A link that leads nowhere sensible: found on a page that is settled, not on one in flight.
+        // A link to a page that cannot be a neighbor: found on a settled page, not on one in flight.
         let break_link = |page: &mut [u8; PAGE_BYTES]| put_page(page, 16, PageId::new(1, 9));
         let settled = run(&lab.open(&lab.edit(at, break_link))?);
         if settled.findings.is_empty() {

@@ -1,4 +1,4 @@
-//! Values that look wrong and are not, or that nothing can prove wrong; and what proves them wrong after all.
+//! Values that look wrong but are legal or cannot be proven wrong, and contradictions that do prove them wrong.
 
 use catalog::Stored;
 use check::Report;
@@ -19,7 +19,7 @@ pub(super) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Sets a column of a row of the table `notes` to NULL and leaves its bytes and its end offset where they are.
+/// Sets a column of a row of the table `notes` to NULL but leaves its bytes and its end offset unchanged.
 fn set_to_null(image: &mut Image, column: &str) -> Spot {
     let found = spots(image, |free, table, stored| {
         free.leaf_offset < 0 && table.name == "free" && matches!(stored, Stored::Plain(bytes) if bytes.len() > 3)
@@ -59,7 +59,7 @@ fn contradicted() -> Result<(), Failed> {
     let spot = set_to_null(&mut image, "indexed");
     let report = image.check();
     let places: Vec<_> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
-    // The row has no index row with NULL, the index row with the value has no row.
+    // The table row has no index row with NULL, and the index row with the value has no table row.
     let of_row = |text: &String| text.contains(&format!("(1:{}:{})", spot.page, spot.slot));
     match messages(&report) == [8951, 8955, 8952, 8956] && places.iter().any(of_row) {
         true => Ok(()),

@@ -1,5 +1,5 @@
-//! Writes the rows of a real table or index under ROW or PAGE compression, made from the published description alone
-//! (docs/format/compression.md): no compressed row of a server is at hand.
+//! Writes the rows of a real table or index under ROW or PAGE compression, from the published description alone
+//! (docs/format/compression.md): no compressed row of a server is available.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use format::{AllocUnitId, Page, PageBytes, PageType};
 use super::values::{Stored, encode};
 use crate::image::{Image, get16, offset_of, put16, slot_at};
 
-/// Columns that share a length byte.
+/// Number of columns that share a length byte.
 const CLUSTER: usize = 30;
 
-/// What kind of compression.
+/// A kind of compression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Records alone.
+    /// Compressed records only.
     Row,
-    /// Also an anchor and a dictionary on every second page.
+    /// Compressed records, with an anchor and a dictionary on every second page.
     Page,
 }
 
@@ -54,12 +54,12 @@ pub fn leaf_pages(image: &Image, unit: &AllocUnit, index_id: i32) -> Vec<u32> {
     (0..(image.bytes.len() / PAGE_BYTES).min(8088) as u32).filter(is_leaf).collect()
 }
 
-/// Compresses a rowset; false, and nothing changed, where that is not possible.
+/// Compresses a rowset; returns false, with nothing changed, if that is not possible.
 pub fn compress(image: &mut Image, database: &Database, rowset: &Rowset, mode: Mode) -> bool {
     compress_changed(image, database, rowset, mode, &|_, _| {})
 }
 
-/// The same; `change` may change the values of each row, which it knows by number, before they are written.
+/// Like `compress`; `change` may modify the values of each row, given by number, before they are written.
 pub fn compress_changed(
     image: &mut Image,
     database: &Database,
@@ -67,7 +67,7 @@ pub fn compress_changed(
     mode: Mode,
     change: &dyn Fn(usize, &mut Vec<Stored>),
 ) -> bool {
-    // Compression came with SQL Server 2008.
+    // Compression exists since SQL Server 2008.
     if database.boot.as_ref().is_none_or(|boot| boot.version < 655) {
         return false;
     }
@@ -100,7 +100,7 @@ pub fn compress_changed(
     true
 }
 
-/// Clustering or index key first, then by column id.
+/// The key of the clustered or nonclustered index first, then by column id.
 pub fn stored_order(rowset: &Rowset) -> Vec<RowsetColumn> {
     let mut columns = rowset.layout.columns.clone();
     columns
@@ -108,7 +108,7 @@ pub fn stored_order(rowset: &Rowset) -> Vec<RowsetColumn> {
     columns
 }
 
-/// The catalog's rows of a compressed rowset.
+/// Changes the catalog's rows to describe a compressed rowset.
 fn describe(image: &mut Image, rowset: &Rowset, columns: &[RowsetColumn], mode: Mode) {
     image.edit_each_row(5, |row| {
         if row[4..12] == rowset.id.to_le_bytes() {
@@ -195,7 +195,7 @@ fn row(record: &Record<'_>, columns: &[RowsetColumn]) -> Option<Row> {
             Plain::Absent => column.default.as_ref().map(|value| Stored::Bytes(encode(column.info, value))),
         });
     }
-    // Columns added later: left out at the end, NULL in between.
+    // Columns added later: omitted at the end, NULL in between.
     let used = values.iter().rposition(Option::is_some)? + 1;
     let values = values.into_iter().take(used).map(|value| value.unwrap_or(Stored::Null)).collect();
     let tag = record.version_tag().map(|tag| tag.to_vec()).unwrap_or_default();
@@ -234,7 +234,7 @@ impl Info {
     }
 }
 
-/// Has the rows of a page share prefixes and whole values.
+/// Makes the rows of a page share prefixes and whole values.
 fn share(rows: &mut [Row], columns: &[RowsetColumn]) -> Info {
     let mut info = Info { anchor: vec![Stored::Null; columns.len()], symbols: BTreeMap::new() };
     for (number, column) in columns.iter().enumerate() {
@@ -242,7 +242,7 @@ fn share(rows: &mut [Row], columns: &[RowsetColumn]) -> Info {
         if values().any(|value| matches!(value, Stored::Complex(_))) || column.info.xtype == xtype::TEXT {
             continue;
         }
-        // Every fourth column stays without anchor, and one has an empty one.
+        // Every fourth column has no anchor, and one has an empty anchor.
         info.anchor[number] = match number % 4 {
             3 => Stored::Null,
             _ if column.info.xtype == xtype::BIT => Stored::Bit(number.is_multiple_of(2)),
@@ -274,7 +274,7 @@ fn share(rows: &mut [Row], columns: &[RowsetColumn]) -> Info {
     info
 }
 
-/// What a value is once its column has an anchor.
+/// The form of a value whose column has this anchor.
 fn relative(value: &Stored, anchor: &Stored) -> Stored {
     match (value, anchor) {
         (Stored::Bit(false), Stored::Bit(true)) => Stored::Bytes(vec![0]),
@@ -289,7 +289,7 @@ fn relative(value: &Stored, anchor: &Stored) -> Stored {
     }
 }
 
-/// A CD record.
+/// Encodes a CD record.
 fn record(row: &Row, symbols: &BTreeMap<Vec<u8>, u8>) -> Vec<u8> {
     let mut descriptors = Vec::new();
     let mut short: Vec<Vec<u8>> = Vec::new();
@@ -332,7 +332,7 @@ fn record(row: &Row, symbols: &BTreeMap<Vec<u8>, u8>) -> Vec<u8> {
     bytes
 }
 
-/// Place of the first record of a page.
+/// Offset of the first record of a page.
 pub fn first_record(bytes: &PageBytes) -> usize {
     (0..get16(bytes, 22)).map(|slot| offset_of(bytes, slot)).min().unwrap_or(96)
 }

@@ -80,7 +80,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
                     flip_map(image, page, extent);
                 }
             }
-            // The pages are still those of the unit that they name, whether it is among the claimants that are listed or not.
+            // The pages still belong to the unit that they name, whether it is among the listed claimants or not.
             std::iter::once((8904, extent * 8)).chain([(8913, extent * 8); 8]).collect()
         }),
         ("IAM bit of an owned extent lost", |image, facts| {
@@ -155,7 +155,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let iam = facts.clustered.unit.first_iam.page;
             let end = (image.bytes.len() / PAGE_BYTES).div_ceil(8) as u32;
             (end..63_904).for_each(|extent| flip_map(image, iam, extent));
-            // No more of one IAM page are listed.
+            // At most 200 are listed per IAM page.
             (end..end + 200).map(|extent| (2579, extent * 8)).collect()
         }),
         ("pgfirstiam zeroed", |image, facts| {
@@ -191,7 +191,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("allocation unit in another filegroup", |image, facts| {
             let page = edit_unit_bytes(image, facts.clustered.unit.id, 21, &7u16.to_le_bytes());
-            // Nor is there such a filegroup.
+            // There is no such filegroup either.
             vec![(8996, facts.clustered.unit.first_iam.page), (8992, page)]
         }),
         ("single-page slot names a page of another unit", |image, facts| {
@@ -251,7 +251,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("fields that allocation pages have no use for", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
-            // Level, ghosts, length of records, neighbors: the pages are believed all the same.
+            // Level, ghost count, minimum record length and neighbors are wrong, but the pages can still be trusted.
             image.edit(iam, |bytes| bytes[3] = 1);
             image.edit(1, |bytes| put16(bytes, 58, 3));
             image.edit(2, |bytes| put16(bytes, 14, 91));
@@ -264,7 +264,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let fields = format::fields::instances_of(&image.page(0), true);
             let place = fields.into_iter().find(|field| field.field.name == "FileGroupId").expect("filegroup").bytes;
             image.edit(0, |bytes| bytes[place].copy_from_slice(&7u16.to_le_bytes()));
-            // Not one message for each IAM page: the catalog and all of them agree.
+            // There is only one message, not one per IAM page: the catalog and all IAM pages agree.
             vec![(5250, 0)]
         }),
         ("file cut inside an extent and a page", |image, facts| {
@@ -281,7 +281,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
     ]
 }
 
-/// 8906 and 8905 for what no IAM page lists when this one is lost: its single pages and itself, and its extents.
+/// The messages 8906 and 8905 for everything that no IAM page lists once this one is lost: its single pages and itself,
+/// and its extents.
 fn without_owner(image: &Image, iam: u32) -> Expected {
     let (mut singles, extents) = listed(image, iam);
     singles.push(iam);
@@ -291,7 +292,7 @@ fn without_owner(image: &Image, iam: u32) -> Expected {
     for extent in extents {
         let lost: Vec<u32> = singles.iter().filter(|page| **page / 8 == extent).copied().collect();
         let has_free_pages = sgam[194 + extent as usize / 8] & (1 << (extent % 8)) != 0;
-        // Nothing says that a full extent without an owner was mixed.
+        // Nothing shows that a full extent without an owner was mixed.
         match lost.len() == 8 && !has_free_pages {
             true => expected.push((8905, extent * 8)),
             false => expected.extend(lost.into_iter().map(|page| (8906, page))),
@@ -300,7 +301,7 @@ fn without_owner(image: &Image, iam: u32) -> Expected {
     expected
 }
 
-/// Lists a page in a slot of an IAM page, if possible in one that is not in use.
+/// Lists a page in a slot of an IAM page, in an unused slot if possible.
 fn list_single(image: &mut Image, iam: u32, page: u32) {
     image.edit(iam, |bytes| {
         let slots = IamHeader::read(Page::new(bytes)).expect("IAM page").slots;

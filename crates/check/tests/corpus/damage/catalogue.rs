@@ -12,7 +12,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("owner of an allocation unit does not exist", |image, facts| {
             edit_unit_bytes(image, facts.nonclustered.unit.id, 9, &0x7777_0000u64.to_le_bytes());
-            // The index of sysallocunits by owner no longer agrees with it.
+            // The index of sysallocunits by owner no longer agrees with the table.
             vec![(8930, 0), (ANY, 0)]
         }),
         ("sysschobjs in another filegroup", |image, _| {
@@ -56,7 +56,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let flip = |bytes: &mut PageBytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3);
             image.edit_unsealed(page, flip);
             image.edit_unsealed(other, flip);
-            // The system table gets no finding but the one about its page; findings in other tables are reported.
+            // The only finding for the system table is the one about its page; findings in other tables are reported.
             let report = image.check();
             let repair = report.findings.iter().find(|finding| finding.page == Some(PageId::new(1, page)));
             assert!(repair.is_some_and(|finding| finding.repair() == check::registry::Repair::None));
@@ -83,7 +83,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let page = leftmost(image, 3);
             let next = Page::new(&image.page(page)).header().next().page;
             image.edit(page, |bytes| bytes[16..22].fill(0));
-            // Layouts lack columns now, from which nothing follows for other tables.
+            // Layouts lack columns now, but that causes no finding in other tables.
             vec![(8978, next)]
         }),
         ("sysrscols: chain cyclic", |image, _| {
@@ -93,14 +93,14 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             vec![(7988, page)]
         }),
         ("sysrscols: root damaged", |image, _| {
-            // The leaves are linked: all rows are known, and nothing follows for other tables. A server ends its run here.
+            // The leaves are linked, so all rows are known and other tables get no finding. A server ends its run here.
             let (leaf, root) = (leftmost(image, 3), root(image, 3));
             assert_ne!(leaf, root);
             image.edit_unsealed(root, |bytes| bytes.fill(0));
             vec![(7985, root), (5256, root)]
         }),
         ("sysiscols: root damaged, and its first leaf", |image, _| {
-            // What indexes consist of is not known: no row of any index is called missing.
+            // The columns of indexes are unknown, so no index row is reported as missing.
             let (leaf, root) = (leftmost(image, 55), root(image, 55));
             image.edit_unsealed(root, |bytes| bytes.fill(0));
             image.edit_unsealed(leaf, |bytes| bytes.fill(0));

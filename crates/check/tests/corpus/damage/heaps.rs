@@ -4,7 +4,7 @@ use format::record::RecordKind;
 
 use super::*;
 
-/// Heaps: databases with forwarded rows.
+/// Damage to heaps, in databases with forwarded rows.
 pub fn trials() -> Vec<Trial> {
     let kinds: Vec<(&'static str, HeapDamage)> = vec![
         ("forwarding stub leads to another row", |image, stub, row| {
@@ -21,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
         }),
         ("two stubs lead to one row", |image, stub, row| {
             image.edit(stub.page.page, |bytes| {
-                // A record of the page becomes a second stub; what is left of it is free space.
+                // A record of the page becomes a second stub; its remaining bytes are free space.
                 let slots = (0..Page::new(bytes).header().slot_count.get()).rev();
                 let slot = slots.filter(|slot| *slot != stub.slot).find(|slot| keeps_all(bytes, *slot)).expect("a row");
                 let (at, from) = (offset_of(bytes, slot), offset_of(bytes, stub.slot));
@@ -65,7 +65,7 @@ const SUBJECTS: [&str; 2] = ["Dirie__From-Database/Shafici.mdf", subjects::SPECI
 /// Damage to a forwarding pair.
 type HeapDamage = fn(&mut Image, RecordId, RecordId) -> Expected;
 
-/// Whether a slot holds a row with no value outside of it.
+/// Whether a slot holds a row without off-row values.
 fn keeps_all(bytes: &PageBytes, slot: u16) -> bool {
     let record = Record::data(&bytes[offset_of(bytes, slot)..]);
     offset_of(bytes, slot) > 0
@@ -74,7 +74,7 @@ fn keeps_all(bytes: &PageBytes, slot: u16) -> bool {
         })
 }
 
-/// Stubs, and the addresses of the rows that they lead to.
+/// Forwarding stubs, and the addresses of the rows to which they lead.
 fn forwarding_pairs(image: &Image) -> Vec<(RecordId, RecordId)> {
     let mut pairs = Vec::new();
     for page in 0..(image.bytes.len() / PAGE_BYTES) as u32 {

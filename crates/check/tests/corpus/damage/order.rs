@@ -1,4 +1,4 @@
-//! The order in which messages are listed is that of real output (docs/format/cases.md).
+//! Messages are listed in the order of real output (docs/format/cases.md).
 
 use super::*;
 
@@ -32,7 +32,7 @@ pub fn trials(subject: &'static str) -> Vec<Trial> {
             let [_, page, right] = middle(&facts.clustered);
             image.edit(page, |bytes| {
                 let at = offset_of(bytes, 0);
-                // The fixed part, and with it all that follows, would end beyond the record.
+                // The fixed part, and with it everything after it, would end beyond the record.
                 put16(bytes, at + 2, 7000);
             });
             vec![(8944, page), (8928, page), (8976, page), (8978, right)]

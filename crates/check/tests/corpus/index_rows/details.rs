@@ -1,8 +1,8 @@
-//! Damage to the index of the details of orders on their product.
+//! Damage to the index of order details on their product.
 
 use super::*;
 
-/// The damage done to the details of orders.
+/// Damage to the order details.
 pub(super) fn details() -> Vec<(&'static str, Damage)> {
     vec![
         ("indexed value of a table row changed", |image| {
@@ -28,7 +28,7 @@ pub(super) fn details() -> Vec<(&'static str, Damage)> {
         ("key of an index row changed", |image| {
             let subject = Subject::details(image);
             let product = |image: &Image, at: RecordId| subject.index.int(image, at, subject.index.column(1));
-            // One less, where that keeps the order of the keys.
+            // One less, if that keeps the order of the keys.
             let at = *subject
                 .index
                 .at
@@ -95,7 +95,7 @@ pub(super) fn details() -> Vec<(&'static str, Damage)> {
             let has_room = |at: &&RecordId| subject.index.has_room(image, **at);
             let at = *subject.index.at.iter().find(has_room).expect("a page with room");
             subject.index.duplicate(image, at);
-            // The order of the keys decides; an index with structural damage is not compared.
+            // The wrong key order takes precedence: an index with structural damage is not compared.
             let database = image.database();
             let is_index = |unit: &&catalog::AllocUnit| {
                 let rowset = database.rowset_of(unit);

@@ -1,4 +1,4 @@
-//! Databases of the lab, damaged from a seed: fields, records, whole pages, and above all who owns what.
+//! Databases of the lab, damaged from a seed: fields, records, whole pages, and especially ownership.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use libtest_mimic::Failed;
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PageRole, Pages, Random, Site, Survey, Verb, damages, seal};
 
-/// A sound database and what can be done to it.
+/// A sound database, and methods that damage it.
 pub struct Subject {
     pub files: MemoryFiles,
     pub written: Vec<PathBuf>,
@@ -24,14 +24,14 @@ pub struct Subject {
     _folder: tempfile::TempDir,
 }
 
-/// Pages as they are now, and a file that was cut.
+/// Changed pages, and a file that was truncated.
 #[derive(Default)]
 pub struct Changes {
     pages: BTreeMap<PageId, PageBytes>,
     cut: Option<(u16, usize)>,
-    /// Maps of allocation were changed, so that a backup would have other pages.
+    /// Whether allocation maps were changed, so that a backup would contain other pages.
     pub is_of_allocation: bool,
-    /// In words.
+    /// Descriptions of the changes.
     pub what: Vec<String>,
 }
 
@@ -93,12 +93,12 @@ impl Subject {
         Ok(Self { damages, fields, iam_pages, content, written, files, _folder: folder })
     }
 
-    /// One to four pieces of damage.
+    /// Applies one to four changes.
     pub fn damage(&self, seed: u64) -> Changes {
         self.damaged(seed, 0)
     }
 
-    /// The same, to single pages of rows and off-row values, or to a field of any page.
+    /// The same, but only to single pages of rows and off-row values, or to a field of any page.
     pub fn damage_to_content(&self, seed: u64) -> Changes {
         self.damaged(seed, 4)
     }
@@ -128,8 +128,8 @@ impl Subject {
         changes
     }
 
-    /// The B-tree of a user table with a link changed, and the same where the first IAM page of the file claims an extent
-    /// of the tree too: one that has nothing to do with the link.
+    /// The B-tree of a user table with a changed link; and the same with an additional claim by the first IAM page of
+    /// the file to an extent of the tree that has nothing to do with the link.
     pub fn broken_and_claimed(&self, database: &Database) -> Option<(i32, Changes, Changes)> {
         let header = |page: &PageId| self.files.read_page(*page).map(|bytes| *Page::new(&bytes).header());
         let is_tree = |unit: &&catalog::AllocUnit| {
@@ -153,7 +153,7 @@ impl Subject {
         Some((database.rowset_of(unit)?.object_id, broken, claimed))
     }
 
-    /// Up to three IAM pages claim the extent of a page, which may be in use or not.
+    /// Lets up to three IAM pages claim the extent of a page, which may be in use or not.
     fn claim_extent(&self, changes: &mut Changes, random: &mut Random) {
         changes.is_of_allocation = true;
         let Some(&target) = random.pick(&self.content) else { return };
@@ -165,7 +165,7 @@ impl Subject {
         }
     }
 
-    /// An IAM page lists a page one by one, or loses an extent.
+    /// Lets an IAM page list a single page, or lose an extent.
     fn claim_page(&self, changes: &mut Changes, random: &mut Random) {
         changes.is_of_allocation = true;
         let (Some(&target), Some(&iam)) = (random.pick(&self.content), random.pick(&self.iam_pages)) else { return };
@@ -185,7 +185,7 @@ impl Subject {
         });
     }
 
-    /// A page's header names the unit of another page.
+    /// Makes a page's header name the unit of another page.
     fn rename(&self, changes: &mut Changes, random: &mut Random) {
         let (Some(&page), Some(&other)) = (random.pick(&self.content), random.pick(&self.content)) else { return };
         let Some(from) = self.files.read_page(other) else { return };
@@ -197,7 +197,7 @@ impl Subject {
         });
     }
 
-    /// A page of a unit replaces another unit's, its own id corrected.
+    /// Replaces a page of another unit by a copy of a page with a corrected id.
     fn copy(&self, changes: &mut Changes, random: &mut Random) {
         let (Some(&page), Some(&other)) = (random.pick(&self.content), random.pick(&self.content)) else { return };
         let Some(mut from) = self.files.read_page(other) else { return };
@@ -210,7 +210,7 @@ impl Subject {
         });
     }
 
-    /// The head of a record.
+    /// Changes the head of a record.
     fn record(&self, changes: &mut Changes, random: &mut Random) {
         let Some(&page) = random.pick(&self.content) else { return };
         let (slot, at, value) = (random.number(), random.below(14), random.number() as u8);
@@ -253,7 +253,7 @@ impl Subject {
     }
 }
 
-/// Lets an IAM page claim the extent of a page of its file, or the one beside it.
+/// Lets an IAM page claim the extent of a page of its file, or an adjacent extent.
 fn claim(bytes: &mut PageBytes, target: PageId, is_beside: bool) {
     let view = Page::new(bytes);
     let start = IamHeader::read(view).map(|header| header.start).unwrap_or_default();

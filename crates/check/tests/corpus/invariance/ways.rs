@@ -1,5 +1,5 @@
-//! Damaged databases checked in every way: what is found, what is not verified, all counts and the exit status are the
-//! same, byte for byte.
+//! Damaged databases are checked in every way: findings, unverified items, all counts and the exit status are the same,
+//! byte for byte.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,15 +15,15 @@ use trials::mutate::Random;
 
 use super::damaged::{Changes, Subject};
 
-/// Damaged copies of each database; a longer campaign: WAYS=200.
+/// Number of damaged copies of each database; for a longer campaign: WAYS=200.
 fn copies() -> u64 {
     std::env::var("WAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
 
-/// Ways in which each is checked, of all that there are.
+/// Number of ways, out of all, in which each copy is checked.
 const WAYS_PER_COPY: usize = 9;
 
-/// The database that the quick tier has.
+/// The database that the quick tier uses.
 const QUICK: usize = 5;
 
 /// Each database of the lab with some damaged copies.
@@ -94,7 +94,7 @@ fn ways(source: &dyn PageSource, database: &catalog::Database) -> Vec<Options> {
                     1 => Readers::Count(2),
                     _ => Readers::Own,
                 };
-                // A place for temporary files that is not there means nothing as long as nothing must go there.
+                // A missing folder for temporary files has no effect as long as no file is needed.
                 let temp_dir = (memory_bytes == Some(u64::MAX)).then(|| PathBuf::from("/nowhere/at/all"));
                 let row_by_row = ways.len() % 5 == 1;
                 ways.push(Options {
@@ -116,7 +116,7 @@ fn all_checks() -> Options {
     Options { constraints: true, identities: true, extended_logical_checks: true, ..Options::default() }
 }
 
-/// All that a report says, but what it cost.
+/// The content of a report, without the cost of the run.
 fn answer(source: &dyn PageSource, options: &Options) -> String {
     let database = catalog::load(source);
     text(&check::run(source, &database, options, &Silent))
@@ -181,7 +181,7 @@ fn same_answers(damaged: &dyn PageSource, changes: &Changes, seed: u64) -> Resul
     let expected = answer(damaged, &Options { max_threads: 1, ..all_checks() });
     let mut random = Random::new(seed);
     for at in 0..WAYS_PER_COPY {
-        // Each copy is divided into 2, 3, 7 and 16 batches at least.
+        // Each copy is divided into at least 2, 3, 7 and 16 batches.
         let way = match at {
             0..4 => ways.get(12 * (at + 1) + random.below(12)),
             _ => random.pick(&ways),
@@ -207,8 +207,8 @@ fn backup_options() -> Vec<BackupOptions<'static>> {
     ]
 }
 
-/// Data files and their backups, in turn one of each form. What is in a backup the maps of allocation decide, so that they
-/// stay whole.
+/// Data files and their backups, each form in turn. The allocation maps determine the content of a backup, so they stay
+/// undamaged.
 fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
     let subject = Subject::new(description)?;
     let mut forms = backup_options().into_iter().cycle().skip(number as usize);
@@ -231,7 +231,7 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
             [("data files", &files, false), ("read directly", &files, true), ("backup", &taken.files, false)]
         {
             let source = match source::open(paths, &[], is_direct) {
-                // Not every file system can.
+                // Not every file system supports direct reads.
                 Err(source::OpenError::Direct { .. }) => continue,
                 source => source?,
             };
@@ -299,7 +299,7 @@ fn named_in_another_batch() -> Result<(), Failed> {
     if damaging < 5 { Err("too few tables are damaged: the test does not test".into()) } else { Ok(()) }
 }
 
-/// A tree with a broken link, so that it is looked at twice; then an IAM page that comes first claims another of its extents.
+/// A tree with a broken link, so that a second look is taken; then an earlier IAM page claims another of its extents.
 fn claimed_twice() -> Result<(), Failed> {
     let subject = many()?;
     let database = catalog::load(&subject.files);

@@ -1,4 +1,4 @@
-//! States that any page may be in: a change to all of them gives no finding.
+//! States that any page may legally have: a change to all pages gives no finding.
 
 use catalog::UnitKind;
 use format::lob::Fragment;
@@ -12,7 +12,7 @@ use super::{HEAP, VERSIONED, heap_page, sound_but};
 use crate::Corpus;
 use crate::image::{Image, offset_of, put16, slot_at};
 
-/// One test a state and file.
+/// One test per state and file.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let mut trials = Vec::new();
     for name in EVERYWHERE {
@@ -42,7 +42,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Appends a record to a page, in a slot of its own.
+/// Appends a record with its own slot to a page.
 fn append(bytes: &mut PageBytes, record: &[u8]) {
     let header = *Page::new(bytes).header();
     let (slots, at) = (header.slot_count.get(), usize::from(header.free_data.get()));
@@ -57,7 +57,7 @@ fn append(bytes: &mut PageBytes, record: &[u8]) {
 /// A status byte and a version tag.
 const GHOST_VERSION: [u8; 15] = [0x4E, 9, 0, 0, 0, 1, 0, 0, 0, 0x77, 0, 0, 0, 0, 0];
 
-/// A version tag alone, and a forwarded row that was deleted, which may or may not say that its second byte is in use.
+/// A version tag alone, and a deleted forwarded row, with or without the status bit that marks its second byte as used.
 fn left_of_rows(image: &Image) -> Result<(), Failed> {
     let page = heap_page(image);
     for reserved in [0, 0x80] {
@@ -76,7 +76,7 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
             entry.what == "free-space and ghost counts in page headers" && entry.count == 1
         };
         assert!(report.not_verified.iter().any(is_told), "how the page counts them is unknown, and not reported");
-        // No live row says that.
+        // No live row has that bit.
         image.edit(page, |bytes| {
             let at = offset_of(bytes, 0);
             bytes[at] |= 0x80;
@@ -88,7 +88,7 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Files of several releases whose pages are changed one and all.
+/// Files of several releases in which all pages are changed.
 const EVERYWHERE: [&str; 5] = [
     HEAP,
     VERSIONED,
@@ -126,7 +126,7 @@ const ANY_PAGE: [(&str, EachPage); 4] = [
     }),
 ];
 
-/// Moves the record in the first slot after all others, optionally with a version tag.
+/// Moves the record in the first slot behind all others, optionally with a version tag.
 fn move_first(bytes: &mut PageBytes, with_tag: bool) -> bool {
     const STUB: u8 = 4;
     let header = *Page::new(bytes).header();
@@ -153,7 +153,7 @@ fn move_first(bytes: &mut PageBytes, with_tag: bool) -> bool {
     true
 }
 
-/// Slots of heaps and of off-row values stay empty when their records go.
+/// In heaps and among off-row values, slots stay empty when their records are deleted.
 fn empty_slots(mut image: Image) -> Result<(), Failed> {
     let database = image.database();
     let heaps: Vec<_> = database
@@ -186,8 +186,8 @@ fn empty_slots(mut image: Image) -> Result<(), Failed> {
     sound_but(&image.check(), None)
 }
 
-/// Bits of maps that say nothing: which extents changed since a full backup, which were loaded in bulk, which pages of
-/// indexes are how full, which pages may have deleted rows.
+/// Map bits without meaning for a check: extents changed since a full backup, extents with bulk-loaded data, fill
+/// levels of index pages, pages that may have deleted rows.
 fn idle_bits(image: &Image) -> Result<(), Failed> {
     let pages = image.bytes.len() / PAGE_BYTES;
     for fill in [0, 0xFF] {

@@ -1,9 +1,9 @@
-//! Values of types that no real sample has, and what damage elsewhere leaves of values.
+//! Values of types that no real sample has, and the effect of damage elsewhere on values.
 
 use super::*;
 
-/// A column of a (max) type turned into one of type ntext or text, as of a table with the option "text in row": roots and
-/// short values are in the row.
+/// Turns a column of a (max) type into one of type ntext or text, as in a table with the option "text in row": roots
+/// and short values are in the row.
 pub(super) fn text_in_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let in_row = |values: &Values| values.references.iter().find(|r| r.in_row && !r.text_pointer).copied();
@@ -27,7 +27,7 @@ pub(super) fn text_in_row(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A column of a (max) type turned into one of type xml, its values into something that begins as documents do.
+/// Turns a column of a (max) type into one of type xml, and its values into something that begins like documents.
 pub(super) fn documents(image: &Image) -> Result<(), Failed> {
     const SIGNATURE: [u8; 3] = [0xDF, 0xFF, 1];
     let mut image = image.clone();
@@ -82,8 +82,8 @@ pub(super) fn documents(image: &Image) -> Result<(), Failed> {
     if found == [(2570, reference.from)] { Ok(()) } else { Err(format!("{found:?}").into()) }
 }
 
-/// A table's values turned into row-overflow data, of which there is no real sample: the same fragments, pointers of type 2
-/// and a unit of type 3. All its values have one piece.
+/// Turns a table's values into row-overflow data, of which there is no real sample: the same fragments, pointers of
+/// type 2 and a unit of type 3. Each value has one piece.
 pub(super) fn overflow(image: &Image) -> (Image, Reference, Found) {
     let mut image = image.clone();
     let single = |values: &Values| {
@@ -146,7 +146,7 @@ pub(super) fn only_a_ghost(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// The last variable column, a pointer, loses four bytes.
+/// Removes four bytes from the last variable column, which is a pointer.
 pub(super) fn impossible_length(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let last = |values: &Values, image: &Image| {

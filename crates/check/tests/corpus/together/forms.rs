@@ -1,4 +1,4 @@
-//! Tables whose rows have the legal forms that are not those of a new table: moved rows, empty slots, deleted rows, versions,
+//! Tables with legal forms of rows that a new table does not have: forwarded rows, empty slots, deleted rows, versions,
 //! sparse values, many columns, compression, and several of them at once.
 
 use lab::Version;
@@ -94,8 +94,8 @@ fn sparse(nulls: u8) -> Table {
     Table { clustered, ..with_sparse(payments(), nulls) }
 }
 
-/// Tables whose vectors have values of the same columns, of the same length; one with an index on a computed column and one with
-/// values off row besides.
+/// Tables whose vectors all have values of the same columns and of the same length; one with an index on a computed
+/// column, and one with off-row values in addition.
 fn vectors() -> Vec<Table> {
     let with = |columns: Vec<Column>, is_clustered: bool, ghost_every| {
         let mut table = payments();
@@ -157,7 +157,7 @@ fn with_columns(mut table: Table, count: usize) -> Table {
     table
 }
 
-/// More columns than a word of a null bitmap has bits.
+/// A table with more columns than a word of a null bitmap has bits.
 fn wide(is_clustered: bool) -> Table {
     let mut table = with_columns(payments(), 130);
     table.indexes.extend([
@@ -174,7 +174,7 @@ fn compressed(compression: Compression, has_holes: bool) -> Table {
     Table { compression, hole_every, ghost_every: hole_every * 2, ..payments() }
 }
 
-/// More columns than a cluster of compressed rows has.
+/// A table with more columns than a cluster of compressed rows has.
 fn wide_compressed(compression: Compression) -> Table {
     Table { compression, ..with_columns(payments(), 70) }
 }

@@ -1,5 +1,5 @@
-//! Heads of records and slots changed in every way, of one record of a page or of all, with the checksum made right: rows
-//! that are looked at together give the same facts as rows looked at one by one.
+//! Changes the heads of records and slots in every way, for one record of a page or for all, with the checksum
+//! corrected: rows checked together give the same facts as rows checked one by one.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use libtest_mimic::{Failed, Trial};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages, Random, seal};
 
-/// Changed pages in all; more: TOGETHER_FLIPS=1000000.
+/// Total number of changed pages; for more: TOGETHER_FLIPS=1000000.
 fn flips() -> usize {
     std::env::var("TOGETHER_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
-/// Pages whose facts are added up before they are compared.
+/// The number of pages whose facts are added up before they are compared.
 const PAGES_AT_ONCE: usize = 100;
-/// Pages of each role and unit that are changed.
+/// The number of pages of each role and unit that are changed.
 const PAGES_OF_A_KIND: usize = 3;
 
 pub fn trials() -> Vec<Trial> {
@@ -116,7 +116,8 @@ fn flipped(description: &lab::Description, seed: u64, share: usize) -> Result<()
     result
 }
 
-/// Changes the head of one record, of a few or of all in the same way, or some slots; in most cases to what is nearly right.
+/// Changes the heads of one record, of a few or of all in the same way, or some slots; in most cases to nearly valid
+/// values.
 fn change(mut bytes: PageBytes, random: &mut Random) -> PageBytes {
     let view = Page::new(&bytes);
     let is_data = view.header().kind() == Some(PageType::Data);
@@ -155,7 +156,7 @@ fn change(mut bytes: PageBytes, random: &mut Random) -> PageBytes {
     bytes
 }
 
-/// Slots that are empty, shared, moved or in another order, one more or less of them, or the end of used space elsewhere.
+/// Makes slots empty, shared, moved or reordered, adds or removes one, or moves the end of used space.
 fn slot(bytes: &mut PageBytes, slots: u16, random: &mut Random) {
     let at = |slot: usize| PAGE_BYTES - 2 * (slot + 1);
     let (a, b) = (at(random.below(slots.into())), at(random.below(slots.into())));
@@ -203,7 +204,7 @@ fn index_records() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Leaf pages of base tables, one after the other.
+/// Leaf pages of base tables, one after another.
 fn base() -> Result<(), Failed> {
     let files = written(&lab::orders::orders(Version::V852, 3, 9 << 20))?;
     let database = catalog::load(&files);
