@@ -212,7 +212,7 @@ impl RecoveryDoubtKind {
 pub struct RecoveryDoubt {
     /// The kind of doubt.
     pub kind: RecoveryDoubtKind,
-    /// The place: a database, page or transaction.
+    /// The place: the database, pages, transactions, or a place in the log.
     pub scope: String,
     /// Number of affected items.
     pub count: u64,

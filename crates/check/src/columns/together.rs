@@ -52,7 +52,7 @@ impl Program {
             && (!checks_purity || self.fixed.iter().all(|check| check.holds(rows, self)))
     }
 
-    /// See `RowCheck::shape`.
+    /// Like `RowLook::shape`, for all rows at once.
     fn has_shape(&self, rows: Rows<'_>) -> bool {
         let count = rows.column_count();
         (!rows.is_index() || count == 0 || count >= self.null_bits)

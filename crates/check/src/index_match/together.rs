@@ -58,8 +58,8 @@ pub(super) struct Together {
 }
 
 impl BatchPlan {
-    /// `None` for rows that must be checked one by one: with a filter, with computed values other than integers, or
-    /// with decimals of variable length.
+    /// `None` for rows that must be checked one by one: with a filter over anything but integers and NULLs, with computed
+    /// values other than integers, or with decimals of variable length.
     pub(super) fn of(work: &UnitPlan) -> Option<Self> {
         let filter = match &work.filter {
             Some(filter) => Some(IntegerFilter::of(filter)?),

@@ -86,8 +86,7 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
             let iam = (8..(image.bytes.len() / 8192) as u32).find(is_iam).expect("an IAM page");
             let other = RecordId { page: PageId::new(1, iam), slot: 1 };
             image.edit(reference.from.page.page, |bytes| put_record(bytes, reference.at, other));
-            // The IAM page never held a piece, so it is not reported as damaged; the piece to which nothing leads any
-            // more has lost its parent.
+            // An IAM page never holds a piece. The piece to which nothing leads any more has lost its parent.
             vec![(8965, 1, other), (8964, 1, piece.at), owner(row)]
         }),
         ("the id of a piece of data changed", BOTH, |image| {
