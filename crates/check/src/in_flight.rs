@@ -60,7 +60,7 @@ impl InFlight {
 
     /// Whether the log may settle `finding`; `depends` says whether it relates several places.
     pub(crate) fn touches(&self, finding: &Finding, depends: bool) -> bool {
-        // The audit already considers which records recovery applies; these findings do not depend on pages in flight.
+        // The audit knows which log records recovery applies, and its findings depend on other records.
         if matches!(finding.check.phase, Phase::Container | Phase::Log) {
             return false;
         }

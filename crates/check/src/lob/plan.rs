@@ -54,7 +54,7 @@ pub(super) struct Column {
 /// The values that a column may have.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum ColumnRole {
-    /// Unknown.
+    /// Undetermined by the column's status and type.
     #[default]
     Unknown,
     /// A (max) or LOB type.
