@@ -156,7 +156,8 @@ impl Recovery {
         set_fullness(source, &mut store, &filled)?;
         store.finish()?;
         // A free page may be left over from another database.
-        if let Some((page, lsn)) = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page)) {
+        let newer = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page));
+        if let Some((page, lsn)) = newer.or_else(|| newer_again(source, &store, analysis.end)) {
             return Err(Refusal::FilesNewer { page, lsn, end: analysis.end });
         }
         applied.pages = store.pages().len() as u64;
@@ -166,15 +167,40 @@ impl Recovery {
     }
 }
 
+/// A page that is allocated only after recovery and is newer than the end of the log, with its LSN. Where a transaction that freed the
+/// page is taken back, its rows come back with it; a later use of the page, after the end of the log, has overwritten them.
+fn newer_again(source: &dyn PageSource, store: &PageStore, end: Lsn) -> Option<(PageId, Lsn)> {
+    let maps = store.pages().iter().map(|stored| stored.page).filter(|page| pfs_page_of(page.page) == page.page);
+    for map in maps {
+        let (Some(before), Some(after)) = (readable(source, map), store.get(map)) else { continue };
+        let is_map = |bytes: &PageBytes| Page::new(bytes).header().kind() == Some(PageType::Pfs);
+        if !is_map(&before) || !is_map(&after) {
+            continue;
+        }
+        let bytes = before.iter().zip(after.iter()).skip(PFS_BYTES_AT).take(PFS_PAGES as usize);
+        let is_again = |(before, after): (&u8, &u8)| !PfsByte(*before).is_allocated() && PfsByte(*after).is_allocated();
+        let first = map.page / PFS_PAGES * PFS_PAGES;
+        let again = (first..).zip(bytes).filter(|(_, bytes)| is_again(*bytes));
+        for page in again.map(|(page, _)| PageId::new(map.file, page)).filter(|page| source.contains(*page)) {
+            let lsn = source.read_page(page).map(|bytes| lsn_on_disk(page, &bytes)).unwrap_or_default();
+            if lsn > end {
+                return Some((page, lsn));
+            }
+        }
+    }
+    None
+}
+
+/// Offset of the byte for the first page on a PFS page.
+const PFS_BYTES_AT: usize = HEADER_BYTES + 4;
+
 /// A PFS page as recovered, and the offset of the byte for `page` on it.
 fn pfs_byte(source: &dyn PageSource, store: &PageStore, page: PageId) -> Option<(PageId, Box<PageBytes>, usize)> {
-    /// Offset of the first page's byte.
-    const BYTES_AT: usize = HEADER_BYTES + 4;
     let map = PageId::new(page.file, pfs_page_of(page.page));
     let bytes = store.get(map).or_else(|| readable(source, map))?;
     let header = Page::new(&bytes).header();
     let is_map = header.kind() == Some(PageType::Pfs) && header.page_id() == map;
-    is_map.then_some((map, bytes, BYTES_AT + (page.page % PFS_PAGES) as usize))
+    is_map.then_some((map, bytes, PFS_BYTES_AT + (page.page % PFS_PAGES) as usize))
 }
 
 /// Sets the fullness of heap and LOB pages in the PFS pages. Undoing a transaction logs no change of it: the engine

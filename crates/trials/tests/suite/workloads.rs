@@ -9,6 +9,8 @@ use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use lab::{PageVerify, Version};
 use log::{Event, History, Log, Outcome, Walk};
 use source::MemoryFiles;
+use trials::in_use;
+use trials::mutate::Random;
 
 /// The number of seeds for each kind of run; MDFSCK_WORKLOADS increases it.
 fn seeds() -> u64 {
@@ -117,5 +119,25 @@ fn the_log_is_read_to_the_last_record() {
         let lsn = format!("{:08x}:{:08x}:0001", end.at.vlf.sequence, end.block);
         assert_eq!(lsn, crashed.truth.end, "{seed}: {end:?}");
         assert_eq!(open.len(), crashed.truth.open.len(), "{seed}: {open:?} {:?}", crashed.truth.open);
+    }
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_log_out() {
+    // A transaction that was open at the end of the older log freed page (1:658), and another one used it again later.
+    let mut random = Random::new(73_147);
+    let workload = in_use::workload(in_use::spec(&mut random, 120));
+    assert!(random.below(4) == 2 && random.below(6) == 0);
+    let crashed = workload.crash(Stop::WithOpen, Flush::None);
+    let stop = Stop::After(1 + random.below(workload.records() as usize) as u64);
+    let older = workload.crash(stop, Flush::None).log.1;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("older.ldf");
+    std::fs::write(&path, older).unwrap();
+    let source = in_use::in_memory(&crashed.files);
+    for grant in [64 << 20, 1 << 12] {
+        let refusal = in_use::recover(&source, &path, grant).err().unwrap();
+        assert!(refusal.starts_with("page (1:658) is newer than the log"), "{refusal}");
     }
 }
