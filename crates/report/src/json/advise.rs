@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line of `mdfsck advise`; its first field, `kind`, says which.
+/// A line of `mdfsck advise`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -13,68 +13,68 @@ pub(crate) enum AdviceLine<'a> {
     Summary(AdviceSummary<'a>),
 }
 
-/// One step of the plan, in the order in which the steps are to be taken (`mdfsck advise`).
+/// One step of the plan (`mdfsck advise`). The steps are listed in the order in which to take them.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct AdviceStep<'a> {
-    /// Its number, from 1.
+    /// Number of the step, from 1.
     pub(crate) n: usize,
-    /// What it does: `inspect`, `update_usage`, `rebuild_index`, `update_rows`, `rebuild_table`, `restore_pages`, `restore_file`,
-    /// `restore_database`, `export` or `repair_allow_data_loss`.
+    /// The action: `inspect`, `update_usage`, `rebuild_index`, `update_rows`, `rebuild_table`, `restore_pages`,
+    /// `restore_file`, `restore_database`, `export` or `repair_allow_data_loss`.
     pub(crate) action: &'static str,
-    /// The same in a few words.
+    /// The step in a few words.
     pub(crate) title: &'a str,
-    /// The object, with its schema; null if it is about more than one.
+    /// The object, with its schema; null if the step is about more than one.
     pub(crate) object: Option<&'a str>,
     /// The index.
     pub(crate) index: Option<&'a str>,
-    /// The pages that it puts right, as `1:57`.
+    /// The pages that the step repairs, as `1:57`.
     pub(crate) pages: Vec<String>,
-    /// The backup files that it needs, in the order of their use.
+    /// The backup files that the step needs, in the order of their use.
     pub(crate) from: &'a [String],
-    /// How far the log of these backups goes.
+    /// The last LSN in the log of these backups.
     pub(crate) lsn: Option<String>,
-    /// Why it helps, and what that rests on.
+    /// Why the step helps, and which assumptions this depends on.
     pub(crate) reason: &'a str,
-    /// What can go wrong, and what it costs.
+    /// What can go wrong, and what the step costs.
     pub(crate) risk: &'a str,
-    /// What it cannot bring back.
+    /// What the step cannot bring back.
     pub(crate) cannot_restore: Option<&'a str>,
-    /// What was read that proves it; null if nothing was read for it.
+    /// What was read as proof; null if nothing was read for this step.
     pub(crate) proven: Option<&'a str>,
-    /// What it rests on that only the labels of backups say.
+    /// Assumptions of the step that only backup labels support.
     pub(crate) by_labels: Option<&'a str>,
-    /// Statements to review; they are never run.
+    /// SQL statements to review; mdfsck never runs them.
     pub(crate) sql: &'a [String],
-    /// A command of mdfsck that belongs to it.
+    /// A command of mdfsck that belongs to the step.
     pub(crate) command: Option<&'a str>,
-    /// Ids of the findings, or of the limits, that it rests on.
+    /// Ids of the findings, or of the limits, that are the reason for the step.
     pub(crate) findings: Vec<&'static str>,
 }
 
-/// What is lost with pages of a table, if no backup has them (`mdfsck advise`).
+/// What is lost with pages of a table if no backup contains them (`mdfsck advise`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct AdviceLoss<'a> {
     /// The table, with its schema.
     pub(crate) object: &'a str,
-    /// The pages, side by side in the order of the rows on them.
+    /// The pages: neighbors in the order of their rows.
     pub(crate) pages: Vec<String>,
-    /// The least number of rows that are lost.
+    /// The minimum number of lost rows.
     pub(crate) rows: u64,
-    /// The greatest number of rows that are lost; null if nothing limits it.
+    /// The maximum number of lost rows; null if there is no upper bound.
     pub(crate) most_rows: Option<u64>,
-    /// The key that the lost rows follow, or begin with; null for a heap, or if there is none.
+    /// The key after which, or with which, the lost rows begin; null for a heap, or if there is none.
     pub(crate) first_key: Option<&'a str>,
-    /// The key that the lost rows end before, or with.
+    /// The key before which, or with which, the lost rows end.
     pub(crate) last_key: Option<&'a str>,
-    /// Which rows, in words.
+    /// The lost rows, described in words.
     pub(crate) which: &'a str,
-    /// Columns of these rows that nonclustered indexes still have.
+    /// Columns of these rows that nonclustered indexes still contain.
     pub(crate) columns_recoverable: Vec<RecoverableColumn<'a>>,
 }
 
-/// A column of lost rows that an index still has.
+/// A column of lost rows that an index still contains.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RecoverableColumn<'a> {
@@ -84,13 +84,13 @@ pub(crate) struct RecoverableColumn<'a> {
     pub(crate) index: &'a str,
 }
 
-/// A backup that was looked at and cannot replace the pages (`mdfsck advise`).
+/// A backup that was examined and cannot replace the pages (`mdfsck advise`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RejectedBackup<'a> {
-    /// Its files.
+    /// The files of the backup.
     pub(crate) set: &'a str,
-    /// Why.
+    /// Why the backup cannot replace the pages.
     pub(crate) reason: &'a str,
 }
 
@@ -104,11 +104,11 @@ pub(crate) struct AdviceSummary<'a> {
     pub(crate) database: &'a str,
     /// `sound`, `unverified`, `no_loss`, `in_backup`, `loss` or `of_backup`.
     pub(crate) situation: &'static str,
-    /// The same in one sentence.
+    /// The situation in one sentence.
     pub(crate) sentence: &'a str,
-    /// How many steps there are.
+    /// Number of steps.
     pub(crate) steps: usize,
-    /// Findings of the check.
+    /// Number of findings of the check.
     pub(crate) findings: usize,
     /// Whether the check was complete.
     pub(crate) complete: bool,

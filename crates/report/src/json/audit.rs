@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line of `mdfsck audit`; its first field, `kind`, says which.
+/// A line of `mdfsck audit`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -10,25 +10,25 @@ pub(crate) enum AuditLine {
     Summary(AuditSummary),
 }
 
-/// The last line: what was compared. The lines before it are `finding`, `error` and `not_verified`, as of a check.
+/// The last line: what was compared. The lines before it are `finding`, `error` and `not_verified`, as in a check.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct AuditSummary {
-    /// Pages that contradict the log.
+    /// Number of pages that contradict the log.
     pub(crate) findings: usize,
-    /// Pages whose LSN was compared with the records that the log has of them.
+    /// Pages whose LSN was compared with their log records.
     pub(crate) pages_compared: u64,
-    /// Pages among these on which the bytes that their last record wrote were found.
+    /// Compared pages that contain the bytes written by their last log record.
     pub(crate) images_compared: u64,
-    /// Pages that were last changed before the oldest record of the log.
+    /// Pages whose last change is older than the oldest record of the log.
     pub(crate) pages_older: u64,
-    /// Pages in the log's time without a record of their own: written without logging their rows.
+    /// Pages changed in the time of the log that have no record in it: their rows were written without logging.
     pub(crate) pages_without_records: u64,
-    /// The oldest record of the log; null if none could be read.
+    /// LSN of the oldest record of the log; null if none could be read.
     pub(crate) from_lsn: Option<String>,
-    /// From where recovery redoes: only records before it prove that a write was lost.
+    /// LSN from which recovery redoes. Only records before it prove that a write was lost.
     pub(crate) redo_lsn: Option<String>,
-    /// The last record of the log.
+    /// LSN of the last record of the log.
     pub(crate) to_lsn: Option<String>,
     /// Whether everything could be compared.
     pub(crate) complete: bool,

@@ -20,7 +20,7 @@ pub(crate) struct Media<'a> {
     pub(crate) v: u32,
     /// `backup`.
     pub(crate) kind: MediaKind,
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: String,
     /// Id of the media set, all stripes together.
     pub(crate) media_set_id: Option<&'a str>,
@@ -28,21 +28,21 @@ pub(crate) struct Media<'a> {
     pub(crate) media_name: &'a str,
     /// Description of the media set.
     pub(crate) media_description: &'a str,
-    /// Stripes of the media set.
+    /// Number of stripes of the media set.
     pub(crate) families: u16,
     /// Number of this stripe, from 1.
     pub(crate) family: u16,
     /// Id of this stripe.
     pub(crate) family_id: u32,
-    /// The program that wrote it.
+    /// The program that wrote the backup.
     pub(crate) software: &'a str,
     /// When the media set was created.
     pub(crate) created: Option<&'a str>,
     /// Size of a block in bytes.
     pub(crate) block_size: u16,
-    /// Whether it is compressed.
+    /// Whether the backup is compressed.
     pub(crate) compressed: bool,
-    /// The backup sets in it.
+    /// The backup sets in the file.
     pub(crate) sets: Vec<Set<'a>>,
     /// Damage of the container.
     pub(crate) damage: Vec<Damage>,
@@ -52,7 +52,7 @@ pub(crate) struct Media<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Damage {
-    /// Byte of the file.
+    /// Offset of the damage in the file, in bytes.
     pub(crate) position: u64,
     /// What is damaged.
     pub(crate) text: String,
@@ -64,16 +64,16 @@ pub(crate) struct Damage {
 pub(crate) struct Set<'a> {
     /// Its position in the file, from 1.
     pub(crate) position: u16,
-    /// Its type as RESTORE HEADERONLY numbers it; null if it is none that is known.
+    /// Type of the set, as RESTORE HEADERONLY numbers it; null if the type is unknown.
     #[serde(rename = "type")]
     pub(crate) type_number: Option<u8>,
-    /// Its type in words.
+    /// Type of the set, in words.
     pub(crate) type_description: &'static str,
     /// Its name.
     pub(crate) name: &'a str,
     /// Its description.
     pub(crate) description: &'a str,
-    /// The login that made it.
+    /// The login that made the backup.
     pub(crate) user: &'a str,
     /// The server.
     pub(crate) server: &'a str,
@@ -83,7 +83,7 @@ pub(crate) struct Set<'a> {
     pub(crate) database: &'a str,
     /// Internal version of the database.
     pub(crate) db_version: u16,
-    /// The SQL Server of that version.
+    /// The SQL Server release with that internal version.
     pub(crate) product: Option<&'static str>,
     /// The compatibility level.
     pub(crate) compatibility_level: u8,
@@ -93,13 +93,13 @@ pub(crate) struct Set<'a> {
     pub(crate) database_created: Option<&'a str>,
     /// When the backup was started.
     pub(crate) started: Option<&'a str>,
-    /// When it was finished.
+    /// When the backup was finished.
     pub(crate) finished: Option<&'a str>,
     /// The date on its label.
     pub(crate) labelled: Option<&'a str>,
     /// LSN of the first log record in it.
     pub(crate) first_lsn: Option<String>,
-    /// LSN of the next log record after it.
+    /// LSN of the log record after the last one in it.
     pub(crate) last_lsn: Option<String>,
     /// LSN of its checkpoint.
     pub(crate) checkpoint_lsn: Option<String>,
@@ -121,7 +121,7 @@ pub(crate) struct Set<'a> {
     pub(crate) binding_id: Option<&'a str>,
     /// The recovery fork.
     pub(crate) recovery_fork_id: Option<&'a str>,
-    /// The full backup that a differential builds on.
+    /// Id of the full backup that a differential is based on.
     pub(crate) differential_base_guid: Option<&'a str>,
     /// Id of the set.
     pub(crate) backup_set_guid: Option<&'a str>,
@@ -142,7 +142,7 @@ pub(crate) struct SetFile<'a> {
     pub(crate) type_name: &'static str,
     /// Its logical name.
     pub(crate) logical_name: &'a str,
-    /// Where it was.
+    /// Path of the file on the server.
     pub(crate) physical_name: &'a str,
     /// Id of its filegroup.
     pub(crate) filegroup_id: u16,
@@ -150,9 +150,9 @@ pub(crate) struct SetFile<'a> {
     pub(crate) filegroup: &'a str,
     /// Its size in bytes.
     pub(crate) size: u64,
-    /// Pages of a data file that the set has.
+    /// Pages of a data file that the set contains.
     pub(crate) pages_copied: Option<u32>,
-    /// LSN that a differential builds on.
+    /// LSN that a differential is based on.
     pub(crate) differential_base_lsn: Option<String>,
 }
 

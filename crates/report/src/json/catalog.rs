@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::lines::Named;
 
-/// A database (`mdfsck info` of data files). What only the boot page knows is null where that page is damaged.
+/// A database (`mdfsck info` of data files). Fields that only the boot page provides are null if that page is damaged.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Database<'a> {
@@ -14,21 +14,21 @@ pub(crate) struct Database<'a> {
     pub(crate) database: Option<&'a str>,
     /// Its internal version.
     pub(crate) db_version: Option<u16>,
-    /// The SQL Server of that version.
+    /// The SQL Server release with that internal version.
     pub(crate) product: Option<&'static str>,
     /// The internal version in which it was created.
     pub(crate) create_version: Option<u16>,
-    /// The SQL Server of that version.
+    /// The SQL Server release with that internal version.
     pub(crate) created_by: Option<&'static str>,
-    /// The build of SQL Server that wrote the boot page last.
+    /// The build of SQL Server that last wrote the boot page.
     pub(crate) engine_build: Option<String>,
     /// Id of the database on its server.
     pub(crate) database_id: Option<u16>,
-    /// Whether the files hold everything, without the log.
+    /// Whether the files are complete without the log.
     pub(crate) clean_shutdown: Option<bool>,
     /// What recovery would need; null if the boot page is damaged.
     pub(crate) recovery: Option<RecoveryNeed<'a>>,
-    /// When CHECKDB last found nothing; null if never.
+    /// When CHECKDB last found no errors; null if never.
     pub(crate) last_good_check: Option<&'a str>,
     /// When the database was created.
     pub(crate) created: Option<&'a str>,
@@ -44,33 +44,34 @@ pub(crate) struct Database<'a> {
     pub(crate) encrypted: bool,
     /// Whether it is read-only.
     pub(crate) read_only: Option<bool>,
-    /// Whether CHECKDB checks column values without being asked.
+    /// Whether CHECKDB checks column values by default.
     pub(crate) data_purity_by_default: Option<bool>,
     /// The compatibility level.
     pub(crate) compatibility_level: Option<u16>,
     /// Id of the collation.
     pub(crate) collation_id: Option<u32>,
-    /// Its name; null where the id does not say it.
+    /// Name of the collation; null if the id does not determine it.
     pub(crate) collation: Option<String>,
-    /// What is out of the ordinary, and how many there are of it.
+    /// Unusual features, with the number of occurrences of each.
     pub(crate) features: Named<'static, usize>,
     /// The data files that were given.
     pub(crate) files: Vec<DataFile<'a>>,
-    /// The log files that the catalog or a data file's name leads to.
+    /// The log files that the catalog or the name of a data file leads to.
     pub(crate) log_files: Vec<LogFile<'a>>,
-    /// System tables that cannot be read to their end.
+    /// System tables that cannot be read completely.
     pub(crate) unreadable_system_tables: Vec<Gap<'a>>,
 }
 
-/// What recovery would need, as far as boot page and headers of the log say.
+/// What recovery would need, according to the boot page and the headers of the log.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RecoveryNeed<'a> {
-    /// `no`: the files hold everything; `yes`: they were not shut down in order; `perhaps`: they were, but the log goes on.
+    /// `no`: the files are complete; `yes`: they were not shut down cleanly; `perhaps`: they were, but the log
+    /// continues.
     pub(crate) needed: &'static str,
     /// LSN from which records are redone.
     pub(crate) from_lsn: String,
-    /// Why the log cannot be used; null if nothing speaks against it, or none is needed.
+    /// Why the log cannot be used; null if nothing is wrong with it, or if no log is needed.
     pub(crate) problem: Option<&'a str>,
 }
 
@@ -88,11 +89,11 @@ pub(crate) struct DataFile<'a> {
     pub(crate) filegroup: Option<String>,
     /// Its size in pages.
     pub(crate) pages: u32,
-    /// The size that its header page has.
+    /// The size in pages according to its header page.
     pub(crate) header_pages: Option<u32>,
     /// Bytes after the last whole page.
     pub(crate) tail_bytes: u32,
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: String,
 }
 
@@ -100,13 +101,13 @@ pub(crate) struct DataFile<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogFile<'a> {
-    /// Its name.
+    /// Name of the file.
     pub(crate) name: &'a str,
-    /// Where it was found; null when it is not beside the data files.
+    /// Path of the file; null if it is not beside the data files.
     pub(crate) path: Option<String>,
 }
 
-/// A system table that cannot be read to its end.
+/// A system table that cannot be read completely.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Gap<'a> {
@@ -122,9 +123,9 @@ pub(crate) struct Gap<'a> {
 pub(crate) struct LogFileInfo {
     /// Version of the lines.
     pub(crate) v: u32,
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: String,
-    /// Its size.
+    /// Size of the file in bytes.
     pub(crate) bytes: u64,
 }
 
@@ -140,30 +141,30 @@ pub(crate) struct Table<'a> {
     pub(crate) schema: Option<&'a str>,
     /// Its name.
     pub(crate) name: Option<&'a str>,
-    /// Its type as `sys.objects` has it.
+    /// Type of the object, as in `sys.objects`.
     #[serde(rename = "type")]
     pub(crate) type_code: Option<&'a str>,
     /// 0 for a heap, 1 for a clustered index.
     pub(crate) index_id: i32,
     /// Name of the index.
     pub(crate) index: &'a str,
-    /// `heap`, `clustered`, `nonclustered` and so on.
+    /// Type of the index: `heap`, `clustered`, `nonclustered` and so on.
     pub(crate) index_type: &'static str,
-    /// `primary key`, `unique`, `filtered`, `disabled`, and the compression.
+    /// Properties of the index: `primary key`, `unique`, `filtered`, `disabled`, and the compression.
     pub(crate) properties: Vec<&'static str>,
     /// Number of the partition, from 1.
     pub(crate) partition: i32,
     /// Id of the partition.
     pub(crate) partition_id: String,
-    /// Rows, as the catalog counts them.
+    /// Number of rows according to the catalog.
     pub(crate) rows_in_catalog: i64,
-    /// Pages, as the catalog counts them.
+    /// Number of pages according to the catalog.
     pub(crate) pages_in_catalog: i64,
-    /// The key columns in order, ` desc` after those that descend; then included columns in parentheses.
+    /// The key columns in order, descending ones followed by ` desc`; then the included columns in parentheses.
     pub(crate) key: Vec<String>,
     /// The filter of the index.
     pub(crate) filter: Option<&'a str>,
-    /// Computed columns of the table, with its heap or clustered index.
+    /// Computed columns of the table, on the line of its heap or clustered index.
     pub(crate) computed_columns: Vec<ComputedColumn<'a>>,
 }
 
@@ -177,7 +178,7 @@ pub(crate) struct ComputedColumn<'a> {
     pub(crate) definition: Option<&'a str>,
 }
 
-/// A place of the schema that makes CHECKDB slow, or keeps it from seeing damage (`mdfsck lint`).
+/// A part of the schema that makes CHECKDB slow, or prevents it from seeing damage (`mdfsck lint`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Lint<'a> {
@@ -187,9 +188,9 @@ pub(crate) struct Lint<'a> {
     pub(crate) rule: &'static str,
     /// An object, an index, or `database`.
     pub(crate) scope: &'a str,
-    /// What was seen there.
+    /// What was found there.
     pub(crate) seen: &'a str,
-    /// Why it costs.
+    /// Why it makes CHECKDB slow or hides damage.
     pub(crate) reason: &'static str,
     /// What to do.
     pub(crate) remedy: &'static str,

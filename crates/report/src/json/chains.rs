@@ -11,7 +11,7 @@ pub(crate) enum ChainsKind {
     Chains,
 }
 
-/// The backups of one database (`mdfsck chain`). Sets are named by their index in `sets`.
+/// The backups of one database (`mdfsck chain`). All fields refer to sets by their index in `sets`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Chains<'a> {
@@ -23,26 +23,26 @@ pub(crate) struct Chains<'a> {
     pub(crate) database: &'a str,
     /// The server.
     pub(crate) server: &'a str,
-    /// All sets, by first LSN.
+    /// All sets, ordered by first LSN.
     pub(crate) sets: Vec<ChainSet<'a>>,
-    /// One chain per full backup that is whole.
+    /// One chain per complete full backup.
     pub(crate) chains: Vec<Chain<'a>>,
-    /// The chain to the latest point, by the shortest path: its index in `chains`.
+    /// Index in `chains` of the chain that reaches the latest point by the shortest path.
     pub(crate) newest: Option<usize>,
-    /// The moments that can be restored, over all paths, by the labels of the backups.
+    /// The points in time that can be restored over all paths, according to the backup labels.
     pub(crate) points: Vec<Span<'a>>,
-    /// Moments of what the database left behind when it was restored.
+    /// Points in time on recovery branches that the database left when it was restored.
     pub(crate) left_points: Vec<Span<'a>>,
-    /// Sets that the newest chain does not need, and other moments do.
+    /// Sets that the newest chain does not need, but other points in time do.
     pub(crate) beside: Vec<Beside<'a>>,
     /// Sets that no restore can use.
     pub(crate) unused: &'a [usize],
-    /// For each of these, why.
+    /// The reason for each set in `unused`, in the same order.
     pub(crate) reasons: Vec<String>,
-    /// The moment that was asked for (`--at`).
+    /// The requested point in time (`--at`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<Moment<'a>>,
-    /// Another path, if `--verify` found damage on the one to the latest point or to the moment that was asked for.
+    /// Another path, if `--verify` found damage on the path to the latest or to the requested point in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) detour: Option<Detour<'a>>,
 }
@@ -71,9 +71,9 @@ pub(crate) struct ChainSet<'a> {
     pub(crate) last_lsn: Option<String>,
     /// Number of stripes.
     pub(crate) stripes: u16,
-    /// Stripes that were not found.
+    /// Number of stripes that were not found.
     pub(crate) missing_stripes: u16,
-    /// The numbers of the first 64 of these, from 1.
+    /// The numbers of the first 64 missing stripes, from 1.
     pub(crate) missing: &'a [u16],
     /// Copies of its files under other names.
     pub(crate) copies: Vec<String>,
@@ -89,21 +89,21 @@ pub(crate) struct Chain<'a> {
     pub(crate) full: usize,
     /// Its differentials, by time.
     pub(crate) differentials: &'a [usize],
-    /// What to restore to come as far as possible, in order.
+    /// The sets to restore, in order, to reach the latest point possible.
     pub(crate) steps: &'a [usize],
     /// When the last step was finished.
     pub(crate) until: Option<&'a str>,
-    /// Log from one LSN to another that is missing although there are later log backups.
+    /// The missing log, from LSN to LSN, if there are later log backups.
     pub(crate) gap: Option<[String; 2]>,
-    /// Log backups before the last step that are not listed.
+    /// Number of log backups before the last step that are not listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) omitted: Option<usize>,
-    /// What came of a restore in memory (`--verify`).
+    /// The result of a restore in memory (`--verify`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<VerifiedChain<'a>>,
 }
 
-/// What came of a restore of a chain in memory, and of a check of the result.
+/// The result of restoring a chain in memory and checking the restored database.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct VerifiedChain<'a> {
@@ -111,81 +111,81 @@ pub(crate) struct VerifiedChain<'a> {
     pub(crate) state: &'static str,
     /// Findings in the restored database, its backups and their log.
     pub(crate) errors: u64,
-    /// The first of them.
+    /// The first finding.
     pub(crate) first_error: Option<&'a str>,
-    /// What could not be verified, first of all; why it cannot be restored.
+    /// The first thing that could not be verified, or why the chain cannot be restored.
     pub(crate) reason: Option<&'a str>,
     /// Allocated pages of the restored database.
     pub(crate) pages: u64,
-    /// Pages that were made from the log.
+    /// Pages that recovery from the log changed.
     pub(crate) recovered_pages: u64,
-    /// Blocks of log in all backups of the chain, each verified.
+    /// Verified blocks of log in all backups of the chain.
     pub(crate) log_blocks: u64,
-    /// Transactions that were open at the end, and taken back.
+    /// Transactions that were open at the end and were rolled back.
     pub(crate) transactions_undone: u64,
 }
 
-/// Moments without gap, in the local time of the server.
+/// A range of points in time without a gap, in the local time of the server.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Span<'a> {
-    /// The first.
+    /// The first point in time.
     pub(crate) from: &'a str,
-    /// The last.
+    /// The last point in time.
     pub(crate) to: &'a str,
 }
 
-/// A set that the newest chain does not need, and other moments do.
+/// A set that the newest chain does not need, but other points in time do.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Beside<'a> {
-    /// Its index in `sets`.
+    /// Index of the set in `sets`.
     pub(crate) set: usize,
-    /// The first moment that it is needed for.
+    /// The first point in time that needs the set.
     pub(crate) from: Option<&'a str>,
-    /// The last one.
+    /// The last point in time that needs the set.
     pub(crate) to: Option<&'a str>,
-    /// Whether these are moments of what the database left behind when it was restored.
+    /// Whether these points in time are on a recovery branch that the database left when it was restored.
     pub(crate) left: bool,
 }
 
-/// The moment that was asked for (`--at`).
+/// The requested point in time (`--at`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Moment<'a> {
-    /// The moment.
+    /// The point in time.
     pub(crate) time: &'a str,
-    /// Whether there is a path to it, by the labels of the backups.
+    /// Whether there is a path to this point, according to the backup labels.
     pub(crate) possible: bool,
     /// The path: sets in the order of their restore.
     pub(crate) steps: &'a [usize],
-    /// Whether the last log goes beyond the moment, so that STOPAT is needed.
+    /// Whether the last log goes beyond this point, so that STOPAT is needed.
     pub(crate) stop_at: bool,
-    /// Whether it is a moment of what the database left behind when it was restored.
+    /// Whether this point is on a recovery branch that the database left when it was restored.
     pub(crate) left: bool,
     /// What is missing, if there is no path.
     pub(crate) missing: Option<String>,
-    /// The missing log: from LSN, to LSN, which is null if there is no later log.
+    /// The missing log, from LSN to LSN. The second is null if there is no later log.
     pub(crate) missing_lsns: Option<[Option<String>; 2]>,
-    /// The last moment before that can be restored, if there is no path.
+    /// The last point before it that can be restored, if there is no path.
     pub(crate) before: Option<&'a str>,
-    /// The first moment after that can be restored, if there is no path.
+    /// The first point after it that can be restored, if there is no path.
     pub(crate) after: Option<&'a str>,
-    /// What came of a restore to it in memory (`--verify`).
+    /// The result of a restore to this point in memory (`--verify`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<VerifiedChain<'a>>,
 }
 
-/// A path round backups that are damaged.
+/// A path that avoids damaged backups.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Detour<'a> {
-    /// The sets that it avoids.
+    /// The sets that the path avoids.
     pub(crate) avoided: &'a [usize],
     /// The path: sets in the order of their restore.
     pub(crate) steps: &'a [usize],
     /// When the last step was finished.
     pub(crate) until: Option<&'a str>,
-    /// What came of a restore in memory.
+    /// The result of a restore in memory.
     pub(crate) verified: VerifiedChain<'a>,
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::lines::ErrorText;
 
-/// A line of `mdfsck checkpoints`; its first field, `kind`, says which.
+/// A line of `mdfsck checkpoints`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -18,7 +18,7 @@ pub(crate) enum CheckpointsLine<'a> {
     Summary(CheckpointsSummary),
 }
 
-/// What the boot page of a database says of its checkpoints.
+/// The checkpoint settings in the boot page of a database.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct DatabaseTarget<'a> {
@@ -26,25 +26,25 @@ pub(crate) struct DatabaseTarget<'a> {
     pub(crate) database_id: u32,
     /// Its name.
     pub(crate) name: &'a str,
-    /// Target recovery time; null if checkpoints are automatic.
+    /// Target recovery time in seconds; null if checkpoints are automatic.
     pub(crate) target_recovery_seconds: Option<u32>,
     /// Whether checkpoints are automatic.
     pub(crate) automatic: bool,
 }
 
-/// Whose checkpoints a line is about, and how they are known.
+/// The database whose checkpoints a line is about, and the source.
 #[derive(Serialize, Clone)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct CheckpointsOf<'a> {
     /// `events`, `error log` (trace flag 3502) or `log` (the transaction log).
     pub(crate) source: &'static str,
-    /// Id of the database; null where only its log is known.
+    /// Id of the database; null if only its log is known.
     pub(crate) database_id: Option<u32>,
-    /// Its name; null if no data file of it was given.
+    /// Name of the database; null if no data file of it was given.
     pub(crate) database: Option<&'a str>,
-    /// The file, if the source is a transaction log.
+    /// The log file, if the source is a transaction log.
     pub(crate) log: Option<&'a str>,
-    /// `utc`, or `local` for the server's local time at an unknown distance.
+    /// `utc`, or `local` for the server's local time with an unknown offset from UTC.
     pub(crate) clock: &'static str,
 }
 
@@ -74,13 +74,13 @@ pub(crate) struct CheckpointTotals<'a> {
     pub(crate) period: &'static str,
     /// The time of the change (`--change`); null for all.
     pub(crate) change: Option<String>,
-    /// Checkpoints.
+    /// Number of checkpoints.
     pub(crate) count: u64,
     /// Their average duration in milliseconds; null if there are none.
     pub(crate) avg_ms: Option<f64>,
-    /// The longest.
+    /// The longest duration in milliseconds.
     pub(crate) max_ms: Option<f64>,
-    /// All together.
+    /// The total duration in milliseconds.
     pub(crate) total_ms: f64,
     /// Checkpoints per hour, from the first to the last one; null if there is only one.
     pub(crate) per_hour: Option<f64>,
@@ -98,33 +98,33 @@ pub(crate) struct CheckpointHour<'a> {
     pub(crate) of: CheckpointsOf<'a>,
     /// When the hour began.
     pub(crate) hour: String,
-    /// Checkpoints.
+    /// Number of checkpoints.
     pub(crate) count: u64,
     /// Their average duration in milliseconds.
     pub(crate) avg_ms: f64,
-    /// The longest.
+    /// The longest duration in milliseconds.
     pub(crate) max_ms: f64,
-    /// All together.
+    /// The total duration in milliseconds.
     pub(crate) total_ms: f64,
 }
 
-/// A slow checkpoint by the error log (FlushCache).
+/// A slow checkpoint that the error log reports (FlushCache).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Flush<'a> {
     /// Id of the database; null in logs of SQL Server 2008.
     pub(crate) database_id: Option<u32>,
-    /// Its name; null if no data file of it was given.
+    /// Name of the database; null if no data file of it was given.
     pub(crate) database: Option<&'a str>,
     /// When it was reported, at the end of the writes.
     pub(crate) at: Option<String>,
-    /// `utc`, or `local` if the log does not say how far from UTC it is.
+    /// `utc`, or `local` if the log does not contain its offset from UTC.
     pub(crate) clock: &'static str,
-    /// Buffers written.
+    /// Number of buffers written.
     pub(crate) bufs: u64,
-    /// Writes; null if not reported, as all of the following.
+    /// Number of writes. This and the figures below that may be null are null if the log does not report them.
     pub(crate) writes: Option<u64>,
-    /// How long they took, in milliseconds.
+    /// Duration of the writes in milliseconds.
     pub(crate) ms: u64,
     /// Buffers that became dirty meanwhile and were not written.
     pub(crate) avoided: Option<u64>,
@@ -136,13 +136,13 @@ pub(crate) struct Flush<'a> {
     pub(crate) io_saturation: Option<u64>,
     /// Context switches.
     pub(crate) context_switches: Option<u64>,
-    /// Writes that were allowed to be under way at the end.
+    /// Writes that were allowed to be in progress at the end.
     pub(crate) last_target_outstanding: Option<u64>,
     /// Average latency of a write in milliseconds.
     pub(crate) avg_write_latency_ms: Option<u64>,
-    /// When the checkpoint began that the events have at this time; null if they have none.
+    /// When the checkpoint of the events at this time began; null if the events have none.
     pub(crate) checkpoint_began: Option<String>,
-    /// Its duration in milliseconds.
+    /// Duration of this checkpoint in milliseconds.
     pub(crate) checkpoint_ms: Option<f64>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) struct Flush<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct CheckpointsSummary {
-    /// Begins and ends that were read.
+    /// Begin and end events that were read.
     pub(crate) events: u64,
     /// Checkpoints whose begin and end are known.
     pub(crate) pairs: u64,
@@ -158,11 +158,11 @@ pub(crate) struct CheckpointsSummary {
     pub(crate) unpaired_begins: u64,
     /// Ends without a begin.
     pub(crate) unpaired_ends: u64,
-    /// Begins and ends that were there more than once, as in a file and in its export.
+    /// Begin and end events that were read more than once, for example from a file and from its export.
     pub(crate) repeated: u64,
-    /// Events of checkpoints without time or database.
+    /// Checkpoint events without a time or a database.
     pub(crate) unusable: u64,
-    /// Slow checkpoints by error logs.
+    /// Slow checkpoints that error logs report.
     pub(crate) flushes: u64,
     /// Lines of error logs about checkpoints whose first line is missing.
     pub(crate) unclear_lines: u64,

@@ -4,71 +4,71 @@ use serde::Serialize;
 
 use super::lines::Named;
 
-/// What the run cost. It differs from run to run.
+/// The cost of a run. It differs from run to run.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Statistics {
-    /// Time of the run.
+    /// Duration of the run in seconds.
     pub(crate) seconds: f64,
-    /// Threads.
+    /// Number of threads.
     pub(crate) threads: usize,
-    /// Memory that the run may take, in bytes.
+    /// Memory that the run may use, in bytes.
     pub(crate) memory_granted: u64,
-    /// Memory that the process took at most, in bytes; null where the system does not report it.
+    /// Peak memory of the process in bytes; null if the system does not report it.
     pub(crate) memory_peak: Option<u64>,
-    /// Bytes that were written to temporary files.
+    /// Bytes written to temporary files.
     pub(crate) spilled_bytes: u64,
     /// Counters of the system, by name.
     pub(crate) counters: Named<'static, u64>,
     /// The phases, in order.
     pub(crate) phases: Vec<PhaseCost>,
-    /// Totals at moments of the run.
+    /// Totals at points in time during the run.
     pub(crate) series: Vec<Sample>,
 }
 
-/// What a phase cost.
+/// The cost of a phase.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PhaseCost {
     /// Name of the phase.
     pub(crate) name: &'static str,
-    /// Its time.
+    /// Duration of the phase in seconds.
     pub(crate) seconds: f64,
     /// Bytes read.
     pub(crate) bytes: u64,
-    /// Reads.
+    /// Number of reads.
     pub(crate) reads: u64,
-    /// Processor time in the program.
+    /// Processor time in the program, in seconds.
     pub(crate) cpu_user_seconds: Option<f64>,
-    /// Processor time in the system.
+    /// Processor time in the system, in seconds.
     pub(crate) cpu_system_seconds: Option<f64>,
-    /// Time that threads waited for reads.
+    /// Time that threads waited for reads, in seconds.
     pub(crate) read_wait_seconds: f64,
-    /// Time that threads had nothing to do.
+    /// Time that threads had nothing to do, in seconds.
     pub(crate) idle_seconds: f64,
-    /// Time that threads waited for locks, by the name of the lock.
+    /// Time that threads waited for locks, in seconds, by the name of the lock.
     pub(crate) lock_wait_seconds: Named<'static, f64>,
-    /// Bytes that were written to temporary files.
+    /// Bytes written to temporary files.
     pub(crate) spilled_bytes: u64,
-    /// Time that threads waited for temporary files.
+    /// Time that threads waited for temporary files, in seconds.
     pub(crate) spill_wait_seconds: f64,
-    /// Memory that the process took at most until the end of the phase, in bytes.
+    /// Peak memory of the process up to the end of the phase, in bytes.
     pub(crate) memory_peak: Option<u64>,
 }
 
-/// Totals at one moment of the run.
+/// Totals at one point in time during the run.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Sample {
-    /// Time since the start.
+    /// Time since the start, in seconds.
     pub(crate) seconds: f64,
     /// Bytes read.
     pub(crate) bytes: u64,
-    /// Processor time.
+    /// Processor time in seconds.
     pub(crate) cpu_seconds: Option<f64>,
     /// Memory of the process in bytes.
     pub(crate) memory_bytes: Option<u64>,
-    /// Bytes that were written to temporary files.
+    /// Bytes written to temporary files.
     pub(crate) spilled_bytes: u64,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Sample {
 pub(crate) struct Phase {
     /// Its name.
     pub(crate) name: &'static str,
-    /// Its time.
+    /// Duration of the phase in seconds.
     pub(crate) seconds: f64,
     /// Bytes read.
     pub(crate) bytes: u64,

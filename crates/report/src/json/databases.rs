@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-/// The last line if several databases were checked: what came of each, in the order of their lines. It holds times, which differ
-/// from run to run.
+/// The last line if several databases were checked: the result of each, in the order of their lines. It contains times,
+/// which differ from run to run.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Databases<'a> {
     /// The databases.
     pub(crate) databases: Vec<DatabaseRow<'a>>,
-    /// Files in folders, or found by a pattern, that are neither data files, logs nor backups.
+    /// Skipped files: files in folders, or found by a pattern, that are neither data files, logs nor backups.
     pub(crate) passed_over: Vec<String>,
-    /// The exit status: the bits of all databases.
+    /// The exit status: the bits of all databases, combined.
     pub(crate) exit_status: u8,
 }
 
-/// What came of the check of one database.
+/// The result of the check of one database.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct DatabaseRow<'a> {
-    /// Its name; empty if it is not known.
+    /// Name of the database; empty if unknown.
     pub(crate) database: &'a str,
     /// Its data files or backups.
     pub(crate) paths: Vec<String>,
@@ -27,19 +27,19 @@ pub(crate) struct DatabaseRow<'a> {
     pub(crate) sets: Vec<SetLine<'a>>,
     /// `sound`, `not-sound`, `incomplete`, `not-checked`.
     pub(crate) verdict: &'static str,
-    /// Allocation and consistency errors.
+    /// Number of allocation and consistency errors.
     pub(crate) errors: u64,
-    /// Things that could not be verified.
+    /// Number of things that could not be verified.
     pub(crate) not_verified: u64,
-    /// Size of its data files; null if it is not known.
+    /// Size of its data files in bytes; null if unknown.
     pub(crate) bytes: Option<u64>,
-    /// Time of the check; null if there was none.
+    /// Duration of the check in seconds; null if there was none.
     pub(crate) seconds: Option<f64>,
-    /// When CHECKDB last found it sound, in the local time of the server; null if that is not recorded.
+    /// When CHECKDB last found no errors, in the local time of the server; null if that is not recorded.
     pub(crate) last_good_check: Option<&'a str>,
     /// The exit status of its check.
     pub(crate) exit_status: u8,
-    /// Why it was not checked; null if it was.
+    /// Why the database was not checked; null if it was.
     pub(crate) error: Option<&'a str>,
 }
 
@@ -49,11 +49,11 @@ pub(crate) struct DatabaseRow<'a> {
 pub(crate) struct SetLine<'a> {
     /// The files that hold its stripes.
     pub(crate) paths: Vec<String>,
-    /// Its position in them: FILE = n of RESTORE.
+    /// Position of the set in the files: FILE = n of RESTORE.
     pub(crate) position: u16,
-    /// What it is, as RESTORE HEADERONLY has it: `Database`, `Database Differential`, `Transaction Log`, `File or
-    /// Filegroup`, `Partial`.
+    /// Type of the set, as RESTORE HEADERONLY names it: `Database`, `Database Differential`, `Transaction Log`, `File
+    /// or Filegroup`, `Partial`.
     pub(crate) backup_type: &'static str,
-    /// When it was finished, in the local time of the server.
+    /// When the backup was finished, in the local time of the server.
     pub(crate) finished: Option<&'a str>,
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::lines::{ErrorText, Named};
 
-/// A line of `mdfsck events`; its first field, `kind`, says which.
+/// A line of `mdfsck events`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -18,17 +18,17 @@ pub(crate) enum EventLine<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct EventRecord<'a> {
-    /// The file that it is from.
+    /// The file that contains the event.
     pub(crate) file: &'a str,
-    /// Its name, as `checkpoint_begin`.
+    /// Name of the event, as `checkpoint_begin`.
     pub(crate) name: &'a str,
-    /// The package that its name is from; empty if the file does not say.
+    /// The package that defines the name; empty if the file does not record it.
     pub(crate) package: &'a str,
-    /// When it happened, in UTC; null if the file does not say.
+    /// When the event happened, in UTC; null if the file does not record it.
     pub(crate) at: Option<String>,
-    /// Its own values, by name.
+    /// The values of the event itself, by name.
     pub(crate) fields: Named<'a, EventValue>,
-    /// What the session collected with it, by name.
+    /// The values that the session collected with the event, by name.
     pub(crate) actions: Named<'a, EventValue>,
 }
 
@@ -51,13 +51,13 @@ pub(crate) enum EventValue {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct EventsSummary {
-    /// Files that were read.
+    /// Number of files that were read.
     pub(crate) files: u64,
-    /// Events that were written.
+    /// Number of events that were written.
     pub(crate) events: u64,
     /// Values that could not be decoded; they are shown in hexadecimal.
     pub(crate) undecoded_values: u64,
-    /// Faults of the files: each costs events.
+    /// Number of faults in the files. Each fault loses events.
     pub(crate) faults: u64,
     /// Whether all events of all files were read, with all their values.
     pub(crate) complete: bool,

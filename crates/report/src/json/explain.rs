@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line of `mdfsck explain`; its first field, `kind`, says which.
+/// A line of `mdfsck explain`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -21,7 +21,7 @@ pub(crate) struct ExplainedCheck {
     pub(crate) id: &'static str,
     /// The number of its message.
     pub(crate) number: u16,
-    /// The text of its message, with `<...>` for what is inserted.
+    /// The text of its message, with `<...>` in place of inserted values.
     pub(crate) message: String,
     /// What must be true.
     pub(crate) must_be_true: &'static str,
@@ -31,9 +31,9 @@ pub(crate) struct ExplainedCheck {
     pub(crate) action: &'static str,
     /// `repair_rebuild` or `repair_allow_data_loss`; null if no repair exists.
     pub(crate) repair: Option<&'static str>,
-    /// When it is made.
+    /// The phase of a run in which the check is made.
     pub(crate) phase: &'static str,
-    /// Whether it is made under `--physical-only` too.
+    /// Whether the check is also made with `--physical-only`.
     pub(crate) physical_only: bool,
 }
 
@@ -61,23 +61,23 @@ pub(crate) struct ExplainedLimit {
     pub(crate) id: &'static str,
     /// `damaged`, `unreadable`, `not-given`, `in-flight`, `undocumented`, `unsupported`.
     pub(crate) kind_of: &'static str,
-    /// Whether it is a note: worth knowing, and leaves nothing unverified.
+    /// Whether the limit is only a note, which leaves nothing unverified.
     pub(crate) is_note: bool,
     /// What is not verified.
     pub(crate) what: &'static str,
-    /// Why, with `<...>` for a value of the place.
+    /// The reason, with `<...>` in place of inserted values.
     pub(crate) reason: String,
     /// What to do.
     pub(crate) action: &'static str,
 }
 
-/// Something that can be explained.
+/// A check, message or limit that can be explained.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Listed {
     /// Number of the message; null for a limit.
     pub(crate) number: Option<u16>,
-    /// Id of the check or limit; null for a message that no check gives.
+    /// Id of the check or limit; null for a message that no check reports.
     pub(crate) id: Option<&'static str>,
     /// What it is about.
     pub(crate) title: String,

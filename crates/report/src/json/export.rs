@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line; its first field, `kind`, says which.
+/// A line. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -29,9 +29,9 @@ pub(crate) struct ExportedTable<'a> {
     pub(crate) reason: Option<&'a str>,
     /// Rows in the file.
     pub(crate) rows: u64,
-    /// Rows in the second file of `--damaged`, from damaged pages or pages that nothing leads to.
+    /// Rows in the second file of `--damaged`, from damaged pages or from pages that no other page refers to.
     pub(crate) doubtful: u64,
-    /// Rows in the third file of `--damaged`, put together from nonclustered indexes.
+    /// Rows in the third file of `--damaged`, reconstructed from nonclustered indexes.
     pub(crate) rebuilt: u64,
     /// Rows that are known to be lost.
     pub(crate) known_lost: u64,
@@ -39,17 +39,18 @@ pub(crate) struct ExportedTable<'a> {
     pub(crate) bytes: u64,
     /// The order of the rows.
     pub(crate) order: &'a str,
-    /// Columns that are computed when they are read, and stand in no file.
+    /// Columns that are computed when they are read and are in no file.
     pub(crate) computed_columns: &'a [String],
-    /// Values that stand as NULL because they cannot be had, or not in this format. A file `.unreadable.csv` lists them.
+    /// Values written as NULL because they cannot be read, or cannot be expressed in this format. A file
+    /// `.unreadable.csv` lists them.
     pub(crate) unreadable_values: u64,
-    /// Texts in which U+FFFD stands for what is no character.
+    /// Texts in which U+FFFD replaces invalid characters.
     pub(crate) altered_texts: u64,
-    /// Shapes, CLR values and what the client encrypted, where they stand as the bytes that are stored.
+    /// Spatial values, CLR values and client-encrypted values that are written as the stored bytes.
     pub(crate) values_as_stored: u64,
     /// Pages whose rows are not in the file.
     pub(crate) pages_left_out: u64,
-    /// The first of them.
+    /// The first of these pages.
     pub(crate) left_out: Vec<PageLeftOut>,
     /// Records on sound pages that break a rule and are not in the file.
     pub(crate) records_left_out: u64,
@@ -61,7 +62,7 @@ pub(crate) struct ExportedTable<'a> {
 pub(crate) struct PageLeftOut {
     /// File id and page number, as `1:153`.
     pub(crate) page: String,
-    /// Why.
+    /// Why its rows are not in the file.
     pub(crate) why: String,
 }
 
@@ -86,14 +87,14 @@ pub(crate) struct ExportedDefinition<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ExportSummary {
-    /// Files with rows.
+    /// Number of files with rows.
     pub(crate) tables: u64,
-    /// Tables whose rows cannot be read.
+    /// Number of tables whose rows cannot be read.
     pub(crate) not_readable: u64,
-    /// Rows.
+    /// Number of rows.
     pub(crate) rows: u64,
     /// Bytes of the files.
     pub(crate) bytes: u64,
-    /// Everything that the tables have is in the files.
+    /// Whether the files contain everything in the tables.
     pub(crate) complete: bool,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line of `mdfsck history`; its first field, `kind`, says which.
+/// A line of `mdfsck history`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -19,21 +19,22 @@ pub(crate) enum HistoryLine<'a> {
     Forgotten(HistoryForgotten),
 }
 
-/// What is known of a database (`mdfsck history FILE`).
+/// The state of a database (`mdfsck history FILE`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryState<'a> {
     /// Version of the lines.
     pub(crate) v: u32,
-    /// Name of the database, as its last run has it.
+    /// Name of the database in its last run.
     pub(crate) database: &'a str,
-    /// Family guid: that of the database and all that were restored from it.
+    /// Family guid, which the database shares with all databases restored from it.
     pub(crate) family: &'a str,
-    /// Its server; empty if those of the family are one (`--replicas`).
+    /// Server of the database; empty if the databases of a family count as one (`--replicas`).
     pub(crate) server: &'a str,
-    /// `sound` if every copy was checked whole and nothing is open, `corrupt` if a copy has findings, else `unknown`.
+    /// `sound` if every copy was checked completely and no finding is open, `corrupt` if a copy has findings, otherwise
+    /// `unknown`.
     pub(crate) state: &'static str,
-    /// Why it is unknown; else null.
+    /// Why the state is unknown; otherwise null.
     pub(crate) why: Option<&'a str>,
     /// Number of the last run.
     pub(crate) run: i64,
@@ -41,15 +42,15 @@ pub(crate) struct HistoryState<'a> {
     pub(crate) started: &'a str,
     /// Its exit status.
     pub(crate) exit_status: u8,
-    /// Findings that are open, over all copies.
+    /// Number of open findings in all copies.
     pub(crate) findings_open: u64,
-    /// When the page in use that was read longest ago was read; null if one never was.
+    /// When the least recently read page in use was read; null if a page was never read.
     pub(crate) oldest_read: Option<&'a str>,
-    /// When the relation was proven whose proof is oldest; null if one never was.
+    /// When the relation with the oldest proof was proven; null if a relation was never proven.
     pub(crate) oldest_closed: Option<&'a str>,
 }
 
-/// How old what was read and proven of a database is (`mdfsck history FILE coverage`).
+/// How long ago the pages of a database were read and its relations proven (`mdfsck history FILE coverage`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryCoverage<'a> {
@@ -59,23 +60,23 @@ pub(crate) struct HistoryCoverage<'a> {
     pub(crate) database: &'a str,
     /// Its family guid.
     pub(crate) family: &'a str,
-    /// Its server; empty if those of the family are one (`--replicas`).
+    /// Server of the database; empty if the databases of a family count as one (`--replicas`).
     pub(crate) server: &'a str,
-    /// The span of `--within`; null without.
+    /// The span of `--within` in seconds; null without it.
     pub(crate) within_seconds: Option<u64>,
     /// Pages in use.
     pub(crate) pages_in_use: u64,
-    /// Those of them that were read and judged within the span; at all, without a span.
+    /// Pages in use that were read and judged within the span; without a span, at any time.
     pub(crate) pages_within: u64,
-    /// Those of them that were never read.
+    /// Pages in use that were never read.
     pub(crate) never: u64,
-    /// The pages that were read longest ago; null if none was.
+    /// The least recently read pages; null if no page was read.
     pub(crate) oldest: Option<HistoryRange<'a>>,
-    /// What ties pages and rows together.
+    /// The relations between pages and rows.
     pub(crate) relations: HistoryRelations<'a>,
-    /// On what it rests that the pages were read, in pages.
+    /// Number of pages by the evidence that they were read.
     pub(crate) evidence: HistoryEvidence,
-    /// Whether every page in use was read within the span and every relation proven.
+    /// Whether every page in use was read and every relation was proven within the span.
     pub(crate) kept: bool,
 }
 
@@ -87,35 +88,35 @@ pub(crate) struct HistoryRange<'a> {
     pub(crate) file: u16,
     /// The first page.
     pub(crate) first: u32,
-    /// How many pages, in use or not.
+    /// Number of pages, in use or not.
     pub(crate) pages: u32,
-    /// When they were read; of a backup not later than the backup.
+    /// When the pages were read; for a backup, at the latest when it was made.
     pub(crate) at: &'a str,
 }
 
-/// Relations: an index or heap in itself, and an index with its table.
+/// Relations: the structure of an index or heap, and the agreement of an index with its table.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryRelations<'a> {
-    /// How many there are.
+    /// Number of relations.
     pub(crate) total: u64,
-    /// Those that were proven within the span.
+    /// Relations that were proven within the span.
     pub(crate) within: u64,
-    /// When the one was proven whose proof is oldest; null if one never was.
+    /// When the relation with the oldest proof was proven; null if a relation was never proven.
     pub(crate) oldest_at: Option<&'a str>,
 }
 
-/// On what it rests that pages were read, in pages.
+/// Number of pages by the evidence that they were read.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryEvidence {
-    /// They were read.
+    /// Pages that were read.
     pub(crate) read: u64,
-    /// The same object was read before.
+    /// Pages of an object that was read before and is the same.
     pub(crate) object: u64,
-    /// The chain of backups says that they are those that were read.
+    /// Pages that are the ones read before, according to the chain of backups.
     pub(crate) chain: u64,
-    /// SQL Server says that they have not changed since.
+    /// Pages that have not changed since they were read, according to SQL Server.
     pub(crate) vouched: u64,
 }
 
@@ -123,41 +124,42 @@ pub(crate) struct HistoryEvidence {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryRun<'a> {
-    /// Its number.
+    /// Number of the run.
     pub(crate) run: i64,
     /// Name of the database; null if it could not be opened.
     pub(crate) database: Option<&'a str>,
     /// Its family guid.
     pub(crate) family: Option<&'a str>,
-    /// Its server; empty if those of the family are one (`--replicas`), null if it could not be opened.
+    /// Server of the database; empty if the databases of a family count as one (`--replicas`), null if the database
+    /// could not be opened.
     pub(crate) server: Option<&'a str>,
-    /// `files` or `backup`; null if it could not be opened.
+    /// `files` or `backup`; null if the database could not be opened.
     pub(crate) source: Option<&'a str>,
     /// The machine that ran it.
     pub(crate) host: &'a str,
     /// The files, without secrets.
     pub(crate) paths: &'a str,
-    /// The DBCC command that the options made of it; empty if it could not be opened.
+    /// The DBCC command that corresponds to the options; empty if the database could not be opened.
     pub(crate) command: &'a str,
-    /// When it began.
+    /// When the run began.
     pub(crate) started: &'a str,
-    /// When it ended.
+    /// When the run ended.
     pub(crate) ended: &'a str,
-    /// The moment whose state was checked: that of a backup, or when the files were read.
+    /// The point in time whose state was checked: that of a backup, or when the files were read.
     pub(crate) taken_at: Option<&'a str>,
     /// `sound`, `corrupt`, `unknown` (incomplete) or `failed`.
     pub(crate) verdict: &'static str,
     /// Exit status.
     pub(crate) exit_status: u8,
-    /// Why it failed.
+    /// Why the run failed.
     pub(crate) error: Option<&'a str>,
-    /// Findings.
+    /// Number of findings.
     pub(crate) findings: u64,
-    /// Those that were not there before.
+    /// Findings that earlier runs did not have.
     pub(crate) findings_new: u64,
-    /// Findings that were looked for again and were gone.
+    /// Findings that were looked for again and are gone.
     pub(crate) findings_gone: u64,
-    /// How much was not verified.
+    /// Number of things that could not be verified.
     pub(crate) not_verified: u64,
     /// Pages in use.
     pub(crate) pages_in_use: u64,
@@ -165,11 +167,11 @@ pub(crate) struct HistoryRun<'a> {
     pub(crate) rows: u64,
     /// Bytes that were read.
     pub(crate) bytes_read: u64,
-    /// Time.
+    /// Duration of the run in seconds.
     pub(crate) seconds: f64,
-    /// Processor time, if the system reports it.
+    /// Processor time in seconds; null if the system does not report it.
     pub(crate) cpu_seconds: Option<f64>,
-    /// Largest resident memory in bytes, if the system reports it.
+    /// Peak memory in bytes; null if the system does not report it.
     pub(crate) memory_peak: Option<u64>,
 }
 
@@ -177,27 +179,27 @@ pub(crate) struct HistoryRun<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryFinding<'a> {
-    /// Its key, for `ack`.
+    /// Key of the finding, for `ack`.
     pub(crate) key: i64,
     /// Name of the database.
     pub(crate) database: &'a str,
     /// Its family guid.
     pub(crate) family: &'a str,
-    /// Its server; empty if those of the family are one (`--replicas`).
+    /// Server of the database; empty if the databases of a family count as one (`--replicas`).
     pub(crate) server: &'a str,
     /// `files` or `backup`.
     pub(crate) source: &'a str,
     /// The machine or server of the copy.
     pub(crate) host: &'a str,
-    /// Where the copy is; of a backup, the name of the database on its server.
+    /// Path of the copy; for a backup, the name of the database on its server.
     pub(crate) location: &'a str,
-    /// `new`, `confirmed` (seen again by a later run) or `gone` (looked for again and not there).
+    /// `new`, `confirmed` (a later run saw it again) or `gone` (a later run looked for it and did not find it).
     pub(crate) life: &'a str,
     /// Id of the check (docs/checks.md).
     pub(crate) id: &'a str,
     /// Number of the message.
     pub(crate) msg: u16,
-    /// Its state.
+    /// State of the message.
     pub(crate) state: u8,
     /// The object, with its schema.
     pub(crate) object: Option<&'a str>,
@@ -205,27 +207,27 @@ pub(crate) struct HistoryFinding<'a> {
     pub(crate) object_id: Option<i32>,
     /// Id of the index.
     pub(crate) index_id: Option<i32>,
-    /// File.
+    /// File id of the page.
     pub(crate) file: Option<u16>,
-    /// Page.
+    /// Number of the page in its file.
     pub(crate) page: Option<u32>,
-    /// Slot.
+    /// The slot on the page.
     pub(crate) slot: Option<u16>,
-    /// The message, as it was seen last.
+    /// The text of the message when the finding was last seen.
     pub(crate) text: &'a str,
-    /// When a run saw it first.
+    /// When a run first saw it.
     pub(crate) first_seen: &'a str,
-    /// When a run saw it last.
+    /// When a run last saw it.
     pub(crate) last_seen: &'a str,
-    /// When a run looked for it last.
+    /// When a run last looked for it.
     pub(crate) last_looked: &'a str,
-    /// How many runs saw it.
+    /// Number of runs that saw it.
     pub(crate) seen: u64,
-    /// Who knows of it; null if nobody said so.
+    /// Who acknowledged the finding; null if it is not acknowledged.
     pub(crate) ack_by: Option<&'a str>,
-    /// Why it may stay.
+    /// The reason given for the acknowledgment.
     pub(crate) ack_text: Option<&'a str>,
-    /// Until when; null if for good.
+    /// When the acknowledgment ends; null if it has no end.
     pub(crate) ack_until: Option<&'a str>,
 }
 
@@ -237,7 +239,7 @@ pub(crate) struct HistoryObject<'a> {
     pub(crate) database: &'a str,
     /// The object, with its schema.
     pub(crate) object: &'a str,
-    /// Its id.
+    /// Id of the object.
     pub(crate) object_id: i32,
     /// Id of the index.
     pub(crate) index_id: i32,
@@ -245,19 +247,19 @@ pub(crate) struct HistoryObject<'a> {
     pub(crate) index: &'a str,
     /// Partition, from 1.
     pub(crate) partition: i32,
-    /// When it was counted first (since `--since`).
+    /// When it was first counted (since `--since`).
     pub(crate) first_at: &'a str,
-    /// Rows then.
+    /// Rows at that time.
     pub(crate) first_rows: u64,
-    /// Pages then.
+    /// Pages at that time.
     pub(crate) first_pages: u64,
-    /// When a run saw other numbers last.
+    /// When a run last found other numbers than before.
     pub(crate) last_at: &'a str,
     /// Rows since then.
     pub(crate) last_rows: u64,
     /// Pages since then.
     pub(crate) last_pages: u64,
-    /// When its relations were proven last; null if one never was.
+    /// When its relations were last proven; null if one was never proven.
     pub(crate) closed_at: Option<&'a str>,
 }
 
@@ -271,15 +273,15 @@ pub(crate) struct HistoryDifference<'a> {
     pub(crate) from: i64,
     /// The later run.
     pub(crate) to: i64,
-    /// Findings that came.
+    /// Findings that only the later run has.
     pub(crate) new: u64,
-    /// Findings that went.
+    /// Findings that only the earlier run has.
     pub(crate) gone: u64,
-    /// Findings that stayed.
+    /// Findings that both runs have.
     pub(crate) open: u64,
 }
 
-/// How fast the runs of a copy were (`mdfsck history FILE baselines`).
+/// Speed of the runs of a copy (`mdfsck history FILE baselines`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryThroughput<'a> {
@@ -287,17 +289,17 @@ pub(crate) struct HistoryThroughput<'a> {
     pub(crate) database: &'a str,
     /// `files` or `backup`.
     pub(crate) source: &'a str,
-    /// The machine that ran them.
+    /// The machine on which the runs were made.
     pub(crate) host: &'a str,
     /// The DBCC command.
     pub(crate) command: &'a str,
-    /// How many runs.
+    /// Number of runs.
     pub(crate) runs: usize,
-    /// Bytes per second, the median.
+    /// Median speed in bytes per second.
     pub(crate) bytes_per_second: f64,
-    /// Of the slowest run.
+    /// Speed of the slowest run.
     pub(crate) slowest: f64,
-    /// Of the fastest run.
+    /// Speed of the fastest run.
     pub(crate) fastest: f64,
 }
 
@@ -305,26 +307,26 @@ pub(crate) struct HistoryThroughput<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryBaseline<'a> {
-    /// Their name.
+    /// Name of the results.
     pub(crate) name: &'a str,
-    /// When they were saved.
+    /// When the results were saved.
     pub(crate) saved_at: &'a str,
 }
 
-/// A finding that somebody knows of (`mdfsck history FILE ack`).
+/// An acknowledged finding (`mdfsck history FILE ack`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryAcknowledged {
-    /// Its key.
+    /// Key of the finding.
     pub(crate) key: i64,
 }
 
-/// What was forgotten (`mdfsck history FILE forget`).
+/// What was removed from the history (`mdfsck history FILE forget`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryForgotten {
-    /// Databases.
+    /// Number of databases.
     pub(crate) databases: u64,
-    /// Runs.
+    /// Number of runs.
     pub(crate) runs: u64,
 }

@@ -1,11 +1,11 @@
 //! The JSON lines of a check, and of all commands whose lines begin with their kind, as types. Fields are written in the
-//! order in which they stand here; docs/json.md and docs/json.schema.json are written from these types.
+//! order of the struct fields; docs/json.md and docs/json.schema.json are generated from these types.
 
 use serde::{Serialize, Serializer};
 
 use super::{catalog, cost, databases, page};
 
-/// A line; its first field, `kind`, says which.
+/// A line. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -33,7 +33,7 @@ pub(crate) enum Line<'a> {
     Page(page::Page<'a>),
 }
 
-/// The first line of a check: what was checked, with what.
+/// The first line of a check: what is checked, and with which options.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Run<'a> {
@@ -43,14 +43,14 @@ pub(crate) struct Run<'a> {
     pub(crate) tool: &'static str,
     /// Version of the program.
     pub(crate) version: &'static str,
-    /// Name of the database, as its boot page has it.
+    /// Name of the database, from its boot page.
     pub(crate) database: &'a str,
-    /// Internal version of the database: 904 for SQL Server 2019. That of the backup's label if the boot page is missing; null
-    /// if unknown.
+    /// Internal version of the database: 904 for SQL Server 2019. From the label of the backup if the boot page is
+    /// missing; null if unknown.
     pub(crate) db_version: Option<u16>,
-    /// Whether the files hold everything, without the log; null if that is not known.
+    /// Whether the files are complete without the log; null if unknown.
     pub(crate) clean_shutdown: Option<bool>,
-    /// When somebody last updated system tables by hand (message 3859, no error); absent if never.
+    /// When system tables were last updated by hand (message 3859, which is no error); absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) catalog_updated: Option<&'a str>,
     /// The data files.
@@ -58,15 +58,15 @@ pub(crate) struct Run<'a> {
     /// The backup sets that were restored; absent for data files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sets: Option<Vec<databases::SetLine<'a>>>,
-    /// What recovery from a log did; absent if there was none, or no reason to look for one.
+    /// What recovery from a log did; absent if there was no recovery, or no reason to look for a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) recovery: Option<Recovery<'a>>,
-    /// What was asked for.
+    /// The options of the check.
     pub(crate) options: Options<'a>,
 }
 
-/// What the reader must know about the input first: missing files or stripes, sets that are not checked, a file that was
-/// cut, pages in flight, a version that is too new.
+/// Something to know about the input first: missing files or stripes, sets that are not checked, a truncated file,
+/// pages in flight, a version that is too new.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Warning<'a> {
@@ -74,7 +74,7 @@ pub(crate) struct Warning<'a> {
     /// `backup.other-sets`,
     /// `recovery.none`, `version.unknown`.
     pub(crate) id: &'static str,
-    /// The warning.
+    /// The text of the warning.
     pub(crate) text: &'a str,
 }
 
@@ -96,11 +96,11 @@ pub(crate) struct Recovery<'a> {
     pub(crate) records: u64,
     /// Pages that differ from the files.
     pub(crate) pages: u64,
-    /// Transactions that were taken back.
+    /// Transactions that were rolled back.
     pub(crate) transactions_undone: u64,
-    /// Transactions that another server decides about.
+    /// Transactions whose outcome another server decides.
     pub(crate) in_doubt: u64,
-    /// Why it was not done whole; empty if it was.
+    /// Why recovery was not complete; empty if it was.
     pub(crate) reason: &'a str,
 }
 
@@ -108,21 +108,21 @@ pub(crate) struct Recovery<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct File<'a> {
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: String,
-    /// Its number in page addresses.
+    /// Number of the file in page addresses.
     pub(crate) file_id: u16,
-    /// Its logical name.
+    /// Logical name of the file.
     pub(crate) logical_name: &'a str,
-    /// Its size in pages.
+    /// Size of the file in pages.
     pub(crate) pages: u32,
 }
 
-/// What was asked for. Not the number of threads: the answer does not depend on it.
+/// The options of a check. The number of threads is not among them, because the results do not depend on it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Options<'a> {
-    /// The DBCC command that the scope makes of it: `CHECKDB`, `CHECKTABLE`, `CHECKFILEGROUP`, `CHECKALLOC`, `CHECKCATALOG`.
+    /// The DBCC command with the same scope: `CHECKDB`, `CHECKTABLE`, `CHECKFILEGROUP`, `CHECKALLOC`, `CHECKCATALOG`.
     pub(crate) command: &'static str,
     /// Object ids of the tables that `--table` named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,17 +147,17 @@ pub(crate) struct Options<'a> {
     pub(crate) identity: bool,
 }
 
-/// A partition of a heap or index that has pages, and what was counted in it.
+/// A partition of a heap or index that has pages, with its counts.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Object<'a> {
     /// Id of the object.
     pub(crate) object_id: i32,
-    /// Its schema.
+    /// Schema of the object.
     pub(crate) schema: &'a str,
-    /// Its name.
+    /// Name of the object.
     pub(crate) name: &'a str,
-    /// Its type as `sys.objects` has it: `U`, `S`, `V`.
+    /// Type of the object, as in `sys.objects`: `U`, `S`, `V`.
     #[serde(rename = "type")]
     pub(crate) type_code: &'a str,
     /// 0 for a heap, 1 for a clustered index.
@@ -178,23 +178,23 @@ pub(crate) struct Object<'a> {
     pub(crate) pages: Pages,
 }
 
-/// Pages by what they hold.
+/// Number of pages by their content.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Pages {
-    /// Rows.
+    /// Pages with rows.
     pub(crate) data: u64,
-    /// Index rows.
+    /// Pages with index rows.
     pub(crate) index: u64,
-    /// Allocation maps.
+    /// Pages with allocation maps (IAM).
     pub(crate) iam: u64,
-    /// LOB values.
+    /// Pages with LOB values.
     pub(crate) lob: u64,
-    /// Row-overflow values.
+    /// Pages with row-overflow values.
     pub(crate) overflow: u64,
 }
 
-/// A finding: the message, what it is counted to, its place, and the place that it refers to.
+/// A finding: the message, the object that it is counted under, its place, and the place that it refers to.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Finding<'a> {
@@ -202,41 +202,41 @@ pub(crate) struct Finding<'a> {
     pub(crate) id: &'static str,
     /// Number of the message.
     pub(crate) msg: u16,
-    /// Its level.
+    /// Level of the message.
     pub(crate) level: u8,
-    /// Its state.
+    /// State of the message.
     pub(crate) state: u8,
-    /// The least repair that CHECKDB would ask for; null if none helps.
+    /// The minimum repair level that CHECKDB would name; null if no repair helps.
     pub(crate) repair: Option<&'static str>,
     /// Id of the object; null if no object is known.
     pub(crate) object_id: Option<i32>,
-    /// Its name, with the schema.
+    /// Name of the object, with the schema.
     pub(crate) object: Option<&'a str>,
     /// Id of the index.
     pub(crate) index_id: Option<i32>,
-    /// Name of the index; null for a heap, and if it is not known.
+    /// Name of the index; null for a heap, or if the name is unknown.
     pub(crate) index: Option<&'a str>,
     /// Id of the partition.
     pub(crate) partition_id: Option<String>,
     /// Id of the allocation unit.
     pub(crate) alloc_unit_id: Option<String>,
-    /// Type of the allocation unit, in the words of messages.
+    /// Type of the allocation unit, as messages name it.
     pub(crate) alloc_type: Option<&'static str>,
-    /// File of the page.
+    /// File id of the page.
     pub(crate) file: Option<u16>,
-    /// The page.
+    /// Number of the page in its file.
     pub(crate) page: Option<u32>,
-    /// The slot.
+    /// The slot on the page.
     pub(crate) slot: Option<u16>,
-    /// File of the page that the message refers to.
+    /// File id of the page that the message refers to.
     pub(crate) ref_file: Option<u16>,
-    /// The page that the message refers to.
+    /// Number of the page that the message refers to.
     pub(crate) ref_page: Option<u32>,
     /// The slot that the message refers to.
     pub(crate) ref_slot: Option<u16>,
-    /// The message.
+    /// The text of the message.
     pub(crate) text: String,
-    /// The values in the message, and others that prove it, by name.
+    /// The values in the message, and other values that prove the finding, by name.
     pub(crate) evidence: Named<'a, Evidence<'a>>,
 }
 
@@ -251,7 +251,7 @@ pub(crate) enum Evidence<'a> {
     Page(String),
     /// A text.
     Text(&'a str),
-    /// An owner.
+    /// An owner of pages.
     Owner(Owner),
 }
 
@@ -267,11 +267,11 @@ pub(crate) struct Owner {
     pub(crate) partition_id: String,
     /// Id of the allocation unit.
     pub(crate) alloc_unit_id: String,
-    /// Type of the allocation unit, in the words of messages.
+    /// Type of the allocation unit, as messages name it.
     pub(crate) alloc_type: &'static str,
 }
 
-/// A contradiction that is no proof of damage: it would be a finding, had the limit not been in the way.
+/// A contradiction that does not prove damage. Without the limit that `limit` names it would be a finding.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Demoted<'a> {
@@ -283,16 +283,16 @@ pub(crate) struct Demoted<'a> {
     /// Kind of the limit: `damaged`, `undocumented`, `unsupported`, `not-given`, `unreadable`, `in-flight`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kind_of: Option<&'static str>,
-    /// Why it proves nothing.
+    /// Why the contradiction proves nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<&'static str>,
 }
 
-/// How many objects of Service Broker there are.
+/// Number of Service Broker objects.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ServiceBroker {
-    /// Their number, by the name of their kind in messages.
+    /// Number of objects of each kind, by the name of the kind in messages.
     pub(crate) analyzed: Named<'static, u64>,
 }
 
@@ -307,15 +307,15 @@ pub(crate) struct Constraint<'a> {
     /// `CHECK` or `FOREIGN KEY`.
     #[serde(rename = "type")]
     pub(crate) type_name: &'static str,
-    /// Whether SQL Server relies on it.
+    /// Whether SQL Server relies on the constraint.
     pub(crate) trusted: bool,
-    /// Whether SQL Server holds new rows to it.
+    /// Whether SQL Server enforces the constraint for new rows.
     pub(crate) enabled: bool,
-    /// Whether every row could be judged.
+    /// Whether the constraint could be evaluated for every row.
     pub(crate) verified: bool,
-    /// Rows that were judged.
+    /// Rows for which the constraint was evaluated.
     pub(crate) rows: u64,
-    /// Rows that violate it.
+    /// Rows that violate the constraint.
     pub(crate) violations: u64,
 }
 
@@ -327,64 +327,64 @@ pub(crate) struct Identity<'a> {
     pub(crate) table: &'a str,
     /// Name of the column.
     pub(crate) column: &'a str,
-    /// The current identity value; null if none was given out yet, or it cannot be read.
+    /// The current identity value; null if no value was assigned yet, or if it cannot be read.
     pub(crate) current: Option<String>,
     /// The increment.
     pub(crate) increment: Option<String>,
     /// The seed.
     pub(crate) seed: Option<String>,
-    /// The farthest value in the rows, in the direction of the increment.
+    /// The value in the rows that is farthest in the direction of the increment.
     pub(crate) farthest: Option<String>,
     /// Whether the next value may exist already.
     pub(crate) behind: bool,
 }
 
-/// What could not be read; or, as the only line of a command, why it failed.
+/// Something that could not be read; or, as the only line of a command, the reason why the command failed.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ErrorText<'a> {
-    /// The file, for one of several databases that could not be checked; absent elsewhere.
+    /// The file, if one of several databases could not be checked; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
     /// The error.
     pub(crate) text: &'a str,
-    /// Version of the lines, where the command failed.
+    /// Version of the lines, if the command failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) v: Option<u32>,
-    /// The exit status, where the command failed.
+    /// The exit status, if the command failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u8>,
 }
 
 impl<'a> ErrorText<'a> {
-    /// What could not be read.
+    /// A line about something that could not be read.
     pub(crate) fn of(text: &'a str) -> Self {
         Self { file: None, text, v: None, status: None }
     }
 }
 
-/// What was asked for and could not be verified.
+/// Something that was requested and could not be verified.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct NotVerified<'a> {
     #[serde(flatten)]
     pub(crate) note: Note<'a>,
-    /// True where `--allow` accepts it; absent elsewhere.
+    /// True if `--allow` accepts it; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allowed: Option<bool>,
 }
 
-/// What is worth knowing and leaves nothing unverified.
+/// Something worth knowing that leaves nothing unverified.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Note<'a> {
-    /// What it is about.
+    /// The subject, in words.
     pub(crate) what: &'a str,
     /// The place: an object, an index, a page.
     pub(crate) scope: &'a str,
-    /// Why.
+    /// The reason, in words.
     pub(crate) reason: &'a str,
-    /// How many there are: rows, pages or values, as `what` says.
+    /// Number of rows, pages or values; `what` names the unit.
     pub(crate) count: u64,
     /// Id of the limit (docs/limits.md).
     pub(crate) id: &'static str,
@@ -392,7 +392,7 @@ pub(crate) struct Note<'a> {
     pub(crate) kind_of: &'static str,
 }
 
-/// The last line of a check. Of a database that could not be checked it has no figures: they are null, and it is not complete.
+/// The last line of a check. If the database could not be checked, the figures are null and `complete` is false.
 #[derive(Serialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Summary {
@@ -400,15 +400,15 @@ pub(crate) struct Summary {
     pub(crate) allocation_errors: Option<u64>,
     /// Consistency errors.
     pub(crate) consistency_errors: Option<u64>,
-    /// The errors by object.
+    /// Number of errors by object.
     pub(crate) counted_per_object: Vec<Counted>,
-    /// Findings, shown or not.
+    /// Number of findings, including hidden ones.
     pub(crate) findings: Option<usize>,
-    /// Findings that `--max-findings` keeps from being shown.
+    /// Number of findings that `--max-findings` hides.
     pub(crate) findings_hidden: Option<usize>,
-    /// The least repair that CHECKDB would ask for; null if none helps.
+    /// The minimum repair level that CHECKDB would name; null if no repair helps.
     pub(crate) repair_level: Option<&'static str>,
-    /// Whether all that was asked for was verified.
+    /// Whether everything that was requested was verified.
     pub(crate) complete: bool,
     /// Pages that were read.
     pub(crate) pages_read: Option<u64>,
@@ -418,25 +418,25 @@ pub(crate) struct Summary {
     pub(crate) rows: Option<u64>,
     /// How much was verified.
     pub(crate) verified: Option<Verified>,
-    /// Time of the run.
+    /// Duration of the run in seconds.
     pub(crate) seconds: Option<f64>,
     /// The phases, in order.
     pub(crate) phases: Vec<cost::Phase>,
-    /// Memory that the process took at most, in bytes; null where the system does not report it.
+    /// Peak memory of the process in bytes; null if the system does not report it.
     pub(crate) memory_peak: Option<u64>,
-    /// Memory that the run may take, in bytes.
+    /// Memory that the run may use, in bytes.
     pub(crate) memory_granted: Option<u64>,
-    /// Bytes that were written to temporary files.
+    /// Bytes written to temporary files.
     pub(crate) spilled: Option<u64>,
 }
 
-/// Errors of an object.
+/// Number of errors in an object.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Counted {
     /// Id of the object; null for errors that belong to no known object.
     pub(crate) object_id: Option<i32>,
-    /// Its name, with the schema.
+    /// Name of the object, with the schema.
     pub(crate) object: Option<String>,
     /// Allocation errors.
     pub(crate) allocation_errors: u64,
@@ -448,21 +448,21 @@ pub(crate) struct Counted {
 #[derive(Serialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Verified {
-    /// Rows.
+    /// Verified rows.
     pub(crate) rows: u64,
-    /// Column values.
+    /// Verified column values.
     pub(crate) column_values: u64,
-    /// Column values that were not verified.
+    /// Column values that could not be verified.
     pub(crate) column_values_not_verified: u64,
     /// Indexes that were compared with their table.
     pub(crate) indexes: u64,
-    /// Indexes that should have been.
+    /// Indexes that should have been compared with their table.
     pub(crate) indexes_in_scope: u64,
-    /// Their rows.
+    /// Rows of the compared indexes.
     pub(crate) index_rows: u64,
 }
 
-/// What a run would take (`--estimate-only`).
+/// What a run would need (`--estimate-only`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Estimate<'a> {
@@ -470,23 +470,23 @@ pub(crate) struct Estimate<'a> {
     pub(crate) v: u32,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// The DBCC command that the scope makes of it.
+    /// The DBCC command with the same scope.
     pub(crate) command: &'static str,
     /// Bytes that would be read.
     pub(crate) read_bytes: u64,
-    /// Memory in which nothing goes to temporary files.
+    /// Memory with which no temporary files are needed.
     pub(crate) memory_bytes: u64,
-    /// The least memory.
+    /// The least memory with which the run is possible.
     pub(crate) minimum_memory_bytes: u64,
-    /// Bytes in temporary files, with the least memory.
+    /// Bytes of temporary files if the run gets the least memory.
     pub(crate) temp_bytes: u64,
-    /// Length of a window (`--window`); absent without it.
+    /// Length of a window in seconds (`--window`); absent without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window_seconds: Option<f64>,
-    /// How fast the last windows read it; absent if that is not known.
+    /// Read speed of the last windows; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes_per_second: Option<f64>,
-    /// Windows that a cycle takes; absent if that is not known.
+    /// Number of windows that a cycle needs; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cycle_windows: Option<u64>,
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::lines::ErrorText;
 
-/// A line of `mdfsck log`; its first field, `kind`, says which.
+/// A line of `mdfsck log`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -18,47 +18,48 @@ pub(crate) enum LogLine<'a> {
     Summary(LogSummary<'a>),
 }
 
-/// A log record, with `--records`.
+/// A log record (`--records`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogRecord<'a> {
     /// Its LSN.
     pub(crate) lsn: String,
-    /// What it does: SQL Server's name without `LOP_`.
+    /// The operation: SQL Server's name without `LOP_`.
     pub(crate) operation: String,
     /// Its context, as a number.
     pub(crate) context: u8,
-    /// Its transaction; null outside of one.
+    /// The transaction that it belongs to; null if it belongs to none.
     pub(crate) transaction: Option<String>,
-    /// The record of the same transaction before it; the next one to undo if it is a compensation record; null if there is none.
+    /// LSN of the previous record of the transaction; for a compensation record, of the next record to undo; null if
+    /// there is none.
     pub(crate) previous_lsn: Option<String>,
     /// Whether it undoes another record.
     pub(crate) compensation: bool,
     /// File of the page that it changes; null if it changes none.
     pub(crate) file: Option<u16>,
-    /// The page that it changes.
+    /// Number of the page that it changes.
     pub(crate) page: Option<u32>,
-    /// The slot; null if it is not about a row.
+    /// The slot; null if the record is not about a row.
     pub(crate) slot: Option<u16>,
-    /// LSN of the page before it.
+    /// LSN that the page has before this record.
     pub(crate) page_lsn: Option<String>,
     /// Allocation unit of the page.
     pub(crate) alloc_unit_id: Option<String>,
-    /// Bytes of the record.
+    /// Size of the record in bytes.
     pub(crate) bytes: usize,
-    /// Name of the transaction, in its BEGIN_XACT.
+    /// Name of the transaction, on its BEGIN_XACT record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<&'a str>,
-    /// The table whose rows it changes, where data files are named too: by their catalog as it is now.
+    /// The table whose rows it changes, according to the present catalog; only if data files are named too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) object: Option<&'a str>,
-    /// Its index; missing for a heap.
+    /// The index whose rows it changes; absent for a heap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<&'a str>,
     /// Rows that it inserts or deletes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<LogRow<'a>>,
-    /// Bytes of a row that it replaces.
+    /// Parts of a row that it replaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pieces: Vec<LogPiece<'a>>,
 }
@@ -69,7 +70,7 @@ pub(crate) struct LogRecord<'a> {
 pub(crate) struct LogRow<'a> {
     /// `insert` or `delete`.
     pub(crate) action: &'static str,
-    /// Its columns; empty if the row does not fit what the catalog says.
+    /// Columns of the row; empty if the row does not match the catalog.
     pub(crate) columns: Vec<LogColumn<'a>>,
 }
 
@@ -87,44 +88,44 @@ pub(crate) struct LogColumn<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogPiece<'a> {
-    /// Where they start in the row.
+    /// Where they start in the row, in bytes.
     pub(crate) offset: u16,
-    /// The column that they are all of; missing if they are part of one, or of several.
+    /// The column that these bytes fill exactly; absent if they are part of a column, or span several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) column: Option<&'a str>,
-    /// The column that they are part of, where the catalog proves it.
+    /// The column that these bytes are part of, if the catalog proves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<&'a str>,
-    /// Its value before; without a column, the bytes in hexadecimal.
+    /// The value of the column before the change; without a column, the bytes in hexadecimal.
     pub(crate) before: &'a str,
-    /// Its value after; without a column, the bytes in hexadecimal.
+    /// The value of the column after the change; without a column, the bytes in hexadecimal.
     pub(crate) after: &'a str,
 }
 
-/// A transaction: those that had not ended, and with `--transactions` all.
+/// A transaction. Without `--transactions`, only transactions that had not ended are listed.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogTransaction<'a> {
     /// Its id, as SQL Server prints it: `0000:000003a8`.
     pub(crate) id: String,
-    /// Its name; empty if the log does not have its begin.
+    /// Name of the transaction; empty if the log does not contain its begin.
     pub(crate) name: &'a str,
     /// `committed`, `rolled back`, `open` or `in doubt`.
     pub(crate) state: &'static str,
-    /// Records in this log.
+    /// Number of its records in this log.
     pub(crate) records: u64,
     /// Bytes of these records.
     pub(crate) log_bytes: u64,
-    /// LSN of its begin; null if the log does not say.
+    /// LSN of its begin; null if the log does not contain it.
     pub(crate) begin_lsn: Option<String>,
     /// LSN of its last record.
     pub(crate) last_lsn: String,
-    /// Session that began it; null if the log does not have its begin.
+    /// Session that began it; null if the log does not contain its begin.
     pub(crate) session: Option<u16>,
-    /// Security identifier of the login in hexadecimal; null if none is named.
+    /// Security identifier of the login in hexadecimal; null if the log names none.
     pub(crate) login_sid: Option<String>,
-    /// Name of the database's user or role with this identifier, where data files are named too; `sa` is known without them;
-    /// null if it is not known.
+    /// Name of the database user or role with this identifier, if data files are named too; `sa` is known without them;
+    /// null if unknown.
     pub(crate) login: Option<&'a str>,
     /// When it began, in the server's local time.
     pub(crate) began: Option<String>,
@@ -140,7 +141,7 @@ pub(crate) struct LogCheckpoint {
     pub(crate) begin_lsn: String,
     /// LSN of its END_CKPT; null if it did not end.
     pub(crate) end_lsn: Option<String>,
-    /// LSN from which a recovery redoes after it.
+    /// LSN from which a recovery after it redoes.
     pub(crate) redo_lsn: Option<String>,
     /// When it began, in the server's local time.
     pub(crate) began: Option<String>,
@@ -148,7 +149,7 @@ pub(crate) struct LogCheckpoint {
     pub(crate) ended: Option<String>,
     /// Its duration in milliseconds, to 1/300 second; negative if the clock was set back.
     pub(crate) ms: Option<i64>,
-    /// Bytes of log blocks since the checkpoint before it began.
+    /// Bytes of log blocks since the previous checkpoint began.
     pub(crate) log_bytes: u64,
     /// Transactions that were open.
     pub(crate) open_transactions: u64,
@@ -158,24 +159,25 @@ pub(crate) struct LogCheckpoint {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogVlf {
-    /// Id of its log file.
+    /// Id of the log file that contains it.
     pub(crate) file_id: u16,
     /// Its sequence number; 0 if it was never used.
     pub(crate) seq: u32,
-    /// Where it starts in its file.
+    /// Where it starts in its file, in bytes.
     pub(crate) offset: u64,
     /// Its size in bytes.
     pub(crate) size: u64,
     /// 64 or 128; it changes with each reuse.
     pub(crate) parity: u8,
-    /// Blocks of the log that are in it.
+    /// Number of log blocks in it.
     pub(crate) blocks: u64,
-    /// Whether a recovery would need it, by this log alone.
+    /// Whether a recovery would need it, judged by this log alone.
     pub(crate) active: bool,
 }
 
-/// What was written in a step of time; steps in which nothing was have no line. A block is of the time at which it was closed, or
-/// else of the last begin or end of a transaction or checkpoint up to it.
+/// The log written during one time step. Steps in which nothing was written have no line. A block belongs to the time
+/// at which it was closed; if that is unknown, to the time of the last begin or end of a transaction or checkpoint up
+/// to it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogRate {
@@ -195,24 +197,24 @@ pub(crate) struct LogRate {
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogSummary<'a> {
-    /// Blocks.
+    /// Number of blocks.
     pub(crate) blocks: u64,
-    /// Records.
+    /// Number of records.
     pub(crate) records: u64,
     /// Bytes of the blocks.
     pub(crate) log_bytes: u64,
     /// LSN of the last record; null if there is none.
     pub(crate) end_lsn: Option<String>,
-    /// Why the log ends there: `written` (nothing follows), `under way` (blocks of writes that were not finished follow, as after a
-    /// crash), `damaged`, or `empty` for backups that hold no log.
+    /// Why the log ends there: `written` (nothing follows), `under way` (blocks of unfinished writes follow, as after a
+    /// crash), `damaged`, or `empty` for backups that contain no log.
     pub(crate) end: &'static str,
-    /// Id of the log file that it ends in.
+    /// Id of the log file in which the log ends.
     pub(crate) end_file_id: u16,
-    /// Where the next block would be in that file.
+    /// Where the next block would begin in that file, in bytes.
     pub(crate) end_offset: u64,
-    /// Blocks that lie after the end, and are no part of the log.
+    /// Blocks after the end, which are not part of the log.
     pub(crate) blocks_after_end: u64,
-    /// Blocks whose records are encrypted and were not looked at.
+    /// Blocks whose records are encrypted and were not read.
     pub(crate) encrypted_blocks: u64,
     /// Checkpoints that began.
     pub(crate) checkpoints: u64,
@@ -220,12 +222,13 @@ pub(crate) struct LogSummary<'a> {
     pub(crate) open_transactions: u64,
     /// LSN from which a recovery would need the log; null if no checkpoint ended in it.
     pub(crate) needed_from_lsn: Option<String>,
-    /// What holds the log back, as `log_reuse_wait_desc` has it: `NOTHING`, `CHECKPOINT`, `ACTIVE_TRANSACTION`, or `LOG_BACKUP`, which
-    /// takes the data files to know. Whether replication needs log is not known. Null if no checkpoint ended in the log.
+    /// What prevents reuse of the log, as in `log_reuse_wait_desc`: `NOTHING`, `CHECKPOINT`, `ACTIVE_TRANSACTION`, or
+    /// `LOG_BACKUP`, which is known only if data files are named too. Whether replication needs log is unknown. Null if
+    /// no checkpoint ended in the log.
     pub(crate) held_by: Option<&'static str>,
-    /// LSN from which it is held back.
+    /// LSN from which the log cannot be reused.
     pub(crate) held_from_lsn: Option<String>,
-    /// Bytes of log from there on.
+    /// Bytes of log from that LSN on.
     pub(crate) held_bytes: Option<u64>,
     /// Whether the log was read to its end.
     pub(crate) complete: bool,

@@ -8,99 +8,99 @@ use serde::Serialize;
 pub(crate) struct Page<'a> {
     /// Version of the lines.
     pub(crate) v: u32,
-    /// Its address, `(1:9)`.
+    /// Address of the page, `(1:9)`.
     pub(crate) page: String,
-    /// Its file.
+    /// Id of its file.
     pub(crate) file: u16,
     /// Its number in the file.
     pub(crate) number: u32,
-    /// Where it begins in the file.
+    /// Where the page begins in the file.
     pub(crate) file_offset: u64,
-    /// Its type.
+    /// Type of the page.
     #[serde(rename = "type")]
     pub(crate) page_type: u8,
-    /// Its type in words; null if it is none that is known.
+    /// Type of the page in words; null if the type is unknown.
     pub(crate) type_name: Option<&'static str>,
     /// The allocation unit that its header names.
     pub(crate) alloc_unit_id: String,
-    /// Whether the page is as it was written.
+    /// Checksum or torn-page protection of the page, and whether it is right.
     pub(crate) protection: Protection,
-    /// Whether it is encrypted (TDE).
+    /// Whether the page is encrypted (TDE).
     pub(crate) encrypted: bool,
-    /// What the allocation maps say of it.
+    /// State of the page in the allocation maps.
     pub(crate) allocation: Option<Allocation<'a>>,
     /// Fields of the page header.
     pub(crate) header: Vec<Field>,
     /// Fields of the compression information.
     pub(crate) compression_information: Vec<Field>,
-    /// Where each slot says that its record begins.
+    /// Where the record of each slot begins, according to the slot array.
     pub(crate) slots: Vec<Option<u16>>,
     /// The records, in slot order.
     pub(crate) records: Vec<Record>,
-    /// The runs of an allocation page.
+    /// Consecutive pages or extents with the same state, if this is an allocation page.
     pub(crate) map: Vec<MapRun>,
-    /// The page as recovery would leave it; absent if that is how it lies in the file.
+    /// The page after recovery; absent if recovery does not change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) recovered: Option<Box<Recovered<'a>>>,
 }
 
-/// A page as recovery would leave it.
+/// A page after recovery.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Recovered<'a> {
-    /// The LSN of the page in its file.
+    /// LSN of the page in its file.
     pub(crate) on_disk_lsn: String,
-    /// Its LSN after recovery.
+    /// LSN of the page after recovery.
     pub(crate) lsn: String,
     /// Log records that the page lacked and that were applied.
     pub(crate) records_redone: u32,
-    /// Changes of transactions that had not ended, taken back.
+    /// Changes of transactions that had not ended, which were rolled back.
     pub(crate) records_undone: u32,
-    /// The page.
+    /// The page after recovery.
     pub(crate) page: Page<'a>,
 }
 
-/// Whether a page is as it was written.
+/// Checksum or torn-page protection of a page, and whether it is right.
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Protection {
     /// `checksum`, `torn_bits` or `none`.
     pub(crate) kind: &'static str,
-    /// Whether it is right; null if the page has none.
+    /// Whether the protection is right; null if the page has none.
     pub(crate) ok: Option<bool>,
-    /// The word in the page.
+    /// The checksum or torn bits stored in the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stored: Option<String>,
-    /// The checksum of a page that is wrong.
+    /// The computed checksum, if the stored one is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) computed: Option<String>,
-    /// The torn bits of a page that is wrong.
+    /// The torn bits found in the sectors, if they are wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) actual: Option<String>,
-    /// The sectors of a page that is wrong.
+    /// Numbers of the sectors with wrong torn bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sectors: Option<Vec<u32>>,
 }
 
-/// What the allocation maps say of a page.
+/// State of a page in the allocation maps.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Allocation<'a> {
-    /// Whose page it is, in words.
+    /// The owner of the page, in words.
     pub(crate) owner: Option<&'a str>,
-    /// Each map.
+    /// The state in each map.
     pub(crate) maps: Vec<MapState>,
 }
 
-/// What an allocation map says of a page.
+/// State of a page in one allocation map.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MapState {
     /// `PFS`, `GAM`, `SGAM`, `DIFF` or `ML`.
     pub(crate) map: &'static str,
-    /// The page of the map.
+    /// The page that contains the map.
     pub(crate) page: String,
-    /// What it says, in DBCC PAGE's words.
+    /// The state, in DBCC PAGE's words.
     pub(crate) state: String,
 }
 
@@ -108,22 +108,22 @@ pub(crate) struct MapState {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Field {
-    /// The structure that has it.
+    /// The structure that contains the field.
     pub(crate) structure: &'static str,
-    /// Its name.
+    /// Name of the field.
     pub(crate) name: &'static str,
-    /// What it is.
+    /// What the field means.
     pub(crate) label: &'static str,
     /// Where it begins in the page.
     pub(crate) at: usize,
     /// Where it begins in its record.
     pub(crate) offset: usize,
-    /// Its bytes.
+    /// Its length in bytes.
     pub(crate) length: usize,
-    /// Its number, of fields that repeat.
+    /// Its number, for fields that repeat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<u16>,
-    /// Its bytes in hexadecimal; absent for whole maps, which `map` has as runs.
+    /// Its bytes in hexadecimal; absent for whole maps, which are in `map`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<String>,
     /// Its value as text.
@@ -134,23 +134,23 @@ pub(crate) struct Field {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Record {
-    /// Its slot.
+    /// Slot of the record.
     pub(crate) slot: u16,
     /// Where it begins in the page.
     pub(crate) at: usize,
-    /// Bytes that it may take.
+    /// Bytes available to the record.
     pub(crate) space: usize,
-    /// Bytes that it takes; null if that is not known.
+    /// Bytes that the record uses; null if unknown.
     pub(crate) length: Option<usize>,
-    /// What it is, in words.
+    /// Kind of record, in words.
     pub(crate) kind: String,
-    /// Why it cannot be parsed.
+    /// Why the record cannot be parsed.
     pub(crate) fault: Option<Fault>,
     /// Its fields.
     pub(crate) fields: Vec<Field>,
     /// Bytes that no field describes.
     pub(crate) undescribed: Vec<Undescribed>,
-    /// Its columns, where the catalog knows them.
+    /// Columns of the record, if the catalog describes them.
     pub(crate) columns: Vec<Column>,
 }
 
@@ -158,11 +158,11 @@ pub(crate) struct Record {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Fault {
-    /// The test that failed, as messages have it.
+    /// The failed test, as messages name it.
     pub(crate) test: &'static str,
-    /// Its first value.
+    /// The first value of the test.
     pub(crate) value: i64,
-    /// Its second value.
+    /// The second value of the test.
     pub(crate) against: i64,
 }
 
@@ -184,29 +184,29 @@ pub(crate) struct Undescribed {
 pub(crate) struct Column {
     /// Its name.
     pub(crate) name: String,
-    /// Its type as a table definition has it.
+    /// Type of the column, as in a table definition.
     #[serde(rename = "type")]
     pub(crate) type_name: String,
     /// Where it begins in the record.
     pub(crate) offset: usize,
-    /// Its bytes; 0 if it is not stored.
+    /// Its length in bytes; 0 if it is not stored.
     pub(crate) length: usize,
     /// Its value as text.
     pub(crate) value: String,
 }
 
-/// Pages or extents in a row of which an allocation page says the same.
+/// Consecutive pages or extents that have the same state in an allocation page.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MapRun {
-    /// Their file.
+    /// Id of their file.
     pub(crate) file: u16,
     /// The first page.
     pub(crate) first: u64,
     /// The last page; for extents, the first page of the last extent.
     pub(crate) last: u64,
-    /// How many pages or extents there are.
+    /// Number of pages or extents.
     pub(crate) count: u64,
-    /// What the map says of them, in DBCC PAGE's words.
+    /// The state, in DBCC PAGE's words.
     pub(crate) state: String,
 }

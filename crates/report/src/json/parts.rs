@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line of `mdfsck plan`; its first field, `kind`, says which.
+/// A line of `mdfsck plan`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -20,17 +20,18 @@ pub(crate) struct PlanMade<'a> {
     pub(crate) v: u32,
     /// Id of the plan.
     pub(crate) plan: &'a str,
-    /// Its folder.
+    /// Folder of the plan.
     pub(crate) folder: &'a str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// How many tasks it has; their ids count from 0.
+    /// Number of tasks; their ids count from 0.
     pub(crate) tasks: u32,
     /// Bytes that the tasks read.
     pub(crate) bytes: u64,
 }
 
-/// How far a plan is (`mdfsck plan --status PLAN`), by the names and heads of its parts: only `merge` reads them to their end.
+/// Progress of a plan (`mdfsck plan --status PLAN`), judged by the names and heads of its parts: only `merge` reads
+/// them completely.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PlanStatus<'a> {
@@ -40,29 +41,29 @@ pub(crate) struct PlanStatus<'a> {
     pub(crate) plan: &'a str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// Its first round with missing parts, or else its newest; 0 is that of its own tasks.
+    /// The first round with missing parts, otherwise the newest round. Round 0 has the plan's own tasks.
     pub(crate) round: u32,
-    /// How many tasks that has.
+    /// Number of tasks in this round.
     pub(crate) tasks: u32,
-    /// Tasks that have a part.
+    /// Number of tasks that have a part.
     pub(crate) done: u32,
-    /// Tasks that have none.
+    /// Ids of the tasks that have no part.
     pub(crate) missing: &'a [u32],
     /// Bytes of the parts.
     pub(crate) bytes: u64,
 }
 
-/// There are tasks to carry out before there are results (`mdfsck merge PLAN`, exit status 32).
+/// More tasks must run before there are results (`mdfsck merge PLAN`, exit status 32).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Round<'a> {
     /// Version of the lines.
     pub(crate) v: u32,
-    /// Number of the round, from 1 on.
+    /// Number of the round, from 1.
     pub(crate) round: u32,
-    /// How many tasks it has; their ids count from 0.
+    /// Number of tasks; their ids count from 0.
     pub(crate) tasks: u32,
-    /// What they look for.
+    /// What the tasks look for.
     pub(crate) why: &'a str,
     /// Bytes that the tasks read.
     pub(crate) bytes: u64,

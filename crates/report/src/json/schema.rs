@@ -1,4 +1,4 @@
-//! docs/json.schema.json and the tables of docs/json.md, written from the types of the lines.
+//! Generates docs/json.schema.json and the tables of docs/json.md from the types of the lines.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ fn type_of(field: &Value) -> String {
     if field["$ref"].is_string() {
         let name = name_of(field);
         return match name {
-            // A page is also a line of its own.
+            // A page also has a line of its own.
             "Page" => "[Page](#line-page)".to_owned(),
             "Evidence" => "number, string or [Owner](#owner)".to_owned(),
             "EventValue" => "number, string or boolean".to_owned(),

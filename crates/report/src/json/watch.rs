@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line of `mdfsck watch`; its first field, `kind`, says which.
+/// A line of `mdfsck watch`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -12,19 +12,19 @@ pub(crate) enum WatchLine<'a> {
     WatchSummary(WatchSummary),
 }
 
-/// What came of a backup, or of the data files of a database.
+/// The result for a backup, or for the data files of a database.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Watched<'a> {
     /// Version of the lines.
     pub(crate) v: u32,
-    /// The server that made it.
+    /// The server of the database.
     pub(crate) server: &'a str,
     /// Name of the database; empty if it is not known yet.
     pub(crate) database: &'a str,
-    /// The database with all its copies, as far as the labels say.
+    /// Family guid, which the database shares with all its copies, according to the labels.
     pub(crate) family: &'a str,
-    /// Its files.
+    /// Paths of the files.
     pub(crate) paths: &'a [String],
     /// Position of the set in its files.
     pub(crate) position: u16,
@@ -32,26 +32,26 @@ pub(crate) struct Watched<'a> {
     pub(crate) r#type: &'static str,
     /// When the backup was finished (UTC).
     pub(crate) taken_at: Option<&'a str>,
-    /// When its check began (UTC).
+    /// When the check began (UTC).
     pub(crate) started: Option<&'a str>,
-    /// When it ended (UTC).
+    /// When the check ended (UTC).
     pub(crate) ended: Option<&'a str>,
-    /// `sound`, `corrupt`, `unknown` (not verified in full, not readable, or still not whole after `--patience`), `skipped`, or
-    /// `waiting` (not whole yet; at the end of `--once`).
+    /// `sound`, `corrupt`, `unknown` (not verified in full, not readable, or still incomplete after `--patience`),
+    /// `skipped`, or `waiting` (not yet complete; at the end of `--once`).
     pub(crate) status: &'static str,
-    /// `waiting`, `ready` (it is tried again), `done`, `skipped`.
+    /// `waiting`, `ready` (to be tried again), `done`, `skipped`.
     pub(crate) state: &'a str,
-    /// Findings.
+    /// Number of findings.
     pub(crate) findings: u64,
-    /// What could not be verified.
+    /// Number of things that could not be verified.
     pub(crate) not_verified: u64,
-    /// The first finding; why it is unknown, or was skipped.
+    /// The first finding, or why the status is `unknown` or `skipped`.
     pub(crate) message: &'a str,
-    /// Number of the run in the history; null if it was not read whole.
+    /// Number of the run in the history; null if the backup was not read completely.
     pub(crate) run: Option<i64>,
 }
 
-/// Something of a database is not as it was promised.
+/// A promise about a database is broken.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WatchAlarm<'a> {
@@ -61,13 +61,13 @@ pub(crate) struct WatchAlarm<'a> {
     pub(crate) event: &'static str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// The database with all its copies.
+    /// Family guid, which the database shares with all its copies.
     pub(crate) family: &'a str,
     /// What is wrong.
     pub(crate) text: &'a str,
 }
 
-/// The last line of `mdfsck watch --once`: counts of the lines before, and of the backups that are left.
+/// The last line of `mdfsck watch --once`: counts of the lines before it, and of the remaining backups.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WatchSummary {
@@ -77,13 +77,13 @@ pub(crate) struct WatchSummary {
     pub(crate) sound: u64,
     /// Backups with corruption.
     pub(crate) corrupt: u64,
-    /// Backups of which that is not known.
+    /// Backups whose soundness is unknown.
     pub(crate) unknown: u64,
-    /// Backups that were left out.
+    /// Backups that were skipped.
     pub(crate) skipped: u64,
-    /// Backups that are not whole yet.
+    /// Backups that are not yet complete.
     pub(crate) waiting: u64,
-    /// Backups that are to be checked, but not now.
+    /// Backups that will be checked later.
     pub(crate) ready: u64,
     /// Exit status.
     pub(crate) exit_status: u8,
