@@ -33,7 +33,7 @@ pub const OPERATORS: &[Feature] = &[
         "/",
         "(2147483649)/(2)",
         "1073741824.500000",
-        "integers and decimals cut off; a negative inexact quotient of money is undecided",
+        "integers and decimals are truncated; a negative inexact quotient of money is undecided",
     ),
     f("%", "(38)%(5)", "3", "integers, money, decimals"),
     f("& \\| ^ ~", "(170)&(75)", "10", "integers and bit"),
@@ -70,7 +70,7 @@ pub const OPERATORS: &[Feature] = &[
         "COLLATE",
         "'a' collate Latin1_General_BIN2<'b'",
         "1",
-        "decides little but for _BIN, _BIN2 and four Latin1 collations",
+        "decides little except for _BIN, _BIN2 and four Latin1 collations",
     ),
 ];
 
@@ -110,7 +110,7 @@ pub const FUNCTIONS: &[Feature] = &[
     f("floor", "floor(-123.45)", "-124", "any number"),
     f("iif", "iif((45)>(30),'true','false')", "true", ""),
     f("isnull", "isnull(CONVERT([varchar](3),NULL),'abcdef')", "abc", "the type of the first argument"),
-    f("isnumeric", "isnumeric('12.5')", "1", "plain numbers, and what holds a letter but d, e, x; others undecided"),
+    f("isnumeric", "isnumeric('12.5')", "1", "plain numbers, texts with a letter but d, e, x; others undecided"),
     f("left", "left('abcdefg',(2))", "ab", ""),
     f("len", "len('abc  ')", "3", ""),
     f("lower", "lower('ABC')", "abc", "ASCII; i only under a locale with the English pairs"),
@@ -145,7 +145,7 @@ pub const CONVERSIONS: &[Feature] = &[
         "number to number",
         "CONVERT([decimal](5,1),(10.65))",
         "10.7",
-        "decimal to integer cuts off, to decimal and money rounds; a float with a fraction to decimal is undecided",
+        "decimal to integer truncates, to decimal and money rounds; a float with a fraction to decimal is undecided",
     ),
     f("number to string", "CONVERT([varchar](10),$4235.98)", "4235.98", "money styles 0, 1, 2; not of floats"),
     f("string to number", "CONVERT([int],' 42 ')", "42", "plain digits, sign and point"),
@@ -210,39 +210,42 @@ pub fn show(text: &str) -> String {
 
 const HEAD: &str = "# Supported expressions
 
-Computed columns, filters of indexes and check constraints are evaluated with SQL Server's own typing and semantics. What
-this table does not list makes the index or column *not verified*, by name; what a row's values leave open is *undecided*
-and counted. Nothing is guessed.
+For everyone with computed columns, filtered indexes or check constraints: mdfsck evaluates their expressions with SQL
+Server's own typing and semantics. An index or column with an expression that this table does not list is *not
+verified*, by name; a row whose values do not decide the result is *undecided* and counted. Nothing is guessed.
 
 Types: bit, tinyint, smallint, int, bigint, decimal, numeric, money, smallmoney, real, float, date, time, datetime,
 smalldatetime, datetime2, datetimeoffset (comparison only), char, varchar, nchar, nvarchar, binary, varbinary,
-uniqueidentifier. Columns of any other type only in IS [NOT] NULL.
+uniqueidentifier. Columns of any other type are supported only in IS [NOT] NULL.
 ";
 
 const TAIL: &str = "
 ## What an expression may cost
 
-Expressions come from the file that is checked, so that one may be made to take hours. Work is counted in steps, of one to
-three nanoseconds each: one for each byte of a string that is looked at, copied or made, four for each pair of characters that a
-search compares, two for each node of the expression, 32 for a function and for arithmetic on all but integers, 128 for a
-conversion. What an expression needs depends on its text and the row alone.
+Expressions come from the file that is checked, so someone could write an expression that runs for hours. Therefore
+work is counted in steps of one to three nanoseconds each: one for each byte of a string that is read, copied or
+created, four for each pair of characters that a search compares, two for each node of the expression, 32 for a
+function and for arithmetic on types other than integers, 128 for a conversion. The number of steps depends only on
+the text of the expression and on the row.
 
 | limit | value | an ordinary expression |
 |---|---|---|
-| steps for a row | 524,288 | takes fewer than a thousand; eight REPLACEs of a text of 8000 bytes stay below it |
-| steps for the rows of one page | 524,288 per expression; the indexes of a table share 2,097,152, and so do its computed columns, and its CHECK constraints | takes some thousand; 11,725 is the most in the real databases of the tests |
-| strings that are made for a row | 128 kB | makes some hundred bytes |
+| steps for a row | 524,288 | needs fewer than a thousand; eight REPLACEs of a text of 8000 bytes stay below the limit |
+| steps for the rows of one page | 524,288 per expression; the indexes of a table share 2,097,152, and so do its computed columns, and its CHECK constraints | needs a few thousand; the maximum in the real databases of the tests is 11,725 |
+| strings that are created for a row | 128 kB | creates a few hundred bytes |
 | text of an expression | 128 kB | is shorter than 1 kB |
 | terms of an expression | 1000, and two for each byte of its text: CASE, IN and BETWEEN repeat their operand | has fewer than a hundred |
 | nesting | 96 | has fewer than ten |
 
-A page whose expression is just below its limit costs 0.4 to 1.5 milliseconds of processor time, 200 seconds per GB of such
-pages; all expressions of a table together at most twelve times that. `cargo bench -p trials --bench costs` measures it.
+A page whose expression is just below its limit costs 0.4 to 1.5 milliseconds of processor time, or 200 seconds per GB
+of such pages; all expressions of a table together cost at most twelve times that.
+`cargo bench -p trials --bench costs` measures this.
 
-A row that needs more is *not verified*, as too expensive; so is the index with such a filter or computed column, and the
-rows of a CHECK constraint or persisted computed column are counted. What a page may take does not depend on other pages, so
-that the answer is the same for every number of threads, grant and batch. Sums, differences and products of integer columns,
-and filters of nothing but integers and NULLs, take no steps. LIKE is linear in the text for patterns of characters and `%`.
+A row that needs more steps is *not verified*, as too expensive. An index with such a filter or computed column is not
+verified either; for a CHECK constraint or persisted computed column, these rows are counted. The allowance of a page
+does not depend on other pages, so the results are the same for every number of threads, grant and batch. Sums,
+differences and products of integer columns, and filters that use only integers and NULLs, need no steps. LIKE is
+linear in the text for patterns of characters and `%`.
 
 ## Not supported
 
@@ -250,5 +253,5 @@ Everything that is not deterministic (getdate, sysdatetime, newid, newsequential
 binary_checksum, isjson, json_value, isdate, patindex, format, parse, translate, exp, log and trigonometry, datetimeoffset
 functions, user functions, subqueries, xml, CLR types and sql_variant values.
 
-This file is made from the crate's table: `cargo run -p mdfsck-expr --example table > docs/expressions.md`.
+This file is generated from the crate's table: `cargo run -p mdfsck-expr --example table > docs/expressions.md`.
 ";
