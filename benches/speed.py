@@ -77,13 +77,13 @@ def chart(all_series):
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
         'font-family="system-ui, sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="16" y="22" font-size="14" font-weight="600" fill="{INK}">Speed: what is reached of what is asked</text>',
+        f'<text x="16" y="22" font-size="14" font-weight="600" fill="{INK}">Speed: results as a share of their targets</text>',
         f'<rect x="{LEFT}" y="30" width="10" height="8" fill="{OLD}"/>'
         f'<text x="{LEFT + 15}" y="38" fill="{PALE}">first measured</text>',
         f'<rect x="{LEFT + 120}" y="30" width="10" height="8" fill="{NEW}"/>'
         f'<text x="{LEFT + 135}" y="38" fill="{PALE}">newest</text>',
         f'<line x1="{asked_at}" y1="{TOP - 6}" x2="{asked_at}" y2="{height - 16}" stroke="{ASKED}" stroke-dasharray="3 3"/>',
-        f'<text x="{asked_at}" y="{height - 4}" text-anchor="middle" fill="{ASKED}">asked</text>',
+        f'<text x="{asked_at}" y="{height - 4}" text-anchor="middle" fill="{ASKED}">target</text>',
     ]
     for number, results in enumerate(all_series):
         first, newest, y = results[0], results[-1], TOP + LINE * number
@@ -104,7 +104,7 @@ def page(all_series):
     newest = max((results[-1].date for results in all_series), default="")
     machines = sorted({results[-1].machine for results in all_series if results[-1].date == newest})
     out += [f"## Newest results\n\n{newest}, {'; '.join(machines)}.\n"]
-    out += ["| what | asked | measured | reached | beside |", "|---|---|---|---|---|"]
+    out += ["| what | target | measured | reached | details |", "|---|---|---|---|---|"]
     for results in all_series:
         result = results[-1]
         bound = "at most" if is_at_most(result) else "at least"
@@ -114,7 +114,7 @@ def page(all_series):
             f"| {result.what} | {bound} {asked_number(result):g} {result.unit} | {result.measured} {result.unit}{when} "
             f"| {reached} | {result.beside} |"
         )
-    out += ["\n## History\n", "| what | date | measured | machine | beside |", "|---|---|---|---|---|"]
+    out += ["\n## History\n", "| what | date | measured | machine | details |", "|---|---|---|---|---|"]
     for results in all_series:
         for result in results:
             out.append(f"| {result.what} | {result.date} | {result.measured} {result.unit} | {result.machine} | {result.beside} |")
@@ -131,7 +131,7 @@ Each figure is the median of several runs in one session, compared with a progra
 measures again and adds to docs/speed.tsv, from which this page and its chart are generated;
 [benches/README.md](../benches/README.md) describes how each figure is made.
 
-![Each line as a share of what is asked: first and newest result](pictures/speed.svg)
+![Each result as a share of its target: first and newest measurement](pictures/speed.svg)
 """
 
 MEASURED_AND_LEFT = """

@@ -150,7 +150,7 @@ class Lines:
         self.rows = []
 
     def add(self, ident, what, bound, value, how, unit="x", is_at_most=False):
-        """A line; `bound` is what is asked for, or None for what is only worth knowing. Shares are given as such and shown in per cent."""
+        """Adds a line. `bound` is the target, or None for a figure without one. Shares are given as numbers and shown in per cent."""
         scale = 100 if unit == "%" else 1
         word, holds = ("at most", value <= bound if bound else None) if is_at_most else ("at least", value >= bound if bound else None)
         row = {
@@ -172,7 +172,7 @@ class Lines:
         self.add(*line, is_at_most=True, **options)
 
     def print(self):
-        print("| what | asked | measured | holds | how |\n|---|---|---|---|---|")
+        print("| what | target | measured | holds | how |\n|---|---|---|---|---|")
         for row in self.rows:
             holds = {True: "yes", False: "**no**", None: ""}[row["holds"]]
             print(f"| {row['what']} | {row['asked']} | {row['measured']} | {holds} | {row['how']} |")
@@ -186,12 +186,12 @@ def sweep(mdfsck, folder, limits, lines, raw):
     shown = {key: f"{value:.2f} GB/s" for key, value in rate.items()}
     structure, with_indexes, raw["limits"] = limits.structure, limits.with_indexes, limits.output
     how = f"{shown['physical', 1]} against {structure:.2f}"
-    lines.at_least("physical", "physical-only, 1 thread, of the limit programs", 0.8, rate["physical", 1] / structure, how, unit="%")
+    lines.at_least("physical", "physical-only, 1 thread, relative to the limit programs", 0.8, rate["physical", 1] / structure, how, unit="%")
     how = f"{shown['full', 1]} against {with_indexes:.2f} with two indexes"
-    lines.at_least("full", "full, 1 thread, of the limit programs", 0.6, rate["full", 1] / with_indexes, how, unit="%")
+    lines.at_least("full", "full, 1 thread, relative to the limit programs", 0.6, rate["full", 1] / with_indexes, how, unit="%")
     for name in ("physical", "full"):
         how = f"{shown[name, 2]} against {shown[name, 1]}"
-        lines.at_least(f"two-threads-{name}", f"{name}, 2 threads, of its own 1", 1.9, rate[name, 2] / rate[name, 1], how)
+        lines.at_least(f"two-threads-{name}", f"{name}, 2 threads, relative to 1 thread", 1.9, rate[name, 2] / rate[name, 1], how)
     counted, _ = mdfsck.summary(folder)
     all_rows = counted["rows"] + counted["verified"]["index_rows"]
     seconds = size / rate["full", 1] / 1e9
@@ -210,21 +210,21 @@ def postgres(mdfsck, folder, programs, rows, lines, raw):
     own = mdfsck.summary(folder)[0]["rows"] / cells["full", 1, None, "warm"]["seconds"] / 1e6
     peer = rows / with_heap / 1e6
     how = f"{own:.2f} against {peer:.2f} M base rows/s"
-    lines.at_least("amcheck-full", "full, 1 thread, of pg_amcheck --heapallindexed", 25, own / peer, how)
+    lines.at_least("amcheck-full", "full, 1 thread, relative to pg_amcheck --heapallindexed", 25, own / peer, how)
     own, peer = size_of(folder) / cells["physical", 1, None, "warm"]["seconds"] / 1e9, bytes_of_table / alone / 1e9
     how = f"{own:.2f} against {peer:.2f} GB/s"
-    lines.at_least("amcheck-structure", "physical-only, 1 thread, of pg_amcheck", 10, own / peer, how)
+    lines.at_least("amcheck-structure", "physical-only, 1 thread, relative to pg_amcheck", 10, own / peer, how)
 
 
 def indexes(lines, raw):
-    """What indexes of other kinds add, of what an ordinary one adds."""
+    """The cost of other kinds of index, relative to an ordinary one."""
     computed, filtered, raw["index_rows"] = index_rows()
     for ident, name, (check, index) in (
-        ("index-computed", "an index on a computed column", computed),
-        ("index-filtered", "a filtered index on a sparse column", filtered),
+        ("index-computed", "index on a computed column", computed),
+        ("index-filtered", "filtered index on a sparse column", filtered),
     ):
-        how = f"bench index_rows; of the whole check {check:.2f} x"
-        lines.at_most(ident, f"what {name} adds, of an int index", 1.1, index, how)
+        how = f"bench index_rows; for the whole check {check:.2f} x"
+        lines.at_most(ident, f"{name}, cost relative to an int index", 1.1, index, how)
 
 
 def rows(limits, lines, raw):
@@ -255,7 +255,7 @@ def backups(mdfsck, folder, wim, lines, raw):
     how = f"{stored:.0f} MB/s of stored bytes" + (f"; wimlib decodes the same at {peer:.0f}" if peer else "")
     lines.at_least("decoder", "compressed backup, decoder, 1 thread", 450, own, how, unit="MB/s")
     if peer:
-        lines.at_least("decoder-peer", "compressed backup, decoder, of wimlib's", 1, own / peer, f"{own:.0f} against {peer:.0f} MB/s")
+        lines.at_least("decoder-peer", "compressed backup, decoder, relative to wimlib's", 1, own / peer, f"{own:.0f} against {peer:.0f} MB/s")
     if shutil.which("strace"):
         stripes = measured.backup(mdfsck.program, folder, mdfsck.work / "stripes", "--stripes", 3)
         size = sum(file.stat().st_size for file in stripes)
@@ -267,7 +267,7 @@ def small_backups(mdfsck, limits, lines, raw):
     """Processor time of a check of a folder of small backups, as the number of rows that the limit program checks in that time."""
     spent, size = raw["small_backups"] = measured.small_backups(mdfsck.program, mdfsck.work)
     how = f"{spent:.2f} s at {limits.row_ns:.1f} ns a row; {size / 40 / MB:.1f} MB each"
-    what = "40 small backups, processor, in rows of the limit program"
+    what = "40 small backups, processor time in rows of the limit program"
     in_rows = lambda seconds, nanoseconds: seconds * 1e3 / nanoseconds
     asked = round(in_rows(0.25, LIMIT_NS_WHERE_ASKED), 1)
     lines.at_most("small-backups", what, asked, in_rows(spent, limits.row_ns), how, unit="M rows")
@@ -288,8 +288,8 @@ def memory(mdfsck, folder, largest, lines, raw):
     )
     lowest, most = cells["full", 1, least, "warm"], cells["full", 1, unlimited, "warm"]
     how = f"{least / MB:.0f} MB, {lowest['spilled'] / MB:.1f} MB spilled: {lowest['seconds']:.2f} against {most['seconds']:.2f} s"
-    lines.at_most("lowest-grant", "lowest grant, of an unlimited one", 1.05, lowest["seconds"] / most["seconds"], how)
-    lines.at_most("grant-kept", "peak memory, of the lowest grant", 1, lowest["peak"] / least, f"{lowest['peak'] / MB:.0f} MB")
+    lines.at_most("lowest-grant", "time with the lowest grant, relative to an unlimited one", 1.05, lowest["seconds"] / most["seconds"], how)
+    lines.at_most("grant-kept", "peak memory, relative to the lowest grant", 1, lowest["peak"] / least, f"{lowest['peak'] / MB:.0f} MB")
 
 
 def sizes(mdfsck, eighth, large, lines, raw):
@@ -313,10 +313,10 @@ def cold(mdfsck, folder, lines, raw):
     for name in ("full", "physical"):
         warm, from_device = cells[name, 2, None, "warm"], cells[name, 2, None, "cold"]
         how = f"{warm['seconds']:.2f} against {from_device['seconds']:.2f} s, 2 threads"
-        lines.at_most(f"warm-{name}", f"{name}, warm, of its own cold", 1, warm["seconds"] / from_device["seconds"], how)
+        lines.at_most(f"warm-{name}", f"{name}, warm, relative to cold", 1, warm["seconds"] / from_device["seconds"], how)
     cell = cells["physical", 2, None, "cold"]
     how = f"{size_of(folder) / cell['seconds'] / 1e9:.2f} GB/s from the device"
-    lines.at_most("cold-processor", "physical-only, cold, of a core", 0.25, cell["cpu"] / cell["seconds"], how)
+    lines.at_most("cold-processor", "physical-only, cold, share of a core", 0.25, cell["cpu"] / cell["seconds"], how)
 
 
 def main():
