@@ -61,11 +61,11 @@ pub(crate) enum Command {
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
 
-    /// Say what to do about damage: the cheapest way back, and what is lost
+    /// Say what to do about damage: the cheapest way to recover, and what is lost
     ///
-    /// Checks the database, then lists steps in order, each with its reason, its risk, what it cannot bring back, and its T-SQL.
-    /// With --backups, the pages that are damaged are read from the backups, and only sound copies are recommended. Nothing is
-    /// run.
+    /// Checks the database, then lists steps in order, each with its reason, its risk, what it cannot bring back, and its
+    /// T-SQL. With --backups, the damaged pages are read from the backups, and only sound copies are recommended. No
+    /// statement is run.
     #[command(after_long_help = ADVISE_EXAMPLES)]
     Advise(AdviseArguments),
 
@@ -78,7 +78,7 @@ pub(crate) enum Command {
 
     /// List objects, indexes and partitions as the catalog describes them
     ///
-    /// With keys, compression, filters and computed columns. Reads only the catalog.
+    /// Includes keys, compression, filters and computed columns. Reads only the catalog.
     #[command(after_long_help = TABLES_EXAMPLES)]
     Tables(TablesArguments),
 
@@ -102,24 +102,24 @@ pub(crate) enum Command {
     #[command(after_long_help = PAGE_EXAMPLES)]
     Page(PageArguments),
 
-    /// Show what a transaction log holds
+    /// Show the contents of a transaction log
     ///
-    /// Shows the virtual log files, checkpoints and transactions, what holds the log back, and where it ends; or its records one
-    /// by one. Every block is verified.
+    /// Shows the virtual log files, checkpoints and transactions, why the log cannot be truncated, and where it ends; or its
+    /// records one by one. Every block is verified.
     #[command(after_long_help = LOG_EXAMPLES)]
     Log(LogArguments),
 
-    /// Compare every page with the log: lost writes, changed bytes, pages of another moment
+    /// Compare every page with the log: lost writes, changed bytes, pages from another point in time
     ///
-    /// A page that is too old behind a good checksum is a write that the storage lost, which DBCC CHECKDB cannot see. Every
-    /// allocated page is compared with what the log says of it, as it lies in the files; what the page lacks is named.
+    /// A stale page with a good checksum is a write that the storage lost, which DBCC CHECKDB cannot see. Every allocated
+    /// page, as it is in the files, is compared with its log records; the report names the changes that the page lacks.
     #[command(after_long_help = AUDIT_EXAMPLES)]
     Audit(AuditArguments),
 
     /// Show how long checkpoints took, by database and over time
     ///
     /// Reads event files (.xel) and events as XML with checkpoint_begin and checkpoint_end, error logs, transaction logs, and
-    /// the target recovery time in data files and backups. Files are told apart by content.
+    /// the target recovery time in data files and backups. Files are recognized by content.
     #[command(after_long_help = CHECKPOINTS_EXAMPLES)]
     Checkpoints(CheckpointsArguments),
 
@@ -148,25 +148,25 @@ pub(crate) enum Command {
         command: crate::lab::LabCommand,
     },
 
-    /// Show to which moments the backups in a folder can be restored, and how
+    /// Show which points in time you can restore to, and how
     ///
-    /// For each database: the moments that can be restored, the shortest path to the latest one, what the other backups are
-    /// needed for, which ones no restore can use, and what is missing.
+    /// For each database: the points in time you can restore to, the shortest path to the latest one, what the other backups
+    /// are needed for, which ones no restore can use, and what is missing.
     #[command(after_long_help = CHAIN_EXAMPLES)]
     Chain(ChainArguments),
 
     /// Extract the data files from a backup, or write recovered data files
     ///
     /// Takes a full backup, its stripes and a differential, in any order. The log in the backup is not applied, so SQL Server
-    /// does not accept the files: they are for inspection. With --recovered, data files are written as recovery with their log
-    /// leaves them, shut down in order: they can be checked and read without a log. Free extents become holes.
+    /// does not accept the files; they are for inspection. With --recovered, data files are written as recovery with their
+    /// log leaves them, cleanly shut down: they can be checked and read without a log. Free extents become holes.
     #[command(after_long_help = EXTRACT_EXAMPLES)]
     Extract(ExtractArguments),
 
     /// Write the rows of tables to files: CSV, Parquet, JSON lines or T-SQL
     ///
-    /// Reads data files or backups without SQL Server and writes one file per table, in the order of the clustered key where its
-    /// tree is sound. What cannot be read is listed: which page or value, and why.
+    /// Reads data files or backups without SQL Server and writes one file per table, in the order of the clustered key where
+    /// its tree is sound. Pages and values that cannot be read are listed, with the reason.
     #[command(after_long_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),
 
@@ -176,56 +176,58 @@ pub(crate) enum Command {
 
     /// Show what was checked when, and what became of findings
     ///
-    /// Reads the file in which 'mdfsck check --history FILE' records its runs. By itself: a line per database. All times are UTC.
+    /// Reads the file in which 'mdfsck check --history FILE' records its runs. Without a subcommand, prints a line per
+    /// database. All times are UTC.
     #[command(after_long_help = HISTORY_EXAMPLES)]
     History(HistoryArguments),
 
-    /// Serve what 'mdfsck history' shows as pages for a browser
+    /// Serve the history as pages for a browser
     ///
-    /// All databases, worst first; each with the age of its last reads, its findings, its runs, and any check that is under way.
-    /// Read-only: it shows pages only from files that the history names, and acknowledges findings only with --allow-ack and its
-    /// token. Listens on this machine alone unless told otherwise. Ctrl+C ends it.
+    /// Shows all databases, worst first; each with the age of its last reads, its findings, its runs, and any running check.
+    /// Read-only: it shows pages only from files that the history names, and acknowledges findings only with --allow-ack and
+    /// its token. Only this machine can reach it, unless --listen and --allow-remote say otherwise. Ctrl+C ends it.
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
 
     /// Find new backups and check each of them once
     ///
-    /// Looks at folders, patterns and URLs, waits until a backup is whole, and checks it. The queue is in the history: a watcher
-    /// that is killed loses nothing, and no backup is checked twice, even under another name. Prints a line per backup: sound,
-    /// corrupt, unknown or skipped; with --once also waiting. Runs until SIGTERM or Ctrl+C; with --once, until everything that is
-    /// there has been checked.
+    /// Looks at folders, patterns and URLs, waits until a backup is whole, and checks it. The queue is in the history: a
+    /// watcher that is killed loses nothing, and no backup is checked twice, even under another name. Prints a line per
+    /// backup: sound, corrupt, unknown or skipped; with --once also waiting. Runs until SIGTERM or Ctrl+C; with --once, until
+    /// all backups it found have been checked.
     #[command(after_long_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
 
-    /// Cut one check into tasks that any number of processes and machines carry out
+    /// Split one check into tasks for any number of processes and machines
     ///
-    /// Makes a folder with the plan. 'mdfsck task' carries out one task or several, in any order, wherever the same paths lead to
-    /// the same files, and leaves a part of each in the folder. 'mdfsck merge' then prints what 'mdfsck check' would print.
+    /// Makes a folder with the plan. 'mdfsck task' runs one task or several, in any order, on any machine where the same
+    /// paths lead to the same files, and writes one part per task to the folder. 'mdfsck merge' then prints what 'mdfsck
+    /// check' would print.
     #[command(after_long_help = PLAN_EXAMPLES)]
     Plan(PlanArguments),
 
-    /// Carry out tasks of a plan
+    /// Run tasks of a plan
     ///
-    /// Reads the catalog, and then the pages of the tasks, whose allocation maps the plan has. Where merge has asked for another round,
-    /// the tasks are those of the first round with missing parts, or else of the newest. A part is written under a name of its own and
-    /// renamed when it is whole: a process that is killed leaves none, and a task that is carried out twice gives the same part. A task
-    /// whose part is there is done already.
+    /// Reads the catalog, then the pages of the tasks; the plan already has their allocation maps. If merge has asked for
+    /// another round, the tasks are those of the first round with missing parts, otherwise those of the newest round. A part
+    /// is written under another name and renamed when it is complete: a process that is killed leaves none, and a task that
+    /// runs twice gives the same part. A task whose part exists is not run again.
     #[command(after_long_help = TASK_EXAMPLES)]
     Task(TaskArguments),
 
     /// Merge the parts of a plan and print the results of the check
     ///
-    /// First each part is read to its end: all must be of this plan and as they were written, one for each task. If not, the exit
-    /// status is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan. If a second look at
-    /// an index would read more than --local-limit, merge leaves it to the tasks of another round: it prints one JSON line instead of
-    /// results, and has exit status 32.
+    /// First reads every part to its end: there must be one for each task, of this plan and unchanged. Otherwise the exit
+    /// status is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan. If reading
+    /// an index again would read more than --local-limit, merge leaves it to the tasks of another round: it prints one JSON
+    /// line instead of results, and ends with status 32.
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),
 
     /// Explain a check, a message or a limit
     ///
-    /// Says what must be true, what breaks it, and what to do; of a message that no check gives, what it means, what to look at,
-    /// and what to do; of a limit, what is not verified, why, and what to do.
+    /// For a check: the rule, the cause, and what to do. For a message that no check gives: its meaning, what to look at, and
+    /// what to do. For a limit: what is not verified, why, and what to do.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 

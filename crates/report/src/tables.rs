@@ -53,7 +53,7 @@ pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Wri
     writeln!(out)?;
     writeln!(
         out,
-        "Rows and pages as the catalog counts them; 'mdfsck check' counts what is there. Total rows: without indexes."
+        "Row and page counts of the catalog; 'mdfsck check' counts those in the files. Total rows: without indexes."
     )?;
     write_expressions(database, &listed, out)
 }

@@ -26,11 +26,11 @@ const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
 pub(crate) struct CheckArguments {
     /// Data files with their logs, backups, folders that hold them, or patterns such as '*.bak'
     ///
-    /// Files are known by content, in any order. Those of one database belong together: data files with their logs; a full
-    /// backup with all its stripes, a differential and the log backups that follow, as the database that RESTORE would make of
-    /// them. If there are several databases, each is checked, and a table of all follows. If a folder has several backups of one
-    /// database, the newest full backup is checked with its newest differential; the others are named. Subfolders are
-    /// searched with -r only. '-' reads a backup from standard input and keeps it in a temporary file first.
+    /// Files are recognized by content, in any order. Those of one database belong together: data files with their logs; a
+    /// full backup with all its stripes, a differential and the log backups that follow, as the database that RESTORE would
+    /// make of them. If there are several databases, each is checked, and a table of all follows. If a folder has several
+    /// backups of one database, the newest full backup is checked with its newest differential; the others are named.
+    /// Subfolders are searched with -r only. '-' reads a backup from standard input and keeps it in a temporary file first.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -51,8 +51,8 @@ pub(crate) struct CheckArguments {
 
     /// Estimate what the check needs, without checking
     ///
-    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space. With --window, also how
-    /// many windows a cycle takes, if a --history says how fast the last ones were.
+    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space. With --window, also
+    /// reports how many windows a cycle takes, if a --history has the speed of the last ones.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log", "html"])]
     pub(crate) estimate_only: bool,
 
@@ -70,8 +70,7 @@ pub(crate) struct CheckArguments {
     /// Check the tables in N passes over the files
     ///
     /// 'one' and 'auto' read every page once, which is nearly always best. Each of N passes reads the pages of its share of
-    /// the tables, some pages are read twice, and temporary files need one Nth of the space. The opposite of trace flag
-    /// 2562.
+    /// the tables, some pages are read twice, and temporary files need 1/N of the space. The opposite of trace flag 2562.
     #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
     pub(crate) batches: u16,
 
@@ -88,13 +87,13 @@ pub(crate) struct CheckArguments {
 /// How a check is spread over nights.
 #[derive(Args, Clone, Default)]
 pub(crate) struct WindowArguments {
-    /// Check for this long at most, such as 3h, and go on in the next run; needs --history
+    /// Check for at most this long, such as 3h, and continue in the next run; needs --history
     ///
     /// Reads as many ranges of the files as fit: those with new findings first, then those never read, then the oldest. The
     /// results are kept beside the history, in FILE.parts. For a backup, for files that were shut down cleanly and have not
-    /// changed, and for a snapshot (--image), the next run goes on where this one ended, until everything was read; then the
-    /// report is that of one check. Anything else is a new image each time. Ctrl+C ends the window after the current range; on
-    /// Windows it ends the run at once, and what was read is kept. Several databases share the window.
+    /// changed, and for a snapshot (--image), the next run continues where this one ended, until everything was read; then
+    /// the report is that of a single check. Any other database is a new image each time. Ctrl+C ends the window after the
+    /// current range; on Windows it ends the run at once, and what was read is kept. Several databases share the window.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,
@@ -145,7 +144,7 @@ impl Default for RangeBytes {
 
 fn image_name(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("a name is not empty".to_owned()),
+        "" => Err("the name must not be empty".to_owned()),
         name => Ok(name.to_owned()),
     }
 }
@@ -153,7 +152,7 @@ fn image_name(text: &str) -> Result<String, String> {
 fn range(text: &str) -> Result<RangeBytes, String> {
     match crate::size::bytes(text)? {
         bytes @ LEAST_RANGE_BYTES..=MOST_RANGE_BYTES => Ok(RangeBytes(bytes)),
-        _ => Err("a range is from 1MB to 1TB".to_owned()),
+        _ => Err("a range must be from 1MB to 1TB".to_owned()),
     }
 }
 
@@ -291,9 +290,9 @@ pub(crate) struct ResultArguments {
 
     /// Leave out informational messages
     ///
-    /// Findings and nonzero error counts remain; for a sound database nothing goes to standard output. What could not be
-    /// verified goes to standard error (with --format text, behind the findings), which still says which backups were chosen,
-    /// and whether a log was applied.
+    /// Findings and nonzero error counts remain; for a sound database nothing goes to standard output. The list of what could
+    /// not be verified goes to standard error (with --format text, after the findings); so do the lines that say which
+    /// backups were chosen, and whether a log was applied.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_infomsgs: bool,
 
@@ -306,15 +305,15 @@ pub(crate) struct ResultArguments {
 
     /// Append the line that DBCC writes to the ERRORLOG (8957) to FILE; '-' is stderr
     ///
-    /// With who ran it, the number of errors and the elapsed time, after the time in UTC. Not part of the results, as it
-    /// differs from run to run.
+    /// The line has the time in UTC, who ran the check, the number of errors and the elapsed time. Because it differs on
+    /// every run, it is not part of the results.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) errorlog_line: Option<PathBuf>,
 
     /// Send that line to syslog, or to the Windows event log
     ///
-    /// As an error if corruption was found, as a warning if something could not be read or verified, else as information. A
-    /// system without such a log is a warning on stderr and does not change the exit status.
+    /// As an error if corruption was found, as a warning if something could not be read or verified, else as information. If
+    /// the system has no such log, a warning on stderr says so; the exit status does not change.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) log: bool,
 
@@ -322,10 +321,10 @@ pub(crate) struct ResultArguments {
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     pub(crate) max_findings: Option<usize>,
 
-    /// Accept a limit: what it left unverified no longer sets bit 16 of the exit status; repeatable
+    /// Accept a limit: what it leaves unverified does not set bit 16 of the exit status; repeatable
     ///
-    /// ID is one that the list of what was not verified names; 'mdfsck explain ID' says what it means. The report lists it all
-    /// the same, as allowed.
+    /// ID as shown in the list of what was not verified; 'mdfsck explain ID' says what it means. The report still lists it,
+    /// marked as allowed.
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) allow: Vec<&'static Limit>,
 
@@ -335,8 +334,8 @@ pub(crate) struct ResultArguments {
 
     /// Record the run in FILE, which 'mdfsck history' reads; created if missing
     ///
-    /// What was read, proven and found, and what of earlier findings is gone. A history that cannot be used is one line on stderr
-    /// and bit 4 or 8 of the exit status; the check runs all the same. Keep the file on a local disk.
+    /// Records what was read, proven and found, and which earlier findings are gone. If the history cannot be used, a line on
+    /// stderr says so and bit 4 or 8 of the exit status is set; the check still runs. Keep the file on a local disk.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) history: Option<PathBuf>,
 
@@ -345,9 +344,9 @@ pub(crate) struct ResultArguments {
 
     /// Also write the report as one HTML page to FILE: findings, a map of the files, curves of the run
     ///
-    /// Of one database. The page loads and sends nothing; it shows names, and bytes of damaged rows. An existing file is replaced
-    /// as with --output. A page that cannot be written is one line on stderr and bit 4 of the exit status; the results are there
-    /// all the same.
+    /// One database per page. The page loads and sends nothing; it shows names, and bytes of damaged rows. An existing file
+    /// is replaced as with --output. If the page cannot be written, a line on stderr says so and bit 4 of the exit status is
+    /// set; the results are still printed.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
@@ -365,13 +364,13 @@ const WINDOWS: &str = "Windows of time";
 /// By what a history knows a database.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct NamingArguments {
-    /// The server that data files are of, for --history (default: this machine); backups name theirs
+    /// Server of the data files, for --history (default: this machine); backups name theirs
     #[arg(long, value_name = "NAME", requires = "history", help_heading = OUTPUT)]
     pub(crate) server: Option<String>,
 
-    /// Take databases of one family for one in the history, whatever their server and name: replicas of an availability group
+    /// Count databases of one family as one in the history, whatever their server and name: replicas of an availability group
     ///
-    /// Otherwise a database that was restored elsewhere or under another name is another one.
+    /// Otherwise a database that was restored elsewhere or under another name counts as a different one.
     #[arg(long, requires = "history", help_heading = OUTPUT)]
     pub(crate) replicas: bool,
 }
@@ -424,11 +423,11 @@ impl CheckArguments {
                 SetChoice::Positions(numbers) => positions.extend(numbers),
                 _ if self.stop.is_given() => {
                     return Err(Failure::usage(
-                        "--set last and --set all check each backup by itself: no --stop-at and no mark beside them",
+                        "--set last and --set all check each backup by itself; they cannot be combined with --stop-at or a mark",
                     ));
                 }
                 choice if self.scope.set.len() == 1 => return Ok(choice.clone()),
-                _ => return Err(Failure::usage("--set last and --set all stand alone: no other --set beside them")),
+                _ => return Err(Failure::usage("--set last and --set all cannot be combined with another --set")),
             }
         }
         Ok(if positions.is_empty() { SetChoice::Newest } else { SetChoice::Positions(positions) })

@@ -6,7 +6,7 @@ pub(super) const ABOUT: &str =
 pub(super) const LONG_ABOUT: &str = "\
 Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.
 
-mdfsck reads the .mdf and .ndf files of databases, or backups of them, any number at once. It opens them shared and read-only and never writes \
+mdfsck reads the .mdf and .ndf files of databases, or backups of them, as many as you like. It opens them shared and read-only and never writes \
 to them. Findings are printed in DBCC's own words, and each is a proof: what could not be verified is listed separately, with \
 the reason, and is never called an error.";
 
@@ -49,9 +49,9 @@ Examples:
   mdfsck check --format json sales.mdf | jq 'select(.kind == \"finding\")'
           the same for programs
   mdfsck check --history checks.db /backups
-          recorded, for 'mdfsck history checks.db'
+          records the run, for 'mdfsck history checks.db'
   mdfsck check sales.bak --history checks.db --window 3h --within 14d
-          as much as fits into three hours; the next run goes on
+          as much as fits into three hours; the next run continues
   mdfsck check --html sales.html sales.bak
           a page to look at and to send: findings with their bytes, and a map of the files";
 
@@ -60,7 +60,7 @@ Examples:
   mdfsck check /backups --history checks.db
           records each run
   mdfsck history checks.db
-          a line per database: its state, and how old that is
+          a line per database: its state, and the age of that state
   mdfsck history checks.db coverage --within 14d
           was every page read and every relation proven within 14 days? Exit status 0, or 16 if not
   mdfsck history checks.db findings
@@ -70,7 +70,7 @@ Examples:
   mdfsck history checks.db html -o estate.html
           all databases as one page, worst first
   mdfsck history checks.db ack 17 --because 'is repaired on Sunday' --until 2026-12-01
-          notes that finding 17 is known; it is reported all the same
+          marks finding 17 as known; it is still reported
   mdfsck history checks.db runs --csv > CommandLog.csv
           with the columns of the table CommandLog";
 
@@ -86,7 +86,7 @@ Examples:
 pub(super) const WATCH_EXAMPLES: &str = "\
 Exit status with --once: 0 every backup whose check ended is sound, 1 corruption, 4 something could not be read, checked or passed on, 8 wrong \
 usage, 16 unknown: not everything could be verified, a backup is still not whole after --patience, --max-age or --within is broken. Bits \
-add. What an earlier run has reported does not count again. Without --once the status is 0 after a signal.
+add. Results that an earlier run has reported do not count again. Without --once the status is 0 after a signal.
 
 Examples:
   mdfsck watch /backups --history checks.db --once
@@ -104,7 +104,7 @@ pub(super) const PLAN_EXAMPLES: &str = "\
 Exit status: 0 the plan is made, 4 a file cannot be read, or the plan cannot be written, 8 wrong usage.
 
 All machines need the same mdfsck, the same paths to the same files, and the folder of the plan. Between the plan and its merge the files must \
-not change: take a backup, a snapshot, or files of a database that is shut down.
+not change: use a backup, a snapshot, or files of a database that is shut down.
 
 Examples:
   mdfsck plan /backups/sales.bak --dir /shared/plan --task-size 64GB
@@ -112,7 +112,7 @@ Examples:
   mdfsck plan /snapshots/sales --dir /shared/plan --physical-only
           with the scope and depth of a check
   mdfsck plan --status /shared/plan
-          how far it is, as JSON
+          its progress, as JSON
   mdfsck plan --status /shared/plan --missing | tr , '\\n' | xargs -P 4 -n 1 mdfsck task /shared/plan
           all tasks that have no part yet, four at a time
   sbatch --array=$(mdfsck plan --status /shared/plan --missing) slurm.sh
@@ -127,12 +127,12 @@ Examples:
   mdfsck task /shared/plan 3,7-9 --maxdop 4
           four tasks, one after the other
   mdfsck task /shared/plan env
-          the one that the scheduler names: JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, AWS_BATCH_JOB_ARRAY_INDEX or
+          the task that the scheduler names: JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, AWS_BATCH_JOB_ARRAY_INDEX or
           AZ_BATCH_TASK_ID";
 
 pub(super) const MERGE_EXAMPLES: &str = "\
 Exit status as for check; 4 also if a file has changed since the plan was made, 8 also if parts are missing, damaged or of another plan; \
-32 if there are more tasks to carry out before there are results.
+32 if more tasks must be run before there are results.
 
 Examples:
   mdfsck merge /shared/plan
@@ -157,7 +157,7 @@ Exit status (bits, they add):
 
 Examples:
   mdfsck audit sales.mdf sales_log.ldf
-          pages that lack a change which the log says was made before the last checkpoint
+          pages that lack a change that was logged before the last checkpoint
   mdfsck audit /data/sales --json | jq 'select(.id == \"log.lost-write\") | .page'
           the same for programs";
 
@@ -202,7 +202,7 @@ Examples:
           failed reads and writes";
 
 pub(super) const TABLES_EXAMPLES: &str = "\
-Row and page counts come from the catalog and are not verified here; 'mdfsck check' counts what is there.
+Row and page counts come from the catalog and are not verified here; 'mdfsck check' counts the rows and pages.
 
 Examples:
   mdfsck tables sales.mdf
@@ -230,7 +230,7 @@ Examples:
   mdfsck page '(3:153)' sales.mdf sales_2.ndf
           an address as messages print it
   mdfsck page 1:153 sales.mdf sales_log.ldf
-          a page that the log changes: as it lies, and as recovered
+          a page that the log changes: as stored, and as recovered
   mdfsck page 1:153 --raw sales.mdf       8192 bytes in hexadecimal";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
@@ -257,18 +257,18 @@ Examples:
   mdfsck advise sales.mdf --json | jq 'select(.kind == \"step\") | {n, action, pages}'";
 
 pub(super) const CHAIN_EXAMPLES: &str = "\
-Exit status: 0 all chains are complete, or the moment of --at can be restored; 1 --verify found errors; 4 a file cannot be read; 8 \
-wrong usage; 16 a gap, a missing stripe, a damaged file, no path to the moment of --at, or something that --verify could not verify.
+Exit status: 0 all chains are complete, or the time of --at can be restored; 1 --verify found errors; 4 a file cannot be read; 8 \
+wrong usage; 16 a gap, a missing stripe, a damaged file, no path to the time of --at, or something that --verify could not verify.
 
-Without --verify all of this is by the labels of the backups: their pages are not read.
+Without --verify, only the labels of the backups are read, not their pages.
 
 Examples:
   mdfsck chain /backups/sales
-          which moments can be restored, and the shortest path to the latest one
+          the points in time you can restore to, and the shortest path to the latest one
   mdfsck chain --at 2024-03-01T13:10:00 /backups/sales
-          whether that moment can be restored, and from which files
+          whether you can restore to that time, and from which files
   mdfsck chain --verify /backups/sales
-          restores each chain in memory and checks it; offers a way round damage
+          restores each chain in memory and checks it; offers a path around damage
   mdfsck chain --at 2024-03-01T13:10:00 --script restore.sql /backups/sales
           RESTORE statements to review
   mdfsck chain --json /backups | jq '{database, points}'";
@@ -283,14 +283,14 @@ Examples:
   mdfsck extract sales.bak --output /tmp/sales
   mdfsck extract sales_1.bak sales_2.bak sales_diff.bak --output /tmp/sales
   mdfsck extract --recovered sales.mdf sales_log.ldf --output /tmp/sales
-          data files of a storage snapshot, with what their log holds";
+          data files of a storage snapshot, with the changes in their log";
 
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   mdfsck completions bash > /etc/bash_completion.d/mdfsck
   mdfsck completions fish > ~/.config/fish/completions/mdfsck.fish
   mdfsck completions powershell | Out-String | Invoke-Expression
-          for this session; as a line of $PROFILE, for each";
+          for this session; add the line to $PROFILE for every session";
 
 pub(super) const MAN_EXAMPLES: &str = "\
 Examples:
@@ -311,7 +311,7 @@ Examples:
   mdfsck export sales.bak -o rows --format parquet --table Sales.Orders
           one table of a backup, for pandas, Polars or DuckDB
   mdfsck export /data/sales -o rows --format sql --definitions
-          scripts that make the tables with their rows, and procedures, functions, views and triggers";
+          scripts that create the tables with their rows, and procedures, functions, views and triggers";
 
 pub(super) const ROWS_EXAMPLES: &str = "\
 Examples:

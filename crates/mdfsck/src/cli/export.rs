@@ -22,18 +22,17 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "[SCHEMA.]NAME")]
     pub(crate) table: Vec<String>,
 
-    /// Form of the files
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv", help_heading = OUTPUT)]
+    /// Format of the files     #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv", help_heading = OUTPUT)]
     pub(crate) format: ExportFormat,
 
     /// Also write procedures, functions, views and triggers, to the folder definitions in DIR
     #[arg(long)]
     pub(crate) definitions: bool,
 
-    /// Also write what can be salvaged of damaged tables, to files of its own: NAME.doubtful and NAME.rebuilt
+    /// Also write what can be salvaged of damaged tables, to separate files: NAME.doubtful and NAME.rebuilt
     ///
-    /// Doubtful are whole records of damaged pages, and rows of pages that no index or IAM page leads to any more. Rebuilt are
-    /// rows of lost pages, put together from nonclustered indexes.
+    /// Doubtful rows are whole records of damaged pages, and rows of pages that no index or IAM page leads to any more.
+    /// Rebuilt rows are those of lost pages, assembled from nonclustered indexes.
     #[arg(long)]
     pub(crate) damaged: bool,
 
@@ -88,12 +87,10 @@ pub(crate) struct RowsArguments {
     #[command(flatten)]
     pub(crate) stop: StopArguments,
 
-    /// Rows at most
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Maximum number of rows     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: u64,
 
-    /// Form of the rows
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
+    /// Format of the rows     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: RowsFormat,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) database: Option<String>,
 
-    /// Only what is since then: a date (UTC), or a span such as 14d
+    /// Only entries since then: a date (UTC), or a span such as 14d
     #[arg(long, global = true, value_name = "DATE|SPAN", value_parser = history::time::moment)]
     pub(crate) since: Option<String>,
 
@@ -33,10 +33,10 @@ pub(crate) struct HistoryArguments {
 
 #[derive(Subcommand)]
 pub(crate) enum HistoryVerb {
-    /// How old is what was read and proven of each database?
+    /// Show how long ago each database was read and proven
     ///
-    /// Pages have an age: when each page in use was read and judged last. Relations (the links of an index or heap, an index
-    /// with its table) are proven together, in one state of the database. Of a backup, the age is that of the backup.
+    /// The age of a page in use is the time since it was last read and judged. Relations (the links of an index or heap, an
+    /// index with its table) are proven together, in one state of the database. Pages of a backup are as old as the backup.
     Coverage {
         /// Exit status 16 unless every page in use was read and every relation proven within this span, such as 14d
         #[arg(long, value_name = "SPAN", value_parser = history::time::span)]
@@ -46,7 +46,7 @@ pub(crate) enum HistoryVerb {
     Runs,
     /// Open findings with their keys: new, confirmed, acknowledged
     Findings {
-        /// Those too that are gone
+        /// Include findings that are gone
         #[arg(long)]
         all: bool,
     },
@@ -68,11 +68,11 @@ pub(crate) enum HistoryVerb {
         #[arg(short, long, value_name = "FILE.html")]
         output: PathBuf,
     },
-    /// Note that a finding is known and may stay; it is reported all the same
+    /// Mark a finding as known and accepted; it is still reported
     Ack {
         /// Key of the finding, as 'findings' shows it
         key: i64,
-        /// Why it may stay
+        /// Why it is accepted
         #[arg(long, value_name = "TEXT")]
         because: String,
         /// Until when: a date (UTC)
@@ -84,13 +84,13 @@ pub(crate) enum HistoryVerb {
         /// The database: its name or its family guid
         #[arg(value_name = "DATABASE", required_unless_present = "older", conflicts_with = "older")]
         name: Option<String>,
-        /// Runs before then, but for the last one of each database: a date (UTC), or a span such as 400d
+        /// Runs before then, except the last one of each database: a date (UTC), or a span such as 400d
         #[arg(long, value_name = "DATE|SPAN", value_parser = history::time::moment)]
         older: Option<String>,
     },
 }
 
 fn date(text: &str) -> Result<String, String> {
-    let seconds = history::time::seconds(text).ok_or("no date such as 2026-12-01")?;
+    let seconds = history::time::seconds(text).ok_or("not a date such as 2026-12-01")?;
     Ok(history::time::text_of_seconds(seconds))
 }

@@ -13,9 +13,9 @@ const EVENTS: &str = "Events";
 pub(crate) struct ListenerArguments {
     /// Run PROGRAM for each event: a finding is new, confirmed or gone, a promise is broken or kept again, a check has failed
     ///
-    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. It is started
-    /// without a shell and has 60 seconds. Events are recorded in the history together with their run. Until the program ends with
-    /// status 0, it is called again: by the next run, and while this one goes on after a longer time each time.
+    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. It is
+    /// started without a shell and has 60 seconds. Events are recorded in the history together with their run. It is called
+    /// again until it exits with 0: with growing pauses during this run, then by the next run.
     #[arg(long, value_name = "PROGRAM", requires = "history", help_heading = EVENTS)]
     pub(crate) on_event: Option<PathBuf>,
 

@@ -17,8 +17,8 @@ pub(crate) struct AdviseArguments {
 
     /// Backups of the database: files, or folders that are searched for them at any depth; repeatable
     ///
-    /// Of the newest ones, the copies of the damaged pages are read. A backup whose copies are damaged too is passed over, and
-    /// said.
+    /// The copies of the damaged pages are read from the newest backups. A backup whose copies are damaged too is skipped,
+    /// and named.
     #[arg(long, value_name = "DIR")]
     pub(crate) backups: Vec<PathBuf>,
 
@@ -41,7 +41,7 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) run: RunArguments,
 
-    /// Accept a limit: what it left unverified is no step, and no longer sets bit 16 of the exit status; repeatable
+    /// Accept a limit: what it leaves unverified gives no step and does not set bit 16 of the exit status; repeatable
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) allow: Vec<&'static Limit>,
 
@@ -126,8 +126,8 @@ pub(crate) struct LintArguments {
 
 #[derive(Args)]
 pub(crate) struct BenchArguments {
-    /// Data files of one database, the folder that holds them, or a backup; with --size, a folder to build a database in and
-    /// keep it
+    /// Data files of one database, the folder that holds them, or a backup; with --size, a folder in which a database is
+    /// built and kept
     #[arg(value_name = "PATH")]
     #[cfg_attr(feature = "lab", arg(required_unless_present = "size"))]
     #[cfg_attr(not(feature = "lab"), arg(required = true))]
@@ -187,7 +187,7 @@ pub(crate) struct BenchArguments {
 pub(crate) struct PageArguments {
     /// Page address: file ID and page number, as 1:153; '(1:153)', 1,153 and '1 153' mean the same
     ///
-    /// The address of a row, as 8955 has it, means its page.
+    /// The address of a row, as in message 8955, means its page.
     #[arg(value_name = "F:P", value_parser = crate::page::address)]
     pub(crate) page: format::PageId,
 
@@ -228,7 +228,7 @@ pub(crate) struct AuditArguments {
 pub(crate) struct LogArguments {
     /// Log files of one database, or backups of it (log, full or differential), or the folder that holds them
     ///
-    /// With its data files too, records name tables and show the columns of rows, by the catalog as it is now.
+    /// If its data files are named too, records name tables and show the columns of rows, by the current catalog.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -264,14 +264,14 @@ pub(crate) struct LogArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) operation: Option<String>,
 
-    /// List only records from this moment on, in the local time of the server
+    /// List only records from this time on (local time of the server)
     ///
-    /// The time of a record is the last one that the log says before it: when a transaction began or ended, or when a block
-    /// was closed (SQL Server 2019 and later).
+    /// A record has the last time that the log gives before it: when a transaction began or ended, or when a block was closed
+    /// (SQL Server 2019 and later).
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
     pub(crate) since: Option<crate::input::StopMoment>,
 
-    /// List only records up to this moment, in the local time of the server
+    /// List only records up to this time (local time of the server)
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
     pub(crate) until: Option<crate::input::StopMoment>,
 
@@ -334,24 +334,25 @@ pub(crate) struct ChainArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Say whether the database can be restored to this moment, in the local time of the server, and from which files
+    /// Say whether you can restore to this point in time (local time of the server), and from which files
     ///
-    /// Such as 2024-03-01T13:10:00. The backups are listed in the order of their restore; without a path to the moment, what is
-    /// missing and the nearest moments.
+    /// Such as 2024-03-01T13:10:00. Lists the backups in the order of their restore; if no path leads there, what is missing
+    /// and the nearest points in time.
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
     pub(crate) at: Option<crate::input::StopMoment>,
 
-    /// Restore each chain in memory and check the result; with --at, to that moment
+    /// Restore each chain in memory and check the result; with --at, to that point in time
     ///
-    /// The containers of the backups, every block of their log, every log record against the page that it changes, and
+    /// Checks the containers of the backups, every block of their log, every log record against the page that it changes, and
     /// pages and allocation as check --physical-only does. Nothing is written. If a backup turns out to be damaged, a path
     /// without it is tried. Backups that no chain needs are not read.
     #[arg(long)]
     pub(crate) verify: bool,
 
-    /// Write RESTORE statements for the latest point, or that of --at, to FILE; with -, to standard output in place of the list
+    /// Write RESTORE statements for the latest point in time, or that of --at, to FILE; with -, to standard output instead of
+    /// the list
     ///
-    /// They are for a person to review: paths are those that mdfsck was given, MOVE options are comments. No existing file is
+    /// Review them before use: paths are those given to mdfsck, and MOVE options are comments. No existing file is
     /// overwritten.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
@@ -390,9 +391,9 @@ pub(crate) struct ExtractArguments {
 
     /// Write the data files as recovery leaves them
     ///
-    /// From data files with their log, or from backups with the log backups that follow. All pages are as at the end of the log,
-    /// open transactions are taken back, and the boot page is marked as shut down in order. If anything could not be recovered,
-    /// nothing is written, the reason is reported, and the exit status is 16.
+    /// Needs data files with their log, or backups with the log backups that follow. All pages are as of the end of the log,
+    /// open transactions are rolled back, and the boot page is marked as cleanly shut down. If anything could not be
+    /// recovered, nothing is written, the reason is reported, and the exit status is 16.
     #[arg(long, conflicts_with = "no_log", help_heading = RECOVERY)]
     pub(crate) recovered: bool,
 

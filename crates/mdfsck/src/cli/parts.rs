@@ -13,25 +13,25 @@ use super::{
 pub(crate) struct PlanArguments {
     /// Data files of one database with their logs, its backups, or a folder that holds one of these
     ///
-    /// As for check, but for standard input. The plan keeps absolute paths: tasks and merge open them.
+    /// As for check, except standard input. The plan stores absolute paths, which tasks and merge open.
     #[arg(value_name = "PATH", required_unless_present = "status")]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Folder for the plan and its parts; created if missing, otherwise it must be empty
     ///
-    /// On storage that all machines see. It holds a key, which only its owner may read.
+    /// Use storage that all machines see. The folder holds a key that only its owner may read.
     #[arg(long, value_name = "PLAN", required_unless_present = "status", help_heading = OUTPUT)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Most that one task reads, such as 64GB; at least 1MB
+    /// Maximum that one task reads, such as 64GB; at least 1MB
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "16GB", help_heading = SCOPE)]
     pub(crate) task_size: u64,
 
-    /// Say as JSON how far a plan is
+    /// Print the progress of a plan as JSON
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["paths", "dir", "json"], help_heading = OUTPUT)]
     pub(crate) status: Option<PathBuf>,
 
-    /// With --status: print only the tasks that have no part, as 'mdfsck task' and 'sbatch --array' take them
+    /// With --status: print only the numbers of tasks without a part, as 'mdfsck task' and 'sbatch --array' accept them
     #[arg(long, requires = "status", help_heading = OUTPUT)]
     pub(crate) missing: bool,
 
@@ -79,10 +79,10 @@ pub(crate) struct MergeArguments {
     #[arg(value_name = "PLAN")]
     pub(crate) folder: PathBuf,
 
-    /// Most that a second look at an index may read here; tasks take larger ones
+    /// Maximum that merge reads to look at an index again; larger indexes are left to tasks
     ///
-    /// Then merge prints one JSON line, with how many tasks there are, and ends with status 32: carry them out as before, and merge
-    /// again. With 0, tasks take all of these looks.
+    /// If any are left, merge prints one JSON line with the number of tasks and ends with status 32: run them as before, and
+    /// merge again. With 0, all are left to tasks.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "64GB", help_heading = RESOURCES)]
     pub(crate) local_limit: u64,
 

@@ -16,8 +16,8 @@ pub(super) const RECOVERY: &str = "Recovery";
 pub(crate) struct RecoveryArguments {
     /// Read data files as they are, without the changes in their log
     ///
-    /// Data files that were not shut down cleanly are recovered in memory with their log, if it is named or lies beside
-    /// them. Nothing is written to them. Without the log, lost writes are not looked for either.
+    /// Data files that were not shut down cleanly are recovered in memory with their log, if it is named or is beside them.
+    /// Nothing is written to the files. Without the log, lost writes are not looked for either.
     #[arg(long, help_heading = RECOVERY)]
     pub(crate) no_log: bool,
 
@@ -46,7 +46,7 @@ pub(crate) struct RoomArguments {
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct StopArguments {
-    /// Restore backups to this moment, in the local time of the server, such as 2020-05-12T13:30:00
+    /// Restore backups to this point in time (local time of the server), such as 2020-05-12T13:30:00
     ///
     /// As STOPAT: with what was committed up to then. The newest full and differential backups before it are used, and the
     /// log backups that follow.

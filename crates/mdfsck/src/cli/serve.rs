@@ -15,10 +15,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8898")]
     pub(crate) listen: SocketAddr,
 
-    /// Answer everybody who reaches the address, without the token that is part of the printed one: behind a proxy that asks who it is
+    /// Answer requests without the token that is part of the printed address: for use behind a proxy that authenticates users
     ///
-    /// Pages show bytes of rows. Without this option a request needs the token, which is a new one after each start; a browser keeps
-    /// it as a cookie.
+    /// Pages show bytes of rows. Without this option a request needs the token, which changes with each start; a browser
+    /// keeps it as a cookie.
     #[arg(long)]
     pub(crate) no_token: bool,
 

@@ -18,9 +18,9 @@ const ENGINE: &str = "Large backups";
 pub(crate) struct WatchArguments {
     /// Folders with backups (and their subfolders), patterns, URLs, or a text file with lines NAME PATH... for data files
     ///
-    /// Backups are recognized by content. Names that begin with a dot are left out. A symbolic link to a file is followed; one to
-    /// a folder is not. A line of a text file names a database and its data files, or the folder that holds them; put paths with
-    /// blanks in double quotes. Data files are checked whenever they have changed and then settled.
+    /// Backups are recognized by content. Files whose names begin with a dot are ignored. A symbolic link to a file is
+    /// followed; one to a folder is not. A line of a text file names a database and its data files, or the folder that holds
+    /// them; put paths with blanks in double quotes. Data files are checked whenever they have changed and then settled.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -30,7 +30,7 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) history: PathBuf,
 
-    /// Check what is there and end, for a scheduler; with new files this takes at least as long as --settle
+    /// Check what is there and exit, for a scheduler; with new files this takes at least as long as --settle
     #[arg(long)]
     pub(crate) once: bool,
 
@@ -52,7 +52,7 @@ pub(crate) struct WatchArguments {
 
     /// all, newest (only the newest full backup of each database), or sample:SPAN such as sample:7d
     ///
-    /// With sample:7d, one backup of each database is checked every 7 days; of the others, only the labels are read.
+    /// With sample:7d, one backup of each database is checked every 7 days; for the others, only the labels are read.
     #[arg(long, value_name = "POLICY", default_value = "all", help_heading = CHOICE)]
     pub(crate) policy: Policy,
 
@@ -62,7 +62,8 @@ pub(crate) struct WatchArguments {
 
     /// The newest full or differential backup of each database must not be older than this, such as 26h
     ///
-    /// If broken: bit 16 of the exit status, and the event backup-missing. Times in backups are taken as local time of this machine.
+    /// If one is older, bit 16 of the exit status is set, and the event is backup-missing. Times in backups are taken as
+    /// local time of this machine.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) max_age: Option<Duration>,
 
@@ -71,7 +72,7 @@ pub(crate) struct WatchArguments {
 
     /// Every page of each database must have been read and every relation proven within this time, such as 14d
     ///
-    /// If broken: bit 16 of the exit status, and the event promise-broken; later, promise-kept-again.
+    /// If this is broken, bit 16 of the exit status is set, and the event is promise-broken; later, promise-kept-again.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) within: Option<Duration>,
 
@@ -101,10 +102,10 @@ pub(crate) struct WatchArguments {
     #[arg(long, help_heading = RESOURCES)]
     pub(crate) nice: bool,
 
-    /// Accept a limit: a backup of which only that was not verified is sound; repeatable
+    /// Accept a limit: a backup counts as sound if nothing else was left unverified; repeatable
     ///
-    /// ID is one that the history or the message of a backup names; 'mdfsck explain ID' says what it means. The history keeps what was
-    /// not verified.
+    /// ID as shown in the history or in the message about a backup; 'mdfsck explain ID' says what it means. The history still
+    /// records what was not verified.
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = CHOICE)]
     pub(crate) allow: Vec<&'static Limit>,
 
@@ -122,7 +123,7 @@ pub(crate) struct WatchArguments {
 
     /// Write all databases as one page to FILE, worst first, after each look and each check; the file is always replaced as a whole
     ///
-    /// It is the page of 'mdfsck history FILE html', which loads and sends nothing.
+    /// The page is that of 'mdfsck history FILE html', which loads and sends nothing.
     #[arg(long, value_name = "FILE.html", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
@@ -140,11 +141,12 @@ pub(crate) struct WatchArguments {
 /// The program that carries out the checks of large backups.
 #[derive(Args, Clone, Default)]
 pub(crate) struct EngineArguments {
-    /// Let PROGRAM carry out the checks of large backups, on a cluster for example
+    /// Let PROGRAM run the checks of large backups, for example on a cluster
     ///
-    /// For each, the watcher makes a plan, calls PROGRAM with the folder of the plan as the last argument, and merges what the
-    /// tasks have found. It is started without a shell, and has to carry out the tasks that 'mdfsck plan --status FOLDER --missing'
-    /// lists, by 'mdfsck task FOLDER ID'. If parts are missing afterwards, the backup is tried again later, and only these are made.
+    /// For each, the watcher makes a plan, calls PROGRAM with the folder of the plan as the last argument, and merges the
+    /// results of the tasks. PROGRAM is started without a shell, and has to run the tasks that 'mdfsck plan --status FOLDER
+    /// --missing' lists, with 'mdfsck task FOLDER ID'. If parts are missing afterwards, the backup is tried again later, and
+    /// only the missing tasks are run.
     #[arg(long, value_name = "PROGRAM", requires = "engine_dir", help_heading = ENGINE)]
     pub(crate) engine: Option<PathBuf>,
 
@@ -152,7 +154,7 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_name = "ARG", requires = "engine", allow_hyphen_values = true, help_heading = ENGINE)]
     pub(crate) engine_argument: Vec<OsString>,
 
-    /// Folder for the plans; all machines that carry out tasks must see it under this path, and the backups under theirs
+    /// Folder for the plans; all machines that run tasks must see it under this path, and the backups under theirs
     #[arg(long, value_name = "DIR", requires = "engine", help_heading = ENGINE)]
     pub(crate) engine_dir: Option<PathBuf>,
 

@@ -317,7 +317,7 @@ fn named_image(folder: &Path, data: &[&str], whole: &Output) -> Result<(), Faile
     let written = named("1", "LUN 7");
     ensure(text(&written.stderr).contains("ldf was changed"), text(&written.stderr))?;
     let refused = named("1", " ");
-    refused_by_usage(&refused, &["a name is not empty"])
+    refused_by_usage(&refused, &["the name must not be empty"])
 }
 
 /// The parts of the only plan.
