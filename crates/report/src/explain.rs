@@ -54,9 +54,9 @@ pub fn write(checks: &[&Check], out: &mut dyn io::Write) -> io::Result<()> {
 /// If writing to `out` fails.
 pub fn write_index(out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[0]);
-    table.row(["msg", "id", "what must be true"]);
+    table.row(["msg", "id", "what it reports"]);
     for check in ALL {
-        table.row([&check.msg.to_string(), check.id, check.invariant]);
+        table.row([&check.msg.to_string(), check.id, &fault(check)]);
     }
     table.write(0, out)
 }
@@ -93,8 +93,8 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
     };
     let physical_only = if check.physical_only { "checked" } else { "not checked" };
     let mut facts = vec![
-        ("must be true", check.invariant.to_owned()),
-        ("what breaks it", check.cause.to_owned()),
+        ("rule", check.invariant.to_owned()),
+        ("cause", check.cause.to_owned()),
         ("what to do", check.action.to_owned()),
     ];
     if check.phase != Phase::Container {

@@ -15,7 +15,7 @@ const PREFACE: &str = "# The limits
 
 Generated from the registry (`crates/check/src/registry/limits/table.rs`) by `mdfsck explain --all --limits --markdown`; do not edit.
 
-A limit is a reason why something is not verified. It is no finding: what it names may be sound or not. A run with limits has bit
+A limit is a reason why something is not verified. It is not a finding: the thing it names may be sound or damaged. A run with limits has bit
 16 in its exit status, unless `--allow ID` accepts them. Ids are never reused. `<...>` stands for a value of the place. Notes are
 worth knowing, and leave nothing unverified.
 ";
@@ -81,7 +81,7 @@ fn facts(limit: &Limit) -> [(&'static str, String); 3] {
 /// The reason, with a readable placeholder in place of each `{}`.
 pub(crate) fn reason(limit: &Limit) -> String {
     match limit.reason {
-        "{}" => "two values disagree, or one is not known: the report names them".to_owned(),
+        "{}" => "two values disagree, or one is unknown: the report names them".to_owned(),
         reason => reason.replace("{}", "<...>"),
     }
 }
@@ -90,9 +90,7 @@ fn meaning(kind: LimitKind) -> &'static str {
     match kind {
         LimitKind::Damaged => "Something else is damaged, or contradicts itself; a finding may name it.",
         LimitKind::Unreadable => "The system could not read it.",
-        LimitKind::NotGiven => {
-            "It is not in what was given: a file, a stripe, the log, a key, room for temporary files."
-        }
+        LimitKind::NotGiven => "It was not given: a file, a stripe, the log, a key, space for temporary files.",
         LimitKind::InFlight => "A change was under way when the files or the backup were written.",
         LimitKind::Undocumented => "SQL Server does not document what the bytes must be.",
         LimitKind::Unsupported => "mdfsck does not check it.",

@@ -42,7 +42,7 @@ pub(crate) fn explanations() -> Vec<(&'static str, Test)> {
                 ensure(parts.iter().all(|part| output.contains(part)), output)
             };
             has("823", &["Msg 823: ", "what it means", "what to look at", "what to do"])?;
-            has("8976", &["tree.child-unseen: Msg 8976", "must be true", "what breaks it", "what to do"])?;
+            has("8976", &["tree.child-unseen: Msg 8976", "  rule  ", "  cause  ", "what to do"])?;
             // A check gives this message for a lost write, the engine for any page that differs from what was written.
             has("824", &["log.lost-write", "Msg 824: a page is not what was written"])?;
             has("tree.compressed-entries", &["not verified, undocumented", "what to do"])

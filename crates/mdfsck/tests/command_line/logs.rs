@@ -92,7 +92,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             // A log of the same database that ends before the checkpoint that the boot page names.
             let done = mdfsck(folder, &["lab", "crash", "early", "--seed", "5", "--after", "20"]);
             ensure(done.status.success(), text(&done.stderr))?;
-            refused(&check(&[data, "early/workload_log.ldf"]), 8, &["of another moment", "--no-log"])
+            refused(&check(&[data, "early/workload_log.ldf"]), 8, &["from another point in time", "--no-log"])
         }),
         ("logs that hold nothing, or are cut", |folder| {
             crash(folder, "db", "5")?;

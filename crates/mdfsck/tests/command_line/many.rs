@@ -73,7 +73,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(all.status.success(), format!("{:?} {stderr}", all.status))?;
             ensure(stdout.contains("Backup of 'orders': sets/first.bak, set 1; sets/second.bak, set 1"), &stdout)?;
             let one = mdfsck(folder, &["check", "sets/first.bak", "sets/second.bak"]);
-            ensure(text(&one.stderr).contains("of different moments"), text(&one.stderr))?;
+            ensure(text(&one.stderr).contains("of different points in time"), text(&one.stderr))?;
             let alone = mdfsck(folder, &["check", "sets/first.bak"]);
             ensure(text(&alone.stderr).contains("the backup holds 1 of 2 data files"), text(&alone.stderr))?;
             let without = mdfsck(folder, &["check", "sets/second.bak"]);
@@ -372,7 +372,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             for wrong in ["0", "first", "-1"] {
                 refused_by_usage(&check(&["bak", &format!("--set={wrong}")]), &["--set"])?;
             }
-            let alone = "--set last and --set all stand alone";
+            let alone = "--set last and --set all cannot be combined";
             refused(&check(&["bak", "--set", "last", "--set", "1"]), 8, &[alone])?;
             let last = check(&["bak/full.bak", "--set", "last", "--json"]);
             let run = lines(&last).into_iter().next().ok_or("no line")?;
@@ -433,7 +433,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stderr.contains("and not checked: ch/01_full.bak, set 1, ch/02_log.trn, set 1"), stderr.clone())?;
             ensure(stderr.contains("ch/03_full.bak, set 1; ch/04_log.trn, set 1"), stderr)?;
             // --set all cannot be combined with a point in time.
-            refused(&mdfsck(folder, &["check", "ch", "--set", "all", "--stop-at", "2024-01-01"]), 8, &["no --stop-at"])
+            refused(&mdfsck(folder, &["check", "ch", "--set", "all", "--stop-at", "2024-01-01"]), 8, &["combined with --stop-at"])
         }),
         ("databases that share a backup device are each checked with their log backups", |folder| {
             for (name, seed) in [("x", "4"), ("y", "5")] {

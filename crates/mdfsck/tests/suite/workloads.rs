@@ -552,7 +552,7 @@ fn extracted_files_are_clean_and_give_the_verdict_of_data_files_with_their_log()
         // The files have the state at the end of the log, so the checkpoint in the log is no longer theirs.
         let (status, _, stderr) = check(folder.path(), &[EXTRACTED, LDF]);
         let is_same = options.contains(&"--clean");
-        assert!(is_same || status == 8 && stderr.contains("of another moment"), "{options:?}: {status} {stderr}");
+        assert!(is_same || status == 8 && stderr.contains("from another point in time"), "{options:?}: {status} {stderr}");
     }
 }
 

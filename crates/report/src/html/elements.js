@@ -81,7 +81,7 @@ const dump = ({what, offset, hex}) => {
 const size = bytes => bytes >= 1e12 ? `${(bytes / 1e12).toFixed(2)} TB` : bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
 // What a check means, as in mdfsck explain.
-const explained = check => definitions(element('dl', 'explained'), [['Must be true', check.invariant], ['What breaks it', check.cause],
+const explained = check => definitions(element('dl', 'explained'), [['Rule', check.invariant], ['Cause', check.cause],
   ['What to do', check.action], ['Check', `${check.id}: ${check.message}`]]);
 
 // Why something was not verified, and where.

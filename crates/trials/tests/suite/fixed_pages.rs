@@ -46,7 +46,7 @@ fn a_boot_page_that_leads_to_no_page_of_sysallocunits_is_named() {
         });
         let found = about(&report, PageId::BOOT);
         assert!(matches!(found[..], [7984..=7987]), "{first}: {found:?}");
-        let is_told = |entry: &check::NotVerified| entry.reason.contains("dbi_firstSysIndexes of boot page (1:9)");
+        let is_told = |entry: &check::NotVerified| entry.reason.contains("dbi_firstSysIndexes in boot page (1:9)");
         assert!(report.not_verified.iter().any(is_told), "{first}");
     }
 }

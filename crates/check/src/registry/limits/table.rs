@@ -31,7 +31,7 @@ const NEEDS_LOG: &str =
 const NEEDS_KEY: &str = "Run DBCC CHECKDB on a server that has the certificate, or decrypt the database first.";
 const CHECK_IDLE: &str = "Check again when the operation is finished.";
 const ON_SERVER: &str = "Run DBCC CHECKDB on a server for this part.";
-const NOTHING: &str = "Nothing is wrong as far as is known; what SQL Server does with these bytes is not documented.";
+const NOTHING: &str = "Nothing is known to be wrong; how SQL Server uses these bytes is not documented.";
 const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy. If only older backups are free of it, the catalog was damaged or changed by hand.";
 const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a server.";
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
@@ -40,46 +40,46 @@ limits! {
     // Ranges that another window must read.
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
         "not read before the window ended: links, keys and rows are compared once all ranges of this image are read",
-        action "Nothing: the next window goes on. To read all of it at once, check without --window.";
+        action "Nothing: the next window continues. To read everything at once, check without --window.";
 
     // Limits that demote findings.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
         "not shut down cleanly: the log, which was not applied, may explain this",
         action NEEDS_LOG;
     DEMOTED_MOMENTS = "demoted.moments", NotGiven, "messages",
-        "the files are of several backups, of different moments: the log between these may explain this",
+        "the files are from backups of different points in time: the log between them may explain this",
         action "Check a full backup, or restore these and check the restored database.";
     DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
         "in flight: the log in the backup still changes pages that this may depend on",
         action "Restore the backup and check the restored database, or check a later backup.";
     SNAPSHOT_NEWER = "snapshot.newer", InFlight, "pages",
-        "pages that the snapshot has in use are newer in its database, and the snapshot has no copy of them: they are not of its moment",
+        "pages that the snapshot has in use are newer in its database, and the snapshot has no copy of their older state",
         action "Make sure that these are the files of the database that the snapshot was made of, and that the snapshot was copied after it was last written to; or make a new snapshot.";
     DEMOTED_MAPS = "demoted.maps", Unreadable, "messages",
-        "allocation pages could not be read: which pages are in use, and whose they are, is not known",
+        "allocation pages could not be read: the pages in use and their owners are unknown",
         action READ_AGAIN;
     DEMOTED_CATALOG = "demoted.catalog", Unreadable, "messages",
-        "part of the catalog could not be read: which pages belong to which object is not known",
+        "part of the catalog could not be read: the owners of pages are unknown",
         action READ_AGAIN;
     DEMOTED_RELEASE = "demoted.release", Unsupported, "messages",
-        "the database is of a release that is newer than this program",
+        "the database is of a release newer than this program",
         action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
 
     // Recovery from the log.
     RECOVERY_NONE = "recovery.none", NotGiven, "recovery",
         "the database was not shut down cleanly, and {}; it is checked as it is in the files, without the changes in its log",
-        action "Give the log that was copied together with the data files, by name or beside them; a backup, restored and checked, says the same without it.";
+        action "Name the log that was copied together with the data files, or put it beside them; or check a restored backup, which needs no log.";
     RECOVERY_LOG = "recovery.log", InFlight, "recovery",
         "{}; the database is checked as it is in the files, without the changes in its log",
-        action "Copy the log again, together with the data files; a backup, restored and checked, says the same without it.";
+        action "Copy the log again, together with the data files; or check a restored backup, which needs no log.";
     RECOVERY_PAGES = "recovery.pages", InFlight, "recovery",
         "{}; the pages are checked as they are in the files, without these changes",
         action NEEDS_LOG;
     RECOVERY_IN_DOUBT = "recovery.in-doubt", InFlight, "recovery",
-        "a transaction over several databases was prepared: another server decides whether it is committed",
+        "a transaction across several databases is prepared: another server decides whether it is committed",
         action "Let the server that coordinates it settle the transaction, or restore both databases.";
     RECOVERY_TRANSACTIONS = "recovery.transactions", InFlight, "recovery",
-        "a transaction that had not ended could not be taken back whole",
+        "an open transaction could not be rolled back completely",
         action NEEDS_LOG;
     RECOVERY_LOG_END = "recovery.log-end", InFlight, "recovery",
         "whole blocks follow the end of the log: they were being written when writing stopped, or the log is damaged there",
@@ -87,19 +87,19 @@ limits! {
 
     // Pages against the log.
     AUDIT_LOG_DAMAGED = "audit.log-damaged", Damaged, "pages against the log",
-        "the log is damaged: what it says after this place is not known",
+        "the log is damaged: its records after this place are unknown",
         action "Copy the log again; if it is the original, take a full backup at once, as log backups will fail.";
     AUDIT_LOG_END = "audit.log-end", Damaged, "pages against the log",
-        "pages are newer than the end of the log: it lost its end, or was copied before the data files",
+        "pages are newer than the end of the log: the log lost its end, or was copied before the data files",
         action "Copy the log again, together with the data files; if these are the originals, restore the database.";
     AUDIT_LOG_ENCRYPTED = "audit.log-encrypted", NotGiven, "pages against the log",
         "the records of the log are encrypted (TDE)",
         action NEEDS_KEY;
     AUDIT_LOG_UNPROTECTED = "audit.log-unprotected", Damaged, "pages against the log",
-        "page and log contradict each other, and the log block has no checksum: either may be the one that is damaged",
+        "page and log contradict each other, and the log block has no checksum: either may be damaged",
         action "Check the page against a backup.";
     AUDIT_LOG_RECORD = "audit.log-record", Damaged, "pages against the log",
-        "page and log contradict each other by one record, which no other record of the page confirms: either may be the one that is damaged",
+        "page and log contradict each other in one record, which no other record of the page confirms: either may be damaged",
         action "Check the page against a backup.";
     AUDIT_PAGES = "audit.pages", Damaged, "pages against the log",
         "pages that the log changes could not be read, or are damaged",
@@ -109,7 +109,7 @@ limits! {
         action "Name all data files of the database.";
     AUDIT_MORE = "audit.more", Damaged, "pages against the log",
         "more pages contradict the log than are listed",
-        action "Data files and log are probably of different moments; copy them again, all at once.";
+        action "Data files and log are probably from different points in time; copy them again, all at once.";
 
     // Files, pages.
     FILE_NOT_GIVEN = "file.not-given", NotGiven root, "file",
@@ -131,16 +131,16 @@ limits! {
         "a repair, reorganize, bulk load, sort or encryption was working on these pages",
         action CHECK_IDLE;
     PAGES_AFTER_CHECKPOINT = "pages.after-checkpoint", InFlight note, "moment of the files",
-        "shut down cleanly by the boot page, but pages are newer than the checkpoint that it names: the files were in use when they were copied, or are not of one moment",
-        action "Copy the files again, all at once, after the database was shut down or set offline; or check them with the log at hand.";
+        "the boot page says that the database was shut down cleanly, but pages are newer than its last checkpoint: the files were in use when they were copied, or were copied at different times",
+        action "Copy the files again, all at once, after the database was shut down or set offline; or check them together with the log.";
     PAGES_UNPROTECTED = "pages.unprotected", NotGiven note, "page protection",
-        "{} of {} pages carry no protection, though the database has the option PAGE_VERIFY: a changed value on them cannot be seen",
-        action "Nothing is wrong. A page gets its checksum when it is next written: rebuild indexes and tables to have all written.";
+        "{} of {} pages have no protection, although the database has PAGE_VERIFY on: a changed value on them cannot be detected",
+        action "Nothing is wrong. A page gets its checksum when it is next written; a rebuild of indexes and tables writes all their pages.";
     PAGES_SHARED = "pages.shared", Damaged, "pages",
         "several allocation units claim the extents of these pages, too many to look at again",
         action SEE_FINDINGS;
     PAGES_PFS_DAMAGED = "pages.pfs-damaged", Damaged, "pages",
-        "PFS page damaged: whether these pages are allocated is not known",
+        "the PFS page is damaged: it is unknown whether these pages are allocated",
         action SEE_FINDINGS;
     PAGES_UNCLAIMED = "pages.unclaimed", Damaged, "pages",
         "pages are allocated, but are in no IAM chain",
@@ -169,7 +169,7 @@ limits! {
         "the pages may belong to an IAM chain that is damaged",
         action SEE_FINDINGS;
     ALLOCATION_IAM_SURPLUS = "allocation.iam-surplus", Damaged, "allocation",
-        "more IAM pages than any database has: of allocation units that the catalog does not know, or twice for an interval",
+        "surplus IAM pages, more than any database has: of allocation units unknown to the catalog, or a second one for an interval",
         action SEE_FINDINGS;
     ALLOCATION_IAM_BEYOND_END = "allocation.iam-beyond-end", Damaged, "allocation",
         "IAM pages claim more extents beyond the end of a file than are listed",
@@ -189,10 +189,10 @@ limits! {
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
     CATALOG_AFTER_PRE_CHECK = "catalog.after-pre-check", Damaged, "catalog",
-        "more is wrong with this table, whose pre-check failed: a server does not look any further, and its messages are not listed",
+        "the pre-check of this table failed, and more is wrong with it: a server stops there, so the other messages are not listed",
         action "Restore from a backup; no repair exists for a critical system table.";
     CATALOG_FIRST_PAGE = "catalog.first-page", Damaged, "catalog",
-        "the page to which dbi_firstSysIndexes of boot page (1:9) leads is not the first page of this table",
+        "dbi_firstSysIndexes in boot page (1:9) points to a page that is not the first page of this table",
         action "Restore from a backup; no repair exists for the boot page.";
     CATALOG_ROWS_FEWER = "catalog.rows-fewer", Damaged, "catalog",
         "fewer rows than the catalog counts",
@@ -216,7 +216,7 @@ limits! {
         "the catalog does not describe this table",
         action SEE_FINDINGS;
     CATALOG_VERSION = "catalog.version", Damaged, "catalog",
-        "the catalog does not have the form that this version has",
+        "the catalog does not have the form of this version",
         action SEE_FINDINGS;
     CATALOG_VALUES_DISAGREE = "catalog.values-disagree", Damaged, "catalog values",
         "{}",
@@ -228,7 +228,7 @@ limits! {
         "more of the same kind",
         action COMPARE_CATALOG;
     CATALOG_VALUE_OF_SERVER = "catalog.value-of-server", Unsupported, "catalog values",
-        "a value that is not known; this catalog describes the server too",
+        "an unknown value; this catalog describes the server too",
         action ON_SERVER;
 
     // References between base tables.
@@ -236,7 +236,7 @@ limits! {
         "the tables that describe all others could not be read",
         action SEE_FINDINGS;
     REFERENCES_TARGET = "references.target", Damaged, "catalog references",
-        "the table referred to has errors of its own",
+        "the referenced table has errors of its own",
         action SEE_FINDINGS;
     REFERENCES_TABLE = "references.table", Damaged, "catalog references",
         "the catalog does not have this table",
@@ -248,13 +248,13 @@ limits! {
         "the table could not be read to its end",
         action SEE_FINDINGS;
     REFERENCES_OF_SERVER = "references.of-server", Unsupported, "catalog references",
-        "rows refer to what this catalog does not have, and it describes the server too",
+        "rows refer to things that are not in this catalog, which describes the server too",
         action ON_SERVER;
     REFERENCES_UNPROVEN = "references.unproven", Undocumented, "catalog references",
-        "rows refer to what does not exist; too few such rows are known from sound databases to call it damage",
+        "rows refer to things that do not exist; too few such rows are known from sound databases to call this damage",
         action COMPARE_CATALOG;
     REFERENCES_UNKNOWN = "references.unknown", Undocumented, "catalog references",
-        "what these rows refer to is not known",
+        "it is unknown what these rows refer to",
         action ON_SERVER;
 
     // Service Broker.
@@ -265,7 +265,7 @@ limits! {
         "the base table could not be read",
         action SEE_FINDINGS;
     BROKER_NOT_FOLLOWED = "broker.not-followed", Unsupported, "Service Broker",
-        "what these rows refer to is not checked",
+        "the references of these rows are not checked",
         action ON_SERVER;
     BROKER_ACTIVATION = "broker.activation", Unsupported, "Service Broker",
         "activation procedures and users of queues are not checked",
@@ -279,7 +279,7 @@ limits! {
         "FILESTREAM values are not in the data files",
         action ON_SERVER;
     COLUMNSTORE_CATALOG = "columnstore.catalog", Damaged, "columnstore",
-        "the catalog does not describe how the compressed rows of this table are read",
+        "the catalog does not describe how to read the compressed rows of this table",
         action SEE_FINDINGS;
     COLUMNSTORE_SEGMENTS = "columnstore.segments", Undocumented, "columnstore",
         "segments are not decoded; delta stores and delete bitmaps are not read",
@@ -302,7 +302,7 @@ limits! {
         "rows in columnstore segments are not compared",
         action ON_SERVER;
     ROWS_COMPRESSION = "rows.compression", Damaged, "rows",
-        "the catalog does not describe how the compressed rows are read",
+        "the catalog does not describe how to read the compressed rows",
         action SEE_FINDINGS;
     ROWS_COLUMNS_UNKNOWN = "rows.columns-unknown", Damaged, "rows",
         "the columns are not in the catalog",
@@ -345,8 +345,8 @@ limits! {
         "the IAM chain is damaged (7965)",
         action SEE_FINDINGS;
     TREE_KEY_BOUNDS_LOST = "tree.key-bounds-lost", NotGiven apart, "key bounds",
-        "there was no room for temporary files",
-        action "Give a larger --temp-dir, or more --memory.";
+        "there was no space for temporary files",
+        action "Use a --temp-dir with more space, or more --memory.";
     HEAP_FORWARDING = "heap.forwarding", Undocumented, "forwarded rows",
         "the back pointers of forwarded rows have an unknown form",
         action ON_SERVER;
@@ -406,13 +406,13 @@ limits! {
         "columnstore, or an index of an unknown kind",
         action ON_SERVER;
     LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven apart, "LOB trees",
-        "some of the pages are outside what was asked for",
+        "some of the pages are outside the requested scope",
         action "Check the whole database.";
     LOB_FILE_NOT_GIVEN = "lob.file-not-given", NotGiven, "LOB trees",
         "some of the pages are in a data file that was not given",
         action "Name all data files of the database.";
     LOB_PAGES_UNKNOWN = "lob.pages-unknown", Damaged, "LOB trees",
-        "some of the pages are not known",
+        "some of the pages are unknown",
         action SEE_FINDINGS;
     LOB_VALUES_FORM = "lob.values-form", Undocumented, "LOB trees",
         "rows hold values in an undocumented form: sparse ones off the row, FILESTREAM",
@@ -485,7 +485,7 @@ limits! {
         "an online build of an index of the table may be paused",
         action "Resume or abort the index operation (sys.index_resumable_operations), then check again.";
     INDEX_COLUMN_TYPE = "index.column-type", Damaged, "index rows against table rows",
-        "column {} is of a type that no index has",
+        "column {} is of a type that no index can have",
         action COMPARE_CATALOG;
     INDEX_UNKNOWN = "index.unknown", Damaged, "index rows against table rows",
         "the catalog has no such index",
@@ -526,7 +526,7 @@ limits! {
         "the definition of the view is not evaluated",
         action EXTENDED_ON_SERVER;
     EXTENDED_KEYS = "extended.keys", Unsupported, "extended logical checks",
-        "rows with keys or node ids that are not known",
+        "rows with unknown keys or node ids",
         action EXTENDED_ON_SERVER;
 
     // Partitions.
@@ -534,7 +534,7 @@ limits! {
         "the partition function is not in the catalog",
         action SEE_FINDINGS;
     PARTITION_NO_ROWSET = "partition.no-rowset", Damaged, "partition of each row",
-        "the catalog has no partition of it",
+        "the catalog has no partition for it",
         action SEE_FINDINGS;
     PARTITION_BOUNDARIES = "partition.boundaries", Undocumented, "partition of each row",
         "the boundary values of the partition function are not in the catalog as expected",
@@ -628,27 +628,27 @@ limits! {
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
     ENCRYPTED_PLAIN_PAGES = "encrypted.plain-pages", NotGiven, "pages",
-        "pages of an encrypted database that are not encrypted: only their headers were judged, as allocation and catalog cannot \
-         be read",
+        "unencrypted pages of an encrypted database: only their headers were checked, because allocation and catalog \
+        cannot be read",
         action NEEDS_KEY;
     ENCRYPTED_ZEROS = "encrypted.zeros", NotGiven, "pages of zeros",
-        "whether these pages are in use is in allocation pages, which are encrypted (TDE)",
+        "only allocation pages show whether these pages are in use, and they are encrypted (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_LINKS = "encrypted.links", NotGiven, "links between pages",
-        "links that do not fit, which is legal if one of the two pages is no longer in use; the allocation pages that would show \
-         it are encrypted (TDE)",
+        "mismatched links; legal if one of the two pages is no longer in use, which only the encrypted allocation pages \
+        show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_OTHER_PAGE = "encrypted.other-page", NotGiven, "page",
-        "holds another page, which is legal if it is not in use; allocation pages are encrypted (TDE)",
+        "holds another page; legal if it is not in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_NOT_AS_WRITTEN = "encrypted.not-as-written", NotGiven, "page",
-        "not as it was written, which is legal if it never was in use; allocation pages are encrypted (TDE)",
+        "not as it was written; legal if it was never in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_PAGE_TYPE = "encrypted.page-type", NotGiven, "page",
-        "has an unknown page type, which is legal if it is not in use; allocation pages are encrypted (TDE)",
+        "has an unknown page type; legal if it is not in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_MORE_PAGES = "encrypted.more-pages", NotGiven, "pages",
-        "more pages that are not as they were written, which is legal if they are not in use; allocation pages are encrypted (TDE)",
+        "more pages that are not as they were written; legal if they are not in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
 
     // Backups.
@@ -656,7 +656,7 @@ limits! {
         "{}: pages cannot be read",
         action "Name all stripes of the media set.";
     BACKUP_BLOCK_TYPE_UNKNOWN = "backup.block-type-unknown", Undocumented, "blocks of the backup",
-        "what blocks of this type hold is undocumented",
+        "the content of blocks of this type is undocumented",
         action "Run RESTORE VERIFYONLY on a server.";
     BACKUP_RECORD_FORM = "backup.record-form", Undocumented, "compressed records of the backup",
         "records do not decompress to the size in their headers: they are damaged, or the compression is not known",

@@ -12,7 +12,7 @@ checks! {
     MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true listed OfMap [rests_on_the_log],
         "Table error: Allocation page {page} has invalid {page_name} page header values. Type is {page_type}. Check type, alloc unit ID and page ID on the page.",
         brief "{page_name} page {page}, an allocation map, is damaged",
-        must "At every GAM, SGAM, PFS, DIFF and ML position is such a page, with its own page id and the system allocation unit.",
+        must "Every GAM, SGAM, PFS, DIFF and ML position holds a page of that kind, with its own page id and the system allocation unit.",
         cause "An allocation page was overwritten, zeroed or changed.",
         action RESTORE_DATABASE;
     INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true listed Last [rests_on_the_log],
@@ -24,7 +24,7 @@ checks! {
     EXTENT_GAM_AND_SGAM = "allocation.extent-gam-and-sgam", 8903 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} in database ID {database_id} is allocated in both GAM {gam_page} and SGAM {sgam_page}.",
         brief "extent {page} is both free and in use by the maps",
-        must "No extent is free in the GAM and mixed with free pages in the SGAM at once.",
+        must "No extent is both free in the GAM and mixed with free pages in the SGAM.",
         cause "A bit of the GAM or SGAM page was changed.",
         action SET_MAPS;
     EXTENT_SEVERAL_OWNERS = "allocation.extent-several-owners", 8904 state 1, Allocation, Allocation, AllowDataLoss, true,
@@ -60,7 +60,7 @@ checks! {
     PFS_WRONG_TYPE = "allocation.pfs-wrong-type", 8948 state 6, Allocation, Allocation, AllowDataLoss, true,
         "Database error: Page {page} is marked with the wrong type in PFS page {pfs_page}. PFS status 0x{status:x} expected 0x{expected:x}.",
         brief "page {page} is marked wrongly in PFS page {pfs_page}",
-        must "The PFS byte of a page says what the IAM pages say: allocated, of a mixed extent, IAM page.",
+        must "The PFS byte of a page agrees with the IAM pages: allocated, of a mixed extent, IAM page.",
         cause "A byte of the PFS page was changed, or the PFS page is stale (a lost write).",
         action SET_MAPS;
     IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true [rests_on_nothing],
@@ -80,7 +80,7 @@ checks! {
         brief "IAM page {page}, the previous in the chain, was not found",
         must "The page that an IAM page names as previous is an IAM page; an IAM page without a predecessor is named in the catalog.",
         cause "The catalog row was lost or changed ((0:0)), or the previous IAM page was overwritten.",
-        action "Another page than (0:0): restore it, as for message 2575. (0:0): nothing names this IAM page, and no table misses what it lists; save what is there (mdfsck export --damaged), then REPAIR_ALLOW_DATA_LOSS removes the page.";
+        action "If the message names another page than (0:0), restore that page, as for message 2575. With (0:0), nothing names this IAM page, and no table misses the pages that it lists: save the rows there (mdfsck export --damaged), then REPAIR_ALLOW_DATA_LOSS removes the page.";
     IAM_SEQUENCE = "iam.sequence", 2577 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
         brief "the IAM chain is numbered wrongly",
@@ -102,7 +102,7 @@ checks! {
     IAM_LINKAGE = "iam.linkage", 8969 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: IAM chain linkage error: {owner}. The next page for IAM page {page} is {ref_page}, but the previous link for page {other_page} is {found_prev}.",
         brief "IAM pages do not point to each other",
-        must "Where an IAM page points to a next one, that one points back.",
+        must "If an IAM page points to a next page, that page points back.",
         cause "A pointer of an IAM page was changed, or one of the two is stale (a lost write).",
         action RESTORE_IAM;
     IAM_SAME_INTERVAL = "iam.same-interval", 8947 state 1, Allocation, Allocation, AllowDataLoss, true,

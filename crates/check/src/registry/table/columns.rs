@@ -48,7 +48,7 @@ checks! {
         action "For a nonclustered index, disable it and rebuild it; else delete the row and insert it again, or restore the page (full or bulk-logged recovery model and an unbroken log chain). Queries that eliminate partitions do not find the row.";
     PARTITION_WRONG_DETAIL = "partition.wrong-detail", 8988 state 1, Column, Uncounted, None, false,
         "Row {record} identified by ({identity}).",
-        brief "row {record}: the one in the wrong partition",
+        brief "row {record} is in the wrong partition",
         must "See partition.wrong, which this line continues with the row.",
         cause "See partition.wrong.",
         action "See partition.wrong.";
@@ -56,13 +56,13 @@ checks! {
     CHECK_VIOLATED = "constraint.check-violated", 547 state 0, Constraint, Uncounted, None, false,
         "Constraint error: CHECK constraint '{constraint}' of table '{table}' is {standing}, but its condition is false for row {record}: {where}. Rows that violate it: {rows}.",
         brief "a row violates CHECK constraint {constraint}",
-        must "The condition of an enabled and trusted CHECK constraint is false for no row (--constraints); with --constraints=all, of any.",
+        must "The condition of an enabled and trusted CHECK constraint is false for no row (--constraints); with --constraints=all, that of any CHECK constraint.",
         cause "A value was changed outside the engine, or by damage that a repair did not undo; a constraint that is not trusted may never have been true for it. The message number is the one with which the engine refuses such a row.",
         action "Find the rows by the condition given and correct them. DBCC CHECKCONSTRAINTS lists them too; ALTER TABLE ... WITH CHECK CHECK CONSTRAINT proves that none is left.";
     FOREIGN_KEY_VIOLATED = "constraint.foreign-key-violated", 547 state 0, Constraint, Uncounted, None, false,
         "Constraint error: FOREIGN KEY constraint '{constraint}' of table '{table}' is {standing}, but row {record} refers to no row of table '{referenced}': {where}. Rows that violate it: {rows}.",
         brief "a row violates FOREIGN KEY constraint {constraint}",
-        must "Each non-NULL key of an enabled and trusted FOREIGN KEY constraint exists in the referenced table (--constraints); with --constraints=all, of any.",
-        cause "A repair deleted the row referred to, or a value was changed outside the engine; the message number is the one with which the engine refuses such a row.",
-        action "Find the rows by the condition given; restore the row referred to, or correct or delete these. DBCC CHECKCONSTRAINTS lists them too.";
+        must "Each non-NULL key of an enabled and trusted FOREIGN KEY constraint exists in the referenced table (--constraints); with --constraints=all, that of any FOREIGN KEY constraint.",
+        cause "A repair deleted the referenced row, or a value was changed outside the engine; the message number is the one with which the engine refuses such a row.",
+        action "Find the rows by the condition given; restore the referenced row, or correct or delete these rows. DBCC CHECKCONSTRAINTS lists them too.";
 }

@@ -41,7 +41,7 @@ checks! {
         action "Drop and create the XML index again.";
     COLUMNSTORE_MISMATCH = "columnstore.mismatch", 7902 state 1, Catalog, Consistency, None, false,
         "Columnstore index '{index}' on table '{table}' has metadata mismatch on column id {column} and rowgroup id {group}. If this is a nonclustered columnstore index, drop it and recreate it. Otherwise, contact CSS.",
-        brief "columnstore index {index}: its metadata do not agree",
+        brief "columnstore index {index}: its metadata is inconsistent",
         must "All segments of a row group have the row group's number of rows, a smallest value not above the largest, and a base that fits their encoding.",
         cause "A row of syscscolsegments or syscsrowgroups was changed, or a page of them is stale (a lost write).",
         action "Create a nonclustered columnstore index again; restore the data of a clustered one from a backup.";

@@ -12,20 +12,20 @@ checks! {
     LOG_LOST_WRITE = "log.lost-write", 824 state 6, Log, Consistency, AllowDataLoss, true,
         "{owner}: Page {page} is older than the log: a write was lost. Its LSN is {page_lsn}, but before the start of redo at {redo_lsn} the log changed it last at {lsn} ({operation}, transaction {transaction}). {missing}",
         brief "page {page} is stale: a write was lost",
-        must "A page has every change that the log made to it before the point from which recovery would redo.",
+        must "A page has every change that was logged for it before the point from which recovery would redo.",
         cause "The disk, or something between it and the engine, reported a write as done and lost it, or put an older copy of the page in its place: a reverted snapshot, a stale cache, a file copied at another time.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the storage: a page with a good checksum that is too old is a write that it lost.";
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the storage: a stale page with a good checksum is a write that it lost.";
     LOG_IMAGE_DIFFERS = "log.image-differs", 832 state 1, Log, Consistency, AllowDataLoss, true,
         "{owner}: Page {page}, slot {slot} is not what the log says: {lsn} ({operation}, transaction {transaction}), the last change of the page by its LSN, wrote other bytes there. {missing}",
         brief "page {page} was changed by something other than the engine",
-        must "What the last change of a page wrote is on the page.",
+        must "A page holds what its last logged change wrote.",
         cause "The page was changed in memory, or in its file, by something other than the engine, and got a valid checksum afterwards.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the memory of the server, and filter drivers and tools that write to the files.";
     LOG_CHAIN_BROKEN = "log.chain-broken", 3456 state 1, Log, Consistency, AllowDataLoss, true,
         "{owner}: Page {page} does not fit the log: its LSN is {page_lsn}. {contradiction}",
         brief "page {page} does not fit the log",
         must "Each record of a page names the LSN that the record before it gave to the page, and the page has the LSN of one of them.",
-        cause "An older copy of the page was read and changed again after a lost write, the LSN of the page was changed, or the page is of another moment.",
+        cause "An older copy of the page was read and changed again after a lost write, the LSN of the page was changed, or the page is from another point in time.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; then check the storage for lost writes.";
     BACKUP_BLOCK_TYPE = "backup.block-type", 3241 state 2, Container, Consistency, None, true,
         "The media family on device '{device}' is incorrectly formed. The block {tag} at byte {position} is of no known type.",
@@ -55,7 +55,7 @@ checks! {
         "Damage to the backup set was detected. Device '{device}': the data that begins at byte {position} has the checksum {computed:x}, expected {stored:x}.",
         brief "{device}: data with a wrong checksum, from byte {position} on",
         must "The data of a backup taken WITH CHECKSUM has the checksum that was stored with it.",
-        cause "The backup file was changed after it was written, anywhere in this data: one checksum is for all of it. Messages about pages say where, if they have checksums too.",
+        cause "The backup file was changed after it was written, anywhere in this data: one checksum covers all of it. If the pages have checksums too, messages about pages say where.",
         action "Copy the backup again or take a new one.";
     BACKUP_RECORD_CHECKSUM = "backup.record-checksum", 3189 state 2, Container, Consistency, None, true,
         "Damage to the backup set was detected. Device '{device}': the record at byte {position} of the compressed backup has the checksum {computed:x}, expected {stored:x}.",

@@ -24,7 +24,7 @@ checks! {
     COMPLEX_COLUMN = "lob.complex-column", 8960 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: {owner}. Page {page}, slot {slot}, column {column} is not a valid complex column.",
         brief "page {page}, slot {slot}: a pointer to off-row data is damaged",
-        must "What a row holds in place of an off-row value is a pointer of a known kind and of a length that fits it.",
+        must "In place of an off-row value, a row holds a pointer of a known kind and of the length of that kind.",
         cause "A variable offset of the row or the pointer itself was changed.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair deletes the row.";
     LOB_MISMATCH = "lob.mismatch", 8961 state 1, OffRow, Consistency, AllowDataLoss, false,

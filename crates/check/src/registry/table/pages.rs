@@ -14,7 +14,7 @@ checks! {
     PAGE_IO = "page.io", 8939 state 98, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {header_page}. Test ({test}) failed. Values are {value} and {against}.",
         brief "page {page} is not as it was written (checksum, torn bits or page ID)",
-        must "The page is as it was written: its checksum or torn bits are right (second value -4: checksum or torn bits; -6: page id too).",
+        must "The page is as it was written: its checksum or torn bits are correct. (A second value of -4 means that these are wrong; -6, the page id too.)",
         cause "The disk, or something between it and the engine, changed the page after it was written.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If it is a page of a nonclustered index, disabling and rebuilding the index is enough. Check the storage, and the error log for messages 823, 824 and 825.";
     PAGE_IO_NO_METADATA = "page.io-no-metadata", 5233 state 98, Page, Consistency, None, true,
@@ -44,7 +44,7 @@ checks! {
     PAGE_FREE_COUNT = "page.free-count", 8939 state 8, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
         brief "page {page} counts its free bytes wrongly",
-        must "m_freeCnt is what records and slot array leave free: 8096 - records - 2 x slots.",
+        must "m_freeCnt is the number of bytes that records and slot array leave free: 8096 - records - 2 x slots.",
         cause "The page header or a record's length was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
     PAGE_GHOST_COUNT = "page.ghost-count", 8927 state 1, Page, Consistency, Rebuild, true,
@@ -56,7 +56,7 @@ checks! {
     PAGE_TYPE = "page.type", 8938 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
         "Table error: Page {page}, {owner}. Unexpected page type {page_type}.",
         brief "page {page} has a type that does not belong here",
-        must "A unit holds only pages of the types it may hold: data and index pages in rows, text pages in LOB and row-overflow units.",
+        must "An allocation unit holds only pages of its types: data and index pages in in-row units, text pages in LOB and row-overflow units.",
         cause "The page header was changed, or a page of another kind was written here.",
         action RESTORE_PAGE;
     PAGE_ALIGNMENT = "page.alignment", 8940 state 9, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],

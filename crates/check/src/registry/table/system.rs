@@ -62,7 +62,7 @@ checks! {
     CATALOG_DANGLING = "catalog.dangling", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3853, State 1: Attribute ({attribute}) of row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         brief "a row in sys.{table} refers to something that does not exist",
-        must "What a row of the catalog refers to exists: the schema of an object, the table of a column, the column of an index.",
+        must "Everything that a row of the catalog refers to exists: the schema of an object, the table of a column, the column of an index.",
         cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action RESTORE_OR_CREATE;
     CATALOG_PARTNER_MISSING = "catalog.partner-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
