@@ -59,7 +59,7 @@ impl Model {
 pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, usable: &Usable) -> Option<String> {
     let fixed = pages.iter().find_map(|page| Some((page, FixedPage::at(*page)?)));
     if let Some((page, fixed)) = fixed {
-        return Some(format!("page {page} is a {} page, which RESTORE does not take one by one", kind_name(fixed)));
+        return Some(format!("page {page} is a {} page, which RESTORE cannot restore one by one", kind_name(fixed)));
     }
     if damage.catalog.critical {
         return Some("pages of critical system tables cannot be restored one by one".to_owned());
@@ -71,18 +71,18 @@ pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, 
         return Some("the catalog, or something that no page shows, is damaged as well".to_owned());
     }
     if let Some(page) = usable.only_later {
-        return Some(format!("page {page} is not in the full backup, which a restore of pages starts with"));
+        return Some(format!("page {page} is not in the full backup, with which a page restore starts"));
     }
     let mut by_file: BTreeMap<u16, usize> = BTreeMap::new();
     pages.iter().for_each(|page| *by_file.entry(page.file).or_default() += 1);
     if let Some((file, count)) = by_file.iter().find(|(_, count)| **count > MOST_PAGES) {
         return Some(format!(
-            "{count} pages of file {file} are damaged, and one restore takes {MOST_PAGES} pages of a file at most"
+            "{count} pages of file {file} are damaged, and one restore accepts at most {MOST_PAGES} pages of a file"
         ));
     }
     match model {
         Model::Simple => {
-            Some("the log of the database is not kept (simple recovery, or no full backup since it was)".to_owned())
+            Some("the log chain is broken (simple recovery, or no full backup since the switch to full)".to_owned())
         }
         Model::Full { backed_up, .. } => missing_log(usable, backed_up),
     }
@@ -99,7 +99,7 @@ fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
             lsn(backed_up),
             lsn(reaches)
         )),
-        None => Some("the backups do not say how far their log goes".to_owned()),
+        None => Some("the backups do not say how far their log reaches".to_owned()),
         Some(_) => None,
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         for page in [0, 1, 2, 3, 6, 7, 9, 8088] {
             let page = PageId::new(1, page);
             assert!(FixedPage::at(page).is_some(), "{page}");
-            assert!(why([PageId::new(1, 100), page], full()).contains("does not take one by one"), "{page}");
+            assert!(why([PageId::new(1, 100), page], full()).contains("cannot restore one by one"), "{page}");
         }
         assert!(!why([PageId::new(3, 9)], full()).contains("one by one"), "the boot page is in the first file only");
     }
@@ -153,9 +153,9 @@ mod tests {
     #[test]
     fn one_restore_takes_a_thousand_pages_of_each_file() {
         let pages = |file, count: u32| (100..100 + count).map(move |page| PageId::new(file, page));
-        assert!(why(pages(1, 1001), full()).contains("takes 1000 pages of a file at most"));
+        assert!(why(pages(1, 1001), full()).contains("at most 1000 pages of a file"));
         let both = pages(1, 1000).chain(pages(3, 1000));
-        assert_eq!(why(both, full()), "the backups do not say how far their log goes", "nothing else is in the way");
+        assert_eq!(why(both, full()), "the backups do not say how far their log reaches", "nothing else is in the way");
     }
 
     #[test]

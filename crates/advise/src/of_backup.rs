@@ -28,7 +28,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
         true => "The backup file is damaged; the database that it was taken from may be sound. If it is, a new backup is all that \
                  is needed."
             .to_owned(),
-        false => "The pages were damaged when they were backed up, or in the file since: the database itself shows which."
+        false => "The pages were damaged before they were backed up, or in the backup file since; a check of the database shows which."
             .to_owned(),
     };
     source.risk =
@@ -49,10 +49,10 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
                 Step::new(Action::RestoreDatabase, "If the database itself is damaged or gone, restore another backup");
             let finished = usable.finished().unwrap_or("an unknown time");
             older.reason = format!(
-                "Of the backups given, those below, which reach to {finished}, are the newest whose labels are whole{}.",
-                if usable.copies == 0 { "" } else { " and whose copies of the damaged pages are sound" }
+                "The backups below reach to {finished}. Of those given, they are the newest with complete labels{}.",
+                if usable.copies == 0 { "" } else { " and sound copies of the damaged pages" }
             );
-            older.risk = "Only the pages that are damaged here were compared: check it as a whole first.".to_owned();
+            older.risk = "Only its copies of the damaged pages were read: check all of it first.".to_owned();
             based_on(usable, &mut older);
             let arguments: Vec<String> = files.iter().map(|file| crate::repairs::argument(file)).collect();
             older.command = Some(format!("mdfsck check {}", arguments.join(" ")));
@@ -61,7 +61,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
             let statements: Option<Vec<String>> = quoted.and_then(|quoted| {
                 let mut sql: Vec<String> = vec![
                     "USE [master];".to_owned(),
-                    "-- A database of this name that is still there is not overwritten, as nothing runs then: back up the tail of its\n\
+                    "-- If a database of this name still exists, nothing runs and nothing is overwritten: back up the tail of its\n\
                      -- log first, or restore under another name, WITH MOVE for each file."
                         .to_owned(),
                     format!("IF DB_ID({}) IS NOT NULL SET NOEXEC ON;", script::quote_text(name)),

@@ -169,7 +169,7 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
     match situation {
         Situation::NoLoss if !damage.maps.ids.is_empty() => {
             format!(
-                "{name}: allocation maps are wrong; no page of data is damaged, and no row is known lost. Let nothing be written."
+                "{name}: allocation maps are wrong; no data page is damaged, and no row is known to be lost. Stop all writes."
             )
         }
         Situation::NoLoss if damage.tables.is_empty() && damage.unowned.ids.is_empty() => match damage.indexes.len() {
@@ -182,7 +182,7 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
         },
         Situation::NoLoss => {
             format!(
-                "{name}: allocation or links between pages are damaged; no page of data is, and no row is known lost."
+                "{name}: allocation or links between pages are damaged; no data page is, and no row is known to be lost."
             )
         }
         Situation::InBackup => {

@@ -33,8 +33,8 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
         }
         if missing + surplus > 0 {
             step.risk.push_str(
-                " Where index and table disagree, nothing tells which is wrong: look at both (8955, 8956) before, and at a backup; the \
-                 rebuild keeps what the table has.",
+                " Where index and table disagree, either may be wrong: compare both (8955, 8956) with a backup first; the \
+                rebuild keeps what the table has.",
             );
         }
         match is_table_damaged {
@@ -114,14 +114,14 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     let mut step = Step::new(Action::RebuildIndex, format!("Rebuild the index {name} of {object}"));
     let is_view = request.script.is_view(object_id);
     step.reason = match is_view {
-        true => "An indexed view holds what its tables have: built anew from them, it loses nothing.".to_owned(),
+        true => "An indexed view holds copies of data in its tables: rebuilt from them, it loses nothing.".to_owned(),
         false => {
-            "A nonclustered index holds copies of what the table has: built anew from the table, it loses nothing."
+            "A nonclustered index holds copies of data in the table: rebuilt from the table, it loses nothing."
                 .to_owned()
         }
     };
     step.risk =
-        "Queries do without the index until it is rebuilt; foreign keys that refer to its key are off meanwhile. \
+        "Until it is rebuilt, queries run without the index, and foreign keys that refer to its key are disabled. \
                  Without DISABLE first, the rebuild may read the damaged index instead of the table."
             .to_owned();
     step.proven = match is_view {
@@ -154,9 +154,9 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
 fn save_index_rows(request: &Request<'_>, rebuild: &Step, ids: &Ids, more: u64) -> Step {
     let (object, index) = (rebuild.object.clone().unwrap_or_default(), rebuild.index.clone().unwrap_or_default());
     let rows = if more == 1 { "1 row".to_owned() } else { format!("{more} rows") };
-    let mut step = Step::new(Action::Export, format!("Save what only the index {index} has"));
+    let mut step = Step::new(Action::Export, format!("Save the rows that only the index {index} has"));
     step.reason = format!(
-        "It has {rows} that {object} does not have: a write of the index was lost, or the table has lost these rows. A rebuild deletes \
+        "The index has {rows} that {object} does not have: a write of the index was lost, or the table has lost these rows. A rebuild deletes \
          the last copy of their columns; 8956 shows them ('mdfsck check'), and a backup may have the rows."
     );
     step.risk = "None: the files are only read.".to_owned();
@@ -176,7 +176,7 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
     let (title, reason, set) = match fault {
         RowFault::Purity { column } => (
             format!("Correct {count} {noun} of {object}: invalid values in {column}"),
-            format!("The values of {column} are outside of what its type can hold. No repair does this: somebody must know the value."),
+            format!("The values of {column} are outside of what its type can hold. No repair does this: a person must supply the value."),
             Some(format!("SET {} = /* the right value */", quote(column))),
         ),
         RowFault::Column => (
@@ -250,16 +250,16 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
             "The header of a page counts its ghost records wrongly; all its rows are sound.".to_owned()
         }
         true => "Links, levels or the order of its pages are wrong; every page by itself is sound.".to_owned(),
-        false => "The maps of what belongs to the table are wrong; every page of it is sound.".to_owned(),
+        false => "The allocation maps of the table are wrong; every page of it is sound.".to_owned(),
     };
     step.reason.push_str(" A rebuild writes its rows to new pages with new maps.");
     step.risk = "A rebuild keeps the rows that it finds by the damaged links or maps, and may fail on them: save the rows first, and \
-                 compare their number before and after. The table is locked, and needs its size again as free space."
+                 compare their number before and after. The table is locked meanwhile, and the rebuild needs as much free space as the table has."
         .to_owned();
     if !damage.keys.is_empty() {
         step.risk.push_str(
-            " Where keys are out of order a key may be wrong, and nothing tells which: compare the rows with a backup first, from which \
-             the page can be restored.",
+            " Where keys are out of order, one of them may be wrong, and it is unknown which: compare the rows with a \
+            backup first; the page can be restored from it.",
         );
     }
     step.proven = Some("Its pages were read in this check; no finding is about what is on them.".to_owned());
@@ -348,22 +348,22 @@ pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
 /// Steps for extents and pages that are allocated and have no owner.
 fn unowned(request: &Request<'_>, damage: &Damage) -> [Step; 2] {
     let pages: Vec<PageId> = damage.unowned.pages.iter().copied().collect();
-    let mut look = Step::new(Action::Export, "Look what is on pages that belong to nothing");
-    look.reason = "The maps have pages in use that no object names. They only take room, unless a map or a row of the catalog that named them \
-                   was lost: then they have rows, which are saved so."
+    let mut look = Step::new(Action::Export, "Look at the pages that belong to nothing");
+    look.reason = "The maps mark pages as in use that no object names. They only waste space, unless a map or a row of \
+    the catalog that named them was lost: then they hold rows, which this step saves."
         .to_owned();
     look.risk = "None: the files are only read.".to_owned();
     look.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
     look.pages.clone_from(&pages);
     look.rests_on.clone_from(&damage.unowned.ids);
-    let mut step = Step::new(Action::RepairAllowDataLoss, "Free what is allocated and belongs to nothing");
+    let mut step = Step::new(Action::RepairAllowDataLoss, "Free the pages that belong to nothing");
     step.reason =
-        "Nothing else frees it, and it can wait: no table misses these pages, unless another step says so.".to_owned();
+        "Nothing else frees these pages, and it can wait: no table misses them, unless another step says so.".to_owned();
     step.risk =
         "The repair frees these pages. If they hold rows that a damaged map no longer names, the rows are gone then: \
                  do it last, after a backup, and only if no step about a table is left."
             .to_owned();
-    step.cannot_restore = Some("What is on these pages, but for what was saved.".to_owned());
+    step.cannot_restore = Some("What is on these pages, except what was saved.".to_owned());
     let name = &request.report.database.name;
     step.sql = match statements::database(name) {
         Some(quoted) => vec![

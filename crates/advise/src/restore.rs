@@ -162,13 +162,12 @@ fn page_restore(
     let mut step = Step::new(Action::RestorePages, title);
     based_on(usable, &mut step);
     step.reason = format!(
-        "Only the damaged pages are replaced; {} them to the present. Nothing is lost, provided that the tail can be \
-         backed up.",
+        "Only the damaged pages are replaced; {} them up to date. Nothing is lost, provided that the tail can be backed up.",
         log_brings(usable)
     );
     step.risk = format!(
-        "The database is offline meanwhile, in every edition. Enterprise, Developer and Evaluation editions can do it online: \
-         then only the damaged pages are out of reach; pages of system tables may need it offline all the same.{}",
+        "These statements take the database offline, in every edition. Enterprise, Developer and Evaluation editions can \
+        do it online: then only the damaged pages are unavailable; pages of system tables may still need it offline.{}",
         model.risk()
     );
     step.object = only_object(request, damage);
@@ -211,7 +210,7 @@ fn file_restore(
     let mut step = Step::new(Action::RestoreFile, format!("Restore {}", part.name));
     based_on(usable, &mut step);
     step.reason = format!(
-        "Not page by page: {why}. All that is damaged is in this part of the database; {} it to the present.",
+        "A page restore is not possible: {why}. All damage is in this part of the database; {} it up to date.",
         log_brings(usable)
     );
     let online = match part.is_primary {
@@ -255,13 +254,13 @@ fn database_restore(
     let mut step = Step::new(Action::RestoreDatabase, format!("Restore the database {name}"));
     based_on(usable, &mut step);
     let reach = match has_whole_log {
-        true => format!("{} it to the present", log_brings(usable)),
-        false => "the log that would bring it to the present is not all there".to_owned(),
+        true => format!("{} it up to date", log_brings(usable)),
+        false => "the log since then is incomplete".to_owned(),
     };
-    step.reason = format!("Not page by page: {why}. These are the newest backups of use; {reach}.");
+    step.reason = format!("A page restore is not possible: {why}. These are the newest usable backups; {reach}.");
     step.risk = format!(
-        "The database is offline meanwhile. If there is room, restore under another name first (MOVE its files): the damaged one \
-         may still have what the backup lacks. Check the backups as a whole before.{}",
+        "The database is offline meanwhile. If there is space, restore under another name first (MOVE its files): the \
+        damaged database may still have what the backup lacks. Check the whole backups first.{}",
         if has_whole_log { model.risk() } else { "" }
     );
     step.command = Some(format!("mdfsck check {}", step_paths(usable)));
@@ -269,7 +268,7 @@ fn database_restore(
     step.rests_on = all_ids(damage);
     if !has_whole_log {
         let finished = usable.finished().unwrap_or("the last backup");
-        step.cannot_restore = Some(format!("Changes after {finished}, but for what the step before saved."));
+        step.cannot_restore = Some(format!("Changes after {finished}, except what the step before saved."));
     }
     let sql = (|| {
         let quoted = statements::database(name)?;

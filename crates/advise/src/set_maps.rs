@@ -37,24 +37,24 @@ fn objects(request: &Request<'_>, damage: &Damage) -> String {
 
 fn save(request: &Request<'_>, damage: &Damage) -> Step {
     let of = objects(request, damage);
-    let mut step = Step::new(Action::Export, format!("Let nothing be written, and save the rows of {of}"));
+    let mut step = Step::new(Action::Export, format!("Stop all writes, and save the rows of {of}"));
     let maps = &damage.maps;
     step.reason = match maps.is_shared {
         true => format!(
-            "Maps give the same pages to more than one object: {of}. Each page has the rows of one of them, and nothing else is \
-             damaged; but what the other writes, drops or rebuilds overwrites or frees them."
+            "Maps give the same pages to more than one object: {of}. Each page has the rows of one of them, and nothing \
+            else is damaged; but a write, drop or rebuild of the other overwrites or frees them."
         ),
         false => format!(
-            "Maps are wrong about pages of {of}; these pages and their rows are sound. But the server may take them for free, \
-             and write over them."
+            "Maps are wrong about pages of {of}; these pages and their rows are sound. But the server may treat the pages \
+            as free, and overwrite them."
         ),
     };
     step.reason.push_str(match request.backups {
-        Some(_) => " No backup given brings right maps without loss.",
-        None => " With --backups DIR, backups are looked at: a restore of the file with its log loses nothing.",
+        Some(_) => " No backup given restores correct maps without loss.",
+        None => " With --backups DIR, backups are searched: a restore of the file with its log loses nothing.",
     });
-    step.risk = "The files are only read by the export. READ_ONLY throws out everybody who is working.".to_owned();
-    step.proven = Some("Headers of the pages say whose they are, and no finding is about their content.".to_owned());
+    step.risk = "The files are only read by the export. READ_ONLY disconnects all users.".to_owned();
+    step.proven = Some("Page headers name the owners, and no finding is about the content of the pages.".to_owned());
     let is_known = |object_id: &&i32| !request.database.is_system_table(**object_id);
     let users: Vec<&i32> = maps.objects.iter().filter(is_known).collect();
     let tables: Vec<String> = match users.len() == maps.objects.len() {
@@ -70,8 +70,8 @@ fn save(request: &Request<'_>, damage: &Damage) -> Step {
     };
     let is_heap = |object_id: &&i32| !request.database.indexes.contains_key(&(**object_id, 1));
     step.cannot_restore = maps.called_free.iter().find(is_heap).map(|_| {
-        "Rows of a heap on pages that PFS calls free: the export takes them for rows of the past. A backup brings them; 'mdfsck page' \
-         shows them."
+        "Rows of a heap on pages that PFS marks as free: the export treats them as old rows. A backup may have them; \
+        'mdfsck page' shows them."
             .to_owned()
     });
     step.pages = maps.maps.iter().copied().collect();
@@ -83,9 +83,9 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
     let maps = &damage.maps;
     let mut step = Step::new(Action::RepairAllowDataLoss, "When the rows are saved: let the repair set the maps");
     step.reason = match maps.is_shared {
-        true => "No command but the repair changes maps. It takes the pages from one of their owners, and does not say from which."
+        true => "Only the repair changes maps. It takes the pages from one of their owners, and does not say from which."
             .to_owned(),
-        false => "No command but the repair changes maps. As far as the findings show it only sets bits, and deletes nothing."
+        false => "Only the repair changes maps. As far as the findings show, it only sets bits, and deletes nothing."
             .to_owned(),
     };
     step.risk =
@@ -128,8 +128,8 @@ fn repair_statements(request: &Request<'_>, damage: &Damage) -> Option<Vec<Strin
 fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
     let object = object_name(request, object_id);
     let mut step = Step::new(Action::RebuildTable, format!("When the rows are saved: rebuild the table {object}"));
-    step.reason = "New pages get new marks. A scan that goes by the maps passes over the pages that are called free: the rows that a rebuild \
-                   did not find are in what was saved."
+    step.reason = "A rebuild writes the rows to new pages with new marks. A scan by the maps skips pages that are marked \
+    as free: rows that the rebuild did not find are in what was saved."
         .to_owned();
     step.risk = "Compare the number of rows with what was saved, and insert those that are missing.".to_owned();
     let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));

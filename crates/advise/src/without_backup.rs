@@ -29,7 +29,7 @@ pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step 
     step.object = only_object(request, damage).filter(|_| !is_all);
     step.reason = why.to_owned();
     step.risk =
-        "None: the files are only read. Rows of damaged pages go to files of their own, with the reason for doubt."
+        "None: the files are only read. Rows of damaged pages go to separate files, with the reason for doubt."
             .to_owned();
     step.command = Some(format!("mdfsck export {} -o saved --damaged{tables}", request.paths));
     step.pages = damage.pages().into_iter().collect();
@@ -49,8 +49,8 @@ pub(crate) fn without_backup(request: &Request<'_>, damage: &Damage, search: &Se
     restored.steps.push(export(
         request,
         damage,
-        "Everything that can be proven is exported, and what nonclustered indexes still have of the lost rows: do it before a \
-         repair deletes pages.",
+        "Exports every row that can be proven, and the columns of lost rows that nonclustered indexes still have. Do this \
+        before a repair deletes pages.",
     ));
     if damage.catalog.ids.is_empty() && damage.fixed.is_empty() && damage.other.ids.is_empty() {
         restored.steps.push(repair(request, damage));

@@ -137,7 +137,7 @@ fn log_of_backup(source: &dyn PageSource, backup: &BackupPages) -> Option<Warnin
         )),
         (None, _) if !backup.has_one_moment() => Some(warning(
             "backup.moments",
-            "the files are of several backups, of different moments; findings that may depend on the log between these are not \
+            "the files are from backups of different points in time; findings that may depend on the log between them are not \
              verified",
         )),
         (None, 0) => Some(warning("backup.log", "the backup's log could not be read; pages are checked without it")),

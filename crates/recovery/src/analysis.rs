@@ -54,7 +54,7 @@ pub enum Refusal {
     OtherDatabase,
     /// The log does not contain the checkpoint that the boot page names.
     #[error(
-        "the log does not have the checkpoint {checkpoint} that the boot page names: it is of another moment, or was rebuilt"
+        "the log does not have the checkpoint {checkpoint} that the boot page names: it is from another point in time, or was rebuilt"
     )]
     OtherMoment {
         /// That checkpoint.

@@ -34,7 +34,7 @@ impl std::fmt::Display for Misfit {
             Self::NotThere => "the log changes pages that cannot be read",
             Self::RecordUnknown => "the log changes pages in a way that is not understood",
             Self::OtherMoment => {
-                "pages are of another moment than the log says: a write was lost, or the log is another one"
+                "pages are from another point in time than the log says: a write was lost, or this is another log"
             }
             Self::RowMissing => "rows that the log changes are not where they must be",
             Self::TooFull => "rows that the log brings back do not fit on their page",

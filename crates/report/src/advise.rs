@@ -42,7 +42,7 @@ fn write_loss(loss: &LossSummary, out: &mut dyn io::Write) -> io::Result<()> {
     paragraph("    which   ", &loss.which, out)?;
     let columns: Vec<String> = loss.recoverable.iter().map(|(column, index)| format!("{column} ({index})")).collect();
     match columns.is_empty() {
-        true => paragraph("    live on ", "nothing: no nonclustered index has columns of them", out),
+        true => paragraph("    live on ", "nothing: no nonclustered index has their columns", out),
         false => paragraph("    live on ", &columns.join(", "), out),
     }
 }
@@ -176,8 +176,8 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
 pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     comment(&plan.sentence, out)?;
     comment(
-        "Review it before you run it: mdfsck never does. As it is, it changes nothing: each step begins with SET NOEXEC ON, and runs \
-         once that line is deleted. Run it step by step, and stop where a step is enough.",
+        "Review it before you run it: mdfsck never does. As written, it changes nothing: each step begins with SET NOEXEC \
+        ON, and runs once you delete that line. Run it step by step, and stop when a step was enough.",
         out,
     )?;
     comment("The backup files are named as mdfsck found them; the server must find them there too.", out)?;

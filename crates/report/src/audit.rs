@@ -63,8 +63,8 @@ pub fn write_text(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
     };
     writeln!(
         out,
-        "{} pages of database '{}' were compared with the log{range}: {found}. What the last change wrote was compared on {}. {} \
-         more were last changed before this log, {} have no record of their own in it.",
+        "{} pages of database '{}' were compared with the log{range}: {found}. The bytes that the last change wrote were \
+         compared on {} of them. {} pages were last changed before this log begins, {} have no record of their own in it.",
         audit.pages_compared,
         printable(&report.database.name),
         audit.images_compared,

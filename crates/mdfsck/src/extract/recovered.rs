@@ -85,7 +85,7 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
         )),
         (None, Some(pages)) => Some(format!("the log in the backup still changes {} pages; use RESTORE", pages.len())),
         (None, None) if source.backup().is_some_and(|backup| !backup.has_one_moment()) => {
-            Some("the files are of several backups, of different moments; use RESTORE".to_owned())
+            Some("the files are from backups of different points in time; use RESTORE".to_owned())
         }
         (None, None) if is_clean => None,
         (None, None) if source.backup().is_some() => Some("the log in the backup could not be read".to_owned()),

@@ -151,7 +151,7 @@ fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> R
     // decide.
     let keeps_rows = |object: &str| {
         let (found, all) = (rows_of(hurt).remove(object), sound.rows.get(object));
-        let is_told = step.risk.contains("nothing tells which");
+        let is_told = step.risk.contains("it is unknown which");
         match (found, all) {
             (found, all) if found.as_ref() == all => Ok(true),
             (Some(found), Some(all)) if is_told && found.len() == all.len() => Ok(false),
