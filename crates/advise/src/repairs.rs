@@ -115,10 +115,8 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     let is_view = request.script.is_view(object_id);
     step.reason = match is_view {
         true => "An indexed view holds copies of data in its tables: rebuilt from them, it loses nothing.".to_owned(),
-        false => {
-            "A nonclustered index holds copies of data in the table: rebuilt from the table, it loses nothing."
-                .to_owned()
-        }
+        false => "A nonclustered index holds copies of data in the table: rebuilt from the table, it loses nothing."
+            .to_owned(),
     };
     step.risk =
         "Until it is rebuilt, queries run without the index, and foreign keys that refer to its key are disabled. \
@@ -349,16 +347,17 @@ pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
 fn unowned(request: &Request<'_>, damage: &Damage) -> [Step; 2] {
     let pages: Vec<PageId> = damage.unowned.pages.iter().copied().collect();
     let mut look = Step::new(Action::Export, "Look at the pages that belong to nothing");
-    look.reason = "The maps mark pages as in use that no object names. They only waste space, unless a map or a row of \
+    look.reason =
+        "The maps mark pages as in use that no object names. They only waste space, unless a map or a row of \
     the catalog that named them was lost: then they hold rows, which this step saves."
-        .to_owned();
+            .to_owned();
     look.risk = "None: the files are only read.".to_owned();
     look.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
     look.pages.clone_from(&pages);
     look.rests_on.clone_from(&damage.unowned.ids);
     let mut step = Step::new(Action::RepairAllowDataLoss, "Free the pages that belong to nothing");
-    step.reason =
-        "Nothing else frees these pages, and it can wait: no table misses them, unless another step says so.".to_owned();
+    step.reason = "Nothing else frees these pages, and it can wait: no table misses them, unless another step says so."
+        .to_owned();
     step.risk =
         "The repair frees these pages. If they hold rows that a damaged map no longer names, the rows are gone then: \
                  do it last, after a backup, and only if no step about a table is left."

@@ -83,8 +83,10 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
     let maps = &damage.maps;
     let mut step = Step::new(Action::RepairAllowDataLoss, "When the rows are saved: let the repair set the maps");
     step.reason = match maps.is_shared {
-        true => "Only the repair changes maps. It takes the pages from one of their owners, and does not say from which."
-            .to_owned(),
+        true => {
+            "Only the repair changes maps. It takes the pages from one of their owners, and does not say from which."
+                .to_owned()
+        }
         false => "Only the repair changes maps. As far as the findings show, it only sets bits, and deletes nothing."
             .to_owned(),
     };
@@ -128,9 +130,10 @@ fn repair_statements(request: &Request<'_>, damage: &Damage) -> Option<Vec<Strin
 fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
     let object = object_name(request, object_id);
     let mut step = Step::new(Action::RebuildTable, format!("When the rows are saved: rebuild the table {object}"));
-    step.reason = "A rebuild writes the rows to new pages with new marks. A scan by the maps skips pages that are marked \
+    step.reason =
+        "A rebuild writes the rows to new pages with new marks. A scan by the maps skips pages that are marked \
     as free: rows that the rebuild did not find are in what was saved."
-        .to_owned();
+            .to_owned();
     step.risk = "Compare the number of rows with what was saved, and insert those that are missing.".to_owned();
     let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));
     step.sql = match (statements::database(&request.report.database.name), table) {

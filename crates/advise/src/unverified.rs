@@ -14,8 +14,9 @@ const MOST_NAMED: usize = 3;
 fn again(entries: usize, paths: &str) -> Step {
     let mut step = Step::new(Action::Inspect, "Check again");
     let things = if entries == 1 { "1 thing" } else { &format!("{entries} things") };
-    step.reason =
-        format!("{things} could not be verified because of the damage. Check again after the repair; that check covers them.");
+    step.reason = format!(
+        "{things} could not be verified because of the damage. Check again after the repair; that check covers them."
+    );
     step.risk = "None: nothing is changed.".to_owned();
     step.command = Some(format!("mdfsck check {paths}"));
     step
@@ -79,7 +80,8 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
             let things = if following == 1 { "1 more thing" } else { &format!("{following} more things") };
             step.reason.push_str(&format!(" Because of this, {things} could not be verified."));
         }
-        step.risk = "None: nothing is changed. What is not verified may be sound, so nothing is repaired for it.".to_owned();
+        step.risk =
+            "None: nothing is changed. What is not verified may be sound, so nothing is repaired for it.".to_owned();
         step.command = Some(format!("mdfsck explain {id}"));
         step.cannot_restore = None;
         step.sql = vec![format!("-- {}", limit.action)];

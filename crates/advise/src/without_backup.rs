@@ -28,9 +28,8 @@ pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step 
     let tables = if is_all { String::new() } else { tables.concat() };
     step.object = only_object(request, damage).filter(|_| !is_all);
     step.reason = why.to_owned();
-    step.risk =
-        "None: the files are only read. Rows of damaged pages go to separate files, with the reason for doubt."
-            .to_owned();
+    step.risk = "None: the files are only read. Rows of damaged pages go to separate files, with the reason for doubt."
+        .to_owned();
     step.command = Some(format!("mdfsck export {} -o saved --damaged{tables}", request.paths));
     step.pages = damage.pages().into_iter().collect();
     step.rests_on = ids(damage);

@@ -84,7 +84,7 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     let names: Vec<String> = named.iter().map(|field| quote(&field.name)).collect();
     // An outer join drops IDENTITY and makes every column accept NULL.
     let what =
-        if suffix == "doubtful" { "not proven to be rows of today" } else { "put together from nonclustered indexes" };
+        if suffix == "doubtful" { "not proven to be current rows" } else { "assembled from nonclustered indexes" };
     let review = comment(&format!("Rows of {source} that are {what}. Review them before they go anywhere else."));
     let create = batch(&format!(
         "SELECT TOP (0) {}\nINTO {name}\nFROM (SELECT 1 AS [_one]) AS n LEFT JOIN {source} AS t ON 1 = 0;",

@@ -124,9 +124,9 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     };
     let why = match rank {
         Some(0 | 9) => None,
-        None => Some("it was not checked yet".to_owned()),
+        None => Some("not checked yet".to_owned()),
         Some(1) => Some(format!(
-            "a run after the last whole check failed: {}",
+            "a run after the last full check failed: {}",
             row.get::<_, Option<String>>(5)?.unwrap_or_default()
         )),
         Some(2) => {
@@ -134,9 +134,9 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
             let (is_physical, has_no_index): (Option<bool>, Option<bool>) = (row.get(3)?, row.get(4)?);
             Some(part_of(command.as_deref().unwrap_or_default(), is_physical == Some(true), has_no_index == Some(true)))
         }
-        Some(3) => Some("the last whole check was incomplete".to_owned()),
-        Some(4) => Some("a run after the last whole check was incomplete".to_owned()),
-        Some(_) => Some("the whole database was not checked again after its findings were gone".to_owned()),
+        Some(3) => Some("the last full check was incomplete".to_owned()),
+        Some(4) => Some("a run after the last full check was incomplete".to_owned()),
+        Some(_) => Some("not checked in full since its findings were gone".to_owned()),
     };
     let copy = match copies {
         Some(2..) => Some(SourceRow {
@@ -152,11 +152,11 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
 /// How much of a copy was checked, if it was never checked in full.
 fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
     match command {
-        "CHECKTABLE" => "the last run was of tables only, and the whole was never checked".to_owned(),
-        "CHECKFILEGROUP" => "the last run was of filegroups only, and the whole was never checked".to_owned(),
+        "CHECKTABLE" => "the last run checked only tables, and there was no full check yet".to_owned(),
+        "CHECKFILEGROUP" => "the last run checked only filegroups, and there was no full check yet".to_owned(),
         "CHECKDB" if is_physical => "pages only: links, keys and rows were not compared".to_owned(),
-        "CHECKDB" if has_no_index => "nonclustered indexes were left out".to_owned(),
-        "CHECKDB" => "not all of it was read yet".to_owned(),
+        "CHECKDB" if has_no_index => "nonclustered indexes were skipped".to_owned(),
+        "CHECKDB" => "not fully read yet".to_owned(),
         _ => format!("only {command} was run"),
     }
 }
@@ -242,25 +242,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let connection = history(folder.path());
         let table = ("CHECKTABLE", r#"{"command":"CHECKTABLE","tables":[5],"physical_only":false,"no_index":false}"#);
-        assert_eq!(state(folder.path()).1, "it was not checked yet");
+        assert_eq!(state(folder.path()).1, "not checked yet");
         run(&connection, 1, table, true, 0);
         assert_eq!(
             state(folder.path()),
-            ("unknown", "the last run was of tables only, and the whole was never checked".to_owned(), None)
+            ("unknown", "the last run checked only tables, and there was no full check yet".to_owned(), None)
         );
         run(&connection, 1, ("CHECKDB", PHYSICAL), true, 0);
         assert!(state(folder.path()).1.starts_with("pages only"));
         run(&connection, 1, ("CHECKDB", NO_INDEX), true, 0);
-        assert_eq!(state(folder.path()).1, "nonclustered indexes were left out");
+        assert_eq!(state(folder.path()).1, "nonclustered indexes were skipped");
         run(&connection, 1, ("CHECKDB", FULL), false, 0);
         run(&connection, 1, table, true, 0);
-        assert_eq!(state(folder.path()), ("unknown", "the last whole check was incomplete".to_owned(), None));
+        assert_eq!(state(folder.path()), ("unknown", "the last full check was incomplete".to_owned(), None));
         run(&connection, 1, ("CHECKDB", FULL), true, 0);
         assert_eq!(state(folder.path()), ("sound", String::new(), None));
         run(&connection, 1, table, true, 0);
         assert_eq!(state(folder.path()).0, "sound", "a part that is sound, too, takes nothing away");
         run(&connection, 1, table, false, 0);
-        assert_eq!(state(folder.path()).1, "a run after the last whole check was incomplete");
+        assert_eq!(state(folder.path()).1, "a run after the last full check was incomplete");
         run(&connection, 1, ("CHECKDB", FULL), true, 3);
         assert_eq!(state(folder.path()).0, "corrupt");
         run(&connection, 1, table, true, 0);
@@ -277,7 +277,7 @@ mod tests {
             connection.execute(left, []).unwrap();
         };
         window();
-        assert_eq!(state(folder.path()), ("unknown", "not all of it was read yet".to_owned(), None));
+        assert_eq!(state(folder.path()), ("unknown", "not fully read yet".to_owned(), None));
         run(&connection, 1, ("CHECKDB", FULL), true, 0);
         window();
         assert_eq!(state(folder.path()), ("sound", String::new(), None));
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(state(folder.path()).0, "sound");
         run(&connection, 1, ("CHECKDB", FULL), false, 0);
         window();
-        assert_eq!(state(folder.path()).1, "the last whole check was incomplete");
+        assert_eq!(state(folder.path()).1, "the last full check was incomplete");
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         run(&connection, 2, ("CHECKDB", FULL), false, 0);
         let (word, why, copy) = state(folder.path());
         assert_eq!((word, copy.as_deref()), ("unknown", Some("/copy/a.mdf")));
-        assert_eq!(why, "the last whole check was incomplete");
+        assert_eq!(why, "the last full check was incomplete");
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
             fails(&connection, "H", paths);
             assert_eq!(
                 state(folder.path()),
-                ("unknown", "a run after the last whole check failed: no boot page".to_owned(), None),
+                ("unknown", "a run after the last full check failed: no boot page".to_owned(), None),
                 "{paths}"
             );
             assert_eq!(failed(), 5, "{paths}");

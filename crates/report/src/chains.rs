@@ -129,7 +129,7 @@ impl Text<'_> {
             }
         }
         for span in &self.database.left_points {
-            writeln!(out, "  left behind by a restore: {}", printable(&span_text(span)))?;
+            writeln!(out, "  abandoned by a restore: {}", printable(&span_text(span)))?;
         }
         Ok(())
     }
@@ -189,12 +189,12 @@ impl Text<'_> {
             paragraph(2, &format!("restore to {time}: no; {missing}"), out)?;
             for (moment, side) in [(&moment.before, "before"), (&moment.after, "after")] {
                 if let Some(moment) = moment {
-                    writeln!(out, "    the nearest moment {side}: {}", printable(moment))?;
+                    writeln!(out, "    the nearest point in time {side}: {}", printable(moment))?;
                 }
             }
             return Ok(());
         };
-        let left = if moment.is_left { ", to what a restore left behind" } else { "" };
+        let left = if moment.is_left { ", on a branch that a restore abandoned" } else { "" };
         match found.path().1 {
             Some(verified) if !verified.is_usable() => writeln!(out, "  restore to {time}: not by these backups")?,
             _ => {
@@ -217,11 +217,11 @@ impl Text<'_> {
             let count = rest.iter().take_while(|next| next.is_left == first.is_left && join(&mut span, next)).count();
             let (group, after) = rest.split_at(count.max(1).min(rest.len()));
             let what = match &span {
-                None => "for a moment that their labels do not say".to_owned(),
+                None => "for a point in time that their labels do not give".to_owned(),
                 Some(span) if span.from == span.to => format!("for the point in time {}", span.from),
                 Some(span) => format!("for points in time between {} and {}", span.from, until_text(span)),
             };
-            let left = if first.is_left { ", which a restore left behind" } else { "" };
+            let left = if first.is_left { ", on a branch that a restore abandoned" } else { "" };
             let heading = format!("not needed for the shortest path; needed {what}{left}");
             paragraph(2, &printable(&heading), out)?;
             let mut table = TextTable::new(&[]);
@@ -328,7 +328,7 @@ fn unused_text(reason: Unused, set: &ChainSet) -> String {
         Unused::NoFull if set.set.kind == source::backup::SetKind::Log => format!("{kept}; no complete full backup"),
         Unused::NoFull => format!("{kept}; its full backup is not here"),
         Unused::FullNotWhole => "its full backup is damaged or lacks a stripe".to_owned(),
-        Unused::OtherFork => format!("{kept}; from before or after the database was restored to another moment"),
+        Unused::OtherFork => format!("{kept}; from before or after the database was restored to another point in time"),
         Unused::BeforeFull => format!("{kept}; it ends before the oldest full backup does"),
         Unused::AfterGap(from, to) => {
             format!("{kept}; log from LSN {} to {} is missing", decimal(from), decimal(to))
@@ -337,7 +337,7 @@ fn unused_text(reason: Unused, set: &ChainSet) -> String {
         Unused::OfFiles => {
             "file or filegroup backup, which no chain uses; 'mdfsck check' reads the newest of them together".to_owned()
         }
-        Unused::NotUnderstood => "not understood, so that nothing is said about it".to_owned(),
+        Unused::NotUnderstood => "not understood, so nothing is reported about it".to_owned(),
     }
 }
 

@@ -198,7 +198,7 @@ fn remarks(table: &Exported) -> Vec<String> {
     };
     if table.doubtful > 0 {
         remarks.push(format!(
-            "{} in {}: not proven, with the reason of each",
+            "{} in {}: not proven, each with its reason",
             count(table.doubtful, "row"),
             beside("doubtful")
         ));
@@ -217,16 +217,16 @@ fn remarks(table: &Exported) -> Vec<String> {
     }
     if table.unreadable_values > 0 {
         let values = count(table.unreadable_values, "value");
-        let stand = if table.unreadable_values == 1 { "stands" } else { "stand" };
-        remarks.push(format!("{values} cannot be had and {stand} as NULL; {} lists them", table.unreadable_file));
+        let stand = if table.unreadable_values == 1 { "appears" } else { "appear" };
+        remarks.push(format!("{values} cannot be read and {stand} as NULL; {} lists them", table.unreadable_file));
     }
     if table.altered_texts > 0 {
-        remarks.push(format!("{} with U+FFFD in place of what is no character", count(table.altered_texts, "text")));
+        remarks.push(format!("{} with U+FFFD in place of invalid characters", count(table.altered_texts, "text")));
     }
     if table.values_as_stored > 0 {
         let values = count(table.values_as_stored, "value");
         remarks.push(format!(
-            "{values} as the bytes that are stored: the client encrypted them, or no published form can express them"
+            "{values} as stored bytes: the client encrypted them, or no published form can express them"
         ));
     }
     if !table.computed_columns.is_empty() {

@@ -170,7 +170,7 @@ pub fn write_coverage(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<(
         writeln!(out, "{}: {verdict} was read and proven{promise}.", printable(&name))?;
         let mut read = format!("{} of {} pages in use{promise}", one.pages_within, one.pages_in_use);
         if one.never > 0 {
-            read.push_str(&format!("; {} never", one.never));
+            read.push_str(&format!("; {} never read", one.never));
         }
         writeln!(out, "  read    {read}")?;
         if let Some((file, first, pages, at)) = &one.oldest {
@@ -302,7 +302,7 @@ pub fn write_difference(difference: &Difference, out: &mut dyn io::Write) -> io:
         from.id,
         minute(&from.started)
     )?;
-    writeln!(out, "{} new, {} gone, {open} still there.", new.len(), gone.len())?;
+    writeln!(out, "{} new, {} gone, {open} still open.", new.len(), gone.len())?;
     for (title, findings) in [("New", new), ("Gone", gone)] {
         if !findings.is_empty() {
             writeln!(out, "\n{title}:")?;

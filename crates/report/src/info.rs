@@ -56,12 +56,12 @@ impl Recovery {
             Need::No => return "not needed".to_owned(),
             Need::Yes => format!("needed, from LSN {from}"),
             Need::Perhaps => {
-                format!("may be needed, from LSN {from}: the log goes on after the last checkpoint")
+                format!("may be needed, from LSN {from}: the log continues after the last checkpoint")
             }
         };
         match &self.problem {
             Some(problem) => format!("{need}; {problem}"),
-            None => format!("{need}; its log is at hand"),
+            None => format!("{need}; its log was found"),
         }
     }
 }
@@ -219,7 +219,7 @@ fn boot_facts(boot: &Boot, is_snapshot: bool) -> Vec<(&'static str, String)> {
     };
     let or = |date: &Option<String>, none: &str| date.clone().unwrap_or_else(|| none.to_owned());
     let state = match boot.clean_shutdown() {
-        _ if is_snapshot => "a database snapshot, laid over its database: recovered when it was made",
+        _ if is_snapshot => "a database snapshot, combined with its database: recovered when it was created",
         true => "clean shutdown: the log has nothing that the data files lack",
         false => "not shut down cleanly: the log may hold changes that the data files lack",
     };

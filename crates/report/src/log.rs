@@ -253,7 +253,7 @@ pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
         let (path, position) = (set.path.display().to_string(), set.position);
         writeln!(
             out,
-            "{}: set {position} holds no log: it starts and ends at {at}, as nothing was written since the log backup before",
+            "{}: set {position} holds no log: it starts and ends at {at}, because nothing was written since the log backup before it",
             printable(&path)
         )?;
     }
@@ -316,45 +316,44 @@ impl LogReport<'_> {
             (EndReason::Damaged { damage, later }, _) => {
                 let what = match damage {
                     Damage::Block => "the block there was written to its end, and has changed since".to_owned(),
-                    Damage::Format(format) => format!("the block there has format {format}, which is not known"),
+                    Damage::Format(format) => format!("the block there has the unknown format {format}"),
                     Damage::Header { file, offset } => format!(
-                        "the log goes on in the virtual log file at byte {offset} of {}, whose header does not say so",
+                        "the log continues in the virtual log file at byte {offset} of {}, but the header of that file does not say so",
                         self.log.files().get(file).map(|file| file.path.display().to_string()).unwrap_or_default()
                     ),
-                    Damage::NoBlock => "its virtual log files hold no block of it".to_owned(),
+                    Damage::NoBlock => "none of its virtual log files has a block of it".to_owned(),
                     Damage::Gap => "blocks are missing".to_owned(),
                 };
                 let after = match later {
                     LaterBlocks { count: 0, .. } => String::new(),
                     LaterBlocks { count, reach_bytes } => format!(
-                        "; {count} blocks of its current use follow within {reach_bytes} bytes of log, and cannot be put in \
-                         order without what is missing"
+                        "; {count} blocks of its current use follow within {reach_bytes} bytes of log, and cannot be put \
+                        in order without the missing blocks"
                     ),
                 };
-                Some(format!("{}: the log cannot be read on at byte {}: {what}{after}", path(), self.end.offset))
+                Some(format!("{}: the log cannot be read beyond byte {}: {what}{after}", path(), self.end.offset))
             }
             (_, None) if self.log.ends_at().is_some_and(|ends_at| !self.end.reaches(ends_at)) => Some(format!(
-                "{}: the log can be read to {} only, and its backup says that it goes on to {}",
+                "{}: the log can be read only to {}, but its backup says that it continues to {}",
                 path(),
                 lsn_text(self.end.lsn()),
                 lsn_text(self.log.ends_at().unwrap_or_default())
             )),
-            (_, Some(at)) => Some(format!(
-                "{}: the log is cut off at byte {at}: what it holds after that is missing; copy the file again",
-                path()
-            )),
+            (_, Some(at)) => {
+                Some(format!("{}: the log is cut off at byte {at}: the rest is missing; copy the file again", path()))
+            }
             _ if self.lost_bytes > 0 => Some(format!(
-                "{}: the oldest virtual log file starts with {} bytes of damaged blocks: the log could be read from there on",
+                "{}: the oldest virtual log file starts with {} bytes of damaged blocks: the log could be read only after them",
                 path(),
                 self.lost_bytes
             )),
             _ if self.history.encrypted_blocks() > 0 => Some(format!(
-                "{}: the records of {} blocks are encrypted (TDE): their checksums were verified, what they do is unknown",
+                "{}: the records of {} blocks are encrypted (TDE): their checksums were verified, their contents are unknown",
                 path(),
                 self.history.encrypted_blocks()
             )),
             _ if self.history.not_followed() > 0 => Some(format!(
-                "{}: {} records are of transactions that were not followed, as too many are open at once",
+                "{}: {} records are of transactions that were not followed, because too many are open at once",
                 path(),
                 self.history.not_followed()
             )),

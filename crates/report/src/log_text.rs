@@ -104,30 +104,30 @@ impl LogReport<'_> {
             (_, Some(at)) => format!("CUT OFF: its file ends at byte {at}"),
             (("written", _), None) => "nothing follows".to_owned(),
             (("under way", count), None) => {
-                format!("{count} blocks of writes that were not finished follow, as after a crash")
+                format!("{count} blocks of unfinished writes follow, as after a crash")
             }
-            (("damaged", 0), None) => "DAMAGED: the log goes on, but its next block is damaged".to_owned(),
+            (("damaged", 0), None) => "DAMAGED: the log continues, but its next block is damaged".to_owned(),
             _ => "DAMAGED: blocks of its current use follow, but one before them is missing or damaged".to_owned(),
         };
         table.row(["After it".to_owned(), end]);
         let needed = match (self.needed_from(), self.history.last_checkpoint()) {
             (Some(needed), Some(checkpoint)) if checkpoint.redo == Some(needed) => {
-                format!("{}, where the last checkpoint says to redo from", lsn_text(needed))
+                format!("{}, the redo start of the last checkpoint", lsn_text(needed))
             }
-            (Some(needed), _) => format!("{}, where the oldest open transaction began", lsn_text(needed)),
+            (Some(needed), _) => format!("{}, the begin of the oldest open transaction", lsn_text(needed)),
             (None, _) => "unknown: no checkpoint ended in this log".to_owned(),
         };
         table.row(["Needed from".to_owned(), needed]);
         if let Some(held) = self.held() {
-            table.row(["Held back by".to_owned(), self.held_words(held)]);
+            table.row(["Log reuse wait".to_owned(), self.held_words(held)]);
         }
         let backups = match self.boot {
-            Some(boot) if boot.is_simple_recovery() => "hold nothing back (simple recovery model)",
+            Some(boot) if boot.is_simple_recovery() => "do not delay reuse (simple recovery model)",
             Some(boot) if boot.log_backup_chain_origin == format::Lsn::default() => {
-                "hold nothing back, as there is no full backup yet"
+                "do not delay reuse, as there is no full backup yet"
             }
-            Some(_) => "log is kept until it is backed up (full or bulk-logged recovery model)",
-            None => "not known without the data files: name them too",
+            Some(_) => "the log is kept until it is backed up (full or bulk-logged recovery model)",
+            None => "unknown without the data files: name them too",
         };
         table.row(["Log backups".to_owned(), backups.to_owned()]);
         table.row(["Not known".to_owned(), "whether replication or change data capture still needs log".to_owned()]);
@@ -138,9 +138,9 @@ impl LogReport<'_> {
     /// The reason why log is still needed, and how much of it.
     fn held_words(&self, held: Held) -> String {
         let why = match held.by {
-            Hold::Nothing => "only the virtual log file that is written to is needed".to_owned(),
-            Hold::Checkpoint => "where the last checkpoint says to redo from".to_owned(),
-            Hold::LogBackup => "log from there on is not backed up".to_owned(),
+            Hold::Nothing => "only the current virtual log file is needed".to_owned(),
+            Hold::Checkpoint => "the redo start of the last checkpoint".to_owned(),
+            Hold::LogBackup => "the log from there on is not backed up".to_owned(),
             Hold::ActiveTransaction => self.oldest_open().map_or_else(String::new, |transaction| {
                 let login =
                     login_text(transaction, self.logins).map(|login| format!(" of {login}")).unwrap_or_default();
@@ -180,11 +180,11 @@ impl LogReport<'_> {
     fn rate(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let (seconds, steps) = self.steps();
         if steps.is_empty() {
-            return writeln!(out, "\nLog over time: the log names no time");
+            return writeln!(out, "\nLog over time: the log has no times");
         }
         writeln!(
             out,
-            "\nLog over time, per {}; local time of the server, steps without log left out:",
+            "\nLog over time, per {}; local time of the server, steps without log are omitted:",
             length_text(seconds)
         )?;
         let most = steps.iter().map(|(_, step)| step.log_bytes).max().unwrap_or(1).max(1);

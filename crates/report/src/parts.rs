@@ -56,7 +56,7 @@ pub fn write_plan(plan: &PlanView<'_>, folder: &str, out: &mut dyn io::Write) ->
     let PlanView { database, tasks, bytes, .. } = *plan;
     let database = crate::text_table::printable(database);
     match tasks {
-        0 => writeln!(out, "{database}: no tasks, as no page of a table is to be read")?,
+        0 => writeln!(out, "{database}: no tasks, because no page of a table has to be read")?,
         1 => writeln!(out, "{database}: 1 task (0), which reads {} MB", bytes.div_ceil(1 << 20))?,
         _ => {
             writeln!(out, "{database}: {tasks} tasks (0 to {}), which read {} MB", tasks - 1, bytes.div_ceil(1 << 20))?

@@ -118,7 +118,7 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
         // If no relations are compared, an image is never closed.
-        (0, _) if view.closed.is_none() => "all of it is read".to_owned(),
+        (0, _) if view.closed.is_none() => "fully read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {
             let windows = view.rhythm.windows(left);
@@ -139,9 +139,9 @@ fn read(view: &WindowView<'_>) -> String {
     let promised = view.within.map(|within| format!(" (promised {})", span_text(within.as_secs())));
     let promised = promised.unwrap_or_default();
     let said = match (view.never_read_bytes(), oldest(view)) {
-        (0, Some((_, at))) => format!("every page in use within {}{promised}", aged(age(view.now, at))),
+        (0, Some((_, at))) => format!("every page in use was read within {}{promised}", aged(age(view.now, at))),
         (0, None) => format!("no page is in use{promised}"),
-        (never, _) => format!("{} never read{promised}", size(never)),
+        (never, _) => format!("{} were never read{promised}", size(never)),
     };
     let oldest = oldest(view).map(|(range, at)| {
         let place = view.known.places.get(range.id as usize).map(|(file, first, pages)| {
@@ -260,7 +260,7 @@ pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
             format!("A cycle takes {windows} of {every}: {} at {} per second.", size(bytes), size(rate as u64))
         }
         None => format!(
-            "It is not known how many windows of {every} a cycle takes: the history has no window of this database, which would show how \
+            "The number of windows of {every} in a cycle is unknown: the history has no window of this database, which would show how \
              fast its {} are read.",
             size(bytes)
         ),
@@ -352,7 +352,7 @@ mod tests {
             lines(&view(&known)),
             [
                 "Window: 2 h 58 min of 3 h, 1540 GB in 1,540 ranges (image of 2026-11-21 22:00, 7903 GB of 8400 GB done; closes in 1 more window).",
-                "Read:   every page in use within 9 days (promised 14 days). Oldest: 1:131072 to 1:262143, 1970-01-12.",
+                "Read:   every page in use was read within 9 days (promised 14 days). Oldest: 1:131072 to 1:262143, 1970-01-12.",
                 "Closed: image of 1970-01-11; 412 of 412 tables and indexes are sound, 1179 of 1180 indexes agree with their tables.",
                 "Findings: 1 new, 2 confirmed, 1 gone.",
             ]
@@ -392,7 +392,7 @@ mod tests {
         assert!(cycle(25 * tera, Some(1e9), Duration::from_secs(14_400)).starts_with("A cycle takes 4 windows of 4 h"));
         assert!(
             cycle(tera, None, Duration::from_secs(60))
-                .starts_with("It is not known how many windows of 1 min a cycle takes")
+                .starts_with("The number of windows of 1 min in a cycle is unknown")
         );
     }
 }

@@ -433,7 +433,11 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stderr.contains("and not checked: ch/01_full.bak, set 1, ch/02_log.trn, set 1"), stderr.clone())?;
             ensure(stderr.contains("ch/03_full.bak, set 1; ch/04_log.trn, set 1"), stderr)?;
             // --set all cannot be combined with a point in time.
-            refused(&mdfsck(folder, &["check", "ch", "--set", "all", "--stop-at", "2024-01-01"]), 8, &["combined with --stop-at"])
+            refused(
+                &mdfsck(folder, &["check", "ch", "--set", "all", "--stop-at", "2024-01-01"]),
+                8,
+                &["combined with --stop-at"],
+            )
         }),
         ("databases that share a backup device are each checked with their log backups", |folder| {
             for (name, seed) in [("x", "4"), ("y", "5")] {

@@ -58,8 +58,8 @@ fn what_holds_a_log_back_is_the_oldest_of_what_needs_it() {
     assert_eq!(summary["held_by"], expected, "{summary}");
     assert!(summary["held_bytes"].as_u64() > Some(0), "{summary}");
     let shown = text(open.path(), &[LDF]);
-    assert!(shown.contains(&format!("Held back by  {expected}, ")) && shown.contains(from), "{shown}");
-    assert!(shown.contains("not known without the data files"), "{shown}");
+    assert!(shown.contains(&format!("Log reuse wait  {expected}, ")) && shown.contains(from), "{shown}");
+    assert!(shown.contains("unknown without the data files"), "{shown}");
     assert!(text(open.path(), &[LDF, MDF]).contains("Log backups "), "{shown}");
     let shown = lines(at_rest.path(), &[LDF, MDF]);
     assert_eq!(of(&shown, "summary")[0]["held_by"], "NOTHING");

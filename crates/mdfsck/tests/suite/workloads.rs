@@ -413,7 +413,7 @@ fn info_says_whether_recovery_is_needed_and_its_log_at_hand() {
     assert!(needed["needed"] == "yes" && needed["from_lsn"] == lines[0]["recovery"]["from"], "{needed}");
     assert!(needed["problem"].is_null(), "{needed}");
     let text = stdout(folder.path(), &["info", MDF], 0);
-    assert!(text.contains("needed, from LSN ") && text.contains("; its log is at hand"), "{text}");
+    assert!(text.contains("needed, from LSN ") && text.contains("; its log was found"), "{text}");
     fs::rename(folder.path().join(LDF), folder.path().join("elsewhere.ldf")).unwrap();
     assert_eq!(recovery(&[MDF])["problem"], "its log is not at hand");
     assert!(recovery(&[MDF, "elsewhere.ldf"])["problem"].is_null());
@@ -552,7 +552,10 @@ fn extracted_files_are_clean_and_give_the_verdict_of_data_files_with_their_log()
         // The files have the state at the end of the log, so the checkpoint in the log is no longer theirs.
         let (status, _, stderr) = check(folder.path(), &[EXTRACTED, LDF]);
         let is_same = options.contains(&"--clean");
-        assert!(is_same || status == 8 && stderr.contains("from another point in time"), "{options:?}: {status} {stderr}");
+        assert!(
+            is_same || status == 8 && stderr.contains("from another point in time"),
+            "{options:?}: {status} {stderr}"
+        );
     }
 }
 

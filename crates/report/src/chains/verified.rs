@@ -51,7 +51,7 @@ impl Verified {
             "failed" => format!("cannot be restored: {reason}"),
             "incomplete" => format!("restored and checked, but not all is verified: {reason}"),
             _ => format!(
-                "restored and checked: {} pages, of which {} from the log; {} blocks of log; {} transactions taken back",
+                "restored and checked: {} pages, of which {} from the log; {} blocks of log; {} transactions rolled back",
                 self.pages, self.recovered_pages, self.log_blocks, self.transactions_undone
             ),
         }

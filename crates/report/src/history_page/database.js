@@ -37,7 +37,7 @@ const shape = (tag, attributes, ...children) => {
 
 const working = ({host, started, window}) => {
   const done = window ? `: ${counted(window[1], 'range', 'ranges')}, ${size(window[2])} done of this window of ${duration(window[0])}` : '';
-  return element('p', 'working', `A check is under way on ${host} since ${moment(started)} UTC${done}.`);
+  return element('p', 'working', `A check is running on ${host} since ${moment(started)} UTC${done}.`);
 };
 
 // Ranges by the age of their last read.
@@ -106,7 +106,7 @@ const acknowledge = key => {
   };
   const token = field('token', 'token', 'password', sessionStorage.getItem('token') ?? '');
   Object.assign(form, {method: 'post', action: `/acknowledge/${key}`});
-  form.append(field('because', 'why it may stay', 'text', ''), field('until', 'until, such as 2026-12-01', 'text', ''), token,
+  form.append(field('because', 'why it is accepted', 'text', ''), field('until', 'until, such as 2026-12-01', 'text', ''), token,
     element('button', '', 'Acknowledge'));
   form.addEventListener('submit', () => sessionStorage.setItem('token', token.value));
   return form;
@@ -176,7 +176,7 @@ const rates = runs => {
   if (shown.length < 2) return null;
   const most = Math.max(...shown.map(rate));
   const svg = shape('svg', {class: 'rates', viewBox: `0 0 ${Math.max(shown.length, 40) * 10} 100`, preserveAspectRatio: 'none', role: 'img',
-    'aria-label': 'Throughput of the runs; the table below has the same'});
+    'aria-label': 'Throughput of the runs; the table below has the same data'});
   shown.forEach((run, at) => {
     const height = Math.max(2, rate(run) / most * 100);
     const title = shape('title', {}, `${moment(run.started)} UTC: ${size(rate(run))} per second`);

@@ -98,9 +98,9 @@ const estateView = () => {
   list.tabIndex = 0;
   list.id = 'estate';
   const remarks = [more ? `and ${counted(more, 'more database', 'more databases')}; mdfsck history ${model.head.file} lists all` : '',
-    model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} had no room in this page: history ${model.head.file} html --database NAME` : ''];
+    model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} did not fit into this page: history ${model.head.file} html --database NAME` : ''];
   const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.paths, run.error]);
-  const note = 'Worst first. Corrupt is what has open findings, or findings in its last run, in any copy; sound is what was checked whole, every copy of it, with nothing open. Ages are those of the oldest page and the oldest proof; a backup is as old as its end.';
+  const note = 'Worst first. Corrupt: any copy has open findings, or findings in its last run. Sound: every copy was checked in full, and nothing is open. Ages: time since the least recently read page, and since the oldest proof; a backup counts from when it finished.';
   return [liveList(model.estate.running), element('div', 'filter', label, element('label', 'sort', 'Sort by', choice), shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
     element('p', 'more', note), ...remarks.filter(Boolean).map(text => element('p', 'more', text)),
     failures.length ? section('Runs that failed', table(['started (UTC)', 'machine', 'files', 'why'], failures)) : null];

@@ -22,7 +22,7 @@ class PageMap {
     this.canvas = element('canvas', '');
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute('role', 'img');
-    this.readout = element('output', '', 'Point at a cell to read what it is.');
+    this.readout = element('output', '', 'Hover over or tap a cell for details.');
     [this.bar, this.legend, this.frame] = [element('div', 'bar'), element('ul', 'legend'), element('div', 'map', this.canvas)];
     place.append(this.bar, this.frame, this.readout, this.legend, fold(element('summary', '', 'As a table'), () => this.table(), false));
     this.canvas.addEventListener('pointermove', event => this.point(event));
@@ -209,7 +209,7 @@ class PageMap {
 
   describe() {
     this.canvas.setAttribute('aria-label', `Map of file ${this.file.id}: ${grouped(this.file.pages)} pages, ` +
-      `${counted(this.marks(true).length, 'place', 'places')} with findings. The table below has the same.`);
+      `${counted(this.marks(true).length, 'place', 'places')} with findings. The table below has the same data.`);
   }
 
   showBar() {

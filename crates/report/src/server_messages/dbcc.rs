@@ -4,7 +4,7 @@ use super::advice::{CHECK_WHOLE, NOTHING, RUN_AGAIN};
 use super::{ServerMessage, row};
 
 const COUNTS: &str = "The figures; 'mdfsck tables' shows those of the catalog.";
-const FREE_SPACE: &str = "Free space on the volumes of the database and of tempdb, and the error log at that moment.";
+const FREE_SPACE: &str = "Free space on the volumes of the database and of tempdb, and the error log at that time.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
@@ -126,7 +126,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "CHECKCATALOG cannot run on tempdb",
         "The command does not support tempdb.",
         "The database in the command.",
-        "Leave tempdb out; it is made anew when the server starts.",
+        "Leave tempdb out; it is created again when the server starts.",
     ),
     row(
         5231,
@@ -148,7 +148,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "The check stopped early: what it did not report is not sound, but unknown.",
         "The error state: 0 or 3, damage of metadata (8930); 1, an internal error (8967); 2, a failed repair in emergency mode; 4, an \
          assertion or access violation; 5, unknown. The messages and dumps before it say more.",
-        "Run 'mdfsck check' on the files or a backup: it goes on where DBCC has to stop. Restore if it finds damage.",
+        "Run 'mdfsck check' on the files or a backup: it continues where DBCC has to stop. Restore if it finds damage.",
     ),
     row(
         5237,
@@ -169,7 +169,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "CHECKALLOC cannot run on tempdb",
         "The command does not support tempdb.",
         "The database in the command.",
-        "Leave tempdb out; it is made anew when the server starts.",
+        "Leave tempdb out; it is created again when the server starts.",
     ),
     row(
         5260,
@@ -246,8 +246,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         5278,
         "a page is newer than the snapshot",
-        "DBCC read a page with an LSN after the end of the log of its snapshot. It may be a fault of the snapshot, or a page of another \
-         moment.",
+        "DBCC read a page with an LSN after the end of the log of its snapshot. It may be a fault of the snapshot, or a \
+        page from another point in time.",
         "Page and LSN in the message.",
         "Run it again. If it stays, 'mdfsck audit' compares every page with the log.",
     ),
@@ -261,14 +261,14 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         5280,
         "internal communication of the check failed",
-        "Parts of a parallel check did not understand each other. It is no finding.",
+        "Parts of a parallel check did not understand each other. This is not a finding.",
         "Errors before it, and the build of the server.",
         RUN_AGAIN,
     ),
     row(
         5281,
         "estimate of the space needed in tempdb",
-        "So much of tempdb the check would need.",
+        "The space in tempdb that the check would need.",
         "Free space of tempdb.",
         "Give tempdb that space. 'mdfsck check' needs none of it.",
     ),
@@ -441,12 +441,12 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "the check stopped while it collected facts",
         "DBCC could not write or read its work data: tempdb is full or damaged, or a system table of the database is damaged.",
         FREE_SPACE,
-        "Give tempdb space and run it again. If that is not it, run 'mdfsck check': it needs no tempdb, and goes on past damaged system tables.",
+        "Give tempdb space and run it again. If that is not it, run 'mdfsck check': it needs no tempdb, and continues past damaged system tables.",
     ),
     row(
         8954,
         "errors that belong to no table",
-        "So many allocation and consistency errors could be given to no table.",
+        "The number of allocation and consistency errors that belong to no table.",
         "The errors before it.",
         CHECK_WHOLE,
     ),
@@ -509,8 +509,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         8999,
         "tempdb has allocation errors",
-        "Allocation errors in tempdb keep DBCC from going on.",
+        "Allocation errors in tempdb keep DBCC from continuing.",
         "The errors before it, and the disk of tempdb.",
-        "Restart the service: tempdb is made anew. If it comes back, have disk and memory examined.",
+        "Restart the service: tempdb is created again. If it comes back, have disk and memory examined.",
     ),
 ];

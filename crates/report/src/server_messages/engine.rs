@@ -30,8 +30,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         665,
         "operating system error 665: file system limitation",
-        "NTFS could not keep track of any more fragments of a sparse file: the hidden snapshot of DBCC CHECKDB, or another snapshot. It is \
-         no damage of the database.",
+        "NTFS could not keep track of any more fragments of a sparse file: the hidden snapshot of DBCC CHECKDB, or \
+        another snapshot. The database is not damaged.",
         "How much is written while the check runs, fragmentation of the volume, and the size of its file records (format /L).",
         "Check when less is written, use a volume formatted with large file records or ReFS, or check a backup with 'mdfsck check', which \
          needs no snapshot.",
@@ -65,13 +65,13 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         829,
         "a page waits to be restored",
         "A page is marked as restore pending: a page restore was begun and not completed, or recovery deferred the page.",
-        "msdb.dbo.suspect_pages, and restores that were not carried to their end.",
+        "msdb.dbo.suspect_pages, and restores that were not completed.",
         "Finish the page restore with all log backups up to now, or restore the database.",
     ),
     row(
         832,
         "a clean page changed in memory",
-        "A page that nobody should have changed since it was read has another checksum in memory: memory, a driver, or another program in \
+        "A page that should not have changed since it was read has another checksum in memory: memory, a driver, or another program in \
          the process of the server wrote to it.",
         "ECC errors in the system log, memory tests, extended procedures and linked-server providers that run inside the process.",
         "Test the memory, fail over to another machine. Then run 'mdfsck check' and 'mdfsck audit': the wrong page may have been written \
@@ -131,7 +131,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         3241,
         "the backup file is not in order",
-        "The file is damaged, no backup, encrypted or compressed by another program, or was written by a newer version.",
+        "The file is damaged, not a backup, encrypted or compressed by another program, or was written by a newer version.",
         "'mdfsck info' shows what the file is and which version wrote it.",
         "Copy it again in binary mode, unpack it, or restore on the version that wrote it or a newer one.",
     ),
@@ -168,8 +168,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         5173,
         "files are not of the same database",
-        "The ids in a secondary file or log do not match those of the primary file: files of two databases or two moments were mixed.",
-        "'mdfsck info' for all files together: it names the one that does not belong.",
+        "The ids in a secondary file or log do not match those of the primary file: files of two databases, or of two points in time, were mixed.",
+        "'mdfsck info' for all files together: it names the file that does not belong.",
         "Use the files of one copy. If only the log does not belong, find the right one; attaching with a new log loses changes.",
     ),
     row(
@@ -192,29 +192,29 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "a fragment of an off-row value does not exist",
         "A row points to LOB data that is not there. Under NOLOCK the value may have been changed meanwhile; otherwise it is damage.",
         "Whether the query reads uncommitted data; page and slot ('mdfsck page FILE:PAGE'); messages 8929, 8961 and 8965 of a check.",
-        "Run the query without NOLOCK. If the error stays, run 'mdfsck check --table' and restore; setting the value of that row anew \
-         removes the pointer, and the value is lost.",
+        "Run the query without NOLOCK. If the error stays, run 'mdfsck check --table' and restore; setting the value of \
+        that row again removes the pointer, and the value is lost.",
     ),
     row(
         9002,
         "the transaction log is full",
         "Nothing more fits into the log: its space cannot be reused yet, and it cannot grow.",
-        "log_reuse_wait_desc in sys.databases, the limit of the log file, the free space of its volume; 'mdfsck log' shows what holds it back.",
+        "log_reuse_wait_desc in sys.databases, the limit of the log file, the free space of its volume; 'mdfsck log' shows why it cannot be reused.",
         "Remove that reason: LOG_BACKUP, take log backups; ACTIVE_TRANSACTION, end the oldest one; replication or availability groups, \
          let them catch up. Then shrink and size the log once. Never delete the log file.",
     ),
     row(
         9003,
         "an LSN is outside of the log",
-        "A page or the boot page names an LSN that the log does not have. Data files and log are of two moments, or the log is damaged; \
+        "A page or the boot page names an LSN that the log does not have. Data files and log are from two points in time, or the log is damaged; \
          in replication, the distributor is ahead of the publisher.",
         "How the files came there: copied one by one, snapshots of two volumes, a restored log; 'mdfsck log' shows where the log ends.",
-        "Use files of one moment, or restore. 'mdfsck audit' names the pages that are newer than the log.",
+        "Use files from one point in time, or restore. 'mdfsck audit' names the pages that are newer than the log.",
     ),
     row(
         9004,
         "the log cannot be processed",
-        "A block or record of the log is damaged, so recovery, backup or replication cannot go on.",
+        "A block or record of the log is damaged, so recovery, backup or replication cannot continue.",
         "'mdfsck log' verifies every block and shows where the log ends; errors of the storage.",
         "If the database was shut down cleanly or still runs, take a full backup and check it; otherwise restore. Rebuilding the log is \
          the last resort: run 'mdfsck check' afterwards.",

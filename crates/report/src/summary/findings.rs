@@ -153,7 +153,7 @@ pub(crate) fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
 }
 
 pub(crate) fn heading(place: Place, names: &BTreeMap<(i32, i32), &RowsetCounts>) -> String {
-    let Some((object, index)) = place else { return "Not of a single object".to_owned() };
+    let Some((object, index)) = place else { return "No single object".to_owned() };
     let own = names.get(&(object, index)).copied();
     let of_object = || names.range((object, i32::MIN)..=(object, i32::MAX)).next().map(|(_, rowset)| *rowset);
     let table = match own.or_else(of_object).filter(|rowset| !rowset.name.is_empty()) {

@@ -109,7 +109,7 @@ fn accounted(folder: &Path) -> Result<(), Failed> {
 fn formats(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "s", "--size", "12MB"]).status.success(), "lab new")?;
     for (kind, suffix, said) in [
-        ("bit-rot", "doubtful", "not proven, with the reason of each"),
+        ("bit-rot", "doubtful", "not proven, each with its reason"),
         ("zeroed-extent", "rebuilt", "the columns that nonclustered indexes have"),
     ] {
         damaged(folder, kind, "1")?;
