@@ -110,8 +110,8 @@ pub(crate) fn cut(file: &DataFile) -> Option<String> {
         let bytes = file.bytes();
         if file.header_pages.is_none() {
             return format!(
-                "{}: has {bytes} bytes, which are no whole pages of {PAGE_BYTES} bytes, and no header says its size: the file \
-                 was cut; copy or restore it again",
+                "{}: has {bytes} bytes, not a multiple of the page size of {PAGE_BYTES} bytes, and no header gives its \
+                size: the file was cut; copy or restore it again",
                 file.path.display()
             );
         }

@@ -56,15 +56,15 @@ impl GapReason {
             Self::Unreadable(Unreadable::Lost(page)) => {
                 format!("page {page} with a part of the value is damaged, unreadable or missing")
             }
-            Self::Unreadable(Unreadable::Impossible) => "the bytes are no value of the type".to_owned(),
+            Self::Unreadable(Unreadable::Impossible) => "the bytes are not a value of the type".to_owned(),
             Self::Unreadable(Unreadable::Undocumented) => {
                 "the form in which the value is stored is not documented".to_owned()
             }
             Self::Unreadable(Unreadable::NotStored) => "the row does not store the value".to_owned(),
-            Self::Unreadable(Unreadable::NotInAnyIndex) => "no index that is left has the column".to_owned(),
+            Self::Unreadable(Unreadable::NotInAnyIndex) => "no remaining index has the column".to_owned(),
             Self::Unreadable(Unreadable::TooLong) => "the value is too long to be converted".to_owned(),
-            Self::TooLong => "the value is longer than a row group may hold; csv and jsonl take it".to_owned(),
-            Self::NoForm => "the format has no form for the value; csv and jsonl take it".to_owned(),
+            Self::TooLong => "the value is longer than a row group may hold; csv and jsonl accept it".to_owned(),
+            Self::NoForm => "the format has no form for the value; csv and jsonl accept it".to_owned(),
         }
     }
 }
@@ -137,7 +137,7 @@ impl<'a> Out<'a> {
             self.relieve()
         })?;
         // The value was complete just before: the files have changed since, or began to fail.
-        written.map(|()| true).map_err(|_| io::Error::other("a long value could be read once, and then no more"))
+        written.map(|()| true).map_err(|_| io::Error::other("a long value could be read once, but not again"))
     }
 }
 

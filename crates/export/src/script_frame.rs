@@ -48,7 +48,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
         .map(|column| column.name.as_str())
         .collect();
     if !left_out.is_empty() {
-        let text = format!("not inserted, as the server makes their values: {}", left_out.join(", "));
+        let text = format!("not inserted, because the server generates their values: {}", left_out.join(", "));
         before.push_str(&format!("{}\n", comment(&text)));
     }
     let encrypted: Vec<&str> = table
@@ -58,7 +58,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
         .map(|column| column.name.as_str())
         .collect();
     if !encrypted.is_empty() {
-        let text = format!("encrypted by the client, inserted as the bytes that are stored: {}", encrypted.join(", "));
+        let text = format!("encrypted by the client, inserted as stored bytes: {}", encrypted.join(", "));
         before.push_str(&format!("{}\n", comment(&text)));
     }
     let has_identity = database.identities.iter().any(|identity| identity.table_id == id);
@@ -95,7 +95,7 @@ pub(crate) fn guard(name: &str) -> String {
     // The bytes consist of whole characters.
     let constant = String::from_utf8_lossy(&constant);
     format!(
-        "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'There is an object of this name already: nothing is created or \
+        "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'An object of this name exists already: nothing is created or \
          inserted.', 16, 1);\n    SET NOEXEC ON;\nEND;\nGO\n"
     )
 }

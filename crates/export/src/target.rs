@@ -23,7 +23,7 @@ impl Partial {
         // A link could lead to a file that must not be touched.
         match fs::symlink_metadata(&partial) {
             Ok(found) if !found.is_file() => {
-                let text = format!("{} is there and is no plain file", partial.display());
+                let text = format!("{} exists and is not a regular file", partial.display());
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
             }
             Ok(_) => fs::remove_file(&partial)?,

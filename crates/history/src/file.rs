@@ -210,7 +210,7 @@ impl History {
         match other {
             None => Ok(()),
             Some((name, _)) => {
-                let what = format!("'{name}' is not as this form of a history has it");
+                let what = format!("'{name}' is not as in this form of a history");
                 Err(HistoryError::Damaged { path: self.path.clone(), what })
             }
         }
@@ -280,9 +280,13 @@ fn create(path: &Path) -> Result<()> {
     // The same permissions as for any other new file in this folder.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder
-        .tempfile_in(folder)
-        .map_err(|cause| of_io(path, &std::io::Error::new(cause.kind(), cause.kind().to_string()), true))?;
+    let file = builder.tempfile_in(folder).map_err(|cause| {
+        let text = match cause.kind() {
+            ErrorKind::NotFound => format!("the folder {} does not exist", folder.display()),
+            kind => kind.to_string(),
+        };
+        of_io(path, &std::io::Error::new(cause.kind(), text), true)
+    })?;
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
     // Closed before the rename, because other threads then open it.
@@ -321,7 +325,7 @@ fn recognize(path: &Path) -> Result<()> {
         return foreign("it is a folder");
     }
     if !metadata.is_file() {
-        return foreign("it is no regular file");
+        return foreign("it is not a regular file");
     }
     let mut header = Vec::new();
     let opened = File::open(path).and_then(|file| file.take(HEADER_BYTES as u64).read_to_end(&mut header));
@@ -330,7 +334,7 @@ fn recognize(path: &Path) -> Result<()> {
         return foreign("it is empty");
     }
     if !header.starts_with(b"SQLite format 3\0") {
-        return foreign("it is no SQLite database");
+        return foreign("it is not an SQLite database");
     }
     let number = |at: usize| header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     let (Some(pages), Some(version), Some(application)) = (number(28), number(60), number(68)) else {

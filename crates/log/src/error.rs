@@ -26,13 +26,13 @@ pub enum LogError {
         path: PathBuf,
     },
     /// An empty file.
-    #[error("{}: is empty (0 bytes): there is no log in it; copy the file again, or name the log of the database", path.display())]
+    #[error("{}: is empty (0 bytes): it has no log; copy the file again, or name the log of the database", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// The header of the first VLF, or of one inside the file, is damaged.
-    #[error("{}: no virtual log file starts at byte {at}, where the one before ends: the file is damaged or cut there; what it holds up to there cannot be put in order without the rest", path.display())]
+    #[error("{}: no virtual log file starts at byte {at}, where the one before ends: the file is damaged or cut there; the log before it cannot be put in order without the rest", path.display())]
     NoVlf {
         /// The file.
         path: PathBuf,

@@ -186,7 +186,7 @@ fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
         findings.dedup();
         if findings.len() > 1 {
             return Err(Failure::unable(
-                "runs of the same depth did not find the same: the files change, or this is a defect",
+                "runs of the same depth had different findings: the files change, or this is a defect",
             ));
         }
     }

@@ -114,7 +114,7 @@ fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, 
     let Some((chain, stops)) = path else { return 0 };
     let passed_over = verifier.sound_copies(database, &chain, stops);
     for (damaged, used) in &passed_over {
-        warn(format!("{}: is damaged; its copy {} is taken", damaged.display(), used.display()));
+        warn(format!("{}: is damaged; its copy {} is used", damaged.display(), used.display()));
     }
     if passed_over.is_empty() { 0 } else { Failure::CORRUPT }
 }

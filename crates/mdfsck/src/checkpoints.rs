@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
             Content::Other => false,
         })
     };
-    let paths = folders::files(&arguments.paths, "file that tells of checkpoints", is_wanted)?;
+    let paths = folders::files(&arguments.paths, "file about checkpoints", is_wanted)?;
     let page = arguments.html.as_deref().map(|path| page_target(path, &paths)).transpose()?;
     let mut read = Read::default();
     for path in &paths {
@@ -124,14 +124,14 @@ impl Read {
             Content::Database(FileKind::Data { file_id: 1, .. }) => self.data_file(path),
             Content::Database(FileKind::Data { .. }) => {
                 warn(format!(
-                    "{}: is a secondary data file, which says nothing of checkpoints; the primary one does",
+                    "{}: is a secondary data file, which has nothing about checkpoints; name the primary one",
                     path.display()
                 ));
                 Ok(())
             }
             Content::Database(_) => self.backup(path),
             Content::Other => Err(Failure::unable(format!(
-                "{}: says nothing of checkpoints; name event files (.xel), exports of events as XML, error logs, logs, or \
+                "{}: has nothing about checkpoints; name event files (.xel), exports of events as XML, error logs, logs, or \
                  data files",
                 path.display()
             ))),
@@ -365,7 +365,7 @@ impl Read {
                 "its checkpoints have the server's local times, which cannot be compared with UTC; name event files"
             }
             (false, false) => {
-                "no checkpoint of this database was found; names are known where the primary data file or that of the master database is given, else use the id"
+                "no checkpoint of this database was found; a name is known only if the primary data file or that of the master database is given; otherwise use the id"
             }
         };
         self.fail(Failure::incomplete(format!("--change {}: {why}", change.database)));

@@ -74,7 +74,7 @@ pub(crate) fn with_database(
         ));
     }
     let rest = "tables, columns or rows may be missing";
-    recover::catalog_gaps(&database, lacks_input, "cannot be read whole", rest).iter().for_each(warn);
+    recover::catalog_gaps(&database, lacks_input, "cannot be read completely", rest).iter().for_each(warn);
     let status = if database.gaps.is_empty() { 0 } else { Failure::INCOMPLETE };
     let status = status | work(Opened { pages, database: &database, kept_bytes }, listener)?;
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&pages.read_faults()))
@@ -186,7 +186,7 @@ impl Run<'_> {
                 let frame = self.texts.and_then(|texts| ::export::frame(self.database, texts, table));
                 let missing = || {
                     let name = table.full_name();
-                    Failure::unable(format!("{name}: the catalog has no columns of it; csv and jsonl need none"))
+                    Failure::unable(format!("{name}: the catalog has no columns for it; csv and jsonl need none"))
                 };
                 Form::Sql(frame.ok_or_else(missing)?)
             }
@@ -215,10 +215,10 @@ impl Run<'_> {
         })?;
         let missing = check::not_given(self.pages, self.database, &check::Scope::Database, "read");
         for warning in missing.iter().filter(|_| !is_complete) {
-            warn(format!("incomplete: what was not given is not in the files: {}", warning.text));
+            warn(format!("incomplete: rows of parts that were not given are missing: {}", warning.text));
         }
         if tables.iter().any(|table| table.pages_left_out > table.pages_not_given) {
-            let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages what can be had of them" };
+            let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages what is left of them" };
             warn(format!(
                 "incomplete: the rows of some pages are not in the files; 'mdfsck check' reports what is wrong with them{salvage}"
             ));

@@ -93,7 +93,7 @@ impl Input {
         for (path, error) in &restore.refused {
             match reading.named.contains(path) {
                 true => return Err(Failure::usage(error)),
-                false => warn(format!("{error}; passed over")),
+                false => warn(format!("{error}; skipped")),
             }
         }
         Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
@@ -209,7 +209,8 @@ pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
         let text = *moment.to_string().as_bytes().first_chunk()?;
         (clock == Clock::Local).then_some(StopMoment { time: LogTime { days, ticks }, text })
     })();
-    parsed.ok_or_else(|| "a moment is in the local time of the server, for example 2020-05-12T13:30:00".to_owned())
+    parsed
+        .ok_or_else(|| "a point in time is in the local time of the server, for example 2020-05-12T13:30:00".to_owned())
 }
 
 #[cfg(test)]

@@ -96,8 +96,8 @@ fn say(recorded: &Recorded) {
     }
     let rest = match not_looked_at {
         0 => String::new(),
-        1 => "; 1 could not be looked at again".to_owned(),
-        rest => format!("; {rest} could not be looked at again"),
+        1 => "; 1 could not be checked again".to_owned(),
+        rest => format!("; {rest} could not be checked again"),
     };
     warn(format!("history: {new} new, {confirmed} confirmed, {gone} gone{rest}"));
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     for gap in log.gaps() {
         let (from, to) = (listing::lsn_text(gap.from), listing::lsn_text(gap.to));
         warn(format!(
-            "log is missing between {from} and {to}: what comes before is left out; name the backups between them"
+            "log is missing between {from} and {to}: the log before it is left out; name the backups between them"
         ));
         status = Failure::INCOMPLETE;
     }

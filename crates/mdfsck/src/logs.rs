@@ -53,12 +53,12 @@ pub(crate) fn not_at_hand(database: &Database) -> String {
     const LISTED: usize = 3;
     let names: Vec<&str> = database.files.iter().filter(|row| row.file_type == LOG).map(base_name).collect();
     match (names.as_slice(), names.len().saturating_sub(LISTED)) {
-        ([], _) => "its log is not at hand".to_owned(),
-        ([name], _) => format!("its log {name} is not at hand"),
-        (names, 0) => format!("its log files {} are not at hand", names.join(", ")),
+        ([], _) => "its log was not found".to_owned(),
+        ([name], _) => format!("its log {name} was not found"),
+        (names, 0) => format!("its log files {} were not found", names.join(", ")),
         (names, more) => {
             let listed: Vec<&str> = names.iter().take(LISTED).copied().collect();
-            format!("its log files {} and {more} more are not at hand", listed.join(", "))
+            format!("its log files {} and {more} more were not found", listed.join(", "))
         }
     }
 }

@@ -87,7 +87,7 @@ fn report_not_recovered(recovered: &Outcome<'_>, at: PageId) -> u8 {
     let not_recovered = recovered.pages.iter().flat_map(|pages| &pages.recovery().applied.not_recovered);
     match not_recovered.into_iter().find(|entry| entry.page == at) {
         Some(entry) => {
-            warn(format!("page {at} is shown as it lies: {}", entry.why));
+            warn(format!("page {at} is shown as stored: {}", entry.why));
             Failure::INCOMPLETE
         }
         None => 0,

@@ -110,7 +110,7 @@ pub(crate) fn recover<'s>(
     passed_over.iter().for_each(warn);
     if is_tempdb {
         return Err(Failure::usage(format!(
-            "{}: is the log of tempdb, which is made anew at every start of the server: nothing is recovered; leave it out",
+            "{}: is the log of tempdb, which is created again at every start of the server: nothing is recovered; leave it out",
             names(&logs)
         )));
     }
@@ -149,7 +149,7 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
     }
     let bases: Vec<PathBuf> = snapshot.bases().map(Path::to_owned).collect();
     warn(format!(
-        "a database snapshot, laid over {}: the database as it was when the snapshot was made",
+        "a database snapshot, combined with {}: the database as it was when the snapshot was created",
         names(&bases)
     ));
     Ok(Outcome::default())
@@ -199,7 +199,7 @@ pub(crate) fn restore<'s>(
 
 fn not_restored(refusal: Refusal) -> Failure {
     match refusal.least_grant_bytes() {
-        Some(least) => Failure::small_grant(format!("{refusal}; --memory {} is needed at least", size::text(least))),
+        Some(least) => Failure::small_grant(format!("{refusal}; at least --memory {} is needed", size::text(least))),
         None => match refusal {
             Refusal::StopTooEarly { .. }
             | Refusal::NoMark { .. }
@@ -244,7 +244,7 @@ pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
 /// The system tables that cannot be read completely, one text each; only one text for all if missing input is the cause.
 pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, rest: &str) -> Vec<String> {
     match lacks_input && !database.gaps.is_empty() {
-        true => vec![format!("without what is missing the catalog cannot be read whole: {rest}")],
+        true => vec![format!("without the missing parts the catalog cannot be read completely: {rest}")],
         false => database.gaps.iter().map(|gap| format!("system table {} {why}: {rest}", gap.table)).collect(),
     }
 }
@@ -254,7 +254,7 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
     // A snapshot has no log.
     let boot = database.boot.as_ref().filter(|_| source.snapshot().is_none())?;
     let log = match find(paths, source, database).logs {
-        logs if logs.is_empty() => Err("its log is not at hand".to_owned()),
+        logs if logs.is_empty() => Err("its log was not found".to_owned()),
         logs => open(&logs, database).map_err(|refusal| refusal.to_string()),
     };
     let binding = source.files().first().and_then(|file| file.binding_guid);
@@ -282,7 +282,7 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
 fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: bool) -> Result<Outcome<'s>, Failure> {
     if let Some(least) = refusal.least_grant_bytes() {
         let least = size::text(least);
-        return Err(Failure::small_grant(format!("{}: {refusal}; --memory {least} is needed at least", names(logs))));
+        return Err(Failure::small_grant(format!("{}: {refusal}; at least --memory {least} is needed", names(logs))));
     }
     match refusal {
         Refusal::Temporary(_) => Err(Failure::unable(refusal)),
@@ -298,7 +298,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
             names(logs)
         ))),
         _ => {
-            warn(format!("{}; passed over", with_name(&refusal, logs)));
+            warn(format!("{}; skipped", with_name(&refusal, logs)));
             // The files of a database that was shut down cleanly need no log.
             let summary = (!is_clean).then(|| not_given(format!("the log beside it cannot be used: {refusal}")));
             Ok(Outcome { pages: None, summary })

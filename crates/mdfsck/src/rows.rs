@@ -71,7 +71,7 @@ fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
         warn(format!("{name}: {} records on sound pages cannot be read", counts.skipped_slots));
     }
     if gaps > 0 {
-        warn(format!("{name}: {gaps} values cannot be had and stand as NULL"));
+        warn(format!("{name}: {gaps} values cannot be read and are shown as NULL"));
     }
     let is_whole = counts.pages_left_out == 0 && counts.skipped_slots == 0 && gaps == 0;
     if is_whole { 0 } else { Failure::INCOMPLETE }

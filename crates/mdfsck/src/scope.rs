@@ -55,7 +55,8 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
         return Err(Failure::unable(text));
     }
     if database.objects.is_empty() || database.gap(SYSSCHOBJS).is_some() {
-        let text = format!("--table {text}: the catalog of names cannot be read whole; give the object ID instead");
+        let text =
+            format!("--table {text}: the catalog of names cannot be read completely; give the object ID instead");
         return Err(Failure::unable(text));
     }
     Err(unknown(text))

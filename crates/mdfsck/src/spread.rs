@@ -219,7 +219,7 @@ impl Opened {
         }
         match files.len() == self.plan.files.len() && self.plan.image.is_catalog(catalog) {
             true => Ok(()),
-            false => Err(self.changed("its catalog is not the one that was read")),
+            false => Err(self.changed("its catalog has changed")),
         }
     }
 
@@ -239,7 +239,7 @@ impl Opened {
     fn verify_maps(&self, maps: Fingerprint) -> Result<(), Failure> {
         match self.plan.image.is_maps(maps) {
             true => Ok(()),
-            false => Err(self.changed("its allocation maps are not those that were read")),
+            false => Err(self.changed("its allocation maps have changed")),
         }
     }
 

@@ -95,7 +95,7 @@ impl Shown {
         let (plain, secret) = rest.split_at(end);
         let server = plain.split('/').next().unwrap_or_default();
         if server.contains('@') {
-            let text = "names a user: what gives access is in the query of a URL, or in the environment";
+            let text = "names a user: credentials belong into the query of a URL, or into the environment";
             return Err(Failure::usage(format!("{scheme}://...@...: {text}")));
         }
         let plain = format!("{scheme}://{plain}");

@@ -34,13 +34,13 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
         }
         return match (has_history, windows.window) {
             (true, None) => Err(Failure::usage(
-                "--estimate-only checks nothing, so there is nothing to record in --history; with --window it reads from it how long a cycle takes",
+                "--estimate-only checks nothing, so there is nothing to record in --history; with --window, the history shows how long a cycle takes",
             )),
             _ => Ok(()),
         };
     }
     let lacks = |option: &str| {
-        let text = "needs --history FILE, which keeps what was read when; the file is made if it is missing";
+        let text = "needs --history FILE, which records what was read and when; the file is created if it is missing";
         Err(Failure::usage(format!("{option} {text}")))
     };
     match (windows.window, windows.within) {

@@ -61,7 +61,7 @@ pub enum PartsError {
         ours: String,
     },
     /// This version does not know the format of the plan.
-    #[error("{}: has the form {found} of plans, of which this mdfsck knows {known} only; use the mdfsck that made the plan", .path.display())]
+    #[error("{}: is a plan of form {found}, and this mdfsck knows only {known}; use the mdfsck that made the plan", .path.display())]
     OtherForm {
         /// The file.
         path: PathBuf,

@@ -136,7 +136,7 @@ impl Folder {
         let key = HashKey::new(key.try_into().map_err(|_| PartsError::Damaged { path: file.clone(), what })?);
         let warning = is_open_to_others(&file).then(|| {
             format!(
-                "{}: others may read the key of the plan, and who knows it can make a database whose damage is not seen; chmod 600",
+                "{}: others may read the key of the plan, with which damage can be hidden from a check; chmod 600",
                 file.display()
             )
         });
@@ -262,7 +262,7 @@ pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
 pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {
     // Opening a pipe without a writer would never return.
     if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
-        return Err(PartsError::Damaged { path: path.to_owned(), what: "it is no regular file".to_owned() });
+        return Err(PartsError::Damaged { path: path.to_owned(), what: "it is not a regular file".to_owned() });
     }
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));

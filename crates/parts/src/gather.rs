@@ -135,7 +135,7 @@ impl Folder {
         let foreign = |what: String| PartsError::Foreign { path: path.to_owned(), what };
         // Opening a pipe without a writer would never return.
         if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
-            return Err(foreign("is no regular file".to_owned()));
+            return Err(foreign("is not a regular file".to_owned()));
         }
         let mut from = BufReader::new(File::open(path).map_err(PartsError::unreadable(path))?);
         let head = Head::read(&mut from).map_err(|error| match error {
@@ -164,7 +164,7 @@ impl Folder {
             verify(self.key(), &bound_to, &mut from).map_err(|error| PartsError::of_part(path, task.id, error))?;
         match from.read(&mut [0]).map_err(PartsError::unreadable(path))? {
             0 => Ok(Some((task, digest))),
-            _ => Err(PartsError::part_damaged(path, Some(task.id), "more follows its end")),
+            _ => Err(PartsError::part_damaged(path, Some(task.id), "bytes follow its end")),
         }
     }
 }

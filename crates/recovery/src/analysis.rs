@@ -47,7 +47,7 @@ pub enum Refusal {
     #[error(transparent)]
     Log(#[from] LogError),
     /// The boot page cannot be read, so the start of recovery is unknown.
-    #[error("the boot page cannot be read, so nothing says where recovery starts")]
+    #[error("the boot page cannot be read, so the start of recovery is unknown")]
     NoBoot,
     /// The header of the log names another database.
     #[error("the log is of another database: its binding id is not that of the data files")]
@@ -61,7 +61,7 @@ pub enum Refusal {
         checkpoint: Lsn,
     },
     /// The catalog names another log file, which was not given.
-    #[error("the log has another file, {name} (file ID {file_id}), that is not at hand; all of its files are needed")]
+    #[error("the log has another file, {name} (file ID {file_id}), that was not found; all of its files are needed")]
     MissingFile {
         /// Its file id.
         file_id: u16,
@@ -87,7 +87,7 @@ pub enum Refusal {
         checkpoint: Lsn,
     },
     /// The end of a log file is missing.
-    #[error("the log is cut off: its file ends at byte {at}, and what the log holds after that is missing")]
+    #[error("the log is cut off: its file ends at byte {at}, and the rest of the log is missing")]
     CutOff {
         /// Length of the file.
         at: u64,
@@ -125,13 +125,13 @@ pub enum Refusal {
         needed_bytes: u64,
     },
     /// The memory grant is too small for the list of changes to undo.
-    #[error("transactions that had not ended made more changes than the granted memory can list")]
+    #[error("open transactions made more changes than the granted memory can list")]
     TooMuchToUndo {
         /// Size of the list.
         needed_bytes: u64,
     },
     /// Rows of open transactions were moved too often by later changes.
-    #[error("transactions that had not ended changed rows that moved too often since")]
+    #[error("open transactions changed rows that moved too often since")]
     TooEntangled,
     /// More transactions were open than can be tracked.
     #[error("more than {MAX_OPEN} transactions were open at a time")]

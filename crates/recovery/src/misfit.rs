@@ -32,16 +32,16 @@ impl std::fmt::Display for Misfit {
         f.write_str(match self {
             Self::PageDamaged => "the log changes pages that are damaged in the files",
             Self::NotThere => "the log changes pages that cannot be read",
-            Self::RecordUnknown => "the log changes pages in a way that is not understood",
+            Self::RecordUnknown => "the log changes pages in an unknown way",
             Self::OtherMoment => {
                 "pages are from another point in time than the log says: a write was lost, or this is another log"
             }
             Self::RowMissing => "rows that the log changes are not where they must be",
-            Self::TooFull => "rows that the log brings back do not fit on their page",
+            Self::TooFull => "rows that the log restores do not fit on their page",
             Self::Compressed => "the log changes compressed pages",
             Self::InDoubt => "transactions changed pages, and another database decides whether they were committed",
             Self::Versions => {
-                "accelerated database recovery: row versions say what open transactions leave on pages that they changed"
+                "accelerated database recovery: only row versions show what open transactions leave on the pages that they changed"
             }
             Self::BulkRows => "a bulk operation filled pages that were not written, and the log does not have its rows",
         })

@@ -36,7 +36,7 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
             (io::ErrorKind::Other, "the object was deleted while it was read; check another copy".to_owned())
         }
         (E::NotFound { .. }, _) | (_, Some(404)) => {
-            (io::ErrorKind::NotFound, format!("there is nothing of this name (404{code}); look at its spelling"))
+            (io::ErrorKind::NotFound, format!("nothing has this name (404{code}); check the spelling"))
         }
         (E::PermissionDenied { .. } | E::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
             let status = status.unwrap_or(403);
@@ -47,17 +47,16 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
             let status = status.unwrap_or_default();
             (
                 io::ErrorKind::Other,
-                format!("the storage refuses ({status}{code}); look at the bucket's region (AWS_REGION)"),
+                format!("the storage refuses ({status}{code}); check the bucket's region (AWS_REGION)"),
             )
         }
-        (_, Some(status)) => (
-            io::ErrorKind::Other,
-            format!("the storage answers {status}{code}, also when asked again; try again later"),
-        ),
+        (_, Some(status)) => {
+            (io::ErrorKind::Other, format!("the storage answers {status}{code}, even after retries; try again later"))
+        }
         _ => {
             let cause = clean(&innermost(error), settings);
-            let remedy = "look at the network, the name of the server, and the proxy (HTTPS_PROXY)";
-            (io::ErrorKind::Other, format!("the storage cannot be asked: {cause}; {remedy}"))
+            let remedy = "check the network, the name of the server, and the proxy (HTTPS_PROXY)";
+            (io::ErrorKind::Other, format!("the storage cannot be reached: {cause}; {remedy}"))
         }
     };
     io::Error::new(kind, text)
@@ -72,7 +71,7 @@ fn redirected_to(whole: &str) -> Option<&str> {
 fn other_server(place: &Place, server: &str) -> String {
     let remedy = match place {
         Place::Web => format!("name the URL there, or allow that server with MDFSCK_REDIRECT_TO={server}"),
-        _ => "what gives access is not sent there; look at the region, and at the endpoint that is set".to_owned(),
+        _ => "credentials are not sent there; check the region, and the endpoint that is set".to_owned(),
     };
     format!("the storage leads to another server, {server}; {remedy}")
 }
@@ -97,13 +96,13 @@ pub(crate) fn is_outside(error: &object_store::Error) -> bool {
 fn remedy(place: &Place) -> &'static str {
     match place {
         Place::S3 { .. } => {
-            "look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and whether they may s3:GetObject and \
+            "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and whether they may s3:GetObject and \
              s3:ListBucket there"
         }
         Place::Azure { .. } => {
-            "look at the SAS (expiry, and the permissions r and l), or AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY"
+            "check the SAS (expiry, and the permissions r and l), or AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY"
         }
-        Place::Google { .. } => "look at GOOGLE_APPLICATION_CREDENTIALS, and whether it may read objects there",
+        Place::Google { .. } => "check GOOGLE_APPLICATION_CREDENTIALS, and whether it may read objects there",
         Place::Web => "the signature in the URL may have expired or be for another method than GET: ask for a new one",
     }
 }

@@ -253,7 +253,7 @@ fn what_cannot_be_read_says_why_in_one_line_without_a_secret() {
     let whole = text_of(objects().open(&url));
     assert!(whole.starts_with("the server does not send parts of a file"), "{whole}");
     let nobody = text_of(objects().open("http://127.0.0.1:1/x.bak?"));
-    assert!(nobody.contains("the storage cannot be asked") && nobody.contains("refused"), "{nobody}");
+    assert!(nobody.contains("the storage cannot be reached") && nobody.contains("refused"), "{nobody}");
     for text in [denied, text, nothing, whole, nobody] {
         assert!(!text.contains("SECRET") && !text.contains('\n'), "{text}");
     }

@@ -85,7 +85,7 @@ impl<'a> PageDump<'a> {
     pub fn text_with(&self, recovered: &RecoveredDump<'_>) -> String {
         let RecoveredDump { dump, redone, undone } = recovered;
         format!(
-            "As it lies, LSN {}. Recovered from the log, LSN {}: {redone} records redone, {undone} taken back; see below.\n\n\
+            "As stored, LSN {}. Recovered from the log, LSN {}: {redone} records redone, {undone} rolled back; see below.\n\n\
              {}\nRecovered\n\n{}",
             self.lsn(),
             dump.lsn(),

@@ -62,15 +62,15 @@ impl fmt::Display for Why {
             Self::OtherType(kind) => write!(f, "the page has type {kind}, not 1 (data)"),
             Self::Encrypted => f.write_str("the page is encrypted"),
             Self::AllocationMap => {
-                f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are not known")
+                f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are unknown")
             }
             Self::MapNotGiven => f.write_str(
-                "the IAM page is in a file that was not given: the pages that it lists, and later ones, are not known",
+                "the IAM page is in a file that was not given: the pages that it lists, and later ones, are unknown",
             ),
             Self::MapBeyondEnd => f.write_str(
-                "the IAM page is beyond the end of its file: the pages that it lists, and later ones, are not known",
+                "the IAM page is beyond the end of its file: the pages that it lists, and later ones, are unknown",
             ),
-            Self::UseUnknown => f.write_str("its PFS page is damaged: whether the page is in use is not known"),
+            Self::UseUnknown => f.write_str("its PFS page is damaged: it is unknown whether the page is in use"),
             Self::TreeDamaged => f.write_str("the clustered index cannot be followed beyond the page"),
             Self::CompressionInfo => {
                 f.write_str("the compression information of the page is damaged or not documented")

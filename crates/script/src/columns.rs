@@ -80,7 +80,7 @@ impl Script<'_> {
         let Some(text) = self.expression(text) else {
             return format!(
                 "{name} AS {}",
-                comment("the expression of this computed column could not be read, or is no single expression")
+                comment("the expression of this computed column could not be read, or is not a single expression")
             );
         };
         let is_persisted = column.status & status::PERSISTED != 0;
@@ -158,7 +158,8 @@ impl Script<'_> {
             (Some(object), Some(text)) => format!(" CONSTRAINT {} DEFAULT {text}", quote(&object.name)),
             (None, Some(text)) => format!(" DEFAULT {text}"),
             (_, None) => {
-                let what = format!("the text of the default of {column} could not be read, or is no single expression");
+                let what =
+                    format!("the text of the default of {column} could not be read, or is not a single expression");
                 format!(" {}", comment(&what))
             }
         })

@@ -48,7 +48,7 @@ impl Script<'_> {
                     return Some(unreadable(
                         constraint,
                         &table,
-                        "its condition could not be read, or is no single condition",
+                        "its condition could not be read, or is not a single condition",
                     ));
                 }
             },

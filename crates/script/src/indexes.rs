@@ -149,7 +149,7 @@ impl Script<'_> {
         match self.expression(text) {
             Some(text) => format!("\n    WHERE {text}"),
             None => {
-                format!("\n    {}", comment("WHERE: the filter's text could not be read, or is no single condition"))
+                format!("\n    {}", comment("WHERE: the filter's text could not be read, or is not a single condition"))
             }
         }
     }

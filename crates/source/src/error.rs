@@ -114,7 +114,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Compressed by another program.
-    #[error("{}: is compressed with {}: unpack it first; a backup in it can be checked so: {}", path.display(), archive.name, archive.pipe(path))]
+    #[error("{}: is compressed with {}: unpack it first; to check a backup in it: {}", path.display(), archive.name, archive.pipe(path))]
     Compressed {
         /// The path.
         path: PathBuf,
@@ -204,7 +204,7 @@ pub enum OpenError {
         other: PathBuf,
     },
     /// A log backup that continues past the point to which the database was later restored.
-    #[error("{}: set {position} ends at {last}, in a recovery fork that was left at {left_at}, when the database was restored; other backups go on from there", path.display())]
+    #[error("{}: set {position} ends at {last}, in a recovery fork that was abandoned at {left_at}, when the database was restored; other backups continue from there", path.display())]
     LeftFork {
         /// The path.
         path: PathBuf,
@@ -216,7 +216,7 @@ pub enum OpenError {
         left_at: Lsn,
     },
     /// A full backup that ends after the point in time to restore to.
-    #[error("{}: set {position} ends at {finished}, after the moment to restore to; name an earlier full backup", path.display())]
+    #[error("{}: set {position} ends at {finished}, after the point in time to restore to; name an earlier full backup", path.display())]
     EndsLater {
         /// The path.
         path: PathBuf,
@@ -256,7 +256,7 @@ pub enum OpenError {
         position: u16,
     },
     /// Sets of files, where a restore to a point in time is requested.
-    #[error("{}: set {position} holds files of a database, and log is applied to full backups only: no moment can be chosen; leave it out, or name a full backup", path.display())]
+    #[error("{}: set {position} holds files of a database, and log is applied to full backups only: no point in time can be chosen; leave it out, or name a full backup", path.display())]
     FilesHaveNoMoment {
         /// The path.
         path: PathBuf,
@@ -310,7 +310,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The memory needed for a backup does not fit.
-    #[error("{}: {what} take more than {} of memory{}; {}", path.display(), bytes_text(*limit), of_grant(*granted), more_memory(*granted))]
+    #[error("{}: {what} need more memory than {}{}; {}", path.display(), bytes_text(*limit), of_grant(*granted), more_memory(*granted))]
     BackupTooLarge {
         /// The path.
         path: PathBuf,
@@ -350,13 +350,13 @@ pub enum OpenError {
         file_id: u16,
     },
     /// A copy of a file of a database snapshot whose holes were filled with zeros.
-    #[error("{}: is a copy of a file of a database snapshot that lost its holes: which of its pages are zeros, and which were never copied from the database, nothing says any more; copy it again with a program that keeps holes, or check the files of the database by themselves", path.display())]
+    #[error("{}: is a copy of a file of a database snapshot that lost its holes: it no longer shows which of its pages are zeros and which were never copied from the database; copy it again with a program that keeps holes, or check the files of the database by themselves", path.display())]
     SnapshotHoles {
         /// The path.
         path: PathBuf,
     },
     /// A file of a database, given without its snapshot file.
-    #[error("{}: is a file of the database that {} is a snapshot of, but the file of the snapshot that is laid over it is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
+    #[error("{}: is a file of the database of which {} is a snapshot, but the matching file of the snapshot is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
     SnapshotIncomplete {
         /// The file of the database.
         path: PathBuf,
@@ -372,7 +372,7 @@ pub enum OpenError {
         snapshot: PathBuf,
     },
     /// Something else.
-    #[error("{}: is not a SQL Server data file: neither its first page is a file header nor are the next ones allocation pages{}", path.display(), who_reads(path))]
+    #[error("{}: is not a SQL Server data file: it begins with neither a file header page nor allocation pages{}", path.display(), who_reads(path))]
     NotADataFile {
         /// The path.
         path: PathBuf,
@@ -509,13 +509,13 @@ fn bytes_text(bytes: u64) -> String {
 }
 
 fn of_grant(granted: Option<u64>) -> String {
-    granted.map_or_else(String::new, |granted| format!(", what a grant of {} leaves", bytes_text(granted)))
+    granted.map_or_else(String::new, |granted| format!(", the rest of a grant of {}", bytes_text(granted)))
 }
 
 fn more_memory(granted: Option<u64>) -> &'static str {
     match granted {
-        Some(_) => "give it more with --memory",
-        None => "that many are damage; 'mdfsck check --memory' can give it more",
+        Some(_) => "use a larger --memory",
+        None => "so many mean damage; 'mdfsck check --memory' can give more",
     }
 }
 

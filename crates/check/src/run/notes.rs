@@ -57,7 +57,7 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
     for (page, error, pages) in unread.into_files() {
         lines.push(match pages {
             1 => format!("{error} (page {page})"),
-            pages => format!("{error} (page {page}; {pages} pages in all)"),
+            pages => format!("{error} ({pages} pages, the first is {page})"),
         });
         files.extend(source.file(page.file).map(|file| file.path.clone()));
     }

@@ -43,7 +43,7 @@ pub enum Fault {
     },
     /// The file ends inside a buffer.
     #[error(
-        "is cut off at byte {at}, inside the buffer that starts at byte {buffer}: what came later is missing; copy the file again"
+        "is cut off at byte {at}, inside the buffer that starts at byte {buffer}: the rest is missing; copy the file again"
     )]
     Cut {
         /// Length of the file.

@@ -165,7 +165,7 @@ fn list_header(count: u64) -> Vec<u8> {
 }
 
 fn unknown_form() -> ParquetError {
-    ParquetError::General("the end of the file has a form that is not known here".to_owned())
+    ParquetError::General("the end of the file has an unknown form".to_owned())
 }
 
 /// Bytes in memory, and beyond a limit in a temporary file.

@@ -123,7 +123,7 @@ pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<(Run, Json), Failure
         let reason = error
             .lines()
             .last()
-            .map_or("the check ended without a word", |line| line.trim().trim_start_matches("mdfsck: "));
+            .map_or("the check ended without a message", |line| line.trim().trim_start_matches("mdfsck: "));
         return Err(Failure::unable(reason));
     };
     Ok((read(&statistics, &summary), line("run").unwrap_or_default()))

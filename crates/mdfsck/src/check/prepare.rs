@@ -176,5 +176,5 @@ fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(),
         threads => format!("{threads} threads; fewer need less, see --maxdop"),
     };
     let (granted, least) = (size::text(granted), size::text(least));
-    Err(Failure::small_grant(format!("--memory {granted}: this check needs {least} at least ({threads})")))
+    Err(Failure::small_grant(format!("--memory {granted}: this check needs at least {least} ({threads})")))
 }

@@ -69,7 +69,7 @@ fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> 
     match granted {
         Some(granted) if granted < least => {
             let (granted, least) = (size::text(granted), size::text(least.next_multiple_of(1 << 20)));
-            Err(Failure::small_grant(format!("--memory {granted}: {what} needs {least} at least")))
+            Err(Failure::small_grant(format!("--memory {granted}: {what} needs at least {least}")))
         }
         Some(granted) => Ok(granted),
         None => Ok(DEFAULT_BYTES.max(least)),

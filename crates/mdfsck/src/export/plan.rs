@@ -125,7 +125,7 @@ impl Plan {
         match fs::symlink_metadata(path) {
             Ok(found) if self.replaces && found.is_file() => Ok(()),
             Ok(_) if self.replaces => {
-                Err(Failure::usage(format!("{}: is no plain file and will not be replaced", path.display())))
+                Err(Failure::usage(format!("{}: is not a regular file and will not be replaced", path.display())))
             }
             Ok(_) => {
                 let text = format!("{}: exists; --force replaces it, or name another folder", path.display());

@@ -417,17 +417,19 @@ impl Found {
                 let names =
                     listed(of_copies.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
                 plan.notes.push(format!(
-                    "{database}: copies of the backups that are checked, and not checked: {names}; name them to check them too"
+                    "{database}: not checked, because they are copies of checked backups: {names}; name them to check them too"
                 ));
             }
             if !unused.is_empty() {
                 let names = listed(unused.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
                 plan.notes.push(match until {
                     Until::End => format!(
-                        "{database}: older than the backups that are checked, and not checked: {names}; --set all checks \
-                         each full and differential backup"
+                        "{database}: not checked, because newer backups are: {names}; --set all checks each full and \
+                        differential backup"
                     ),
-                    _ => format!("{database}: not needed for a restore to this moment, and not checked: {names}"),
+                    _ => format!(
+                        "{database}: not checked, because a restore to this point in time does not need them: {names}"
+                    ),
                 });
             }
             let has_files = restores.iter().flatten().any(|set| set.set.kind.is_of_files());
@@ -437,7 +439,7 @@ impl Found {
             if !found_logs.is_empty() {
                 let names: BTreeSet<String> = found_logs.iter().map(|(path, _)| path.display().to_string()).collect();
                 plan.notes.push(format!(
-                    "{database}: log backups are checked only together with a whole full backup{}: {}",
+                    "{database}: log backups are checked only together with a complete full backup{}: {}",
                     if has_full { ", without --set last and --set all" } else { "" },
                     listed(names.into_iter())
                 ));
@@ -457,7 +459,7 @@ impl Found {
             for (path, error) in refused_logs {
                 match named.contains(&path) {
                     true => self.problems.push(Problem { path, failure: Failure::usage(error), is_log: true }),
-                    false => plan.notes.push(format!("{error}; passed over")),
+                    false => plan.notes.push(format!("{error}; skipped")),
                 }
             }
             let problem = |(path, error): (PathBuf, OpenError)| Problem { path, failure: error.into(), is_log: false };
@@ -542,7 +544,7 @@ fn passed_over(paths: &[PathBuf]) -> Vec<String> {
         return Vec::new();
     }
     let names = listed(paths.iter().map(|path| path.display().to_string()));
-    vec![format!("neither data files, logs nor backups, passed over: {names}")]
+    vec![format!("neither data files, logs nor backups, skipped: {names}")]
 }
 
 /// A message that names the snapshot files that are not checked, and says how to check them.
@@ -557,11 +559,13 @@ fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<St
     let how = match is_one {
         true => {
             let paths: Vec<PathBuf> = own.iter().chain(&bases).map(|file| file.path.clone()).collect();
-            format!("'mdfsck check {}' lays one over its database and checks that", source::arguments(&paths))
+            format!("'mdfsck check {}' combines one with its database and checks it", source::arguments(&paths))
         }
-        false => "named together with the files of its database, a snapshot is laid over them and checked".to_owned(),
+        false => {
+            "named together with the files of its database, a snapshot is combined with them and checked".to_owned()
+        }
     };
-    Some(format!("files of database snapshots, passed over: {names}; {how}"))
+    Some(format!("files of database snapshots, skipped: {names}; {how}"))
 }
 
 /// The reason why a file in a folder, which is neither a data file, a log nor a backup, may hold a database or backup and is not

@@ -60,7 +60,7 @@ pub(super) fn damage(error: &LogError) -> String {
         LogError::TooOld { .. } => "the log was written by SQL Server 2000".to_owned(),
         LogError::Io { cause, .. } => format!("the log cannot be read: {cause}"),
         LogError::Empty { .. } => "the file of the log is empty".to_owned(),
-        LogError::NotALog { .. } => "the file with the name of the log is no log".to_owned(),
+        LogError::NotALog { .. } => "the file with the name of the log is not a log".to_owned(),
         LogError::CutOff { at, .. } => format!("the log is cut off: its file ends at byte {at}, before any log"),
         error => error.to_string(),
     }
@@ -114,7 +114,7 @@ impl Search {
                 // Other files in the folder may be logs of other databases, but this one has the name of the log.
                 _ if is_named => {
                     let reason = Refusal::OtherDatabase;
-                    self.found.passed_over.push(format!("{}: {reason}; passed over", path.display()));
+                    self.found.passed_over.push(format!("{}: {reason}; skipped", path.display()));
                 }
                 _ => {}
             },
@@ -123,7 +123,7 @@ impl Search {
                 if is_named {
                     self.found.unusable = Some(damage(&error));
                 }
-                self.found.passed_over.push(format!("{error}; passed over"));
+                self.found.passed_over.push(format!("{error}; skipped"));
             }
         }
     }
@@ -138,7 +138,7 @@ impl Search {
                 |path: &PathBuf| Log::open(std::slice::from_ref(path)).is_ok_and(|log| Start::of(source, &log).is_ok());
             let number = if copies.len() > 1 { copies.iter().position(belongs).unwrap_or_default() } else { 0 };
             let path = copies.swap_remove(number);
-            let reason = format!("is another copy of the log file {}; passed over", path.display());
+            let reason = format!("is another copy of the log file {}; skipped", path.display());
             found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
             chosen.push(path);
         }
@@ -146,7 +146,7 @@ impl Search {
         for path in chosen.into_iter().chain(unused) {
             found.logs.push(path);
             if let Err(error) = Log::open(&found.logs) {
-                found.passed_over.push(format!("{error}; passed over"));
+                found.passed_over.push(format!("{error}; skipped"));
                 found.logs.pop();
             }
         }

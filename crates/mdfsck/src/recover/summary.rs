@@ -104,7 +104,7 @@ fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
 pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
     if matches!(summary.state, RecoveryState::Done | RecoveryState::Partial) {
         warn(format!(
-            "recovered in memory from its log: {} pages, {} records, {} transactions taken back; the files are unchanged{}",
+            "recovered in memory from its log: {} pages, {} records, {} transactions rolled back; the files are unchanged{}",
             summary.pages,
             applied.records,
             summary.transactions_undone,

@@ -55,7 +55,7 @@ impl Gate {
                 if sent.is_some() {
                     thread::sleep(DELAY);
                 }
-                let text = "403 Forbidden\nUse the whole address that 'mdfsck serve' has printed: its token is a new one after each start.\n";
+                let text = "403 Forbidden\nUse the whole address that 'mdfsck serve' has printed: its token changes with each start.\n";
                 Some(Answer::text(403, text))
             }
         }

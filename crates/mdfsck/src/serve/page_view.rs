@@ -56,7 +56,7 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     };
     let Some(paths) = paths(&found.paths) else {
         return Printed::Nothing(format!(
-            "The history names no file of this machine by its whole path. By hand: {by_hand}"
+            "The history names no file of this machine by its full path. By hand: {by_hand}"
         ));
     };
     let Some(_place) = Place::take() else { return Printed::Busy };
@@ -151,7 +151,7 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
         let (Ok(out), Ok(said)) = (out, said) else {
             let _ = child.kill();
             let _ = child.wait();
-            return Err("The system grants no thread to read what it prints.".to_owned());
+            return Err("The system grants no thread to read its output.".to_owned());
         };
         let ended = wait(&mut child);
         let text = |reader: thread::ScopedJoinHandle<'_, (String, bool)>| reader.join().unwrap_or_default();

@@ -229,9 +229,7 @@ impl Evidence {
         if self.sets != now.sets {
             return Some("it is another backup".to_owned());
         }
-        files.or_else(|| {
-            (self != now).then(|| "it has other files, or their header pages hold something else".to_owned())
-        })
+        files.or_else(|| (self != now).then(|| "it has other files, or their header pages differ".to_owned()))
     }
 }
 

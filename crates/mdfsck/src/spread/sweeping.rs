@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
         let mut from = opened.folder.maps(&opened.plan, Piece::Common)?;
         let swept = checking::throttled(check, source, |source| {
             sweeper_without_maps(source, &prepared.database, &prepared.options, (&common, &mut from), |sweeper| {
-                let sweeper = sweeper.ok_or_else(|| opened.changed("no page of a table is to be read"))?;
+                let sweeper = sweeper.ok_or_else(|| opened.changed("no page of a table has to be read"))?;
                 left.iter().try_for_each(|task| work.carry_out(sweeper, task, listener.as_ref()))
             })
         });

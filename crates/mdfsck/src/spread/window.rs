@@ -226,7 +226,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let (done, left): (Vec<&Task>, Vec<&Task>) = opened.plan.tasks.iter().partition(|task| done.contains(&task.id));
     let left: Vec<(u16, u32)> = left.into_iter().map(|task| (task.file, task.first)).collect();
     if ranges == 0 && !left.is_empty() && !(terms.is_interrupted)() {
-        warn("window: it was over before the first range was begun, so nothing was read; make it longer");
+        warn("window: it ended before the first range began, so nothing was read; make it longer");
     }
     let all_bytes = opened.plan.tasks.iter().map(bytes_of).sum();
     let done_bytes = done.iter().copied().map(bytes_of).sum();

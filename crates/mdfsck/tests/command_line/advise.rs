@@ -105,7 +105,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             nothing_runs(&script)?;
             ensure(step["cannot_restore"].as_str().is_some_and(|lost| lost.contains("2024-02-01")), step.to_string())
         }),
-        ("a backup whose copy is damaged too is passed over for the next older one, and said", |folder| {
+        ("a backup whose copy is damaged too is skipped for the next older one, and said", |folder| {
             let page = in_use(folder)?;
             let newest = advise(folder, &["hurt", "--backups", "here"])?;
             ensure(files_of(&newest[0]) == ["03_full.bak", "04_log.trn", "05_log.trn"], newest[0].to_string())?;

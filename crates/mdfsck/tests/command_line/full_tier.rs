@@ -7,7 +7,7 @@ use libtest_mimic::Trial;
 pub(crate) const NAMES: [&str; 70] = [
     "SIGTERM ends a window and keeps what was read",
     "a backup of the same name is a new image if it is another one",
-    "a backup whose copy is damaged too is passed over for the next older one, and said",
+    "a backup whose copy is damaged too is skipped for the next older one, and said",
     "a check that is killed at any instant leaves a sound history",
     "a history that is locked or goes wrong during a check costs it nothing but a line",
     "a log that was named goes to its database, and one of none is an error",

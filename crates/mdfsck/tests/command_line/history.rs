@@ -249,9 +249,9 @@ fn useless_histories(folder: &Path) -> Result<(), Failed> {
     let random: Vec<u8> = (0..9000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let cases: [(&str, Vec<u8>, i32, &str); 7] = [
         ("empty", Vec::new(), 8, "it is empty"),
-        ("text", b"hello".to_vec(), 8, "no SQLite database"),
-        ("random", random, 8, "no SQLite database"),
-        ("data file", fs::read(folder.join("live/orders.mdf"))?, 8, "no SQLite database"),
+        ("text", b"hello".to_vec(), 8, "not an SQLite database"),
+        ("random", random, 8, "not an SQLite database"),
+        ("data file", fs::read(folder.join("live/orders.mdf"))?, 8, "not an SQLite database"),
         ("newer", newer, 8, "newer mdfsck"),
         ("cut", whole[..whole.len() - 4096].to_vec(), 4, "damaged"),
         ("spoiled", spoiled, 4, "damaged"),

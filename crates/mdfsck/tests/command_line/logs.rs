@@ -117,7 +117,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             // A log that was only found is skipped, and reported.
             fs::write(folder.join(log), &bytes[..HEADER])?;
             let cut = mdfsck(folder, &["tables", data]);
-            let said = ["workload_log.ldf", "passed over", "without the changes in the log"];
+            let said = ["workload_log.ldf", "skipped", "without the changes in the log"];
             ensure(said.iter().all(|words| text(&cut.stderr).contains(words)), text(&cut.stderr))
         }),
         ("a log is found by what it says of itself, not by its name, and in a folder of its own", |folder| {
@@ -172,7 +172,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             crash(folder, "db", "5")?;
             let (data, log) = ("db/workload.mdf", "db/workload_log.ldf");
             become_tempdb(&folder.join(data))?;
-            let words = [log, "the log of tempdb", "made anew at every start", "leave it out"];
+            let words = [log, "the log of tempdb", "created again at every start", "leave it out"];
             for command in ["check", "tables"] {
                 refused(&mdfsck(folder, &[command, data, log]), 8, &words)?;
             }
@@ -218,7 +218,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             become_tempdb(&folder.join(data))?;
             let check = mdfsck(folder, &["check", "db"]);
             ensure(!of_log(&check) && check.status.code() == Some(16), text(&check.stdout))?;
-            refused(&mdfsck(folder, &["audit", "db"]), 8, &["tempdb", "made anew at every start"])
+            refused(&mdfsck(folder, &["audit", "db"]), 8, &["tempdb", "created again at every start"])
         }),
         ("several databases in a folder are named, with the command for one of them", |folder| {
             for (name, seed) in [("a", "5"), ("b", "6"), ("c", "7")] {

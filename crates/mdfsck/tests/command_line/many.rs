@@ -118,7 +118,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(b[..3] == ["b.mdf", "NOT", "SOUND"] && b[3] != "0", rest)?;
             ensure(total.join(" ") == "3 databases and backups: 2 sound, 1 not sound", rest)?;
             ensure(bad.join(" ") == "b.mdf is not sound: all/b.mdf", rest)?;
-            let foreign = "neither data files, logs nor backups, passed over: all/notes.txt, all/settings.bak";
+            let foreign = "neither data files, logs nor backups, skipped: all/notes.txt, all/settings.bak";
             ensure(stderr.matches(foreign).count() == 1, stderr.clone())?;
             // As patterns, and by their names.
             for paths in [&["all/*"][..], &["*/?.mdf"], &["all/a.mdf", "all/b.mdf", "all/c.mdf"]] {
@@ -396,8 +396,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             )?;
             fs::rename(folder.join("other/full.bak"), folder.join("days/other.bak"))?;
             let days = mdfsck(folder, &["check", "days"]);
-            let older =
-                "orders: older than the backups that are checked, and not checked: days/monday.bak, set 1; --set all";
+            let older = "orders: not checked, because newer backups are: days/monday.bak, set 1; --set all";
             ensure(text(&days.stderr).contains(older), text(&days.stderr))?;
             ensure(text(&days.stdout).contains("2 databases and backups: 2 sound"), text(&days.stdout))?;
             // A copy does not count as older.

@@ -508,7 +508,7 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     changed[6 * PAGE_BYTES + 4000] ^= 1;
     put(&changed, modified)?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
-    refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "allocation maps are not those that were read"])?;
+    refused(&mdfsck(folder, &["merge", "p"]), 4, &["orders.mdf", "allocation maps have changed"])?;
     put(&whole, modified)?;
     done(&mdfsck(folder, &["merge", "p"]))?;
     put(&changed, modified)?;

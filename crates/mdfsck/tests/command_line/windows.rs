@@ -483,7 +483,10 @@ fn estimate(folder: &Path) -> Result<(), Failed> {
     let json: Value = serde_json::from_str(&text(&mdfsck(folder, &[&options[..], &["--json"]].concat()).stdout))?;
     ensure(json["cycle_windows"] == 1 && json["bytes_per_second"].as_f64() > Some(0.0), json.to_string())?;
     let without = mdfsck(folder, &["check", "sound", "--estimate-only", "--window", "3h"]);
-    ensure(without.status.success() && text(&without.stderr).contains(" in a cycle is unknown"), text(&without.stderr))?;
+    ensure(
+        without.status.success() && text(&without.stderr).contains(" in a cycle is unknown"),
+        text(&without.stderr),
+    )?;
     let absent = mdfsck(folder, &["check", "sound", "--estimate-only", "--window", "3h", "--history", "none.db"]);
     ensure(text(&absent.stderr).contains(" in a cycle is unknown"), text(&absent.stderr))?;
     ensure(!folder.join("none.db").exists(), "an estimate makes no history")

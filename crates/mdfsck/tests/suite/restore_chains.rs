@@ -121,9 +121,9 @@ fn backups_of_a_recovery_fork_that_was_left_are_refused_by_name_and_passed_over_
     for file in &left {
         let name = file.file_name().unwrap().to_str().unwrap();
         let passed_over = stderr.lines().find(|line| line.contains(name)).unwrap();
-        assert!(passed_over.contains("that was left at") && passed_over.ends_with("passed over"), "{passed_over}");
+        assert!(passed_over.contains("that was abandoned at") && passed_over.ends_with("skipped"), "{passed_over}");
         let (status, _, stderr) = check(&[kept.clone(), vec![file.clone()]].concat(), &[]);
-        assert!(status == 8 && stderr.contains(name) && stderr.contains("that was left at"), "{status} {stderr}");
+        assert!(status == 8 && stderr.contains(name) && stderr.contains("that was abandoned at"), "{status} {stderr}");
     }
     let (_, lines, _) = run(&["chain", "--json", folder.path().to_str().unwrap()]);
     let files = |numbers: &Value| -> Vec<PathBuf> {

@@ -415,7 +415,7 @@ fn info_says_whether_recovery_is_needed_and_its_log_at_hand() {
     let text = stdout(folder.path(), &["info", MDF], 0);
     assert!(text.contains("needed, from LSN ") && text.contains("; its log was found"), "{text}");
     fs::rename(folder.path().join(LDF), folder.path().join("elsewhere.ldf")).unwrap();
-    assert_eq!(recovery(&[MDF])["problem"], "its log is not at hand");
+    assert_eq!(recovery(&[MDF])["problem"], "its log was not found");
     assert!(recovery(&[MDF, "elsewhere.ldf"])["problem"].is_null());
     let clean = crashed(&["--seed", "5", "--clean"]);
     let text = stdout(clean.path(), &["info", MDF], 0);
@@ -475,7 +475,7 @@ fn log_that_does_not_follow_is_refused_when_named_and_passed_over_in_a_folder() 
     fs::remove_file(folder.path().join("chain/02_log.trn")).unwrap();
     let (status, _, stderr) = check(folder.path(), &["chain"]);
     assert_eq!(status, 0, "{stderr}");
-    assert!(stderr.contains("03_log.trn") && stderr.contains("passed over"), "{stderr}");
+    assert!(stderr.contains("03_log.trn") && stderr.contains("skipped"), "{stderr}");
     let alone = check(folder.path(), &[second]);
     assert!(alone.0 & 12 != 0 && alone.2.contains("it holds log only"), "{alone:?}");
     // Another database with the same name.

@@ -131,7 +131,8 @@ impl Rebuild<'_> {
                 Found::Lost(lost) => self.collect(&lost, reader)?,
                 Found::Nameless => {
                     rebuilt.missing.push(
-                        "rows of the table do not show their address, so that what the indexes have besides cannot be known".to_owned(),
+                        "rows of the table do not show their address, so surplus rows of the indexes cannot be found"
+                            .to_owned(),
                     );
                     break;
                 }

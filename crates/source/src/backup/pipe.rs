@@ -107,7 +107,7 @@ impl Pipe {
             state.forget(at);
         }
         let Some(skipped) = at.checked_sub(state.start) else {
-            return Err(lost("what came through the pipe is no longer at hand"));
+            return Err(lost("the data from the pipe is no longer available"));
         };
         let part = usize::try_from(skipped).ok().and_then(|skipped| state.window.get(skipped..)).unwrap_or_default();
         let taken = part.len().min(buffer.len());

@@ -84,7 +84,9 @@ pub(super) fn check(
             });
         }
         if identity.is_some() && status & self::status::IDENTITY == 0 {
-            verdicts.doubt("sys.syscolpars, status", || format!("{} has identity values, but is no identity", place()));
+            verdicts.doubt("sys.syscolpars, status", || {
+                format!("{} has identity values, but is not an identity column", place())
+            });
         }
         if object != table {
             against_rowsets((tables, rowsets), table, &of_table, &mut stored, verdicts);

@@ -63,7 +63,7 @@ fn column_number(tables: &Tables<'_>, object: &Object, place: impl Fn() -> Strin
         _ => return,
     };
     if !is_right {
-        verdicts.doubt("sys.sysschobjs, intprop", || format!("{}: {number} is no column of its table", place()));
+        verdicts.doubt("sys.sysschobjs, intprop", || format!("{}: {number} is not a column of its table", place()));
     }
 }
 
@@ -78,7 +78,7 @@ fn defaults(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
             format!("column or parameter {column} of {name}")
         };
         if kind != XML && xml_schema.is_some_and(|schema| schema != 0) {
-            verdicts.doubt("sys.syscolpars, xmlns", || format!("{} has an XML schema and is no xml", place()));
+            verdicts.doubt("sys.syscolpars, xmlns", || format!("{} has an XML schema and is not xml", place()));
         }
         let object = default.and_then(|id| tables.database.objects.get(&i32::try_from(id).ok()?));
         let Some(object) = object.filter(|_| number == 0) else { return };

@@ -197,7 +197,7 @@ fn index_records() -> Result<(), Failed> {
             let damaged = files.with_pages([(id, with_kind(bytes, kind))])?;
             let report = check::run(&damaged, &database, &Options::default(), &Silent);
             if !report.findings.iter().any(|finding| finding.check.msg == 8944 && finding.page == Some(id)) {
-                return Err(format!("{kind:?} records on data page {id} are passed over in silence").into());
+                return Err(format!("{kind:?} records on data page {id} are skipped in silence").into());
             }
         }
     }

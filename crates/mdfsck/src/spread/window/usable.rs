@@ -28,7 +28,7 @@ pub(super) fn differs(
         return Some("its files were not shut down cleanly, and may change (--image names a storage snapshot, to which nothing writes)".to_owned());
     };
     match &opened.plan.options.evidence {
-        None => Some("nothing shows that its files are the same".to_owned()),
+        None => Some("nothing shows that its files are unchanged".to_owned()),
         Some(then) => then.difference(now),
     }
     .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
@@ -89,9 +89,9 @@ impl Held {
             false => format!("pages with findings from {} to {} do", self.first, self.last),
         };
         format!(
-            "{name}: {pages} not read as in an earlier window, and nothing shows that the file was written to (storage that gives \
-             something else each time, as a bad disk, controller or cable does, or a write whose time was put back; look for disk \
-             errors in the log of the system, and check a copy on other storage)"
+            "{name}: {pages} not read as in an earlier window, and nothing shows that the file was written to (either the \
+            storage returns other data each time, as with a bad disk, controller or cable, or the time of a write was set \
+            back; look for disk errors in the log of the system, and check a copy on other storage)"
         )
     }
 }

@@ -41,11 +41,11 @@ fn other_places(folder: &Path) -> Result<(), Failed> {
     let made = mdfsck(folder, &["export", "s", "-o", "not/there/yet", "--table", "visits"]);
     ensure(made.status.code() == Some(0) && folder.join("not/there/yet/dbo.visits.csv").is_file(), text(&made.stderr))?;
     fs::create_dir_all(folder.join("out/dbo.visits.csv"))?;
-    refused(&mdfsck(folder, &["export", "s", "-o", "out", "--force"]), 8, &["dbo.visits.csv", "no plain file"])?;
+    refused(&mdfsck(folder, &["export", "s", "-o", "out", "--force"]), 8, &["dbo.visits.csv", "not a regular file"])?;
     fs::remove_dir(folder.join("out/dbo.visits.csv"))?;
     fs::create_dir(folder.join("out/dbo.visits.csv.partial"))?;
     let output = mdfsck(folder, &["export", "s", "-o", "out", "--table", "visits"]);
-    refused(&output, 4, &["dbo.visits.csv.partial", "no plain file"])?;
+    refused(&output, 4, &["dbo.visits.csv.partial", "not a regular file"])?;
     ensure(all_names(&folder.join("out"))? == ["dbo.visits.csv.partial"], "nothing else is there")
 }
 

@@ -157,7 +157,10 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     ensure(!said.contains("is damaged"), &*said)?;
     // The last line names what is missing, and does not mention damage.
     let last = text(&output.stderr).lines().last().unwrap_or_default().to_owned();
-    ensure(last.contains("what was not given is not in the files") && last.contains("give orders_2.ndf too"), &*last)?;
+    ensure(
+        last.contains("rows of parts that were not given are missing") && last.contains("give orders_2.ndf too"),
+        &*last,
+    )?;
     ensure(!said.contains("what is wrong") && !said.contains("beyond the end"), &*said)?;
     let page = mdfsck(folder, &["page", "3:10", primary]);
     ensure(text(&page.stderr).contains("file 3 (orders_2.ndf) is not among"), text(&page.stderr))?;
