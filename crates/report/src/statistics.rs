@@ -35,7 +35,7 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
         let [merge, findings] = phase.lock_waits.map(|(_, seconds)| time(seconds));
         let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
         table.row([
-            phase.name,
+            check::phase_words(phase.name),
             &time(phase.seconds),
             &known(phase.cpu_user_seconds),
             &known(phase.cpu_system_seconds),

@@ -199,7 +199,7 @@ fn encrypted(folder: &Path) -> Result<(), Failed> {
         let output = mdfsck(folder, &["export", "s", "-o", format, "--format", format]);
         ensure(output.status.code() == Some(0), text(&output.stderr))?;
         let said = text(&output.stdout);
-        let values = "values as the bytes that are stored: the client encrypted them";
+        let values = "values as stored bytes: the client encrypted them";
         ensure(said.contains(values) && !said.contains("NULL"), said)?;
     }
     let mut reader = csv::Reader::from_path(folder.join("csv/dbo.people.csv"))?;
@@ -212,7 +212,7 @@ fn encrypted(folder: &Path) -> Result<(), Failed> {
     let nulls = rows.iter().filter(|row| row[2].is_empty()).count();
     ensure((1..200).contains(&nulls), format!("{nulls} are NULL"))?;
     let script = fs::read_to_string(folder.join("sql/dbo.people.sql"))?;
-    let comment = "encrypted by the client, inserted as the bytes that are stored: salary, born";
+    let comment = "encrypted by the client, inserted as stored bytes: salary, born";
     ensure(script.contains(comment) && script.contains(&format!("(1,0x{},", stored(1))), script)?;
     let shown = mdfsck(folder, &["rows", "people", "s", "--limit", "3"]);
     ensure(shown.status.code() == Some(0), text(&shown.stderr))?;

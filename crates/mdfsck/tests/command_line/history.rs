@@ -124,7 +124,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
         let output = check(folder, options);
         ensure(output.status.code() == Some(0), text(&output.stderr))?;
         ensure(lives(folder)? == [2, 0, 0], format!("{options:?}: {:?}", lives(folder)?))?;
-        ensure(text(&output.stderr).contains("2 could not be looked at again"), text(&output.stderr))?;
+        ensure(text(&output.stderr).contains("2 could not be checked again"), text(&output.stderr))?;
     }
     // A damaged page of the table hides the missing rows.
     let mut bytes = fs::read(folder.join("sound/orders.mdf"))?;

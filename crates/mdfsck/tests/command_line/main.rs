@@ -288,7 +288,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 (
                     "a.gz",
                     &[0x1F, 0x8B, 8, 0],
-                    "gzip: unpack it first; a backup in it can be checked so: gunzip -c a.gz | mdfsck check -",
+                    "gzip: unpack it first; to check a backup in it: gunzip -c a.gz | mdfsck check -",
                 ),
                 ("a.zst", &[0x28, 0xB5, 0x2F, 0xFD], "zstd -dc a.zst | mdfsck check -"),
                 ("a.xz", b"\xFD7zXZ\0", "xz -dc a.xz | mdfsck check -"),

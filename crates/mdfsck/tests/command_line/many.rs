@@ -404,7 +404,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             fs::copy(folder.join("days/other.bak"), folder.join("twice/a.bak"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/b.bak"))?;
             let twice = mdfsck(folder, &["check", "twice"]);
-            let copies = ": copies of the backups that are checked, and not checked: twice/b.bak, set 1; name them";
+            let copies = ": not checked, because they are copies of checked backups: twice/b.bak, set 1; name them";
             ensure(text(&twice.stderr).contains(copies), text(&twice.stderr))?;
             let both = mdfsck(folder, &["check", "twice/a.bak", "twice/b.bak"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;
@@ -425,11 +425,11 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(named.status.code() == Some(0), stderr.clone())?;
             ensure(stdout.contains("2 databases and backups: 2 sound"), stdout.clone())?;
             ensure(stdout.contains("ch/01_full.bak, set 1\n"), stdout)?;
-            ensure(stderr.contains("and not checked: ch/02_log.trn, set 1"), stderr)?;
+            ensure(stderr.contains(": ch/02_log.trn, set 1"), stderr)?;
             // In a folder the newest full backup is used.
             let found = mdfsck(folder, &["check", "ch"]);
             let stderr = text(&found.stderr);
-            ensure(stderr.contains("and not checked: ch/01_full.bak, set 1, ch/02_log.trn, set 1"), stderr.clone())?;
+            ensure(stderr.contains(": ch/01_full.bak, set 1, ch/02_log.trn, set 1"), stderr.clone())?;
             ensure(stderr.contains("ch/03_full.bak, set 1; ch/04_log.trn, set 1"), stderr)?;
             // --set all cannot be combined with a point in time.
             refused(
@@ -598,7 +598,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             fs::copy(folder.join("one/diff.bak"), folder.join("one/copy.bak"))?;
             let both = mdfsck(folder, &["check", "--no-infomsgs", "one/full.bak", "one/diff.bak", "one/copy.bak"]);
             ensure(both.status.code() == Some(17), text(&both.stderr))?;
-            let said = "and not checked: one/copy.bak, set 1";
+            let said = "copies of checked backups: one/copy.bak, set 1";
             ensure(text(&both.stderr).contains(said), text(&both.stderr))?;
             let one = mdfsck(folder, &["check", "--no-infomsgs", "one/full.bak", "one/diff.bak"]);
             ensure(both.stdout == one.stdout, "the same results")

@@ -377,7 +377,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     // A file that is not a part, a part with bytes after its end, and an empty file.
     for (wrong, words) in [
         (b"notes".repeat(100), &["0-00000.part", "is not a part"][..]),
-        ([&bytes[..], b"x"].concat(), &["0-00000.part", "is damaged: more follows its end", "run task 0 again"]),
+        ([&bytes[..], b"x"].concat(), &["0-00000.part", "is damaged: bytes follow its end", "run task 0 again"]),
         (Vec::new(), &["0-00000.part", "is damaged: its head"]),
     ] {
         fs::write(&first, wrong)?;

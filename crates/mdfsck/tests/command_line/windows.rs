@@ -474,7 +474,7 @@ fn estimate(folder: &Path) -> Result<(), Failed> {
     let options = ["check", "sound", "--estimate-only", "--window", "3h", "--history", "h.db"];
     let unknown = mdfsck(folder, &options);
     ensure(
-        text(&unknown.stderr).contains("It is not known how many windows of 3 h a cycle takes"),
+        text(&unknown.stderr).contains("The number of windows of 3 h in a cycle is unknown"),
         text(&unknown.stderr),
     )?;
     window(folder, &["sound"], "3", &["--range", "1MB"]);

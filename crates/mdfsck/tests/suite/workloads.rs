@@ -270,7 +270,7 @@ fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
     };
     let (status, lines, stderr) = check(folder.path(), &[MDF]);
     let reason = of_none(&lines).unwrap_or_else(|| panic!("{lines:?}"))["reason"].as_str().unwrap().to_owned();
-    assert_eq!((status, reason.contains("its log workload_log.ldf is not at hand")), (16, true), "{reason} {stderr}");
+    assert_eq!((status, reason.contains("its log workload_log.ldf was not found")), (16, true), "{reason} {stderr}");
     for command in [&["tables", MDF][..], &["rows", "accounts", MDF], &["export", MDF, "--output", "out"]] {
         let done = run(folder.path(), command);
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -395,7 +395,7 @@ fn a_page_is_shown_as_it_lies_and_as_recovered() {
         assert!(as_it_lies["recovered"].is_null() && as_it_lies["header"] == shown["header"], "{at}");
     }
     let text = stdout(folder.path(), &["page", pages[0], MDF], 0);
-    assert!(text.starts_with("As it lies, LSN (") && text.matches("\nHeader\n").count() == 2, "{text}");
+    assert!(text.starts_with("As stored, LSN (") && text.matches("\nHeader\n").count() == 2, "{text}");
     // The log does not change this page.
     assert!(page(&["1:3", MDF])["recovered"].is_null());
 }
@@ -615,7 +615,7 @@ fn files_are_not_extracted_as_recovered_if_anything_is_in_doubt() {
     };
     refused(&[MDF, "--no-log"], 8, "--no-log");
     fs::rename(folder.path().join(LDF), folder.path().join("log")).unwrap();
-    refused(&[MDF], 16, "its log workload_log.ldf is not at hand");
+    refused(&[MDF], 16, "its log workload_log.ldf was not found");
     // Damages a page that the log changes.
     let not_on_disk = truth(&contents(&folder.path().join("db")))["not_on_disk"].clone();
     let numbers =

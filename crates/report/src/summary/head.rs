@@ -167,7 +167,7 @@ pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result
     }
     if !report.notes.is_empty() {
         lines.blank()?;
-        let notes = counted(report.notes.len() as u64, "note, not an error", "notes, not errors");
+        let notes = counted(report.notes.len() as u64, "note, which is no error", "notes, which are no errors");
         lines.paragraph("", &format!("{notes} (--format text lists them)"))?;
     }
     Ok(())
