@@ -61,7 +61,7 @@ pub(crate) enum OnPage {
     Unknown,
 }
 
-/// The key of the hash, new in every run, so that nobody can make a file whose bytes collide with an image.
+/// The key of the hash, new in every run, so that no file can be made whose bytes collide with an image.
 #[derive(Clone, Copy)]
 pub(crate) struct ImageKey([u64; 2]);
 

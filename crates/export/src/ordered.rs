@@ -31,7 +31,7 @@ impl Turns {
         while state.next != number && state.failure.is_none() {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // Only the first failure is reported, so nobody sees this one.
+        // Only the first failure is reported, so this one stays unseen.
         if state.failure.is_some() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 

@@ -143,7 +143,7 @@ pub struct Life {
     /// The dropped column of the same length whose place in the rows it took.
     pub in_place_of: Option<usize>,
     /// The column begins at the end of the last column that was not yet dropped. It takes the space of dropped columns
-    /// after that one, and may end in the middle of one of them, or after all.
+    /// after it, and may end in the middle of one of them, or after all.
     pub at_end: bool,
     /// ALTER COLUMN made this column from the dropped one whose place it has, which is as long or longer. All rows were
     /// written again, and the column also has the null bit of the dropped one.

@@ -100,8 +100,8 @@ pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String,
     before.iter().zip(now).filter_map(changed).collect()
 }
 
-/// The verdict on a report. The sound database has no findings, so all findings come from the damage. Of the unverified
-/// places, only lines count that the sound database does not have, or has with a lower number.
+/// The verdict on a report. The sound database has no findings, so all findings come from the damage. Only those
+/// unverified places count that the sound database does not have, or has with a lower number.
 fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     if report.findings.is_empty() && !report.read_errors.is_empty() {
         return refused(&report.read_errors, reach);

@@ -63,7 +63,7 @@ pub(crate) struct Run<'a> {
     /// Faults of the shim, for `TRIALS_FAULTS`; empty for no shim.
     pub(crate) faults: &'static str,
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Whether nobody reads its results.
+    /// Whether its results are left unread.
     pub(crate) is_unheard: bool,
 }
 

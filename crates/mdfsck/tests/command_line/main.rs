@@ -444,7 +444,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             let whole = fs::read(folder.join("db/orders.mdf"))?;
             let alone = mdfsck(folder, &["check", "db"]);
             ensure(alone.status.code() == Some(0), text(&alone.stderr))?;
-                // The snapshot file has the header and binding of its database, and zeros for pages that did not change.
+            // The snapshot file has the header and binding of its database, and zeros for pages that did not change.
             let mut pages = vec![0; whole.len()];
             for page in [0, 9, 20] {
                 pages[page * PAGE_BYTES..][..PAGE_BYTES].copy_from_slice(&whole[page * PAGE_BYTES..][..PAGE_BYTES]);
@@ -463,7 +463,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 ensure(said.contains("files of database snapshots, skipped") && said.contains(name), said)?;
                 fs::remove_file(folder.join("db").join(name))?;
             }
-                // The name alone does not make a file a snapshot.
+            // The name alone does not make a file a snapshot.
             fs::copy(folder.join("db/orders.mdf"), folder.join("whole.ss"))?;
             ensure(mdfsck(folder, &["check", "whole.ss"]).status.code() == Some(0), "a whole database")
         }),

@@ -11,4 +11,5 @@ mod log_text;
 mod memory;
 mod restore_chains;
 mod unusable_logs;
+mod words;
 mod workloads;

@@ -43,7 +43,7 @@ pub(super) const FAULTS: [(Fault, &str); 9] = [
 
 /// Sizes of databases with more findings than fit into the least grant.
 const BYTES: [u64; 2] = [12 << 20, 24 << 20];
-/// A system folder in which nobody can create a file, not even root.
+/// A system folder in which no user can create a file, not even root.
 const READ_ONLY: &str = "/proc/self/fdinfo";
 
 pub(super) fn trial(program: &Program, seed: u64, random: &mut Random) -> Outcome {

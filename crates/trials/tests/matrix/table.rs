@@ -313,7 +313,7 @@ protection was made right again, so that only the field gives it away; the colum
 protection left as it was. A cell says `found/tried`, or `found+listed/tried` where some of the rest were listed as *not
 verified*; a verb that would not change the value is not counted.
 
-This page is generated, with the real database files at hand, by
+This page is for those who want to know which changed fields a check notices. It is generated from the real database files by
 `MDFSCK_WRITE_BASELINE=1 cargo test --profile tests -p trials --test matrix -- --ignored`. A test fails when a cell gets worse
 than it is here.
 

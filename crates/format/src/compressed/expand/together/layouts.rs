@@ -96,7 +96,7 @@ pub(super) struct Layouts {
     lot: u64,
     kinds: Kinds,
     /// Column count of the records that are read; and the number of words of their heads except the last, with a mask
-    /// for that one. `None` if such records are not compared with others.
+    /// for the last. `None` if such records are not compared with others.
     columns: u16,
     first_words: Option<(usize, u64)>,
 }
